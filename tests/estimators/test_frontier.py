@@ -157,7 +157,9 @@ def test_class_weights_count_in_losses_and_not_in_scores() -> None:
 
 
 def test_without_refit_the_models_are_those_that_were_judged(monkeypatch: Any) -> None:
-    monkeypatch.setattr(module, "held_out", lambda labels, rows, fraction: [(rows % 4 != 1, rows % 4 == 1)])
+    monkeypatch.setattr(
+        module, "held_out", lambda labels, rows, fraction, groups: [(rows % 4 != 1, rows % 4 == 1)]
+    )
     with not_compiled():
         model = fitted(SparseFrontierClassifier, refit=False).fit(X, TWO)
         own = alone(SparseOnlineClassifier, model.l1_, {}).fit(X[~SPLIT], TWO[~SPLIT])

@@ -157,6 +157,7 @@ class Writing:
         given = self.given()
         if more := _listed(self.ignore or ""):
             given["ignore"] = (*(trained.ignore if trained else ()), *_unknown(more, trained))
+        trained = trained and trained.ungrouped()
         if self.form is None and not given:
             return trained
         base: AnyLayout = trained or AnyLayout()
@@ -220,6 +221,14 @@ class Table(Writing):
         ),
     ] = None
     weight: Annotated[str | None, typer.Option(metavar="COL", help="Column of the importance weight.")] = None
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Keep rows with the same value on one side of --holdout and in one fold: a column, which "
+            "is then no feature; qid in svmlight; tag in VW text.",
+        ),
+    ] = None
     numeric: Annotated[
         str | None,
         typer.Option(
@@ -278,7 +287,9 @@ class Table(Writing):
 
     def given(self) -> dict[str, Any]:
         """Also the fields for how DATA become features."""
-        given = super().given() | {name: getattr(self, name) for name in ("label", "weight", *_OF_FEATURES)}
+        given = super().given() | {
+            name: getattr(self, name) for name in ("label", "weight", "group", *_OF_FEATURES)
+        }
         given |= {name: _listed(text) for name in _OF_COLUMNS if (text := getattr(self, name))}
         given |= {"classes": _listed(self.classes)} if self.classes else {}
         given |= {"interact": tuple(self.interact)} if self.interact else {}
@@ -293,7 +304,8 @@ class Table(Writing):
         layout = _checked(lambda: Layout(self.form or "", **given))
         if before is None:
             return layout
-        columns = {name: given.pop(name) for name in COLUMN_OPTIONS if name in given}
+        own = [name for name in COLUMN_OPTIONS if name in given and (before.columns or name != "group")]
+        columns = {name: given.pop(name) for name in own}
         for name, have in {**vars(before), "delimiter": before.delimited_by}.items():
             if given.get(name, have) != have:
                 flag = name.replace("_", "-")

@@ -234,7 +234,7 @@ def sources_of(
     if reading.holdout is not None:
         held = open_source(
             reading.holdout,
-            layout=source.layout,
+            layout=source.layout.ungrouped(),
             domain=domain,
             on_error=reading.lenient,
             threads=reading.threads,

@@ -117,6 +117,7 @@ def _table(layout: SettledLayout, where: str) -> Table:
     label = ",".join(layout.labels) or _listed(layout, "label")
     given |= {"label": label} if label not in ("", "label") else {}
     given |= {"weight": weight} if (weight := _listed(layout, "weight")) else {}
+    given |= {"group": group} if (group := _listed(layout, "group") or layout.group) else {}
     return Table(form=layout.format, where=where, **given)
 
 

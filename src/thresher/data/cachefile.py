@@ -1,10 +1,10 @@
 """One cache file: chunks as record batches of an Arrow IPC file.
 
-A batch has the columns `features` (large_list<struct<key, value>>: the list offsets are the chunk's
-`indptr`, the two children its `keys` and `values`), `label` and `weight`, and with several outputs
-`targets` (fixed_size_list<float>[outputs]). Its metadata are JSON: place, counts so far, and a hash of
-all its numbers. A last batch without rows holds the final report; a file without it is incomplete. Keys
-are uint32 while all of them fit.
+A batch has the columns `features` (large_list<struct<key, value>>: the list offsets are the chunk's `indptr`,
+the two children its `keys` and `values`), `label` and `weight`, and with several outputs `targets`
+(fixed_size_list<float>[outputs]), and if rows are grouped `group` (uint64). Its metadata are JSON: place,
+counts so far, and a hash of all its numbers. A last batch without rows holds the final report; a file without
+it is incomplete. Keys are uint32 while all of them fit.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DamagedCacheError(Exception):
     """A cache file is incomplete or has changed since it was written."""
 
 
-def schema(key_type: Any, outputs: int = 0) -> Any:
+def schema(key_type: Any, outputs: int = 0, grouped: bool = False) -> Any:
     """The Arrow schema of a file with keys of `key_type` and `outputs` targets per row."""
     feature = pa.struct([pa.field("key", key_type, False), pa.field("value", pa.float32(), False)])
     return pa.schema(
@@ -48,6 +48,7 @@ def schema(key_type: Any, outputs: int = 0) -> Any:
             pa.field("label", pa.float32(), False),
             pa.field("weight", pa.float32(), False),
             *([pa.field("targets", _cells(outputs), False)] if outputs else []),
+            *([pa.field("group", pa.uint64(), False)] if grouped else []),
         ],
         metadata={"thresher-cache": str(VERSION)},
     )
@@ -65,30 +66,32 @@ def _hash(arrays: list[NDArray[Any]]) -> str:
 
 
 def _arrays(batch: Any) -> list[NDArray[Any]]:
-    """indptr, keys, values, labels, weights and any targets of a batch, as views of its memory."""
+    """indptr, keys, values, labels, weights and any targets and groups of a batch, as views of its memory."""
     lists = batch.column(0)
     pairs = lists.values
     columns = [lists.offsets, pairs.field(0), pairs.field(1), batch.column(1), batch.column(2)]
     arrays = [column.to_numpy(zero_copy_only=True) for column in columns]
-    if batch.num_columns > 3:
-        targets = batch.column(3)
+    if "targets" in batch.schema.names:
+        targets = batch.column("targets")
         cells = targets.flatten().to_numpy(zero_copy_only=True)
         arrays.append(cells.reshape(len(targets), targets.type.list_size))
+    if "group" in batch.schema.names:
+        arrays.append(batch.column("group").to_numpy(zero_copy_only=True))
     return arrays
 
 
 class BatchWriter:
     """Writes chunks to `path`. Every method raises `OSError` if the disk is full or failing."""
 
-    def __init__(self, path: Path, outputs: int = 0) -> None:
-        """`outputs`: targets per row, 0 for chunks without targets."""
-        self._path, self._outputs = path, outputs
+    def __init__(self, path: Path, outputs: int = 0, grouped: bool = False) -> None:
+        """`outputs`: targets per row, 0 for chunks without targets; `grouped`: whether rows have groups."""
+        self._path, self._outputs, self._grouped = path, outputs, grouped
         self._key_type = pa.uint32()
         self._open(path)
 
     def _open(self, path: Path) -> None:
         self._sink = open_sink(path)
-        self._writer = pa.ipc.new_file(self._sink, schema(self._key_type, self._outputs))
+        self._writer = pa.ipc.new_file(self._sink, schema(self._key_type, self._outputs, self._grouped))
 
     def write(self, chunk: Chunk, note: Note) -> None:
         """Append one chunk and its metadata."""
@@ -98,20 +101,23 @@ class BatchWriter:
                 self._widen()
             else:
                 keys = keys.astype(np.uint32)
-        targets = [] if chunk.targets is None else [chunk.targets]
-        self._append([chunk.indptr, keys, chunk.values, chunk.labels, chunk.weights, *targets], note)
+        more: list[NDArray[Any]] = [] if chunk.targets is None else [chunk.targets]
+        if self._grouped:
+            more.append(np.zeros(len(chunk), np.uint64) if chunk.groups is None else chunk.groups)
+        self._append([chunk.indptr, keys, chunk.values, chunk.labels, chunk.weights, *more], note)
 
     def _append(self, arrays: list[NDArray[Any]], note: Note) -> None:
-        indptr, keys, values, labels, weights, *targets = arrays
-        form = schema(self._key_type, self._outputs)
+        indptr, keys, values, labels, weights, *more = arrays
+        form = schema(self._key_type, self._outputs, self._grouped)
+        groups = [pa.array(more[-1])] if self._grouped else []
         feature = form.field(0).type.value_field.type
         pairs = pa.StructArray.from_arrays([pa.array(keys), pa.array(values)], fields=list(feature))
         lists = pa.LargeListArray.from_arrays(pa.array(indptr), pairs, type=form.field(0).type)
         cells = [
             pa.FixedSizeListArray.from_arrays(pa.array(t.ravel()), type=_cells(self._outputs))
-            for t in targets
+            for t in more[: len(more) - self._grouped]
         ]
-        batch = pa.record_batch([lists, pa.array(labels), pa.array(weights), *cells], schema=form)
+        batch = pa.record_batch([lists, pa.array(labels), pa.array(weights), *cells, *groups], schema=form)
         known = {**note, "hash": _hash(arrays)}
         self._writer.write_batch(batch, custom_metadata={_NOTE: json.dumps(known).encode()})
 
@@ -135,8 +141,9 @@ class BatchWriter:
         """Append the last batch and sync the file to disk."""
         nothing = np.zeros(0, np.float32)
         keys = np.zeros(0, np.uint32 if self._key_type == pa.uint32() else np.uint64)
-        targets = [nothing] if self._outputs else []
-        self._append([np.zeros(1, np.int64), keys, nothing, nothing, nothing, *targets], note)
+        more: list[NDArray[Any]] = [nothing] if self._outputs else []
+        more += [np.zeros(0, np.uint64)] if self._grouped else []
+        self._append([np.zeros(1, np.int64), keys, nothing, nothing, nothing, *more], note)
         self._close()
         with open(self._path, "rb") as file:
             os.fsync(file.fileno())
@@ -211,14 +218,16 @@ class BatchReader:
         if not self._checked[k] and _hash(arrays) != note.get("hash"):
             raise DamagedCacheError(f"chunk {k} has changed")
         self._checked[k] = True
-        indptr, keys, values, labels, weights, *targets = arrays
+        indptr, keys, values, labels, weights, *more = arrays
+        groups = more.pop() if "group" in batch.schema.names else None
+        targets = more[0] if more else None
         self._unmap_before(labels.__array_interface__["data"][0] - self._base)
         if keys.dtype != np.uint64:
             wide = arenas.columns(0, len(keys)).keys
             wide[:] = keys
             keys = wide
         place, after = (Place(*note[name]) if note[name] else None for name in ("place", "after"))
-        return Chunk(indptr, keys, values, labels, weights, None, place, after, *targets), note
+        return Chunk(indptr, keys, values, labels, weights, None, place, after, targets, groups), note
 
     def _unmap_before(self, offset: int) -> None:
         """Unmap pages well before `offset`, so that they do not count as memory of this process.

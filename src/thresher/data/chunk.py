@@ -49,6 +49,8 @@ class Chunk:
     """where the next chunk begins: a pass started there continues after this chunk"""
     targets: NDArray[np.float32] | None = None
     """(n, outputs) labels, if the source has several per example; `labels` is their first column"""
+    groups: NDArray[np.uint64] | None = None
+    """(n,) hashes of what the rows are grouped by, such as their user; 0 for a row without a group"""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -96,6 +98,7 @@ class Chunk:
                 targets is None
                 or (targets.dtype == np.float32 and targets.shape == (*rows, targets.shape[1]))
             )
+            and (self.groups is None or (self.groups.dtype == np.uint64 and self.groups.shape == rows))
             and (rows[0] < 2 or (ends[1:] >= ends[:-1]).all())
         )
 
@@ -128,6 +131,7 @@ class Chunk:
             self.place if lo == 0 else None,
             self.after if whole else None,
             None if self.targets is None else self.targets[lo:hi],
+            None if self.groups is None else self.groups[lo:hi],
         )
 
     def pieces(self, most: int) -> Iterator[Chunk]:
@@ -155,6 +159,7 @@ class Chunk:
             self.weights[chosen],
             None if tags is None else tuple(t for t, c in zip(tags, chosen, strict=True) if c),
             targets=None if self.targets is None else self.targets[chosen],
+            groups=None if self.groups is None else self.groups[chosen],
         )
 
     def counting(self) -> Chunk:
@@ -318,6 +323,7 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
     ]
     tags = tuple(tag for chunk in chunks for tag in chunk.tags or ())
     targets = all(chunk.targets is not None for chunk in chunks)
+    grouped = all(chunk.groups is not None for chunk in chunks)
     return Chunk(
         np.concatenate(indptr),
         _joined([chunk.keys for chunk in chunks]),
@@ -328,6 +334,7 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
         chunks[0].place,
         chunks[-1].after,
         _joined([chunk.targets for chunk in chunks if chunk.targets is not None]) if targets else None,
+        _joined([chunk.groups for chunk in chunks if chunk.groups is not None]) if grouped else None,
     )
 
 

@@ -23,8 +23,9 @@ from thresher.data.layout import (
 )
 from thresher.data.wording import PROSE
 
-IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, ABSENT, EMPTY = (
-    *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "absent", "empty"),
+IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, GROUP, ABSENT, EMPTY = (
+    *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "group", "absent"),
+    "empty",
 )
 """Kinds of columns. An absent column is not read and may be missing from the file. An empty column had no
 value where the kinds were settled; it is not read, but a value in it is noticed."""
@@ -47,7 +48,7 @@ _UNQUOTABLE = re.compile(r"[,'\"\\]")
 _SEVERAL = re.compile(r"[*?\[]|^\d+(-\d+)?$")
 
 
-KINDS = (*UNREAD, *FEATURES, LABEL, WEIGHT)
+KINDS = (*UNREAD, *FEATURES, LABEL, WEIGHT, GROUP)
 
 
 def check_settled(layout: SettledLayout) -> SettledLayout:
@@ -94,7 +95,7 @@ def settle(
     chosen, find, find_place = dict[str, tuple[str, int]](), finder(seen), finder(names)
     for kind, pattern in _wanted(layout, names, before):
         found = (find_place if _POSITIONS.fullmatch(pattern) else find)(pattern)
-        if not found and open_ended and kind not in (LABEL, WEIGHT) and not _SEVERAL.search(pattern):
+        if not found and open_ended and kind not in (LABEL, WEIGHT, GROUP) and not _SEVERAL.search(pattern):
             found = [pattern]
         if not found and not (kind == IGNORE and _WILD.search(pattern)):
             raise DataError(f"{file}: no column is called '{pattern}'; {column_meant(pattern, names)}")
@@ -106,7 +107,7 @@ def settle(
     _check_once(labels, f"{file}: --label")
     there = {*names, *before}
     return SettledLayout(
-        **layout.shared(),
+        **{**layout.shared(), "group": ""},
         columns=tuple(kinds),
         kinds=tuple(kinds.values()),
         labels=tuple(labels) if len(labels) > 1 else (),
@@ -139,13 +140,14 @@ def _check_kinds(kinds: Iterable[str], layout: Layout, file: str) -> None:
     counts = Counter(kinds)
     if not counts[TEXT] and layout.ngrams != Layout.ngrams:
         raise DataError(f"{file}: n-grams need a text column (--text COL)")
-    if counts[WEIGHT] > 1:
-        raise DataError(f"{file}: only one column can be the weight")
+    for one in (WEIGHT, GROUP):
+        if counts[one] > 1:
+            raise DataError(f"{file}: only one column can be the {one}")
 
 
 def _before(layout: Layout) -> dict[str, str]:
     """The columns of the model to start from, without the labels and weights that the options replace."""
-    replaced = [LABEL] * bool(layout.label) + [WEIGHT] * bool(layout.weight)
+    replaced = [LABEL] * bool(layout.label) + [WEIGHT] * bool(layout.weight) + [GROUP] * bool(layout.group)
     known = layout.known if isinstance(layout, Extension) else ()
     return {name: kind for name, kind in known if kind not in replaced}
 
@@ -155,6 +157,7 @@ def _wanted(layout: Layout, names: Sequence[str], before: Mapping[str, str]) -> 
     options = (
         (LABEL, _label_patterns(layout, names, before)),
         (WEIGHT, [layout.weight] if layout.weight else []),
+        (GROUP, [layout.group] if layout.group else []),
         (NUMERIC, layout.numeric),
         (BINS, layout.bins),
         (CATEGORICAL, layout.categorical),
@@ -258,7 +261,7 @@ def _assign(
     """Set the kind of columns: the more precise option wins, and among patterns ``--ignore``."""
     for name in names:
         before, was = chosen.get(name, (kind, 0))
-        if before in (LABEL, WEIGHT) and name in chosen:
+        if before in (LABEL, WEIGHT, GROUP) and name in chosen:
             was = _BY_NAME
         ignored = kind == IGNORE and precision == was == _BY_PATTERN
         if before != kind and precision == was and not ignored:

@@ -20,10 +20,12 @@ SYNTAX_FIELDS = (*CELL_FIELDS, "label_weights")
 """Fields about syntax, of all formats"""
 FEATURE_FIELDS = ("seed", "hash", "bits", "ngrams", "interact")
 """Fields that change the features of the same data"""
+GROUPS = {"svmlight": "qid", "vw": "tag"}
+"""The name of groups in formats without columns"""
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NO_DELIMITERS = (b'"', b"\n", b"\r", b"\0")
 _LONGEST_TOKEN = 255
-COLUMN_OPTIONS = ("label", "weight", "numeric", "bins", "categorical", "text", "ignore")
+COLUMN_OPTIONS = ("label", "weight", "group", "numeric", "bins", "categorical", "text", "ignore")
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class AnyLayout:
     """svmlight: whether a line begins with ``label:weight``; otherwise that is read as a feature"""
     ngrams: str = "words=1"
     """which n-grams of texts are features: see `grams_of`"""
+    group: str = ""
+    """what keeps rows together in hold-outs and folds: a column, ``qid`` of svmlight, or the ``tag`` of VW"""
     ignore: tuple[str, ...] = ()
     """columns that are not read"""
     interact: tuple[str, ...] = ()
@@ -151,6 +155,11 @@ class SettledLayout(AnyLayout):
     """what the values of each of `columns` are, if they are categories or texts (see `columns`); empty in
     models of versions that kept the spelling of each format"""
 
+    @property
+    def grouped_by(self) -> str:
+        """The column of groups, or ``qid`` or ``tag``; empty if rows have no groups."""
+        return self.columns[self.kinds.index("group")] if "group" in self.kinds else self.group
+
     def as_dict(self) -> dict[str, Any]:
         """The format, and all fields that differ from their defaults."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -159,10 +168,16 @@ class SettledLayout(AnyLayout):
         }
 
     def unlabelled(self) -> SettledLayout:
-        """This layout for prediction: a table needs neither labels nor weights."""
-        return replace(
-            self, kinds=tuple("absent" if kind in ("label", "weight") else kind for kind in self.kinds)
-        )
+        """This layout for prediction: a table needs neither labels, weights nor groups."""
+        return self._without("label", "weight", "group")
+
+    def ungrouped(self) -> SettledLayout:
+        """This layout for data that are held out or evaluated: no row needs a group."""
+        return self._without("group")
+
+    def _without(self, *unread: str) -> SettledLayout:
+        kinds = tuple("absent" if kind in unread else kind for kind in self.kinds)
+        return replace(self, kinds=kinds, group="")
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> SettledLayout:
@@ -199,8 +214,12 @@ def has_columns(layout: AnyLayout) -> TypeGuard[SettledLayout]:
 
 def settled_without_columns(layout: AnyLayout) -> SettledLayout:
     """The layout of data in a format without columns; raises `DataError` if a column option is given."""
+    if layout.group and layout.group != GROUPS.get(layout.format):
+        known = GROUPS.get(layout.format)
+        instead = f"groups are --group {known}" if known else "--group needs another format"
+        raise DataError(f"{layout.format} has no columns: {instead}")
     for name in (*COLUMN_OPTIONS, "ngrams"):
-        default = getattr(Layout, name)
+        default = getattr(layout if name == "group" else Layout, name)
         if getattr(layout, name, default) != default:
             raise DataError(
                 f"{layout.format} has no columns: --{name} is only for csv, tsv, jsonl, parquet and arrow"

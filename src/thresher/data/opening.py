@@ -152,7 +152,7 @@ def open_source(
         streams=streams,
         where=where,
     )
-    source.ids = ids
+    source.ids = ids or settled.grouped_by
     source.may_be_words, source.unlabelled = getattr(form, "may_be_words", False), unlabelled
     source.readers = readers
     source.chosen = chosen_in(given)

@@ -36,6 +36,7 @@ class Rows:
         self._keys, self._values = np.empty(0, np.uint64), np.empty(0, np.float32)
         self._labels, self._weights = np.empty(0, np.float32), np.empty(0, np.float32)
         self._targets: NDArray[np.float32] | None = None
+        self._groups: NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -54,6 +55,10 @@ class Rows:
                 self._targets = np.empty((0, chunk.targets.shape[1]), np.float32)
             _make_room(count, self._targets)
             self._targets[self._count : count] = chunk.targets
+        if chunk.groups is not None:
+            self._groups = np.empty(0, np.uint64) if self._groups is None else self._groups
+            _make_room(count, self._groups)
+            self._groups[self._count : count] = chunk.groups
         self._count, self._nnz = count, nnz
 
     def keep(self, rows: NDArray[np.int64]) -> None:
@@ -62,6 +67,7 @@ class Rows:
         self._count, self._nnz = len(kept), kept.nnz
         self._starts, self._keys, self._values = kept.indptr, kept.keys, kept.values
         self._labels, self._weights, self._targets = kept.labels, kept.weights, kept.targets
+        self._groups = kept.groups
 
     def trim(self) -> None:
         """Release unused memory."""
@@ -70,6 +76,8 @@ class Rows:
         _resize(self._count + 1, self._starts)
         if self._targets is not None:
             _resize(self._count, self._targets)
+        if self._groups is not None:
+            _resize(self._count, self._groups)
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Copies of these rows (n,), in this order."""
@@ -78,7 +86,10 @@ class Rows:
         keys, values = np.empty(indptr[-1], np.uint64), np.empty(indptr[-1], np.float32)
         _gather(self._starts, self._keys, self._values, rows, indptr, keys, values)
         targets = None if self._targets is None else self._targets[rows]
-        return Chunk(indptr, keys, values, self._labels[rows], self._weights[rows], targets=targets)
+        groups = None if self._groups is None else self._groups[rows]
+        return Chunk(
+            indptr, keys, values, self._labels[rows], self._weights[rows], targets=targets, groups=groups
+        )
 
 
 def _make_room(need: int, *arrays: NDArray[Any]) -> None:

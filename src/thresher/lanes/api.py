@@ -34,7 +34,7 @@ from thresher.learning.checks import check_flag
 from thresher.learning.feature_names import check_namer_again, keep_names
 from thresher.learning.finite import DivergedError
 from thresher.learning.frames import frame_of, held, identity
-from thresher.learning.given import Data, with_labels
+from thresher.learning.given import Data, with_groups, with_labels
 from thresher.learning.head import Head
 from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_given, parted
 from thresher.learning.model import Model
@@ -150,6 +150,7 @@ def train(
     loss: Spec | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     rule: Recipe | Spec = "ft-ftrl",
     outputs: str | None = None,
     passes: int = 1,
@@ -183,6 +184,8 @@ def train(
             be given here.
         loss: SPEC or part; default ``logistic``.
         sample_weight: importances ``(n,)``, together with `y`.
+        groups: what each row of data in memory belongs to, such as its query or user, ``(n,)``: rows of a
+            group are held out together. For files, name the column, ``group``.
         rule: SPEC or part; a `Recipe`, which defines the whole model; or ``auto``, which chooses on the first
             rows among a few settings close to the default rule (docs/default.md).
         outputs: what to predict: ``one`` number, ``classes:LO-HI``, ``labels:LO-HI`` or ``values:K``. Classes
@@ -210,9 +213,10 @@ def train(
         options: options of the model, which are fields of a `Recipe` (``rate``, ``batch``, ``average``,
             ``scale``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``) and ``alpha``, ``l1``, ``l2``
             and ``eta0`` of its rule; options of how files and tables become features, which are fields of a
-            `Layout` (``format``, ``header``, ``delimiter``, ``missing``, ``label``, ``weight``, ``numeric``,
-            ``bins``, ``categorical``, ``text``, ``ngrams``, ``interact``, ``ignore``, ``classes``, ``bits``,
-            ``hash`` ...). Columns are names, positions from 1, ranges or patterns: ``label=1, bins="2-14"``.
+            `Layout` (``format``, ``header``, ``delimiter``, ``missing``, ``label``, ``weight``, ``group``,
+            ``numeric``, ``bins``, ``categorical``, ``text``, ``ngrams``, ``interact``, ``ignore``,
+            ``classes``, ``bits``, ``hash`` ...). Columns are names, positions from 1, ranges or patterns:
+            ``label=1, bins="2-14"``.
             ``workers`` and ``ray``: that many processes, of the Ray cluster at that address or of this
             machine, read and parse the files (docs/scale-out.md).
 
@@ -234,11 +238,10 @@ def train(
     layout = _layout(data, layout_given(layout, of_layout), rule, started)
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
-    recipe, source = _started(data, rule, loss, outputs, of_model, on_error, read)
-    domain = recipe.head().domain
-    held, shuffling = held_of(holdout, domain, source, threads), make_order(str(order), recipe.seed)
-    raced = of_model if _is_auto(rule) else None
-    return _trained(recipe, raced, started, source, names, target, plan, shuffling, held, cache)
+    recipe, source = with_groups(_started(data, rule, loss, outputs, of_model, on_error, read), groups)
+    held = held_of(holdout, recipe.head().domain, source, threads)
+    beside = names, target, plan, make_order(str(order), recipe.seed), held, cache
+    return _trained(recipe, of_model if _is_auto(rule) else None, started, source, *beside)
 
 
 def _trained(
@@ -354,6 +357,7 @@ def path(
     loss: Spec | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     rule: Spec = "ft-ftrl",
     l1: str | Sequence[float] = "auto:16",
     outputs: str | None = None,
@@ -374,7 +378,7 @@ def path(
     """Train models with different penalties side by side, from one reading of `data`.
 
     Args:
-        data, y, loss, sample_weight, rule: as for `train`.
+        data, y, loss, sample_weight, groups, rule: as for `train`.
         l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
             one from the first rows: the data must then be readable twice.
         holdout, holdout_every: the hold-out to choose by; default one of every ten rows (0: none).
@@ -399,7 +403,7 @@ def path(
     plan, holdout = planned(passes, patience, holdout, holdout_every, 10)
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
-    base, source = prepared_for_lanes(data, rule, loss, outputs, options, **read)
+    base, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)
     held = held_of(holdout, base.head().domain, source, threads)
     values = penalties_of(Range(l1), make_order(str(order), base.seed), source, base)
     return with_choice(_Lanes(base, source, plan, str(order), held, cache).frontier(values, choose))

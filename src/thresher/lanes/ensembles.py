@@ -17,7 +17,7 @@ from thresher.lanes.validation import check_order
 from thresher.learning.api import held_of, planned
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.ensemble import Ensemble
-from thresher.learning.given import Data, with_labels
+from thresher.learning.given import Data, with_groups, with_labels
 from thresher.learning.keywords import TrainOptions, check_names
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe, Spec
@@ -32,6 +32,7 @@ def ensemble(
     *,
     models: int | str = 8,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     rule: Spec = "ft-ftrl",
     outputs: str | None = None,
     passes: int = 1,
@@ -51,7 +52,7 @@ def ensemble(
     """Train several models on different rows of `data`; together they predict with the mean of their margins.
 
     Args:
-        data, y, loss, sample_weight, rule: as for `train`; but not the rule ``auto``.
+        data, y, loss, sample_weight, groups, rule: as for `train`; but not the rule ``auto``.
         models: ``N`` or ``poisson:N``: N models that learn each row with a Poisson(1) importance (bagging);
             or ``disjoint:N``: each row is learned by one of N models. The draws depend on `seed`.
         order: as for `train`, but in several passes not one that is drawn anew in each.
@@ -70,7 +71,7 @@ def ensemble(
     plan, holdout = planned(passes, patience, holdout, holdout_every, report_every=report_every)
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
-    recipe, source = prepared_for_lanes(data, rule, loss, outputs, options, **read)
+    recipe, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)
     held = held_of(holdout, recipe.head().domain, source, threads)
     shuffling = make_order(str(order), recipe.seed)
     check_order(shuffling, passes, "go to different models")

@@ -12,7 +12,7 @@ from thresher.data.errors import DataError
 from thresher.lanes.lanes import Lanes
 from thresher.learning.abreast import each
 from thresher.learning.checks import check_whole
-from thresher.learning.draws import Rows, folds_of
+from thresher.learning.draws import Rows, folds_of, folds_of_groups
 from thresher.learning.finite import DivergedError
 from thresher.learning.head import Head
 from thresher.learning.holdout import Figures
@@ -31,11 +31,12 @@ class Folds:
     """For each of `count` folds, lanes of these recipes that learn all rows outside the fold.
 
     Each run of `count` rows of a pass has one row in each fold; their order is drawn with the seed of the
-    recipes. Each model is, bit for bit, the one trained on the data
-    without the rows of its fold (law 7). No row of the fold is counted, or used for scaling or admission, so
-    each fold has lanes with their own index and intake. With `whole`, one more set of lanes learns all rows.
-    A recipe whose lane diverges in any fold is dropped, and `say` is called. ValueError for numbers out of
-    range, and as `Lanes`; MemoryError if the initial tables are larger than the machine's memory.
+    recipes. If rows have groups, each group is in one fold, which is drawn. Each model is, bit for bit, the
+    one trained on the data without the rows of its fold (law 7). No row of the fold is counted, or used for
+    scaling or admission, so each fold has lanes with their own index and intake. With `whole`, one more set
+    of lanes learns all rows. A recipe whose lane diverges in any fold is dropped, and `say` is called.
+    ValueError for numbers out of range, and as `Lanes`; MemoryError if the initial tables are larger than the
+    machine's memory.
 
     >>> folds = Folds([Recipe("ftrl", l1=0.1)], 2)
     >>> folds.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0}), (1.0, {9: 2.0})]))
@@ -90,6 +91,8 @@ class Folds:
     def _folds_of(self, chunk: Chunk) -> Rows:
         """The fold of each row (n,) of `chunk`, the next chunk of the pass."""
         first, self._rows = self._rows, self._rows + len(chunk)
+        if chunk.groups is not None:
+            return folds_of_groups(chunk.groups, first, self.count, self.recipes[0].seed)
         return folds_of(first, len(chunk), self.count, self.recipes[0].seed)
 
     def keep_record(self, record: Record, seen: Seen) -> None:
@@ -139,12 +142,17 @@ class Folds:
         self._rows = 0
         dropped = self.dropped
         judges = [_Judge(lanes, [k for k in lanes.alive if k not in dropped]) for lanes in self.lanes]
+        sizes = np.zeros(self.count, np.int64)
         for chunk in chunks:
             folds = self._folds_of(chunk)
+            sizes += np.bincount(folds, minlength=self.count)
             for k, judge in enumerate(judges):
                 judge.add(chunk.take(folds == k))
         if self._rows < self.count:
             raise DataError(f"{self.count} folds need at least {self.count} rows; rows read: {self._rows}")
+        if not sizes.all():
+            few = f"the groups are too few for {self.count} folds, {np.count_nonzero(sizes == 0)} of which"
+            raise DataError(f"{few} got none: take fewer folds, or another seed")
         found = [judge.figures() for judge in judges]
         return [[one[k] for one in found if k in one] for k in range(len(self.recipes))]
 

@@ -22,7 +22,7 @@ from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.figures import shown
 from thresher.learning.finite import DivergedError
 from thresher.learning.frames import frame_of, held, identity
-from thresher.learning.given import Data, with_labels
+from thresher.learning.given import Data, with_groups, with_labels
 from thresher.learning.holdout import Holdout
 from thresher.learning.keywords import TrainOptions, check_names
 from thresher.learning.model import Model
@@ -179,6 +179,7 @@ def tune(
     *,
     loss: Spec | None = None,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     rules: Sequence[str] = RULES,
     budget: int = 64,
     outputs: str | None = None,
@@ -197,7 +198,7 @@ def tune(
     tenth.
 
     Args:
-        data, sample_weight: as for `train`.
+        data, sample_weight, groups: as for `train`.
         y: labels, as for `train`. If `data` contain the labels, the loss may be given here.
         loss: as for `train`.
         rules: names of the rules to try.
@@ -219,7 +220,7 @@ def tune(
         raise ValueError(f"{varied[0]} is varied by tune: leave it out")
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
-    base, source = prepared_for_lanes(data, Recipe.rule, loss, outputs, options, **read)
+    base, source = with_groups(prepared_for_lanes(data, Recipe.rule, loss, outputs, options, **read), groups)
     every, holdout = held_apart(holdout, None)
     held = held_of(holdout, base.head().domain, source, threads)
     tuner = Tuner(base, rules, budget)

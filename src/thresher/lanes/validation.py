@@ -26,7 +26,7 @@ from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.checks import check_flag
 from thresher.learning.finite import DivergedError
 from thresher.learning.frames import frame_of, held, identity
-from thresher.learning.given import Data, with_labels
+from thresher.learning.given import Data, with_groups, with_labels
 from thresher.learning.keywords import ModelOptions, check_names
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
@@ -138,6 +138,7 @@ def cv(
     loss: Spec | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     rule: Spec = "ft-ftrl",
     folds: int = 10,
     l1: str | Sequence[float] | None = None,
@@ -159,7 +160,7 @@ def cv(
     evaluates them.
 
     Args:
-        data, y, loss, sample_weight: as for `train`.
+        data, y, loss, sample_weight, groups: as for `train`; rows of a group are in one fold.
         rule: as for `train`. A rule given with its penalty, or without any, is evaluated as it is.
         folds: number of folds, from 2 on. Of every `folds` rows, one is in each, drawn with `seed`.
         l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
@@ -184,18 +185,23 @@ def cv(
     plan, _ = planned(passes, 0)
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
-    base, source = prepared_for_lanes(data, rule, loss, outputs, options, **read)
-    check_order(shuffling := make_order(str(order), base.seed), passes)
+    base, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)
+    check_order(steady := make_order(str(order), base.seed), passes)
     name = None if l1 is None and not leaves_penalty_open(rule) else penalty_name(base.rule)
     wanted = Range("auto:16" if l1 is None else l1)
     check_size(base, folds, wanted.count if name else 1, refit)
-    values = penalties_of(wanted, shuffling, source, base) if name else []
+    values = penalties_of(wanted, steady, source, base) if name else []
     learning = Folds([with_penalty(base, value) for value in values] or [base], folds, whole=refit)
-    reads = Passes(source, shuffling.reads(passes + 1), cached=cache and hasattr(source, "identity"))
-    beside: dict[str, Any] = {"reread": reads.later, "order": shuffling, "columns": columns_seen(source)}
-    trainer = Trainer(learning, reads.first, plan, **beside)
-    warnings = warn(trainer.run().warnings)
-    return with_choice(replace(judged_by(trainer, name), warnings=warnings, choice=choose))
+    reads = Passes(source, steady.reads(passes + 1), cached=cache and hasattr(source, "identity"))
+    beside: dict[str, Any] = {"reread": reads.later, "order": steady, "columns": columns_seen(source)}
+    return _chosen(Trainer(learning, reads.first, plan, **beside), name, choose)
+
+
+def _chosen(trainer: Trainer[Folds], penalty: str | None, choice: str) -> CrossValidation:
+    """Train and evaluate the folds; errors come before warnings."""
+    outcome = trainer.run()
+    found = judged_by(trainer, penalty)
+    return with_choice(replace(found, warnings=warn(outcome.warnings), choice=choice))
 
 
 def check_order(order: Order, passes: int, otherwise: str = "be in a different fold") -> None:

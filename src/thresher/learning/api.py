@@ -62,7 +62,7 @@ def held_of(holdout: Data | None, domain: str | Domain, source: Any, threads: in
     """The source of the hold-out, checked against the file that collects bad lines; None if there is none."""
     if holdout is None:
         return None
-    held = as_source(holdout, domain, threads=threads, layout=source.layout or SettledLayout())
+    held = as_source(holdout, domain, threads=threads, layout=(source.layout or SettledLayout()).ungrouped())
     if hasattr(source, "on_error"):
         source.on_error.check_spares(held.names)
     return held

@@ -72,11 +72,19 @@ def folds_of(first: int, rows: int, count: int, seed: int) -> Rows:
     return np.asarray(places.reshape(-1)[first - begin * count :][:rows], np.int64)
 
 
-def chosen_groups(groups: U64, every: Every, seed: int) -> NDArray[np.bool_]:
-    """Which rows are held out if rows with equal values in `groups` stay together: about 1 / `every`."""
-    return unit(bits_of(groups, seed, HOLDOUT)) < float(1 / every)
+def groups_held_out(groups: U64, first: int, every: Every, seed: int) -> NDArray[np.bool_]:
+    """Which rows are held out if rows of a group stay together: each group with the probability 1 / `every`.
+
+    `first` is the number of the first row; a row without a group, 0, is drawn alone.
+    """
+    return unit(bits_of(_together(groups, first), seed, HOLDOUT)) < float(1 / every)
 
 
-def folds_of_groups(groups: U64, count: int, seed: int) -> Rows:
-    """The fold of each row if rows with equal values in `groups` stay together."""
-    return (unit(bits_of(groups, seed, FOLDS)) * count).astype(np.int64)
+def folds_of_groups(groups: U64, first: int, count: int, seed: int) -> Rows:
+    """The fold of each row if rows of a group stay together; arguments as for `groups_held_out`."""
+    return (unit(bits_of(_together(groups, first), seed, FOLDS)) * count).astype(np.int64)
+
+
+def _together(groups: U64, first: int) -> U64:
+    """A number for each row that is the same for rows of a group."""
+    return np.where(groups == 0, np.arange(first, first + len(groups), dtype=np.uint64), groups)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from thresher.cluster.dataset import DatasetTable, is_dataset
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
 from thresher.data.arrays import PairSource, source_of
 from thresher.data.columns import ABSENT, BINS, CATEGORICAL, LABEL, NUMERIC, TEXT, WEIGHT
+from thresher.data.formats.row_groups import Grouped
 from thresher.data.given_labels import array_of, check_unmasked, label_columns, numbers_of
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
@@ -107,6 +108,24 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
 
 def _is_source(data: Any) -> bool:
     return callable(getattr(data, "chunks", None))
+
+
+R = TypeVar("R")
+
+
+def with_groups(prepared: tuple[R, Any], groups: ArrayLike | None) -> tuple[R, Any]:
+    """A recipe and its source, which gives each row of data in memory a group if there are `groups`.
+
+    DataError for files, whose groups are a column, and for data that have groups already.
+    """
+    recipe, source = prepared
+    if groups is None:
+        return recipe, source
+    if getattr(source, "layout", None) is not None and source.layout.grouped_by:
+        raise DataError(f"groups and group={source.layout.grouped_by!r}: give one of them")
+    if hasattr(source, "identity"):
+        raise DataError("groups are for data in memory; for files, name the column, group=")
+    return recipe, Grouped(source, groups)
 
 
 def check_layout(layout: Any) -> None:

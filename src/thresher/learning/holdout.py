@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from thresher.data.byrows import identified
 from thresher.data.chunk import Chunk, Place
 from thresher.data.source import MemorySource, Through
-from thresher.learning.draws import held_out
+from thresher.learning.draws import groups_held_out, held_out
 from thresher.learning.metrics import score
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
@@ -49,7 +49,10 @@ class Holdout:
 
     def split(self, chunk: Chunk, offered: int) -> Chunk:
         """The rows to learn; `offered` is the number of rows read before `chunk` in this pass."""
-        held = held_out(offered, len(chunk), self.every, self.seed)
+        if chunk.groups is None:
+            held = held_out(offered, len(chunk), self.every, self.seed)
+        else:
+            held = groups_held_out(chunk.groups, offered, self.every, self.seed)
         if self.incomplete and held.any():
             self._kept.append(chunk.take(held))
         return chunk.take(~held).at(chunk.place, chunk.after)

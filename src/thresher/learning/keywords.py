@@ -41,6 +41,7 @@ class LayoutOptions(TypedDict, total=False):
     classes: str | Sequence[str]
     label: Columns
     weight: str | int
+    group: str | int
     numeric: Columns
     bins: Columns
     categorical: Columns
@@ -193,7 +194,7 @@ def _value(name: str, value: Any) -> Any:
         return (value,) if isinstance(value, str) else _texts(name, value)
     if name == "label":
         return ",".join(_texts(name, value))
-    if name == "weight" and isinstance(value, int):
+    if name in ("weight", "group") and isinstance(value, int):
         return str(value)
     wanted: type = type(getattr(Layout, name))
     if not isinstance(value, wanted) or isinstance(value, bool):

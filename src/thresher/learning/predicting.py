@@ -57,6 +57,7 @@ def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
     """
     of_layout, options = parted(reading)
     layout = layout_like(model.layout, options.pop("layout", None), of_layout)
+    layout = layout.ungrouped() if isinstance(layout, SettledLayout) else layout
     source = as_source(data, domain, layout=layout or SettledLayout(), **options)
     return in_agreement(model.numbering, source)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
-from thresher.sklearn.drawing import drawn, held_out, weighted
+from thresher.sklearn.drawing import drawn, groups_of_examples, held_out, weighted
 from thresher.sklearn.estimator import SparseEstimator, checked
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class SparseOnlineEstimator(SparseEstimator):
         X: Examples,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         *,
         coef_init: ArrayLike | None = None,
         intercept_init: ArrayLike | None = None,
@@ -44,6 +45,8 @@ class SparseOnlineEstimator(SparseEstimator):
             X: ``(n, d)``: a sparse or dense matrix, a table, or a list of n dictionaries or texts.
             y: ``(n,)``, or ``(n, outputs)``.
             sample_weight: ``(n,)``, not negative.
+            groups: ``(n,)``, what each example belongs to, such as its user: `early_stopping` holds out whole
+                groups.
             coef_init, intercept_init: initial weights ``(outputs, d)`` and intercepts ``(outputs,)``, as in
                 linear models; for a matrix X and a rule that supports warm starts.
 
@@ -54,11 +57,11 @@ class SparseOnlineEstimator(SparseEstimator):
 
         self._check_options()
         with self._unchanged_by_errors():
-            troubles = self._fit(X, y, sample_weight, coef_init, intercept_init)
+            troubles = self._fit(X, y, sample_weight, groups, coef_init, intercept_init)
         warn(troubles)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, coef: Any, intercept: Any) -> list[Any]:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, coef: Any, intercept: Any) -> list[Any]:
         from thresher.data.matrices import MatrixSource
         from thresher.learning.training import Plan, Trainer
         from thresher.sklearn.verbose import PassPrinter
@@ -75,7 +78,10 @@ class SparseOnlineEstimator(SparseEstimator):
         if coef is not None or intercept is not None:
             self._begin_with(model, coef, intercept)
         matrix = self._matrix(numbers, encoded, model.head.domain)
-        splitter = partial(held_out, fraction=self.validation_fraction) if self.early_stopping else None
+        splitter = None
+        if self.early_stopping:
+            grouped = groups_of_examples(groups, numbers.size)
+            splitter = partial(held_out, fraction=self.validation_fraction, groups=grouped)
         draws = drawn(self, matrix, weights, splitter)
         learned, held = draws.splits[0] if splitter else (draws.whole, None)
         source = MatrixSource(

@@ -13,6 +13,7 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels
 
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.int64]
+U64 = NDArray[np.uint64]
 Splitter = Callable[[F32, Rows], list[tuple[Flags, Flags]]]
 """Maps labels and row numbers of examples to one or more splits: masks of rows to learn and to hold out"""
 
@@ -59,25 +60,61 @@ def weighted(draw: Any, encoded: EncodedLabels) -> Any:
     return draw._replace(weights=(draw.weights * encoded.factors[draw.rows]).astype(np.float32))
 
 
-def held_out(labels: F32, rows: Rows, fraction: float) -> list[tuple[Flags, Flags]]:
-    """One split that holds out a share: evenly spaced when sorted by label, so stratified."""
+def held_out(
+    labels: F32, rows: Rows, fraction: float, groups: U64 | None = None
+) -> list[tuple[Flags, Flags]]:
+    """One split that holds out a share: evenly spaced when sorted by label, so stratified.
+
+    With `groups` of the examples of the matrix: as many whole groups as it takes.
+    """
     count = len(labels)
     wanted = max(1, round(count * fraction))
     if wanted == count:
         raise ValueError(f"validation_fraction leaves none of n_samples={count} for training")
+    if groups is not None:
+        numbers, sizes = _numbered(groups[rows])
+        taken = 1 + int(np.searchsorted(np.cumsum(sizes), wanted))
+        if taken == len(sizes):
+            raise ValueError(f"validation_fraction leaves none of {taken} groups for training")
+        return [(numbers >= taken, numbers < taken)]
     places = ((np.arange(wanted) + 0.5) * count / wanted).astype(np.int64)
     held = np.zeros(count, bool)
     held[np.argsort(labels, kind="stable")[places]] = True
     return [(~held, held)]
 
 
-def folds(labels: F32, rows: Rows, count: int) -> list[tuple[Flags, Flags]]:
-    """Stratified folds, each held out once."""
+def folds(labels: F32, rows: Rows, count: int, groups: U64 | None = None) -> list[tuple[Flags, Flags]]:
+    """Folds, each held out once: stratified, or of whole `groups` of the examples of the matrix."""
+    if groups is not None:
+        numbers, sizes = _numbered(groups[rows])
+        if count > len(sizes):
+            raise ValueError(f"cv={count} folds are too many for {len(sizes)} groups")
+        return [(numbers % count != k, numbers % count == k) for k in range(count)]
     if count > len(labels):
         raise ValueError(f"cv={count} folds are too many for n_samples={len(labels)}")
     fold = np.empty(len(labels), np.int64)
     fold[np.argsort(labels, kind="stable")] = np.arange(len(labels)) % count
     return [(fold != k, fold == k) for k in range(count)]
+
+
+def _numbered(groups: U64) -> tuple[Rows, Rows]:
+    """The number of the group of each example, in the order of their first examples, and their sizes."""
+    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    places = np.argsort(np.argsort(first))
+    numbers = np.asarray(places[inverse], np.int64)
+    return numbers, np.bincount(numbers)
+
+
+def groups_of_examples(groups: Any, size: int) -> U64 | None:
+    """The groups given to `fit`, as numbers; None if there are none."""
+    if groups is None:
+        return None
+    from thresher.data.formats.row_groups import groups_of
+
+    found = groups_of(groups)
+    if len(found) != size:
+        raise ValueError(f"groups has {len(found)} values for n_samples={size}: give one for each")
+    return np.where(found == 0, np.arange(size, dtype=np.uint64), found)
 
 
 def given_splits(

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
-from thresher.sklearn.drawing import Splitter, drawn, folds, given_splits, held_out
+from thresher.sklearn.drawing import Splitter, drawn, folds, given_splits, groups_of_examples, held_out
 from thresher.sklearn.estimator import F64, SparseEstimator, checked
 
 if TYPE_CHECKING:
@@ -29,19 +29,27 @@ class SparseFrontierEstimator(SparseEstimator):
     _direct = 1 << 17  # each model has a table of its own
     _path: list[Any]
 
-    def fit(self, X: Examples, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Examples,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Learn a model for each penalty side by side, and choose one by its loss on held-out rows.
 
         Arguments and errors as for `SparseOnlineClassifier.fit`; also ValueError if no model satisfies
-        `choose`. A penalty whose loss or weights become infinite or NaN is left out with a
+        `choose`. Examples of one of the `groups` ``(n,)``, such as those of a user, are in one fold, or held
+        out together; a splitter given as `cv` gets the groups too. A penalty whose loss or weights become
+        infinite or NaN is left out with a
         ConvergenceWarning; `DivergedError` if none is left.
         """
         self._check_options()
         with self._unchanged_by_errors():
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, groups)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         X = inputs.held(X)
         numbers = inputs.read(self, X, reset=True)
         self._check_names()
@@ -49,7 +57,7 @@ class SparseFrontierEstimator(SparseEstimator):
         encoded = self._encoded(checked(y, numbers), weights, True, True)
         recipe = replace(self._recipe(), layout=self._layout_of_model())
         matrix = self._matrix(numbers, encoded, recipe.head().domain)
-        draws = drawn(self, matrix, weights, self._split_of(y, numbers.size))
+        draws = drawn(self, matrix, weights, self._split_of(y, numbers.size, groups))
         self._learn(matrix, encoded, draws, recipe)
         self._number(self._path, numbers)
         self._keep_names(X, self._path)
@@ -75,15 +83,16 @@ class SparseFrontierEstimator(SparseEstimator):
             school = SideBySide(self, matrix, encoded, draws.seed)
         self.choose_again(self.choose)
 
-    def _split_of(self, y: Any, size: int) -> Splitter:
+    def _split_of(self, y: Any, size: int, groups: Any) -> Splitter:
         from sklearn.model_selection import check_cv  # takes 0.2 s to import
 
+        grouped = groups_of_examples(groups, size)
         if self.cv is None:
-            return partial(held_out, fraction=self.validation_fraction)
+            return partial(held_out, fraction=self.validation_fraction, groups=grouped)
         if isinstance(self.cv, int | np.integer):
-            return partial(folds, count=int(self.cv))
+            return partial(folds, count=int(self.cv), groups=grouped)
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
-        return partial(given_splits, splits=splitter.split(np.empty((size, 1)), y), size=size)
+        return partial(given_splits, splits=splitter.split(np.empty((size, 1)), y, groups), size=size)
 
     def _penalties(self, recipe: Any, source: Any, rows: int) -> list[float]:
         """The penalties given, or as many as wanted, in a range found from the first rows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,7 @@ from thresher.data.files.paths import is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams
 from thresher.data.formats.looks import looks_like
+from thresher.data.formats.row_groups import Names
 from thresher.data.labels import Domain, domain_of
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Noticed, Report
@@ -149,7 +151,7 @@ class TextSource:
         self._streams = streams
         self.block_bytes = block_bytes
         self._threads = threads or default_threads()
-        self._arenas = Arenas(self._threads + 4)
+        self._arenas, self._names = Arenas(self._threads + 4), Names()
         self._started = self.finished = False
         """whether a whole pass has been made"""
         self._contents: dict[int, Content] = {}
@@ -264,7 +266,17 @@ class TextSource:
                 self.report.quarantined_bytes += len(parsed.rejected)
             place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.uncounted
             if len(parsed.chunk) or parsed.gaps:
-                yield Rows(parsed.chunk.at(place, Place(file, block.end, line)), parsed.gaps, parsed.ids)
+                chunk = parsed.chunk.at(place, Place(file, block.end, line))
+                yield Rows(self._grouped(chunk, parsed), parsed.gaps, parsed.ids)
+
+    def _grouped(self, chunk: Chunk, parsed: Parsed) -> Chunk:
+        """The chunk with the groups of its rows, if the layout names what they are grouped by."""
+        if not self.layout.grouped_by or parsed.ids is None:
+            return chunk
+        skipped = {before + k for k, before in enumerate(parsed.gaps)}
+        names = [name for row, name in enumerate(parsed.ids) if row not in skipped][: len(chunk)]
+        none = {"", *self.layout.missing}
+        return replace(chunk, groups=self._names.hashes("" if one in none else one for one in names))
 
     def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
         name = self.names[block.file]

@@ -64,8 +64,8 @@ class Wording(NamedTuple):
     after_listed: str = LISTED
     usual: re.Pattern[bytes] | None = None
     """lines that the grammar can read without being `careful`, if any"""
-    tag: Callable[[bytes], str] | None = None
-    """the id in a line, if the format has ids"""
+    tag: Callable[[bytes], str | None] | None = None
+    """the id in a line, None for a comment, if the format has ids"""
     advice: Callable[[int, bytes, int], str] = no_advice
     """a hint about a bad line, or an empty string, given its outcome, the line, and the error position"""
 
@@ -128,10 +128,11 @@ class LineParser:
         return parsed if self._tag is None else parsed._replace(ids=self._ids(block, self._tag))
 
     @staticmethod
-    def _ids(block: Block, tag: Callable[[bytes], str]) -> list[str]:
-        """The ids of the lines that are not blank."""
+    def _ids(block: Block, tag: Callable[[bytes], str | None]) -> list[str]:
+        """The ids of the lines that are neither blank nor comments."""
         lines = block.text[block.begin : block.size].tobytes().split(b"\n")
-        return [tag(line) for line in lines if line.removesuffix(b"\r").strip(b" \t")]
+        found = (tag(line) for line in lines if line.removesuffix(b"\r").strip(b" \t"))
+        return [one for one in found if one is not None]
 
     def _choose(self, begin: bytes) -> None:
         """Use the careful path from the first block on if its first line has an unusual shape."""

@@ -5,14 +5,16 @@
 
 Numbers may be signed and scientific. Ids are whole numbers up to 2**64 - 1, from 0 or 1 on, in any order; the
 values of repeated ids are added up. Blank and comment lines are ignored. A label alone is an example without
-features. ``qid`` is ignored. With several outputs, labels are a list: a number for each output, or a set of
-classes. If the set is empty, the line begins with a blank.
+features. ``qid`` is no feature; the layout's `group` may name it. With several outputs, labels are a list: a
+number for each output, or a set of classes. If the set is empty, the line begins with a blank.
 
 If the layout has `label_weights`, ``:weight`` may follow the labels. Otherwise a colon in the first field
 means that the line begins with a feature and has no label: a bad line, unless the domain is open.
 """
 
 from __future__ import annotations
+
+import re
 
 from thresher.data.errors import DataError
 from thresher.data.features.factors import of_namespaces
@@ -31,16 +33,25 @@ _EXPECTED_WEIGHTED = _EXPECTED | {
     outcomes.AFTER_LABEL: "a space or ':' after the label",
     outcomes.NO_LABEL: "a label at the start of the line",
 }
+_QID = re.compile(rb"[ \t]*(?:[^ \t#]+[ \t]+)?qid:([^ \t\r#]+)")
 _LISTED_WEIGHTED = "',', ':' or a space after the label"
 
 
 def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of svmlight text."""
-    wording = Wording(_EXPECTED, advice=_weights_message)
+    wording = Wording(_EXPECTED, advice=_weights_message, tag=_qid)
     if layout.label_weights:
-        wording = Wording(_EXPECTED_WEIGHTED, _LISTED_WEIGHTED)
+        wording = Wording(_EXPECTED_WEIGHTED, _LISTED_WEIGHTED, tag=_qid)
     grammar = svmlight_rows.Svmlight(layout.label_weights)
     return LineParser(grammar, wording, reading, of_namespaces(layout, _only_space))
+
+
+def _qid(line: bytes) -> str | None:
+    """The number after ``qid:``, as it is written; empty if there is none. None for a comment."""
+    if line.lstrip(b" \t").startswith(b"#"):
+        return None
+    found = _QID.match(line)
+    return found[1].decode("ascii", "backslashreplace") if found else ""
 
 
 def _weights_message(outcome: int, line: bytes, place: int) -> str:

@@ -62,6 +62,7 @@ _CODES = {
     columns.CATEGORICAL: CATEGORICAL,
     columns.LABEL: LABEL,
     columns.WEIGHT: WEIGHT,
+    columns.GROUP: SKIP,
     columns.LIST: LIST,
     columns.TEXT: TEXT,
 }
@@ -132,9 +133,9 @@ def kinds_of(
     """How the columns of `file` are read; raises `DataError` unless they match the settled layout.
 
     `guesses` are the kinds that its columns look like, for messages. The column `ids`, a name or position,
-    identifies rows; the training data need not have had it.
+    identifies rows; the training data need not have had it. Without it, that is the column of groups, if any.
     """
-    identity = columns.identity(ids, names, file) if ids else ""
+    identity = columns.identity(ids, names, file) if ids else layout.grouped_by
     kinds, hashes = kinds_in(layout, names, file), hash_columns(names, layout.seed)
     labels, nameless = {name: k for k, name in enumerate(layout.labels)}, np.array([not one for one in names])
     keys = [labels.get(name, key) for name, key in zip(names, hashes.tolist(), strict=True)]

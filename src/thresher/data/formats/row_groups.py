@@ -1,0 +1,87 @@
+"""Groups of rows, such as queries or users, as hashes of their names: hold-outs and folds keep them whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.errors import DataError
+from thresher.data.source import Through
+
+NONE = 0
+"""The hash of a row without a group"""
+_MOST = 1 << 20
+"""Names that are remembered"""
+
+
+def _hash(name: str) -> int:
+    bits = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(bits, "little") or 1
+
+
+class Names:
+    """Hashes of names, each computed once."""
+
+    def __init__(self) -> None:
+        self._known = {"": NONE}
+
+    def hashes(self, names: Iterable[str]) -> NDArray[np.uint64]:
+        """The hash of each name; `NONE` for an empty one."""
+        known, found = self._known, list[int]()
+        for name in names:
+            value = known.get(name)
+            if value is None:
+                value = known[name] = _hash(name)
+            found.append(value)
+        if len(known) > _MOST:
+            self._known = {"": NONE}
+        return np.array(found, np.uint64)
+
+
+class Grouped(Through):
+    """A source in memory whose rows have the groups of an array."""
+
+    def __init__(self, source: Any, groups: ArrayLike) -> None:
+        super().__init__(source)
+        self._groups = groups_of(groups)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "identity":  # that of the source does not tell the groups, so rows must not be cached
+            raise AttributeError(name)
+        return super().__getattr__(name)
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass, read from the beginning to count rows. DataError unless each row has one group."""
+        done, groups = 0, self._groups
+        with closing(self._source.chunks()) as chunks:
+            for chunk in chunks:
+                of_rows, done = groups[done : done + len(chunk)], done + len(chunk)
+                if len(of_rows) < len(chunk):
+                    break
+                if start is None or chunk.place is None or chunk.place >= start:
+                    yield replace(chunk, groups=of_rows)
+        if done != len(groups):
+            rows = f"{done:,}" + (" rows or more" if done > len(groups) else " rows")
+            raise DataError(f"{len(groups):,} groups for {rows}: give one group for each row")
+
+
+def groups_of(values: ArrayLike) -> NDArray[np.uint64]:
+    """The hashes of `values` (n,), one for each row. DataError unless they are one-dimensional."""
+    given = np.asarray(values)
+    if given.ndim != 1:
+        raise DataError(
+            f"groups must be one-dimensional, with a value for each row, not of shape {given.shape}"
+        )
+    missing = given != given if given.dtype.kind in "fO" else np.zeros(len(given), bool)
+    texts = [
+        "" if gone or value is None else str(value)
+        for gone, value in zip(missing, given.tolist(), strict=True)
+    ]
+    return Names().hashes(texts)
