@@ -94,6 +94,9 @@ def test_classes_are_not_looked_for_in_data_that_can_be_read_once() -> None:
         ("patience", [-1, "a", None], "patience must be a whole number, 0 or more"),
         ("patience", [2], "stopping early needs examples that are held out"),
         ("seed", [-1, 1.5, "a", None], "seed must be a whole number, 0 or more"),
+        ("seed", [2**64], "seed must be at most 18446744073709551615"),
+        ("early_stop", [0, -1, 1.5, "a", True], "early_stop must be a whole number, 1 or more"),
+        ("on_error", [3, "x", None, "quarantine="], "on_error must be fail, skip or quarantine=FILE"),
         ("threads", [0, -1, "a"], "threads must be a whole number, 1 or more"),
         ("average", ["no", 10], "average must be True or False"),
         ("intercept", ["no"], "intercept must be True or False"),
@@ -111,6 +114,46 @@ def test_options_that_cannot_be(name: str, values: list[Any], error: str) -> Non
         options = {"rule": "sgd", name: value} if name == "rate" else {name: value}
         with pytest.raises(ValueError, match=error):
             thresher.train((X, Y), **options)
+
+
+@pytest.mark.parametrize("on_error", [3, "x"])
+def test_on_error_is_checked_wherever_it_is_given(on_error: Any) -> None:
+    model = thresher.train((X, Y))
+    for call in (
+        lambda: thresher.predict(model, X, on_error=on_error),
+        lambda: thresher.evaluate(model, X, Y, on_error=on_error),
+        lambda: model.predict(X, on_error=on_error),
+        lambda: thresher.boost((X, Y), on_error=on_error),
+        lambda: thresher.path((X, Y), on_error=on_error),
+        lambda: thresher.cv((X, Y), on_error=on_error),
+        lambda: thresher.tune((X, Y), on_error=on_error),
+        lambda: thresher.ensemble((X, Y), on_error=on_error),
+    ):
+        with pytest.raises(DataError, match="on_error must be fail, skip or quarantine=FILE"):
+            call()
+
+
+def test_early_stop_and_seed_are_checked_beside_train() -> None:
+    with pytest.raises(ValueError, match="early_stop must be a whole number, 1 or more"):
+        thresher.path((X, Y), early_stop=0)
+    with pytest.raises(ValueError, match="early_stop must be a whole number, 1 or more"):
+        thresher.ensemble((X, Y), early_stop=0)
+    for function in (thresher.path, thresher.cv, thresher.tune, thresher.ensemble):
+        with pytest.raises(ValueError, match="seed must be at most"):
+            function((X, Y), seed=2**64)
+
+
+@pytest.mark.parametrize("on_error", ["skip", "quarantine"])
+def test_bad_lines_of_a_holdout_are_skipped_like_those_of_the_data(tmp_path: Path, on_error: str) -> None:
+    good, bad = tmp_path / "good.svm", tmp_path / "bad.svm"
+    good.write_text("1 1:1\n-1 2:1\n" * 20)
+    bad.write_text("1 1:1\n-1 2:1\n1 1:x\n" * 5)
+    spec = f"quarantine={tmp_path / 'rejected'}" if on_error == "quarantine" else on_error
+    trained = thresher.train(good, holdout=bad, on_error=spec)
+    assert trained.examples == 40
+    thresher.path(good, holdout=bad, on_error=spec)
+    with pytest.raises(DataError, match=r"bad.svm.*3"):
+        thresher.train(good, holdout=bad)
 
 
 def test_models_that_are_none() -> None:

@@ -21,7 +21,7 @@ from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes, alone
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
 from thresher.lanes.picture import picture
-from thresher.learning.api import held_of, planned, readout_of
+from thresher.learning.api import held_of, patience_of, planned, readout_of
 from thresher.learning.beginning import (
     are_files,
     classes_in,
@@ -231,7 +231,7 @@ def train(
     check_names(train, {"rule": rule, **options}, TrainOptions)
     target = None if plot is None else checked(plot)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
-    patience = patience if early_stop is None else early_stop
+    patience = patience_of(patience, early_stop)
     plan, holdout = planned(passes, patience, holdout, holdout_every, report_every=report_every)
     of_layout, of_model = parted(options)
     started = None if init is None else readout_of(init)
@@ -239,7 +239,7 @@ def train(
     read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
     recipe, source = with_groups(_started(data, rule, loss, outputs, of_model, on_error, read), groups)
-    held = held_of(holdout, recipe.head().domain, source, threads)
+    held = held_of(holdout, recipe.head().domain, source, threads, on_error)
     beside = names, target, plan, make_order(str(order), recipe.seed), held, cache
     return _trained(recipe, of_model if _is_auto(rule) else None, started, source, *beside)
 
@@ -399,12 +399,12 @@ def path(
     check_names(path, {"rule": rule, **options}, ModelOptions)
     check_choice(choose)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
-    patience = patience if early_stop is None else early_stop
+    patience = patience_of(patience, early_stop)
     plan, holdout = planned(passes, patience, holdout, holdout_every, 10)
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
     base, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)
-    held = held_of(holdout, base.head().domain, source, threads)
+    held = held_of(holdout, base.head().domain, source, threads, on_error)
     values = penalties_of(Range(l1), make_order(str(order), base.seed), source, base)
     return with_choice(_Lanes(base, source, plan, str(order), held, cache).frontier(values, choose))
 

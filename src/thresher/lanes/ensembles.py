@@ -14,7 +14,7 @@ from thresher.lanes.api import printing, trainer_of
 from thresher.lanes.bagging import Bagging
 from thresher.lanes.bags import Bags
 from thresher.lanes.validation import check_order
-from thresher.learning.api import held_of, planned
+from thresher.learning.api import held_of, patience_of, planned
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.ensemble import Ensemble
 from thresher.learning.given import Data, with_groups, with_labels
@@ -67,12 +67,12 @@ def ensemble(
     """
     check_names(ensemble, {"rule": rule, **options}, TrainOptions)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
-    patience = patience if early_stop is None else early_stop
+    patience = patience_of(patience, early_stop)
     plan, holdout = planned(passes, patience, holdout, holdout_every, report_every=report_every)
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
     recipe, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)
-    held = held_of(holdout, recipe.head().domain, source, threads)
+    held = held_of(holdout, recipe.head().domain, source, threads, on_error)
     shuffling = make_order(str(order), recipe.seed)
     check_order(shuffling, passes, "go to different models")
     bagging = Bagging(replace(recipe, layout=None), Bags.of(models, recipe.seed))

@@ -222,7 +222,7 @@ def tune(
     data = with_labels(data, labels, sample_weight)
     base, source = with_groups(prepared_for_lanes(data, Recipe.rule, loss, outputs, options, **read), groups)
     every, holdout = held_apart(holdout, None)
-    held = held_of(holdout, base.head().domain, source, threads)
+    held = held_of(holdout, base.head().domain, source, threads, on_error)
     tuner = Tuner(base, rules, budget)
     shuffling = make_order(str(order), base.seed)
     search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"), every=every)

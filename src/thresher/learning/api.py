@@ -14,6 +14,7 @@ from thresher.data.labels import Domain
 from thresher.data.layout import SettledLayout
 from thresher.learning import ensemble, modelfile, pictures
 from thresher.learning.assessment import assessed
+from thresher.learning.checks import check_whole
 from thresher.learning.ensemble import Ensemble
 from thresher.learning.frames import Evaluated
 from thresher.learning.given import Data, as_source, with_labels
@@ -58,11 +59,26 @@ def planned(
     return plan, given
 
 
-def held_of(holdout: Data | None, domain: str | Domain, source: Any, threads: int | None) -> Any:
-    """The source of the hold-out, checked against the file that collects bad lines; None if there is none."""
+def patience_of(patience: int, early_stop: int | None) -> int:
+    """The patience that both options give together. ValueError for an early stop after less than a pass."""
+    if early_stop is None:
+        return patience
+    check_whole("early_stop", early_stop, 1)
+    return early_stop
+
+
+def held_of(
+    holdout: Data | None, domain: str | Domain, source: Any, threads: int | None, on_error: str
+) -> Any:
+    """The source of the hold-out, checked against the file that collects bad lines; None if there is none.
+
+    Its bad lines are skipped, and not collected, unless bad lines of the data are errors.
+    """
     if holdout is None:
         return None
-    held = as_source(holdout, domain, threads=threads, layout=(source.layout or SettledLayout()).ungrouped())
+    lenient = "fail" if on_error == "fail" else "skip"
+    layout = (source.layout or SettledLayout()).ungrouped()
+    held = as_source(holdout, domain, threads=threads, layout=layout, on_error=lenient)
     if hasattr(source, "on_error"):
         source.on_error.check_spares(held.names)
     return held

@@ -20,6 +20,7 @@ from thresher.data.formats.row_groups import Grouped
 from thresher.data.given_labels import array_of, check_unmasked, label_columns, numbers_of
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
+from thresher.data.sources.text import OnError
 from thresher.data.sparse_frames import (
     SparseFrameSource,
     is_named,
@@ -98,6 +99,8 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     threads = options.get("threads")
     if threads is not None:
         check_whole("threads", threads, 1, 1024)
+    if "on_error" in options:
+        OnError(options["on_error"], [])
     if not isinstance(options.get("where", ""), str):
         raise ValueError(f"where must be a text such as 'day < 20', not {options['where']!r}")
     found = _as_source(data, domain, options)
