@@ -393,3 +393,21 @@ def test_only_the_models_of_folds_stand_for_nothing() -> None:
 def test_the_package_shows_its_public_names_alone() -> None:
     assert dir(thresher) == sorted(thresher.__all__)
     assert all(hasattr(thresher, name) for name in thresher.__all__)
+
+
+def test_a_list_of_columns_may_name_one_with_a_comma(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"price, net": [1.0, 2.0] * 5, "qty": [3.0, 4.0] * 5, "size": [1.0, 0.0] * 5})
+    file = tmp_path / "prices.csv"
+    frame.to_csv(file, index=False)
+    both: dict[str, Any] = {"loss": "squared", "outputs": "values:2"}
+    for data in (frame, str(file)):
+        for label in (["price, net", "qty"], ["qty", "price, net"]):
+            layout = thresher.train(data, label=label, **both).layout
+            assert layout is not None
+            assert list(layout.labels) == label
+    for keyword in ("ignore", "categorical", "numeric", "bins"):
+        chosen: dict[str, Any] = {keyword: ["price, net", "qty"]}
+        layout = thresher.train(frame, label="size", loss="squared", **chosen).layout
+        assert layout is not None
+        kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+        assert kinds["price, net"] == kinds["qty"] == keyword

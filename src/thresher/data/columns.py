@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -225,7 +225,24 @@ def _label_patterns(layout: Layout, names: Sequence[str], before: Mapping[str, s
     if not layout.label and isinstance(layout, Extension) and LABEL in before.values():
         return [*layout.labels] or [name for name, kind in before.items() if kind == LABEL]
     chosen = layout.label or "label"
-    return [chosen] if chosen in names else [part for part in chosen.split(",") if part]
+    return [part for part in _split_at_commas(chosen, frozenset(names)) if part]
+
+
+def _split_at_commas(chosen: str, names: Set[str]) -> list[str]:
+    """Split a list of columns at its commas, but not at those in the name of a column: the longest name wins.
+
+    >>> _split_at_commas("price, net,qty", {"price, net", "qty"})
+    ['price, net', 'qty']
+    """
+    parts, found, start = chosen.split(","), list[str](), 0
+    most = 1 + max((name.count(",") for name in names), default=0)
+    while start < len(parts):
+        joined = [
+            ",".join(parts[start : start + count]) for count in range(min(most, len(parts) - start), 0, -1)
+        ]
+        found.append(next((one for one in joined if one in names), parts[start]))
+        start += found[-1].count(",") + 1
+    return found
 
 
 def check_sizes(names: Sequence[str], file: str) -> None:
