@@ -45,6 +45,20 @@ def test_columns_go_by_name(tmp_path: Path, name: str) -> None:
     assert rows_of(chunk)[:9] == rows_of(chunk)[9:]
 
 
+@FORMATS
+def test_a_missing_weight_may_be_one(tmp_path: Path, name: str) -> None:
+    layout, rows, first = Layout("", label="label", weight="w"), some_rows(9), tmp_path / f"first-{name}"
+    WRITERS[name]([row | {"w": 2.0} for row in rows], first)
+    trained = open_source(first, layout=layout).layout
+    new = tmp_path / f"new-{name}"
+    if name != "data.jsonl":  # an absent field is a missing value
+        WRITERS[name]([{k: v for k, v in row.items() if k != "w"} for row in rows], new)
+        with pytest.raises(DataError, match=r"no column 'w' .*; add it, with 1 in each row to count all"):
+            open_source(new, layout=trained)
+    WRITERS[name]([row | {"w": 1.0} for row in rows], new)
+    assert set(read_all(new, layout=trained).weights) == {1.0}
+
+
 @pytest.mark.parametrize("name", ["data.jsonl", "data.parquet", "data.arrow", "data.arrows"])
 def test_types_must_agree(tmp_path: Path, name: str) -> None:
     rows = some_rows(9)

@@ -355,9 +355,9 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
     some = any(kind in FEATURES for kind in kinds)
     for name, kind in known.items():
         if name not in there and kind not in UNREAD and not (some and kind in FEATURES):
-            raise DataError(
-                f"{file}: no column '{name}' ({kind} in the training data); the columns are: {_listed(names)}"
-            )
+            add = "add it, with 1 in each row to count all rows alike; " if kind == WEIGHT else ""
+            missing = f"{file}: no column '{name}' ({kind} in the training data)"
+            raise DataError(f"{missing}; {add}the columns are: {_listed(names)}")
     return kinds
 
 
