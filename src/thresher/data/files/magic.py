@@ -25,4 +25,15 @@ def begins_a_model(head: bytes) -> bool:
 
 def binary_kind(head: bytes) -> str:
     """What a binary file that begins with `head` is, and how to read it; empty if unknown."""
-    return next((kind for magic, kind in _MAGIC if head.startswith(magic)), "")
+    known = next((kind for magic, kind in _MAGIC if head.startswith(magic)), "")
+    return known or ("UTF-16 text: convert it with iconv -f UTF-16 -t UTF-8" if _is_wide(head) else "")
+
+
+def _is_wide(head: bytes) -> bool:
+    """Whether text is in UTF-16: it has a mark, or every other byte of its first ones is zero."""
+    first = head[:64] if len(head) > 64 else head[: len(head) // 2 * 2]
+    zeros = {place: not any(first[place::2]) for place in (0, 1)}
+    text = {place: all(first[place::2]) for place in (0, 1)}
+    return head.startswith((b"\xff\xfe", b"\xfe\xff")) or (
+        len(first) >= 8 and ((zeros[0] and text[1]) or (zeros[1] and text[0]))
+    )

@@ -11,6 +11,9 @@ _NUMERIC = re.compile(_NUMBER)
 _BLANKS = re.compile(rb"\s*" + _NUMBER + rb"(?:[ \t]+" + _NUMBER + rb")+\s*")
 _ARFF = "ARFF: remove the header (sed '1,/^@data/Id; /^%/d') and use --format csv --no-header --label N"
 _HTML = "XML or HTML, which is not supported; perhaps an error page in place of the data"
+_PRETTY = (
+    "JSON in several lines: write one object per line (jq -c 'if type == \"array\" then .[] else . end')"
+)
 _ARRAY = "a JSON array: write one object per line (jq -c '.[]') and use --format jsonl --label COL"
 _LINES = (
     ("arff", re.compile(rb"(?:%|@(?i:relation|attribute|data)).*"), _ARFF),
@@ -50,6 +53,11 @@ def looks_like(line: bytes, form: str) -> str:
             + _no_header("csv", "", len(line.split()))
         )
     return f"this looks like {found}" if found else ""
+
+
+def looks_pretty(line: bytes) -> str:
+    """What a first line looks like where an object or an array goes on in the next lines; otherwise empty."""
+    return f"this looks like {_PRETTY}" if line.strip() in (b"{", b"[") else ""
 
 
 def _as_cells(line: bytes, form: str) -> str:

@@ -10,6 +10,7 @@ in the middle of files that were joined.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -57,6 +58,7 @@ _SAMPLE = 100
 """Rows that show what a column of a later file holds"""
 _WITH_QUOTES = "quotes have no meaning in TSV: read it with --format csv --delimiter '\\t'"
 _DELIMITING = b",;\t|"
+_EXCEL = re.compile(rb"sep=(.)", re.IGNORECASE)
 
 
 class Dialect(NamedTuple):
@@ -157,7 +159,10 @@ def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect) 
         raise DataError(f"{name}: its lines end with \\r alone: convert them with tr '\\r' '\\n'")
     if (count := first.count(dialect.delimiter) + 1) > MOST_COLUMNS:
         raise DataError(f"{name}: {too_many(count)}")
+    _check_is_first_line(first, name)
     cells = cells_of(first, dialect)
+    if layout.header and len(lines) > 1 and not has_columns(layout):
+        _check_row_names(len(cells), lines[1:], dialect, name)
     if not layout.header:
         return _Head(name, [str(k + 1) for k in range(len(cells))], first, lines, b"")
     names = [_text(cell) for cell in cells]
@@ -189,6 +194,26 @@ def _can_repeat(cells: list[bytes]) -> bool:
     return counted and 2 < len(numbers) < len(cells)
 
 
+def _check_is_first_line(line: bytes, name: str) -> None:
+    """Raise `DataError` for a line that tells Excel the delimiter."""
+    if found := _EXCEL.fullmatch(line):
+        delimiter = found[1].decode("ascii", "replace")
+        raise DataError(
+            f"{name}: its first line, {shown(line)}, is for Excel: remove it (sed 1d) and use --delimiter"
+            f" '{delimiter}'"
+        )
+
+
+def _check_row_names(columns: int, rows: list[bytes], dialect: Dialect, name: str) -> None:
+    """Raise `DataError` if all rows have one cell more than the header, as R writes names of rows."""
+    if columns > 1 and all(len(cells_of(row, dialect)) == columns + 1 for row in rows[:_SAMPLE]):
+        mark = chr(dialect.delimiter[0]).replace("\t", "\\t")
+        raise DataError(
+            f"{name}: each row has one cell more than the header, as R writes row names: write the file with"
+            f" row.names = FALSE, or name that column (sed '1s/^/row{mark}/') and use --ignore row"
+        )
+
+
 def _check_delimiter(line: bytes, columns: int, name: str) -> None:
     """Raise `DataError` if the first line has a single cell but contains another common delimiter."""
     found = [bytes([byte]) for byte in _DELIMITING if byte in line]
@@ -196,6 +221,11 @@ def _check_delimiter(line: bytes, columns: int, name: str) -> None:
         most = max(found, key=line.count).decode().replace("\t", "\\t")
         raise DataError(
             f"{name}: one column, {shown(line)}: is the delimiter '{most}'? (--delimiter '{most}')"
+        )
+    if columns == 1 and len(line.split()) > 1 and (b"  " in line or len(line.split()) > 2):
+        raise DataError(
+            f"{name}: one column, {shown(line)}: if its columns are separated by blanks, replace these"
+            " (awk '{$1=$1}1' OFS=,)"
         )
 
 

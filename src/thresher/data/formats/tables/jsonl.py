@@ -40,6 +40,7 @@ from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.files.blocks import LINES, Block
 from thresher.data.files.streams import OpenStreams, head_of
 from thresher.data.formats.lines.gathering import too_long
+from thresher.data.formats.looks import looks_pretty
 from thresher.data.formats.tables.arrow_batches import BatchParser, Noted, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
 from thresher.data.formats.tables.arrow_texts import is_text, spelling_of_type
@@ -141,6 +142,8 @@ def _schema_of(lines: Sequence[bytes], name: str) -> tuple[Any, dict[str, list[s
 
     A field without a value has the type null.
     """
+    if pretty := looks_pretty(lines[0]):
+        raise DataError(f"{name}: {pretty}")
     found, objects, texts = dict[str, Any](), 0, defaultdict[str, list[str]](list)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:

@@ -1,0 +1,61 @@
+"""Files as other programs write them: a sentence that helps, and its remedy works on the same file."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Thresher
+
+ROWS = "label,a,b\n1,2,x\n0,3,y\n"
+ODD = {
+    "utf-16.csv": (ROWS.encode("utf-16"), "UTF-16 text", "iconv -f UTF-16 -t UTF-8", ""),
+    "bare-utf-16.svm": (
+        "1 1:2\n0 2:1\n".encode("utf-16-le"),
+        "UTF-16 text",
+        "iconv -f UTF-16LE -t UTF-8",
+        "",
+    ),
+    "excel.csv": (b"sep=;\nlabel;a;b\n1;2;x\n0;3;y\n", "is for Excel", "sed 1d", "--delimiter ;"),
+    "r.csv": (b"label,a,b\n1,1,2,x\n2,0,3,y\n", "as R writes row names", "sed '1s/^/row,/'", "--ignore row"),
+    "r.tsv": (b"label\ta\n1\t1\t2\n2\t0\t3\n", "as R writes row names", r"sed '1s/^/row\t/'", "--ignore row"),
+    "blanks.csv": (
+        b"label  a   b\n1   2   3\n0   3   4\n",
+        "separated by blanks",
+        "awk '{$1=$1}1' OFS=,",
+        "",
+    ),
+    "mac.csv": (b"label,a\r1,2\r0,3\r", r"end with \r alone", r"tr '\r' '\n'", ""),
+}
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.parametrize("name", ODD)
+def test_the_remedy_for_an_odd_file_works(name: str, thresher: Thresher) -> None:
+    data, said, remedy, options = ODD[name]
+    Path(name).write_bytes(data)
+    ran = thresher(f"train {name} -m m -q")
+    assert ran.status == 1
+    assert said in ran.err
+    assert remedy.replace("UTF-16LE", "UTF-16") in ran.err
+    assert all(option in ran.err.replace("'", "") for option in options.split("  "))
+    mended = subprocess.run(remedy, shell=True, input=data, capture_output=True, check=True).stdout
+    Path(f"mended-{name}").write_bytes(mended)
+    again = thresher(f"train mended-{name} -m m -q {options}")
+    assert (again.status, "examples               2" in again.out) == (0, True), again.err
+
+
+@pytest.mark.parametrize(
+    "text", ['[\n  {"label": 1},\n  {"label": 0}\n]\n', '{\n  "label": 1\n}\n'], ids=["array", "object"]
+)
+def test_json_in_several_lines(text: str, thresher: Thresher) -> None:
+    Path("d.jsonl").write_text(text)
+    ran = thresher("train d.jsonl -m m -q")
+    assert ran.status == 1
+    assert "JSON in several lines: write one object per line (jq -c " in ran.err
+
+
+def test_a_header_alone_has_no_examples(thresher: Thresher) -> None:
+    Path("h.csv").write_text("label,a\n")
+    assert re.search(r"h\.csv: no examples, only a header$", thresher("train h.csv -m m -q").err.strip())
