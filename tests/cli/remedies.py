@@ -531,11 +531,14 @@ OVERFLOWS = "a run that overflows, which plain Python warns of"
 JUDGED = "asks the user to look at the data"
 ELSEWHERE = {
     "UTF-16 text: convert it with iconv -f UTF-16 -t UTF-8": ODD_FILES,
-    "JSON in several lines: write one object per line (jq -c 'if type == \"array\" then .[] else . end')": ODD_FILES,
+    "JSON in several lines: write one object per line (jq -c 'if type =="
+    ' "array" then .[] else . end\')': ODD_FILES,
     "{}: its first line, {}, is for Excel: remove it (sed 1d) and use --delimiter '{}'": ODD_FILES,
-    "{}: each row has one cell more than the header, as R writes row names: write the file with row.names = FALSE,"
+    "{}: each row has one cell more than the header, as R writes row names:"
+    " write the file with row.names = FALSE,"
     " or name that column (sed '1s/^/row{}/') and use --ignore row": ODD_FILES,
-    "{}: one column, {}: if its columns are separated by blanks, replace these (awk '{$1=$1}1' OFS=,)": ODD_FILES,
+    "{}: one column, {}: if its columns are separated by blanks, replace these"
+    " (awk '{$1=$1}1' OFS=,)": ODD_FILES,
     "{}: check the importances": JUDGED,
     "{}, because no row has a feature: check how the data are read": JUDGED,
     "remove it": "a column without a name, which options cannot name",
