@@ -13,6 +13,7 @@ import pytest
 from tests.pages import DOCS, PAGES, ROOT, blocks, printed, session, text_of
 from tests.served import Shell, program, served
 from thresher.data.formats.listing import FORMATS, LINES
+from thresher.parts.registry import REGISTRY
 
 FOLDER = DOCS / "formats"
 ELSEWHERE = {
@@ -62,6 +63,8 @@ def test_blocks_of_a_page_do_what_it_says(
         found = (done.stdout + heard, heard + done.stdout)
         assert any(printed(wanted, text) for text in found), f"{command}{found[1]}"
     monkeypatch.chdir(tmp_path)
+    for kind, known_parts in REGISTRY.items():  # parts that a page defines go with it
+        monkeypatch.setitem(REGISTRY, kind, dict(known_parts))
     names: dict[str, Any] = {}
     for block in blocks(page, "python"):
         names = after(block, names)

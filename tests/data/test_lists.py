@@ -247,8 +247,8 @@ def test_a_holdout_takes_targets_along() -> None:
     holdout = Holdout(every=3)
     (rest,) = holdout.rest(MemorySource(data)).chunks()
     (held,) = holdout.source().chunks()
-    assert rest.targets[:, 0].tolist() == [0, 2, 6, 8, 12, 14, 18]
-    assert held.targets.tolist() == [[4, 5], [10, 11], [16, 17]]
+    assert rest.targets[:, 0].tolist() == [2, 4, 8, 10, 12, 16, 18]
+    assert held.targets.tolist() == [[0, 1], [6, 7], [14, 15]]
 
 
 def test_targets_in_memory_are_checked_and_named() -> None:

@@ -392,9 +392,9 @@ def path(
 
     >>> frontier = path("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4")
     >>> [point.nonzero for point in frontier.points]
-    [4539, 899, 166, 35]
+    [4463, 834, 161, 30]
     >>> frontier.model("nnz:1000").nonzero, len(frontier.points)
-    (998, 12)
+    (949, 12)
     """
     check_names(path, {"rule": rule, **options}, ModelOptions)
     check_choice(choose)
