@@ -72,6 +72,12 @@ ODD_CELLS = csv("label,a,v", "{y},{a},{v}").replace("1,2,0.5", "1,2,none,", 1)
 CASES = [
     # learning: warnings
     Case(
+        "{}: hold out a larger share, such as --holdout 0.5, or use another --seed",
+        {"d.csv": csv("label,u,x", "{y},u{b},{a}")},
+        "train d.csv -m m --group u --holdout 0.1",
+        then="train d.csv -m m --group u --holdout 0.5",
+    ),
+    Case(
         "shuffle the rows with --order once, or --order buffer:N for a stream",
         {"d.svm": "".join(sorted(ROWS.splitlines(True)))},
         "train d.svm -m m",

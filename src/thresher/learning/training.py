@@ -28,7 +28,7 @@ from thresher.learning.shares import MOST_EVERY, Every, as_text
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.trained import Tally, Trained
 from thresher.learning.training_state import Held, Origin, Position, TrainingState
-from thresher.learning.trouble import Run, Trouble, troubles_of, troubles_of_reading
+from thresher.learning.trouble import Run, Trouble, nothing_held_out, troubles_of, troubles_of_reading
 
 MOST_PASSES = 10**9
 _LONG = 1 << 30
@@ -405,4 +405,10 @@ class Trainer(Generic[M]):
         run = Run(self._seen, self.model, average, self._columns, self._report, patience, held, shows)
         given = self.holdout.given
         beside = [] if given is None else troubles_of_reading(given.report)
+        if (
+            self.holdout.every
+            and self.holdout.source() is None
+            and self._report.examples >= self.holdout.every
+        ):
+            beside.append(nothing_held_out())
         return [*troubles_of(run), *beside]

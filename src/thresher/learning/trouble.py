@@ -460,6 +460,15 @@ def troubles_of_reading(report: Report, layout: Any = None) -> list[Trouble]:
     return [trouble for trouble in troubles if trouble is not None]
 
 
+def nothing_held_out() -> Trouble:
+    """A hold-out without rows: all groups are on the other side."""
+    reason = "no row was held out, because there are few groups"
+    return Trouble(
+        "empty-holdout",
+        f"{reason}: hold out a larger share, such as --holdout 0.5, or use another --seed",
+    )
+
+
 def _late(found: Sequence[Noticed], layout: Any) -> Trouble | None:
     """Columns that are ignored, because they had no value where the columns were settled."""
     if not found:
