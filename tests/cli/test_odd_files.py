@@ -56,6 +56,13 @@ def test_json_in_several_lines(text: str, thresher: Thresher) -> None:
     assert "JSON in several lines: write one object per line (jq -c " in ran.err
 
 
+def test_rows_that_end_with_a_delimiter_are_not_those_of_r(thresher: Thresher) -> None:
+    Path("d.csv").write_text("label,a\n1,2,\n0,3,\n")
+    ran = thresher("train d.csv -m m -q")
+    assert ran.status == 1
+    assert "expected 2 columns, found 3" in ran.err
+
+
 def test_a_header_alone_has_no_examples(thresher: Thresher) -> None:
     Path("h.csv").write_text("label,a\n")
     assert re.search(r"h\.csv: no examples, only a header$", thresher("train h.csv -m m -q").err.strip())

@@ -295,11 +295,7 @@ class TextSource:
 
     def _nothing(self) -> str:
         where = self.names[0] if len(self.names) == 1 else f"{len(self.names)} files"
-        if (
-            getattr(self.layout, "header", False)
-            and self.layout.columns
-            and self.report.lines <= len(self.names)
-        ):
+        if self.layout.columns and self.layout.header and 0 < self.report.lines <= len(self.names):
             return f"{where}: no examples, only a header"
         counts = f"blank or comment lines: {self.report.blank}, bad lines: {self.report.skipped}"
         counts += f", the rest excluded by --where {self.where}" if self.where else ""

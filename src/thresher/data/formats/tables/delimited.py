@@ -206,7 +206,8 @@ def _check_is_first_line(line: bytes, name: str) -> None:
 
 def _check_row_names(columns: int, rows: list[bytes], dialect: Dialect, name: str) -> None:
     """Raise `DataError` if all rows have one cell more than the header, as R writes names of rows."""
-    if columns > 1 and all(len(cells_of(row, dialect)) == columns + 1 for row in rows[:_SAMPLE]):
+    cells = [cells_of(row, dialect) for row in rows[:_SAMPLE]]
+    if columns > 1 and all(len(row) == columns + 1 for row in cells) and any(row[-1] for row in cells):
         mark = chr(dialect.delimiter[0]).replace("\t", "\\t")
         raise DataError(
             f"{name}: each row has one cell more than the header, as R writes row names: write the file with"
