@@ -37,6 +37,7 @@ class Holdout:
     def __init__(self, every: Every = 0, given: Any = None) -> None:
         self.every, self._given = every, None if given is None else identified(given)
         self._kept: list[Chunk] = []
+        self._in_groups = False
         self.incomplete = bool(every)
         """whether held-out examples of the stream are still to be collected"""
         self.figures: Figures | None = None
@@ -53,9 +54,15 @@ class Holdout:
             held = held_out(offered, len(chunk), self.every, self.seed)
         else:
             held = groups_held_out(chunk.groups, offered, self.every, self.seed)
+            self._in_groups = True
         if self.incomplete and held.any():
             self._kept.append(chunk.take(held))
         return chunk.take(~held).at(chunk.place, chunk.after)
+
+    @property
+    def lacks_groups(self) -> bool:
+        """Whether rows in groups were read, and no group was held out."""
+        return self._in_groups and not self._kept
 
     @property
     def given(self) -> Any:

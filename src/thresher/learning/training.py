@@ -405,10 +405,6 @@ class Trainer(Generic[M]):
         run = Run(self._seen, self.model, average, self._columns, self._report, patience, held, shows)
         given = self.holdout.given
         beside = [] if given is None else troubles_of_reading(given.report)
-        if (
-            self.holdout.every
-            and self.holdout.source() is None
-            and self._report.examples >= self.holdout.every
-        ):
+        if self.holdout.lacks_groups:
             beside.append(nothing_held_out())
         return [*troubles_of(run), *beside]
