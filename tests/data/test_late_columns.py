@@ -157,8 +157,10 @@ def test_a_later_file_decides_what_the_first_leaves_open(name: str, tmp_path: Pa
     assert open_source([first, second]).layout.kinds == ("label", "numeric", "numeric")
 
 
-def test_blank_cells_are_missing_numbers(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("label,x,y\n1, ,3\n0,2,  \n1,,\n , 1,1\n")
+@pytest.mark.parametrize("blank", [" ", "\t"])
+def test_blank_cells_are_missing_numbers(blank: str, tmp_path: Path) -> None:
+    rows = "label,x,y\n1, ,3\n0,2,  \n1,,\n , 1,1\n"
+    (tmp_path / "a.csv").write_text(rows.replace(" ", blank))
     (rows, bad), _ = read(tmp_path / "a.csv", Layout())
     assert open_source(tmp_path / "a.csv").layout.kinds == ("label", "numeric", "numeric")
     assert [len(row[2]) for row in rows] == [1, 1, 0]
@@ -202,7 +204,7 @@ def test_columns_as_the_value_of_an_option() -> None:
 @pytest.mark.parametrize("name", [name for name in WRITERS if name != "data.svm"])
 def test_blank_categories_are_missing(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
-    values = [" ", "   ", "a", " a", "", " b c "]
+    values = [" ", "   " if name.endswith(".tsv") else " \t ", "a", " a", "", " b c "]
     WRITERS[name]([{"label": k % 2, "c": value} for k, value in enumerate(values)], path)
     (rows, bad), _ = read(path, Layout())
     assert ([len(row[2]) for row in rows], bad) == ([0, 0, 1, 1, 0, 1], [])
@@ -213,7 +215,7 @@ def test_blank_categories_are_missing(name: str, tmp_path: Path) -> None:
 
 
 def test_blank_categories_of_a_dictionary() -> None:
-    values = pa.array([" ", "a", "a", "b", "a"] * 9).dictionary_encode()
+    values = pa.array([" ", "a", "a", "b", "a"] * 5 + ["\t", "a", "a", "b", "a"] * 4).dictionary_encode()
     table = pa.table({"label": [1, 0, 1, 0, 1] * 9, "c": values})
     (chunk,) = table_source(table).chunks()
     assert chunk.nnz == 4 * 9

@@ -80,6 +80,19 @@ def test_a_file_with_ids_from_1_warns_a_model_of_a_matrix() -> None:
     assert np.array_equal(_of_matrix().predict(remedy), _of_matrix().predict(X))
 
 
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_files_that_count_from_different_ids(zero_based: bool) -> None:
+    for name, start in (("same.svm", zero_based), ("other.svm", not zero_based)):
+        dump_svmlight_file(X, Y, name, zero_based=start)
+    model = thresher.train("same.svm", rule="sgd")
+    first = 0 if zero_based else 1
+    assert len(model.predict("same.svm")) == len(Y)
+    with pytest.warns(
+        thresher.TroubleWarning, match=f"training data had .*ids {first} to {WIDTH - 1 + first}"
+    ):
+        model.predict("other.svm")
+
+
 def test_a_file_with_ids_from_0_is_the_matrix() -> None:
     dump_svmlight_file(X, Y, FILE)
     model = _of_file()

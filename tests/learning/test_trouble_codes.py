@@ -65,6 +65,14 @@ def test_the_index_of_a_data_frame(again: bool, tmp_path: Path) -> None:
     assert told(path) == {}
 
 
+@pytest.mark.parametrize("name", ["level_0", "...1", "row", "rowid", "row_names"])
+def test_row_numbers_with_a_name(name: str, tmp_path: Path) -> None:
+    data = frame(a=chance.random(ROWS))
+    data.insert(0, name, chance.permutation(10**5)[:ROWS])
+    data.to_csv(path := tmp_path / "a.csv", index=False)
+    assert list(told(path)) in (["index-column"], ["id-columns"])
+
+
 CODES = {
     "C14": chance.choice(chance.integers(10, 25_000, 200), ROWS),
     "C15": chance.choice(chance.integers(10, 25_000, 200), ROWS),

@@ -124,6 +124,12 @@ WRITTEN = {
 }
 
 
+@pytest.mark.parametrize("form", ["$-%d.50", "($%d,000.50)", "USD %d", "%d.5 EUR", "-%d €"])
+def test_amounts_of_money(form: str, tmp_path: Path) -> None:
+    found = warned(as_parquet(table(price=[form % (7 + k % 60) for k in range(400)]), tmp_path))
+    assert "column price holds amounts of money" in found["formatted-numbers"]
+
+
 @pytest.mark.parametrize("write", WRITERS)
 @pytest.mark.parametrize("kind", WRITTEN)
 def test_numbers_as_people_write_them(
@@ -154,6 +160,11 @@ def test_dates(form: str, tmp_path: Path) -> None:
 def test_dates_that_all_differ_are_dates_and_no_ids(tmp_path: Path) -> None:
     days = [str(np.datetime64("2023-01-01") + k) for k in range(400)]
     assert list(warned(as_csv(table(day=days), tmp_path))) == ["dates-as-categories"]
+
+
+def test_white_space_that_is_no_blank(tmp_path: Path) -> None:
+    found = warned(as_csv(table(age=numbers_but(*["\xa0"] * 9)), tmp_path))
+    assert found["numbers-as-categories"].endswith("except '\\xa0': leave such cells empty")
 
 
 def test_what_helps_against_numbers_read_as_categories(tmp_path: Path) -> None:

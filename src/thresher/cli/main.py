@@ -86,4 +86,4 @@ def _explain(error: Exception) -> int:
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     from thresher.data.errors import printable
 
-    print(printable(f"thresher: {message}"), file=sys.stderr)
+    print(printable(f"warning: {message}"), file=sys.stderr)

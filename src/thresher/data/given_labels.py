@@ -87,7 +87,7 @@ def texts_of(labels: Any) -> list[bytes] | None:
     array = array_of(labels)
     if array.ndim != 1 or array.dtype.kind not in "OU" or not len(array) or not isinstance(array[0], str):
         return None
-    texts = [one.strip(" ").encode("utf-8", "surrogatepass") for one in array.tolist()]
+    texts = [one.strip(" \t").encode("utf-8", "surrogatepass") for one in array.tolist()]
     if b"" in texts:
         raise DataError(f"the label of example {texts.index(b'') + 1} is empty: remove such examples")
     return texts

@@ -62,17 +62,16 @@ def _has_ids(layout: AnyLayout | None) -> bool:
 
 
 def in_agreement(numbering: Numbering | None, source: Any) -> Any:
-    """The source, for a model with this numbering, which warns of ids that are beyond its columns.
+    """The source, for a model with this numbering, which warns if it seems to start with another id.
 
-    `DataError` for a matrix with another number of columns. A matrix warns if it seems to start with
-    another id than the file that the model was trained on.
+    `DataError` for a matrix with another number of columns.
     """
     if numbering is None:
         return source
     columns = getattr(source, "columns", None)
     if columns is not None:
         _check_matrix(numbering, columns, source)
-    elif numbering.matrix and source.layout is not None and _has_ids(source.layout):
+    elif source.layout is not None and _has_ids(source.layout):
         return _Watched(source, numbering)
     return source
 
@@ -107,23 +106,54 @@ def _check_matrix(numbering: Numbering, columns: int, source: Any) -> None:
 
 
 class _Watched(Through):
-    """A file read by a model of a matrix; warns once of ids beyond the last column."""
+    """A file whose ids are compared with those of the model; warns once if its first id seems to differ."""
 
     def __init__(self, source: Any, numbering: Numbering) -> None:
         super().__init__(source)
-        self._numbering, self._warned = numbering, False
+        self._numbering = numbering
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """The chunks of the file."""
-        high, count = self._numbering.high, self._numbering.width
+        low, high, warned = _MOST, -1, False
         for chunk in self._source.chunks(start):
-            beyond = 0 if self._warned else (chunk.span() or (0, 0))[1]
-            if beyond > high:
-                self._warned = True
-                warn_user(
-                    f"id {beyond} is beyond the last column, {high}, of the matrix that the model was trained"
-                    f" on: if the ids start at 1, every feature is one place off; in Python, read the file as"
-                    f" a matrix, load_svmlight_file(FILE, n_features={count}), and give that [shifted-ids]",
-                    TroubleWarning,
-                )
+            span = None if warned else chunk.span()
+            if span is not None:
+                low, high = min(low, span[0]), max(high, span[1])
+                warned = _warn_if_shifted(_shifted(self._numbering, low, high))
             yield chunk
+        if not warned and start is None:
+            _warn_if_shifted(_shifted_down(self._numbering, low, high))
+
+
+def _warn_if_shifted(reason: str) -> bool:
+    if reason:
+        warn_user(f"{reason} [shifted-ids]", TroubleWarning)
+    return bool(reason)
+
+
+def _shifted(trained: Numbering, low: int, high: int) -> str:
+    """What is wrong with ids from `low` to `high`, if they show that features are numbered differently."""
+    if trained.matrix and high > trained.high:
+        return (
+            f"id {high} is beyond the last column, {trained.high}, of the matrix that the model was trained"
+            f" on: if the ids start at 1, every feature is one place off; in Python, read the file as"
+            f" a matrix, load_svmlight_file(FILE, n_features={trained.width}), and give that"
+        )
+    if trained.low == 1 and low == 0 and not trained.matrix:
+        return (
+            f"the data have id 0, but the training data had only ids 1 to {trained.high}: if they start at 0,"
+            " every feature is one place off; write both files with the same first id, such as"
+            " dump_svmlight_file(X, y, FILE, zero_based=False)"
+        )
+    return ""
+
+
+def _shifted_down(trained: Numbering, low: int, high: int) -> str:
+    """What is wrong with all ids of a file, if they seem to be one place above those of the model."""
+    if trained.matrix or trained.low != 0 or (low, high) != (1, trained.high + 1):
+        return ""
+    return (
+        f"the data have ids {low} to {high}, but the training data had ids 0 to {trained.high}: if every"
+        " feature is one place off, write both files with the same first id, such as"
+        " dump_svmlight_file(X, y, FILE, zero_based=True)"
+    )

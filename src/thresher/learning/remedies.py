@@ -74,6 +74,8 @@ def missing_remedy(column: ColumnSeen, layout: SettledLayout) -> str:
     if not column.means_missing or any("," in cell for cell in column.strays):
         named = as_option_value([column.name], layout.columns)
         return f"use --numeric {named} --on-error skip to leave out such rows"
+    if not all(map(str.isprintable, column.strays)):
+        return "leave such cells empty"
     if not layout.delimited_by:
         return "replace them by null, and let the column hold numbers"
     return f"use --missing '{','.join(column.strays)}' for missing values"

@@ -9,10 +9,9 @@ import numpy as np
 
 from thresher.data.class_words import BASIS, COUNT, ENTRIES, FIELDS, MOST, OUTSIDE, PRIME, ROOM, USED
 from thresher.data.formats.outcomes import EXAMPLE, LABEL_COUNT, LABEL_DOMAIN, LABEL_REPEATED
-from thresher.data.text.words import byte, load_word, store_byte, store_word
+from thresher.data.text.words import byte, is_blank, load_word, store_byte, store_word
 from thresher.engine.jit import helper, scalar
 
-_SPACE = 32
 _BASIS, _PRIME = np.uint64(BASIS), np.uint64(PRIME)
 
 
@@ -39,9 +38,9 @@ def _same(text, at, letters, begin, size):
 @scalar
 def word_label(text, at, end, domain):
     """The number of the word [at, end), stripped of blanks, in the `WordTable` of a `labels.Range`."""
-    while at < end and byte(text, at) == _SPACE:
+    while at < end and is_blank(byte(text, at)):
         at += 1
-    while at < end and byte(text, end - 1) == _SPACE:
+    while at < end and is_blank(byte(text, end - 1)):
         end -= 1
     code, size, table = _BASIS, end - at, domain.words
     for k in range(at, end):

@@ -178,8 +178,9 @@ OVERFLOW = 2.0**128 - 2.0**103
 
 
 def means_missing(cell: bytes) -> bool:
-    """Whether a cell is a word for a missing value, such as ``NA`` or ``?``."""
-    return _MISSING.fullmatch(cell.strip()) is not None
+    """Whether a cell is a word for a missing value, such as ``NA`` or ``?``, or holds only white space."""
+    word = str(cell, "utf-8", "replace").strip()
+    return not word or _MISSING.fullmatch(word.encode()) is not None
 
 
 def nearest_float32(number: str) -> np.float32:

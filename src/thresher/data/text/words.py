@@ -21,6 +21,8 @@ from numba.extending import intrinsic
 
 from thresher.engine.jit import scalar
 
+SPACES = b" \t"
+"""Blanks: a cell that holds nothing else is empty."""
 WINDOW = 64
 """Bytes that `marks` reads."""
 
@@ -59,6 +61,12 @@ def byte(typing_context, text, at):
         return builder.zext(builder.load(pointer, typ=_BYTE), _WORD)
 
     return types.int64(types.int64, types.int64), codegen
+
+
+@scalar
+def is_blank(code):
+    """Whether a byte is one of `SPACES`."""
+    return code == 32 or code == 9
 
 
 @intrinsic

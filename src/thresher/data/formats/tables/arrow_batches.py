@@ -38,6 +38,7 @@ from thresher.data.layout import SettledLayout
 from thresher.data.report import FIRST_BAD
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
 from thresher.data.text.numbers import NUMBER, OVERFLOW
+from thresher.data.text.words import SPACES
 
 if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar
@@ -250,7 +251,7 @@ class BatchParser:
         texts = cast(array, TEXTS)
         texts = texts if pa.types.is_large_binary(texts.type) else texts.view(pa.large_binary())
         coded = pc.dictionary_encode(texts)
-        known = [word.strip(b" ") for word in coded.dictionary.to_pylist()]
+        known = [word.strip(SPACES) for word in coded.dictionary.to_pylist()]
         numbers = np.array([words.number_of(one) if words else _number_in(one) for one in known], np.float64)
         missing = pc.fill_null(pc.equal(pc.binary_length(texts), 0), True)
         found = np.append(numbers, 0.0)[pc.fill_null(coded.indices, len(known)).to_numpy()]
@@ -290,9 +291,10 @@ def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
 
 
 def _any_blank(texts: Any) -> bool:
-    """Whether a text is empty or holds only spaces."""
-    may_be = texts.filter(pc.or_(pc.equal(pc.binary_length(texts), 0), pc.starts_with(texts, " ")))
-    return any(not text.strip(b" ") for text in may_be.view(pa.large_binary()).to_pylist())
+    """Whether a text is empty or holds only blanks."""
+    begins = pc.or_(pc.starts_with(texts, " "), pc.starts_with(texts, "\t"))
+    may_be = texts.filter(pc.or_(pc.equal(pc.binary_length(texts), 0), begins))
+    return any(not text.strip(SPACES) for text in may_be.view(pa.large_binary()).to_pylist())
 
 
 def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64, spelling: str) -> list[Any]:

@@ -45,6 +45,7 @@ from thresher.data.text.sorting import BUCKETS, FEW
 from thresher.data.text.words import (
     address,
     byte,
+    is_blank,
     load_double,
     load_float,
     load_half,
@@ -64,7 +65,6 @@ LISTS, LISTS_VALID, LISTS_FIRST, COLUMN, FIELDS = 6, 7, 8, 9, 10
 (0: all entries are valid); its first entry; for lists, the offsets, validity bits and first entry of the
 lists; its index in the file."""
 
-_SPACE = 32
 TILE = 256
 """Number of rows read together, column by column."""
 
@@ -80,9 +80,9 @@ def _offset(words, at):
 
 
 @scalar
-def _is_blank(text, at, end):
-    """Whether ``text[at:end]`` holds only spaces, or nothing."""
-    while at < end and byte(text, at) == _SPACE:
+def _all_blank(text, at, end):
+    """Whether ``text[at:end]`` holds only blanks, or nothing."""
+    while at < end and is_blank(byte(text, at)):
         at += 1
     return at >= end
 
@@ -97,12 +97,12 @@ def _key(form, data, offsets, indices, at, seed, blanks):
         return load_word(data, 8 * _offset(indices, at)), True
     if form == SHORT:
         begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
-        there = end > begin and (blanks or not _is_blank(data, begin, end))
+        there = end > begin and (blanks or not _all_blank(data, begin, end))
         return murmur3_64(data, begin, end - begin, seed), there
     if form == INDEXED:
         at = _offset(indices, at)
     begin, end = _offset(offsets, at), _offset(offsets, at + 1)
-    there = end > begin and (blanks or not _is_blank(data, begin, end))
+    there = end > begin and (blanks or not _all_blank(data, begin, end))
     return murmur3_64(data, begin, end - begin, seed), there
 
 

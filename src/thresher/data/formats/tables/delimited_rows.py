@@ -65,6 +65,7 @@ from thresher.data.text.words import (
     address,
     all_digits,
     byte,
+    is_blank,
     lowest_bit,
     separators,
     short_number,
@@ -77,7 +78,7 @@ PLACE, BREAKS, HAS_NUL, ALL_COUNTERS = range(COUNTERS, COUNTERS + 4)
 """Counters in `state` in addition to those of `parse_lines`: position of a `HARD` number, line breaks inside
 rows, whether the text contains a NUL; and the length of `state`."""
 
-_NUL, _NEWLINE, _RETURN, _SPACE, _QUOTE = 0, 10, 13, 32, 34
+_NUL, _NEWLINE, _RETURN, _QUOTE = 0, 10, 13, 34
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 _STRAY, _OPEN = -1, -2
 """A quote that is never closed, and one that may be closed after the end of the text."""
@@ -88,9 +89,9 @@ def _number(cell, at, end, place, exact):
     """The number in ``cell[at:end]``, stripped of blanks, 0 if it is empty: ``(float32, status)``."""
     if at == end:
         return np.float32(0), FINE
-    while at < end and byte(cell, at) == _SPACE:
+    while at < end and is_blank(byte(cell, at)):
         at += 1
-    while at < end and byte(cell, end - 1) == _SPACE:
+    while at < end and is_blank(byte(cell, end - 1)):
         end -= 1
     if 0 < end - at <= 8 and all_digits(cell, at, end - at):
         return np.float32(np.int64(short_number(cell, at, end - at))), FINE
@@ -231,9 +232,9 @@ def _quoted(text, at, last, room):
 
 @scalar
 def _without_blanks(cell, at, end):
-    """The end of the cell ``cell[at:end]``, or `at` if it holds only spaces."""
+    """The end of the cell ``cell[at:end]``, or `at` if it holds only blanks."""
     stop = end
-    while at < stop and byte(cell, stop - 1) == _SPACE:
+    while at < stop and is_blank(byte(cell, stop - 1)):
         stop -= 1
     return end if at < stop else at
 
@@ -299,7 +300,7 @@ def _enter(key, value, keys, values, nnz):
 @scalar
 def _category(cell, at, end, blanks, seed, keys, values, nnz, naming, column):
     """Append the feature of a cell, unless it is empty, or blank without `blanks`; returns the new `nnz`."""
-    if at == end or (byte(cell, at) == _SPACE and not blanks and _without_blanks(cell, at, end) == at):
+    if at == end or (is_blank(byte(cell, at)) and not blanks and _without_blanks(cell, at, end) == at):
         return nnz
     key = murmur3_64(cell, at, end - at, seed)
     offer(naming, key, cell, at, end - at, column)

@@ -17,6 +17,7 @@ from thresher.data.files.streams import head_of
 from thresher.data.formats.listing import TABLES
 from thresher.data.sources.text import TextSource
 from thresher.data.text.numbers import NUMBER, means_missing
+from thresher.data.text.words import SPACES
 
 ROWS = 1000
 """Number of rows that are examined."""
@@ -31,7 +32,9 @@ _LONG = 8
 _DATES = "dates"
 _WRITTEN = {
     "percentages": re.compile(r"[+-]?\d+([.,]\d+)?\s?%"),
-    "amounts of money": re.compile(r"[+-]?[$€£¥]\s?\d[\d.,]*|[+-]?\d[\d.,]*\s?[$€£¥]"),
+    "amounts of money": re.compile(
+        r"\(?[+-]?([$€£¥₹]|[A-Z]{3} )\s?[+-]?\d[\d.,]*\)?|\(?[+-]?\d[\d.,]*\s?([$€£¥₹]| [A-Z]{3})\)?"
+    ),
     "numbers with thousands separators": re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"),
     "numbers with a decimal comma": re.compile(r"[+-]?\d+,\d+"),
     _DATES: re.compile(
@@ -39,8 +42,8 @@ _WRITTEN = {
     ),
 }
 """Numbers as people write them, which are read as categories"""
-_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
-"""Names of the index of a DataFrame"""
+_INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__|level_\d|\.\.\.\d+")
+"""Names of the index of a DataFrame, as pandas and R write it"""
 _CODE = re.compile(
     r"(^|[_\W])(id|uuid|guid|code|zip|zipcode|postcode|postal|plz|sku|isbn|ean|upc|asin|iban|phone|cat|category)"
     r"([_\W]|$)|[a-z]Id$|^C\d+$",
@@ -53,7 +56,10 @@ _INEXACT = 16
 """Whole numbers with this many digits are not exact, even in float64"""
 _TIMES = re.compile(r"1\d{9}(\d{3}){0,3}|(19|20)?\d\d(0[1-9]|1[0-2])[0-3]\d([0-2]\d([0-5]\d([0-5]\d)?)?)?")
 """Seconds, or thousandths and smaller parts, since 1970; and dates, some with a time of day"""
-_ID = re.compile(r"(^|[_\W])(id|uuid|guid|key|index|idx|rownum)([_\W]|$)|[a-z]Id$", re.IGNORECASE)
+_ID = re.compile(
+    r"(^|[_\W])(id|uuid|guid|key|index|idx|row|row_?(id|no|num|number|names?)|recno|serial)([_\W]|$)|[a-z]Id$",
+    re.IGNORECASE,
+)
 
 
 class ColumnSeen(NamedTuple):
@@ -144,7 +150,7 @@ def _of_cells(layout: Any, lines: Sequence[bytes], most: int) -> Mapping[str, Se
     cells: dict[str, list[str]] = {name: [] for name in names}
     for row in rows[:most]:
         for name, cell in zip(names, row, strict=False):
-            if cell.strip(b" ") and cell not in dialect.missing:
+            if cell.strip(SPACES) and cell not in dialect.missing:
                 cells[name].append(str(cell, "utf-8", "replace"))
     return cells
 
@@ -272,7 +278,7 @@ def _strays(cells: Sequence[str]) -> tuple[str, ...]:
 
 def shown_cell(cell: str) -> str:
     """A cell in quotes, for messages: printable and not too long."""
-    return shown(_bytes(cell))
+    return shown(_bytes(cell) or cell.encode())
 
 
 def _bytes(cell: str) -> bytes:
