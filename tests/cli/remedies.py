@@ -353,7 +353,39 @@ CASES = [
         {"A,B": "2,3"},
     ),
     Case(
-        "a quote that ends column '{}' on its line (or --quoted-newlines)",
+        "the quote is part of the cell: use --no-quoting{}",
+        {"d.csv": csv("label,a,words", '{y},{a},"open {b}')},
+        "train d.csv -m m",
+    ),
+    Case(
+        " in place of --quoted-newlines",
+        {"d.csv": csv("label,a,words", '{y},{a},"open {b}')},
+        "train d.csv -m m --quoted-newlines",
+        then="train d.csv -m m --no-quoting",
+    ),
+    Case(
+        "use --no-quoting if it is part of a name",
+        {"d.csv": csv('label,a,"words', "{y},{a},w{b}")},
+        "train d.csv -m m",
+    ),
+    Case(
+        "use --quoted-newlines",
+        {"d.csv": csv('label,a,"two\nwords"', "{y},{a},w{b}")},
+        "train d.csv -m m",
+    ),
+    Case(
+        "write a quote inside a cell as two, in quotes, or leave out such lines with --on-error skip",
+        {"d.csv": csv("label,a,words", '{y},{a},"in, {b}"') + '0,1,"open\n'},
+        "train d.csv -m m",
+        mended={"d.csv": csv("label,a,words", '{y},{a},"in, {b}"') + '0,1,"""open"\n'},
+    ),
+    Case(
+        "cells are in quotes: read them with --quoting",
+        {"d.csv": csv("label,a,words", '{y},{a},"in, {b}"')},
+        "train d.csv -m m --no-quoting",
+    ),
+    Case(
+        "the cell contains a line break: use --quoted-newlines",
         {"d.csv": csv("label,a,words", '{y},{a},"two\nlines {b}"')},
         "train d.csv -m m",
     ),
@@ -494,6 +526,7 @@ NAMES = [
 """Names of columns that a shell, Python or a list of columns might take for something else"""
 OPTIONS = {
     **dict.fromkeys(("--average", "--cache", "--header", "--intercept", "--no-intercept", "--quiet"), ""),
+    **dict.fromkeys(("--no-quoting", "--quoting", "--quoted-newlines"), ""),
     "--alpha": "0.5",
     "--batch": "2",
     "--bins": "a",

@@ -41,7 +41,16 @@ IN_WORDS = re.compile(
 )
 """A literal of a warning that tells users to do something"""
 WARNINGS = ("learning/trouble.py:", "learning/remedies.py:")
-FLAGS = {"no-header", "label-weights", "names", "quoted-newlines", "resume", "no-intercept"}
+FLAGS = {
+    "no-header",
+    "label-weights",
+    "names",
+    "quoting",
+    "no-quoting",
+    "quoted-newlines",
+    "resume",
+    "no-intercept",
+}
 PROSE = ["alone", "and", "at", "for", "if", "is", "or", "out", "to", "where", "in"]
 
 

@@ -155,7 +155,7 @@ def test_line_breaks_in_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             tmp_path / "a.csv", layout=layout, on_error=f"quarantine={rejected}", block_bytes=block
         )
         assert sum(len(chunk) for chunk in source.chunks()) == 3
-        assert [(one.line, one.column, one.found) for one in source.report.first_bad] == [
+        assert [(one.line, one.column, one.found.partition(";")[0]) for one in source.report.first_bad] == [
             (4, 3, "'stray,4'"),
             (8, 10, "'seven'"),
         ]

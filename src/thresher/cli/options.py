@@ -112,6 +112,14 @@ class Writing:
             help="Cells of CSV and TSV that mean a missing value, in addition to empty ones.",
         ),
     ] = None
+    quoting: Annotated[
+        bool | None,
+        typer.Option(
+            "--quoting/--no-quoting",
+            help="Whether cells of CSV may be quoted. If not, a quote is a character like any other."
+            "  [default: quoting]",
+        ),
+    ] = None
     quoted_newlines: Annotated[
         bool | None,
         typer.Option(
@@ -145,6 +153,7 @@ class Writing:
             "header": self.header,
             "delimiter": "\t" if self.delimiter == r"\t" else self.delimiter,
             "missing": None if self.missing is None else _listed(self.missing),
+            "quoting": self.quoting,
             "quoted_newlines": self.quoted_newlines,
             "label_weights": self.label_weights,
         }

@@ -103,7 +103,16 @@ def _table(layout: SettledLayout, where: str) -> Table:
     from thresher.data.layout import AnyLayout
 
     plain, given = AnyLayout(), dict[str, Any]()
-    for name in ("header", "quoted_newlines", "label_weights", "ngrams", "bits", "hash", "interact"):
+    for name in (
+        "header",
+        "quoting",
+        "quoted_newlines",
+        "label_weights",
+        "ngrams",
+        "bits",
+        "hash",
+        "interact",
+    ):
         if getattr(layout, name) != getattr(plain, name):
             given[name] = getattr(layout, name)
     given |= {"delimiter": layout.delimiter.replace("\t", r"\t")} if layout.delimiter else {}

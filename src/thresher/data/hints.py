@@ -44,6 +44,8 @@ _OPTIONS: dict[tuple[str, ...], str] = {
     ("interact",): "interactions quadratic cubic cross crosses",
     ("ngrams",): "ngram ngram-range",
     ("delimiter",): "sep separator",
+    ("no-quoting", "quoting"): "no-quotes no-quote quote quotes quotechar quote-char quote-style quote-none",
+    ("quoted-newlines",): "newlines-in-values newlines multiline multi-line",
     ("missing",): "na na-values null missing-values nan",
     ("format",): " ".join(("type input-format file-format", *FORMATS, *KNOWN_AS)),
     ("no-header", "header"): "no-headers noheader",

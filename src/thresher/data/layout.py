@@ -14,7 +14,7 @@ from thresher.data.ngram_spec import grams_of
 HASHES = ("64", "vw")
 MOST_BITS = 61
 """Also Vowpal Wabbit's limit"""
-CELL_FIELDS = ("delimiter", "missing", "quoted_newlines")
+CELL_FIELDS = ("delimiter", "missing", "quoting", "quoted_newlines")
 """Fields about the syntax of delimited files, which do not change the features"""
 SYNTAX_FIELDS = (*CELL_FIELDS, "label_weights")
 """Fields about syntax, of all formats"""
@@ -56,6 +56,8 @@ class AnyLayout:
     """one byte between cells; empty: comma for CSV, tab for TSV"""
     missing: tuple[str, ...] = ()
     """cells that mean a missing value, besides the empty one"""
+    quoting: bool = True
+    """whether a CSV cell may be quoted; otherwise a quote is a character like any other"""
     quoted_newlines: bool = False
     """whether a quoted CSV cell may contain line breaks"""
     classes: tuple[str, ...] = ()

@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from sys import _getframe
 
-_FLAGS = frozenset({"average", "cache", "header", "intercept", "label_weights", "names", "quoted_newlines"})
+_FLAGS = frozenset(
+    {"average", "cache", "header", "intercept", "label_weights", "names", "quoting", "quoted_newlines"}
+)
 OPTIONS = _FLAGS | frozenset(
     {
         *("admit", "alpha", "batch", "bins", "bits", "categorical", "classes", "delimiter", "dtype"),

@@ -36,6 +36,7 @@ class LayoutOptions(TypedDict, total=False):
     header: bool
     delimiter: str
     missing: str | Sequence[str]
+    quoting: bool
     quoted_newlines: bool
     label_weights: bool
     classes: str | Sequence[str]
@@ -112,7 +113,7 @@ COMMAND_ONLY = {
 }
 """Options of ``thresher train`` that Python has in another form"""
 _LISTS = ("missing", "numeric", "bins", "categorical", "text", "ignore", "classes")
-_FLAGS = ("header", "quoted_newlines", "label_weights")
+_FLAGS = ("header", "quoting", "quoted_newlines", "label_weights")
 
 
 def check_names(function: Callable[..., Any], names: Mapping[str, Any], known: type) -> None:

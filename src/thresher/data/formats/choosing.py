@@ -98,7 +98,10 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
         raise DataError(
             f"{name}: bits and hash apply to names, not ids; for a fixed size, use the store hashed:BITS"
         )
-    given = [f"--{option.replace('_', '-')}" for option in CELL_FIELDS if getattr(layout, option)]
+    changed = {
+        name: value for name in CELL_FIELDS if (value := getattr(layout, name)) != getattr(AnyLayout, name)
+    }
+    given = [f"--{'no-' * (value is False)}{name.replace('_', '-')}" for name, value in changed.items()]
     if given and not (isinstance(form, Table) and form.cells):
         raise DataError(f"{name}: {', '.join(given)} is only for csv and tsv")
     if layout.label_weights and not (isinstance(form, Lines) and form.label_weights):
@@ -108,6 +111,8 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
         raise DataError(
             "tsv: quotes have no meaning, so line breaks cannot be quoted (--format csv --delimiter '\\t')"
         )
+    if layout.quoted_newlines and not layout.quoting:
+        raise DataError("--quoted-newlines and --no-quoting exclude each other: leave one of them out")
     if isinstance(form, Table) and layout.hash != AnyLayout.hash:
         raise DataError(f"{name}: the hash vw is only for VW text; to shorten keys, use --bits alone")
     return layout

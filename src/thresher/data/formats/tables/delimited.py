@@ -19,14 +19,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
-from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, MOST_COLUMNS, NUMERIC, TEXT, settle, too_many
+from thresher.data.columns import (
+    BINS,
+    CATEGORICAL,
+    EMPTY,
+    LABEL,
+    MOST_COLUMNS,
+    NUMERIC,
+    TEXT,
+    WEIGHT,
+    settle,
+    too_many,
+)
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
 from thresher.data.files.streams import LONGEST_HEAD, OpenStreams, head_of
 from thresher.data.formats.lines.gathering import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
-from thresher.data.formats.outcomes import AT, BLANKS, LABEL_NUMBER, OUTCOMES, TOO_FEW, TOO_MANY, UNCLOSED
+from thresher.data.formats.outcomes import (
+    AFTER_QUOTE,
+    AT,
+    BLANKS,
+    LABEL_NUMBER,
+    OUTCOMES,
+    TOO_FEW,
+    TOO_MANY,
+    UNCLOSED,
+)
 from thresher.data.formats.outcomes import LINES as LINES_READ
 from thresher.data.formats.outcomes import NUMBER as NOT_A_NUMBER
 from thresher.data.formats.tables import delimited_rows as rows
@@ -57,6 +77,9 @@ _QUOTE, _NEWLINE = b'"\n'
 _SAMPLE = 100
 """Rows that show what a column of a later file holds"""
 _WITH_QUOTES = "quotes have no meaning in TSV: read it with --format csv --delimiter '\\t'"
+_QUOTED = "cells are in quotes: read them with --quoting"
+_PLAIN_ROWS = 1000
+"""Rows that show whether quotes are parts of cells"""
 _DELIMITING = b",;\t|"
 _EXCEL = re.compile(rb"sep=(.)", re.IGNORECASE)
 
@@ -82,7 +105,7 @@ def dialect_of(layout: AnyLayout) -> Dialect:
     """The dialect of files with this layout."""
     return Dialect(
         layout.delimited_by.encode(),
-        layout.format == "csv",
+        layout.format == "csv" and layout.quoting,
         frozenset(one.encode() for one in layout.missing),
         LONGEST_CELL if layout.quoted_newlines else 0,
     )
@@ -161,6 +184,8 @@ def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect) 
         raise DataError(f"{name}: {too_many(count)}")
     _check_is_first_line(first, name)
     cells = cells_of(first, dialect)
+    if layout.header:
+        _check_closed(lines, dialect, name)
     if layout.header and len(lines) > 1 and not has_columns(layout):
         _check_row_names(len(cells), lines[1:], dialect, name)
     if not layout.header:
@@ -170,6 +195,17 @@ def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect) 
     header = first if _can_repeat(cells) and b"\n" not in first else b""
     rows_only = [line for line in lines[1:] if line.removeprefix(MARK) != header]
     return _Head(name, names, first, rows_only, header)
+
+
+def _check_closed(lines: list[bytes], dialect: Dialect, file: str) -> None:
+    """Raise `DataError` if the header has a cell that begins with a quote and does not end with one."""
+    first, end = lines[0], dialect.delimiter
+    if len(cells_of(first + end, dialect)) != len(cells_of(first, dialect)):
+        return
+    counts = [len(cells_of(line, dialect._replace(quotes=False))) for line in (*lines[:2], lines[-1])]
+    is_part = dialect.span or len({*counts}) == 1
+    remedy = "use --no-quoting if it is part of a name" if is_part else "use --quoted-newlines"
+    raise DataError(f"{file}: the header line, {shown(first)}, has a quote that is not closed; {remedy}")
 
 
 def _check_quotes(names: list[str], layout: AnyLayout, file: str) -> None:
@@ -207,6 +243,8 @@ def _check_is_first_line(line: bytes, name: str) -> None:
 def _check_row_names(columns: int, rows: list[bytes], dialect: Dialect, name: str) -> None:
     """Raise `DataError` if all rows have one cell more than the header, as R writes names of rows."""
     cells = [cells_of(row, dialect) for row in rows[:_SAMPLE]]
+    if any(len(cells_of(row, dialect._replace(quotes=True))) == columns for row in rows[:_SAMPLE]):
+        return
     if columns > 1 and all(len(row) == columns + 1 for row in cells) and any(row[-1] for row in cells):
         mark = chr(dialect.delimiter[0]).replace("\t", "\\t")
         raise DataError(
@@ -466,14 +504,34 @@ class DelimitedParser:
         code = kinds.grams.code()
         return (code, letters(kinds.grams.tokens), *rooms_for(block.size)), room_for(block.size, code)
 
+    def _remedy_of_quotes(self, block: Block, start: int, kinds: Kinds) -> str:
+        """What to do about the row at `start`, in which a cell begins with a quote and does not end with one.
+
+        Either the cell goes on in the next lines, or the quote is part of the cell.
+        """
+        plain = self._dialect._replace(quotes=False, span=0)
+        spanned = self._dialect._replace(span=LONGEST_CELL)
+        row = block.text[start : _row_end(block.text, start, block.size, spanned)].tobytes()
+        pieces, whole = row.splitlines(), row.removesuffix(b"\n").removesuffix(b"\r")
+        goes_on = len(pieces) > 1 and _fits(cells_of(whole, spanned), kinds) and not self._dialect.span
+        if goes_on and not all(_fits(cells_of(piece, plain), kinds) for piece in pieces):
+            return "the cell contains a line break: use --quoted-newlines"
+        first = block.text[block.begin : min(block.size, HEAD)].tobytes().splitlines()[:_PLAIN_ROWS]
+        rows = [line for line in first + pieces if line and line != self._headers[block.file]]
+        if all(len(cells_of(line, plain)) == len(kinds.names) for line in rows):
+            instead = " in place of --quoted-newlines" if self._dialect.span else ""
+            return f"the quote is part of the cell: use --no-quoting{instead}"
+        return "write a quote inside a cell as two, in quotes, or leave out such lines with --on-error skip"
+
     def _hint_of_quotes(self, line: bytes, rest: bytes, columns: int) -> str:
-        """A hint, if this row of TSV would be right with quotes read; `rest` begins with the bad cell."""
-        if self._layout.format != "tsv" or b'"' not in line:
+        """A hint, if this row would be right with quotes read; `rest` begins with the bad cell."""
+        if self._dialect.quotes or b'"' not in line:
             return ""
         read = self._dialect._replace(quotes=True)
         fits = len(cells_of(line, read)) == columns != len(cells_of(line, self._dialect))
         is_number = rest[:1] == b'"' and NUMBER.fullmatch(cells_of(rest, read, 1)[0].strip()) is not None
-        return f"; {_WITH_QUOTES}" if fits or is_number else ""
+        remedy = _WITH_QUOTES if self._layout.format == "tsv" else _QUOTED
+        return f"; {remedy}" if fits or is_number else ""
 
     def _bad_line(self, block: Block, start: int, at: int, code: int, line: int) -> BadLine:
         column, outcome = divmod(code, OUTCOMES)
@@ -493,9 +551,20 @@ class DelimitedParser:
             found += hint_of_words(cell, self._domain) if outcome == LABEL_NUMBER else ""
             if outcome == NOT_A_NUMBER and means_missing(cell):
                 found += f"; to read it as a missing value: --missing {shown(cell)}"
+        if outcome in (UNCLOSED, AFTER_QUOTE):
+            found += f"; {self._remedy_of_quotes(block, start, files)}"
         found += self._hint_of_quotes(without_end, without_end[at - start :], len(files.names))
         begins = before.rfind(b"\n") + 1
         return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
+
+
+def _fits(cells: list[bytes], kinds: Kinds) -> bool:
+    """Whether cells can be a row: one for each column, with numbers where numbers must be."""
+    return len(cells) == len(kinds.names) and all(
+        means_missing(cell) or NUMBER.fullmatch(cell.strip()) is not None
+        for cell, kind in zip(cells, kinds.what, strict=True)
+        if kind in (NUMERIC, BINS, WEIGHT)
+    )
 
 
 def _rooms_for(

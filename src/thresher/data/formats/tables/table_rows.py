@@ -188,7 +188,7 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
         WEIGHT_NUMBER: f"an importance weight that is finite and not negative in column '{name}'",
         TOO_FEW: f"{columns} columns",
         TOO_MANY: f"{columns} columns",
-        UNCLOSED: f"a quote that ends column '{name}' on its line (or --quoted-newlines)",
+        UNCLOSED: f"a quote that ends column '{name}' on its line",
         AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
         SUM_RANGE: "values of equal keys whose sum is finite in float32",
         PRODUCTS: crossing.EXPECTED,
