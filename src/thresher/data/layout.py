@@ -27,6 +27,8 @@ _NO_DELIMITERS = (b'"', b"\n", b"\r", b"\0")
 _LONGEST_TOKEN = 255
 COLUMN_OPTIONS = ("label", "weight", "group", "numeric", "bins", "categorical", "text", "ignore")
 
+_LISTS = ("numeric", "bins", "categorical", "text", "ignore", "missing", "classes", "interact")
+
 
 @dataclass(frozen=True)
 class AnyLayout:
@@ -64,7 +66,11 @@ class AnyLayout:
     """words used as labels, in the order of their classes; empty: labels are numbers"""
 
     def __post_init__(self) -> None:
-        """Raise `DataError` for an option that is out of range."""
+        """Raise `DataError` for an option that is out of range; a text is a list with commas between."""
+        for name in _LISTS:
+            if isinstance(value := getattr(self, name, ()), str):
+                several = (value,) if name == "interact" else tuple(one for one in value.split(",") if one)
+                object.__setattr__(self, name, several)
         if not 0 <= self.seed < 1 << 64:
             raise DataError(f"the hash seed must be from 0 to 2^64 - 1, not {self.seed}")
         if self.hash not in HASHES:

@@ -42,6 +42,20 @@ _VALUE = rf"(?: (?!-|(?:{PROSE})\b)('[^']*'|[^\s();]*[^\s();:,.](?:,\.\.\.)?))?"
 _OPTION = rf"--([a-z][a-z0-9-]*){_VALUE}"
 _RUN = re.compile(rf"(?<![\w`-]){_OPTION}(?: {_OPTION})*")
 _ONE = re.compile(_OPTION)
+_OF_LAYOUT = frozenset(
+    {"bins", "bits", "categorical", "hash", "ignore", "interact", "ngrams", "numeric", "text"}
+)
+"""Options that estimators take in their parameter `layout`."""
+_OF_ESTIMATORS = (
+    ("--order once, or --order buffer:N for a stream", "shuffle=True"),
+    (
+        r"use --numeric .* --on-error skip to leave out such rows",
+        "leave out such rows, and let it hold numbers",
+    ),
+    ("use --no-header", "read the file with header=None"),
+    ("--early-stop 1", "early_stopping=True, patience=1"),
+)
+"""What estimators call by another name."""
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _PACKAGE = str(Path(__file__).parents[1] / "_").removesuffix("_")
 _here = "python"
@@ -71,6 +85,26 @@ def in_python(message: str) -> str:
     """
     found = _RUN.sub(lambda run: ", ".join(map(_keyword, _ONE.finditer(run[0]))), message)
     return found.replace("let thresher tune", "let thresher.tune")
+
+
+def in_estimators(message: str) -> str:
+    """The message with parameters of estimators in place of options.
+
+    >>> in_estimators("use --categorical zip, or --scale max-abs")
+    'use layout={"categorical": "zip"}, or scale="max-abs"'
+    """
+    for option, parameter in _OF_ESTIMATORS:
+        message = re.sub(option, parameter, message)
+    return in_python(_RUN.sub(lambda run: _in_layout(run[0]), message))
+
+
+def _in_layout(run: str) -> str:
+    """Options as the parameter `layout`, if they all belong to it; else as they are."""
+    options = [(one[1], one[2]) for one in _ONE.finditer(run)]
+    if not all(name in _OF_LAYOUT and value for name, value in options):
+        return run
+    fields = ", ".join(f'"{name}": "{value.strip(chr(39))}"' for name, value in options)
+    return f"layout={{{fields}}}"
 
 
 def _keyword(found: re.Match[str]) -> str:

@@ -7,9 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from thresher.data.layout import AnyLayout
 from thresher.learning.given import Matrix, Table
 
 Examples = Matrix | Table | Iterable[Any]
 """n examples: a matrix, dense or sparse; a table; or rows of numbers, dictionaries or texts"""
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 RandomState = int | np.random.RandomState | None
+Reading = AnyLayout | Mapping[str, Any] | None
+"""How tables and texts become features"""

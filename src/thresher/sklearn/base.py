@@ -21,8 +21,6 @@ _LASTING = (
     *("scale", "admit", "store", "dtype", "layout"),
 )
 """Parameters that cannot change while a model goes on learning"""
-_WARNED_OF = ("scales",)
-"""Warnings that `fit` gives; others do not fit here: a search over penalties tries models without weights"""
 _lasting_of = attrgetter(*_LASTING)
 
 
@@ -50,15 +48,16 @@ class SparseOnlineEstimator(SparseEstimator):
             coef_init, intercept_init: initial weights ``(outputs, d)`` and intercepts ``(outputs,)``, as in
                 linear models; for a matrix X and a rule that supports warm starts.
 
-        Warns with `TroubleWarning` if features differ greatly in scale and the loss shows that it matters.
+        Warns with `TroubleWarning` of trouble with the data or the run, as `thresher.train` does.
         Raises ValueError, `DataError`, and `DivergedError` (a ValueError) if a loss or weight is not finite.
         """
-        from thresher.learning.trouble import warn
+        from thresher.sklearn.troubles import warn_of
 
         self._check_options()
+        X = inputs.held(X)
         with self._unchanged_by_errors():
             troubles = self._fit(X, y, sample_weight, groups, coef_init, intercept_init)
-        warn(troubles)
+        warn_of(self, X, troubles)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, coef: Any, intercept: Any) -> list[Any]:
@@ -69,7 +68,6 @@ class SparseOnlineEstimator(SparseEstimator):
         going_on = self.warm_start and self.__sklearn_is_fitted__()
         if going_on:
             self._check_goes_on()
-        X = inputs.held(X)
         numbers = inputs.read(self, X, reset=not going_on)
         self._check_names()
         weights = inputs.importances(sample_weight, numbers.size)
@@ -94,7 +92,7 @@ class SparseOnlineEstimator(SparseEstimator):
         trainer = Trainer(
             model, source, plan, order=source, holdout=judged, watcher=PassPrinter(model, self.verbose)
         )
-        troubles = [one for one in trainer.run().warnings if one.name in _WARNED_OF]
+        troubles = trainer.run().warnings
         self.n_iter_ = min(trainer.position.number, self.passes)
         if not going_on:
             self._number([model], numbers)
@@ -113,6 +111,8 @@ class SparseOnlineEstimator(SparseEstimator):
         self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
+        from thresher.sklearn.troubles import warn_of
+
         if self.early_stopping:
             raise ValueError("early_stopping should be False with partial_fit, which has no hold-out")
         first = not self.__sklearn_is_fitted__()
@@ -120,15 +120,17 @@ class SparseOnlineEstimator(SparseEstimator):
         if not first and sample_weight is None and (chunk := self._one_row(X, y)) is not None:
             self._model.learn(chunk)
             return self
+        X = inputs.held(X)
         with self._unchanged_by_errors():
             self._learn(X, y, sample_weight, first, named)
+        if first:
+            warn_of(self, X, [])
         return self
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, first: bool, named: Any) -> None:
         from thresher.data.matrices import MatrixSource, in_order
         from thresher.sklearn.restoring import restored_if_broken
 
-        X = inputs.held(X)
         numbers = inputs.read(self, X, reset=first)
         self._check_names()
         weights = inputs.importances(sample_weight, numbers.size)

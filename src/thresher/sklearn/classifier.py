@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import unique_labels
 
-from thresher.data.layout import AnyLayout
 from thresher.sklearn.base import SparseOnlineEstimator
 from thresher.sklearn.classifying import SparseClassifying
 from thresher.sklearn.onerow import chunk_of_row
 
 if TYPE_CHECKING:
     from thresher.learning.recipe import Spec
-    from thresher.sklearn.arguments import ClassWeight, Examples, RandomState
+    from thresher.sklearn.arguments import ClassWeight, Examples, RandomState, Reading
 
 
 class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
@@ -51,7 +50,8 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         admit: learn a feature from its N-th occurrence on.
         store: ``growing``, ``direct``, ``hashed:BITS``; None: the fastest for the number of columns.
         dtype: of the state, ``float32`` or ``float64``. Data are float32.
-        layout: `thresher.data.layout.Layout`, how tables and texts become features.
+        layout: how tables and texts become features: a dictionary such as ``{"text": "title"}`` of the
+            options of `thresher.train` about columns, or a `thresher.data.layout.Layout`.
         names: keep the names of features with a weight (categories, words, dictionary keys); X is read once
             more to find them. See `get_feature_names_out`.
         n_jobs: threads that read tables.
@@ -95,7 +95,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         admit: str | int | None = None,
         store: str | None = None,
         dtype: str = "float32",
-        layout: AnyLayout | None = None,
+        layout: Reading = None,
         names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -120,7 +120,8 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         """Learn the examples once, in order, continuing with the current model.
 
         The model does not depend on how the examples are split into calls, bit for bit. The first call needs
-        all `classes`; later ones may omit them. Arguments and errors as for `fit`; there are no warnings.
+        all `classes`; later ones may omit them. Arguments and errors as for `fit`; only the first
+        call warns, of the columns of a table.
         """
         if classes is not None:
             named = unique_labels(classes)

@@ -44,13 +44,16 @@ class SparseFrontierEstimator(SparseEstimator):
         infinite or NaN is left out with a
         ConvergenceWarning; `DivergedError` if none is left.
         """
+        from thresher.sklearn.troubles import warn_of
+
         self._check_options()
+        X = inputs.held(X)
         with self._unchanged_by_errors():
-            self._fit(X, y, sample_weight, groups)
+            troubles = self._fit(X, y, sample_weight, groups)
+        warn_of(self, X, troubles)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
-        X = inputs.held(X)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> list[Any]:
         numbers = inputs.read(self, X, reset=True)
         self._check_names()
         weights = inputs.importances(sample_weight, numbers.size)
@@ -58,17 +61,22 @@ class SparseFrontierEstimator(SparseEstimator):
         recipe = replace(self._recipe(), layout=self._layout_of_model())
         matrix = self._matrix(numbers, encoded, recipe.head().domain)
         draws = drawn(self, matrix, weights, self._split_of(y, numbers.size, groups))
-        self._learn(matrix, encoded, draws, recipe)
+        troubles = self._learn(matrix, encoded, draws, recipe)
         self._number(self._path, numbers)
         self._keep_names(X, self._path)
+        return troubles
 
-    def _learn(self, matrix: Any, encoded: Any, draws: Any, recipe: Any) -> None:
-        """Learn a model for each penalty; again with more of them if `choose` is a budget between two."""
+    def _learn(self, matrix: Any, encoded: Any, draws: Any, recipe: Any) -> list[Any]:
+        """Learn a model for each penalty; again with more of them if `choose` is a budget between two.
+
+        Returns the trouble with the first run.
+        """
         from thresher.lanes.budget import between
         from thresher.sklearn.sidebyside import SideBySide
 
         school = SideBySide(self, matrix, encoded, draws.seed)
         penalties = self._penalties(recipe, school.source(draws.whole), draws.whole.size)
+        troubles: list[Any] = []
         for last in (False, True):
             school.begin(recipe, penalties)
             for learned, held in draws.splits:
@@ -76,12 +84,14 @@ class SparseFrontierEstimator(SparseEstimator):
             if self.refit:
                 school.learn_all(draws.whole)
             self._take(school, penalties)
+            troubles = troubles or school.troubles
             more = [] if last else between(self._points(), self.choose)
             if not more:
                 break
             penalties = sorted([*penalties, *more])
             school = SideBySide(self, matrix, encoded, draws.seed)
         self.choose_again(self.choose)
+        return troubles
 
     def _split_of(self, y: Any, size: int, groups: Any) -> Splitter:
         from sklearn.model_selection import check_cv  # takes 0.2 s to import

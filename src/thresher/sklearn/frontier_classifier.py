@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from thresher.data.layout import AnyLayout
 from thresher.sklearn.classifying import SparseClassifying
 from thresher.sklearn.frontier import SparseFrontierEstimator
 
 if TYPE_CHECKING:
     from thresher.learning.recipe import Spec
-    from thresher.sklearn.arguments import ClassWeight, RandomState
+    from thresher.sklearn.arguments import ClassWeight, RandomState, Reading
 
 
 class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
@@ -88,7 +87,7 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         admit: str | int | None = None,
         store: str | None = None,
         dtype: str = "float32",
-        layout: AnyLayout | None = None,
+        layout: Reading = None,
         names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,

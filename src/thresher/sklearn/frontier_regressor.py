@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from thresher.data.layout import AnyLayout
 from thresher.sklearn.frontier import SparseFrontierEstimator
 from thresher.sklearn.regressing import SparseRegressing
 
 if TYPE_CHECKING:
     from thresher.learning.recipe import Spec
-    from thresher.sklearn.arguments import RandomState
+    from thresher.sklearn.arguments import RandomState, Reading
 
 
 class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
@@ -53,7 +52,7 @@ class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
         admit: str | int | None = None,
         store: str | None = None,
         dtype: str = "float32",
-        layout: AnyLayout | None = None,
+        layout: Reading = None,
         names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,

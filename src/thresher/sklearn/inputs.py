@@ -37,7 +37,7 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
     Raises ValueError (TypeError for non-numbers), like scikit-learn's own estimators; `DataError`.
     """
     X = held(X)
-    kind = _kind_of(X) if reset else estimator._kind
+    kind = _kind_of(X, layout_of(estimator)) if reset else estimator._kind
     if kind == TABLE and not hasattr(X, "__arrow_c_stream__"):
         raise ValueError(f"{_name(estimator)} was fitted on {TABLE}: give a table, not {type(X).__name__}")
     if kind in (ROWS, TEXTS) or not (reset or kind == TABLE):
@@ -53,15 +53,26 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
     readers = {MATRIX: _matrix, TABLE: _table, ROWS: _named, TEXTS: _named}
     if reset:
         _forget(estimator)
-        if kind == MATRIX and estimator.layout is not None:
+        if kind == MATRIX and layout_of(estimator) is not None:
             raise ValueError("layout is for columns and texts, but X is a matrix of numbers")
-    found = readers[kind](estimator, X, reset)
     estimator._kind = kind
-    return found
+    return readers[kind](estimator, X, reset)
 
 
 def _name(estimator: Any) -> str:
     return type(estimator).__name__
+
+
+def layout_of(estimator: Any) -> Any:
+    """The parameter `layout`, which may be a dictionary of options of `thresher.train`. ValueError."""
+    from thresher.learning.keywords import OF_LAYOUT, layout_given
+
+    given = estimator.layout
+    if not isinstance(given, Mapping):
+        return layout_given(given, {})
+    if unknown := sorted(map(str, given.keys() - OF_LAYOUT)):
+        raise ValueError(f"layout has no option {unknown[0]}; it has {', '.join(sorted(OF_LAYOUT))}")
+    return layout_given(None, given)
 
 
 def held(X: Any) -> Any:
@@ -79,11 +90,12 @@ def _forget(estimator: Any) -> None:
             delattr(estimator, name)
 
 
-def _kind_of(X: Any) -> str:
+def _kind_of(X: Any, layout: Any = None) -> str:
+    """What X is; a table of numbers is a matrix, unless a layout says how to read its columns."""
     if issparse(X):
         return MATRIX
     if hasattr(X, "__arrow_c_stream__") and getattr(X, "ndim", 2) == 2:
-        return MATRIX if _all_numbers(X) else TABLE
+        return MATRIX if layout is None and _all_numbers(X) else TABLE
     if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__") or isinstance(X, str | bytes | Mapping | Set):
         return MATRIX
     first = next(iter(X), None)
@@ -123,25 +135,32 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
 def _named(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data.arrays import chunk_of
 
-    arguments = (
-        {} if estimator.layout is None else {"seed": estimator.layout.seed, "text": estimator.layout.ngrams}
-    )
+    layout = layout_of(estimator)
+    arguments = {} if layout is None else {"seed": layout.seed, "text": layout.ngrams}
     return _numbers(chunk_of(list(X), **arguments))
 
 
 def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
-    from thresher.data import concat, table_source
+    from thresher.data import concat
     from thresher.data.columns import check_same
     from thresher.data.formats.tables.arrow_streams import reader_of
 
     if reset:
-        estimator._layout = _settled(estimator.layout, X)
+        estimator._layout = _settled(layout_of(estimator), X)
         estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
         estimator.n_features_in_ = len(estimator._layout.columns)
     check_same(estimator._layout, reader_of(X).schema.names, "X")
-    options = {"domain": "open", "unlabelled": True, "threads": _threads(estimator.n_jobs)}
-    source = table_source(X, layout=estimator._layout, **options)
+    source = source_of_table(estimator, X)
     return _numbers(concat([concat([chunk]) for chunk in source.chunks()]))
+
+
+def source_of_table(estimator: Any, X: Any) -> Any:
+    """The rows of a table, read as the estimator reads them; a table read as a matrix, by its own columns."""
+    from thresher.data import table_source
+
+    layout = estimator._layout if estimator._kind == TABLE else _settled(None, X)
+    options = {"domain": "open", "unlabelled": True, "threads": _threads(estimator.n_jobs)}
+    return table_source(X, layout=layout, **options)
 
 
 def _threads(n_jobs: int | None) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.sklearn.inputs import MATRIX, ROWS, TEXTS
+from thresher.sklearn.inputs import MATRIX, ROWS, TEXTS, layout_of
 
 
 def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
@@ -35,7 +35,7 @@ def _source(estimator: Any, X: Any) -> Any:
     from thresher.data.arrays import PairSource
     from thresher.data.layout import SettledLayout
 
-    given_layout = estimator.layout
+    given_layout = layout_of(estimator)
     if estimator._kind == ROWS:
         return PairSource([(row, 0.0) for row in X], seed=given_layout.seed if given_layout else 0)
     if estimator._kind == TEXTS:

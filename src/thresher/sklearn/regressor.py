@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
-from thresher.data.layout import AnyLayout
 from thresher.sklearn.base import SparseOnlineEstimator
 from thresher.sklearn.onerow import chunk_of_row
 from thresher.sklearn.regressing import SparseRegressing
 
 if TYPE_CHECKING:
     from thresher.learning.recipe import Spec
-    from thresher.sklearn.arguments import Examples, RandomState
+    from thresher.sklearn.arguments import Examples, RandomState, Reading
 
 
 class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
@@ -52,7 +51,7 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         admit: str | int | None = None,
         store: str | None = None,
         dtype: str = "float32",
-        layout: AnyLayout | None = None,
+        layout: Reading = None,
         names: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -71,7 +70,7 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         """Learn the examples once, in order, continuing with the current model.
 
         The model does not depend on how the examples are split into calls, bit for bit. Arguments and errors
-        as for `fit`; there are no warnings.
+        as for `fit`; only the first call warns, of the columns of a table.
         """
         return self._partial_fit(X, y, sample_weight)
 

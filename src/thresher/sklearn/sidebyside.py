@@ -18,6 +18,7 @@ from thresher.learning.holdout import Figures, Holdout
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
 from thresher.learning.training import Plan, Trainer
+from thresher.learning.trouble import Trouble
 from thresher.sklearn.drawing import weighted
 from thresher.sklearn.estimator import EncodedLabels
 from thresher.sklearn.heldout import HeldOutRows
@@ -40,6 +41,8 @@ class SideBySide:
         self._estimator, self._matrix, self._encoded = estimator, matrix, encoded
         self._seed = seed if estimator.shuffle else None
         self._passes: list[list[int]] = []
+        self.troubles: list[Trouble] = []
+        """trouble with the data or the first run"""
 
     def source(self, draw: Draw) -> MatrixSource:
         """The examples of a draw, in the order of each pass."""
@@ -88,14 +91,16 @@ class SideBySide:
     ) -> Lanes:
         self.models = {}  # free the old models first, to save memory
         lanes, source = Lanes(recipes, _warn), self.source(draw)
-        Trainer(
+        trainer = Trainer(
             lanes,
             source,
             Plan(passes, None, patience=patience),
             order=source,
             watcher=PassPrinter(lanes, self._estimator.verbose),
             judging=lambda every, given: judging,
-        ).run()
+        )
+        found = trainer.run().warnings
+        self.troubles = self.troubles or found
         return lanes
 
 
