@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 import thresher
 from tests.streams import Stream, Vector, stream
-from thresher import Chunk
+from thresher import Chunk, TroubleWarning
 from thresher.batch import parallel, shards
 from thresher.batch.csc import columns_of
 from thresher.batch.parallel import Parallel
@@ -290,18 +290,25 @@ def test_an_importance_is_so_many_copies() -> None:
 
 
 def test_rounds_end_it() -> None:
-    model = boosted(data_of(11), "logistic", order="parallel", rounds=1, tolerance=1e-12)[1]
+    with pytest.warns(TroubleWarning, match=r"stopped after 1 round; .* more rounds \(currently 1\)"):
+        model = boosted(data_of(11), "logistic", order="parallel", rounds=1, tolerance=1e-12)[1]
     assert model.solution.rounds == 1
     assert not model.solution.converged
+    assert [one.name for one in model.warnings] == ["no-certificate"]
+    assert not boosted(data_of(11), "logistic", order="parallel", rounds=1000, tolerance=1e-6)[1].warnings
 
 
 # No minimum, and nothing to learn
+
+
+ENDLESS = pytest.mark.filterwarnings("ignore:the objective has no minimum")
 
 
 def rows(*labels: float, feature: float = 1.0) -> Chunk:
     return Chunk.of_rows([(y, {3: feature * y}) for y in labels])
 
 
+@ENDLESS
 @orders
 @losses
 def test_one_class(order: str, loss: str) -> None:
@@ -316,6 +323,7 @@ def test_one_class(order: str, loss: str) -> None:
     assert thresher.boost(rows(1, 1), loss, l1=0.0, intercept=False).solution.endless is not None
 
 
+@ENDLESS
 @orders
 @losses
 def test_separable_data_without_penalties(order: str, loss: str) -> None:
@@ -326,6 +334,7 @@ def test_separable_data_without_penalties(order: str, loss: str) -> None:
     assert thresher.boost(rows(1, -1, 1), loss, order=order, l1=0.1).solution.endless is None
 
 
+@ENDLESS
 def test_a_feature_that_speaks_for_one_class_only() -> None:
     chunk = Chunk.of_rows([(1.0, {0: 1.0, 1: 1.0}), (1.0, {0: 1.0}), (-1.0, {0: 1.0})])
     assert thresher.boost(chunk, l1=0.0).solution.endless == (
@@ -334,6 +343,14 @@ def test_a_feature_that_speaks_for_one_class_only() -> None:
     assert thresher.boost(chunk, l1=0.0, l2=0.1).solution.endless is None
 
 
+def test_an_objective_without_a_minimum_is_warned_of() -> None:
+    with pytest.warns(TroubleWarning, match="penalised; the weights .* above 0, l1 or l2"):
+        thresher.boost(rows(1, -1, 1), l1=0.0)
+    with pytest.warns(TroubleWarning, match="all examples are of one class; .*: check the labels"):
+        thresher.boost(rows(1, 1))
+
+
+@ENDLESS
 @orders
 @intercepts
 @pytest.mark.parametrize(

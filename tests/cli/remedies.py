@@ -72,6 +72,18 @@ ODD_CELLS = csv("label,a,v", "{y},{a},{v}").replace("1,2,0.5", "1,2,none,", 1)
 CASES = [
     # learning: warnings
     Case(
+        "give it more --rounds (currently {}), or a larger --tolerance",
+        {"d.svm": ROWS},
+        "boost d.svm -m m --rounds 1 --tolerance 1e-9",
+        then="boost d.svm -m m --rounds 100 --tolerance 1e-9",
+    ),
+    Case(
+        "use a penalty above 0, --l1 or --l2",
+        {"d.svm": svm(20, "{y} 1:{c}")},
+        "boost d.svm -m m --l1 0",
+        then="boost d.svm -m m --l2 0.1 --l1 0",
+    ),
+    Case(
         "{}: hold out a larger share, such as --holdout 0.5, or use another --seed",
         {"d.csv": csv("label,u,x", "{y},u{b},{a}")},
         "train d.csv -m m --group u --holdout 0.1",

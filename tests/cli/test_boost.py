@@ -100,20 +100,22 @@ def test_what_has_no_minimum_is_said(thresher: Thresher, folder: Path, order: st
     ran = thresher(f"boost one -m m -q --json --order {order}")
     assert ran.status == 0
     assert ran.err == (
-        "all examples are of one class: the objective has no minimum, the weights only stopped growing\n"
+        "warning: the objective has no minimum, because all examples are of one class;"
+        " the weights only stopped growing: check the labels\n"
     )
     (folder / "apart").write_bytes(b"1 1:1\n-1 2:1\n")
     ran = thresher(f"boost apart -m m -q --json --l1 0 --order {order}")
     assert ran.status == 0
-    assert ran.err.startswith("the classes are separable and nothing is penalised: ")
+    assert "because the classes are separable and nothing is penalised; " in ran.err
+    assert ran.err.endswith("use a penalty above 0, --l1 or --l2\n")
     assert all(value is not None for value in ran.json.values())
 
 
 def test_a_solver_that_ran_out_of_rounds_says_so(thresher: Thresher) -> None:
     ran = thresher("boost train.svm -m m -q --json --rounds 1 --tolerance 1e-9")
     assert ran.status == 0
-    assert ran.err.startswith("stopped after 1 rounds with certificate ")
-    assert ran.err.endswith("above the tolerance 1e-09\n")
+    assert ran.err.startswith("warning: the solver stopped after 1 round; its certificate is ")
+    assert [one["name"] for one in ran.json["warnings"]] == ["no-certificate"]
     assert ran.json["converged"] is False
 
 

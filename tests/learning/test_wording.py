@@ -36,7 +36,13 @@ def test_options_are_keywords_in_python(message: str) -> None:
 
 
 def test_what_is_translated_are_keywords() -> None:
-    known = {*TrainOptions.__annotations__, *signature(thresher.train).parameters, "folds"}
+    known = {
+        *TrainOptions.__annotations__,
+        *signature(thresher.train).parameters,
+        "folds",
+        "rounds",
+        "tolerance",
+    }
     assert known >= wording.OPTIONS
 
 

@@ -162,12 +162,27 @@ def boost(
 
 
 def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -> list[Trouble]:
-    """Trouble with the columns of the data, and a model without weights."""
-    plan = found.solution.plan
-    silent = len(found.keys) or found.solution.endless or found.solution.examples <= FEW
-    nothing = [] if silent else [no_weights({"l1": plan.l1})]
+    """Trouble with the columns of the data, a model without weights, and one that is not a minimum."""
+    solution = found.solution
+    silent = len(found.keys) or solution.endless or solution.examples <= FEW
+    nothing = [] if silent else [no_weights({"l1": solution.plan.l1})]
     of_columns = troubles_of_columns(columns, found.layout) + troubles_of_reading(report, found.layout)
-    return [*of_columns, *nothing]
+    return [*of_columns, *nothing, *_no_minimum(solution)]
+
+
+def _no_minimum(solution: Solution) -> list[Trouble]:
+    """Trouble with an objective that has no minimum, or whose minimum was not reached."""
+    plan = solution.plan
+    if solution.endless:
+        remedy = "check the labels" if plan.l1 or plan.l2 else "use a penalty above 0, --l1 or --l2"
+        reason = f"the objective has no minimum, because {solution.endless}"
+        return [Trouble("no-minimum", f"{reason}; the weights only stopped growing: {remedy}")]
+    if solution.converged:
+        return []
+    rounds = f"{solution.rounds:,} round{'s' if solution.rounds > 1 else ''}"
+    reason = f"the solver stopped after {rounds}; its certificate is {solution.certificate:.3g}"
+    remedy = f"give it more --rounds (currently {plan.rounds}), or a larger --tolerance"
+    return [Trouble("no-certificate", f"{reason}, above the tolerance, {plan.tolerance:g}: {remedy}")]
 
 
 def solved(

@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from thresher.cli import boost_options as o
 from thresher.cli import options
 from thresher.cli import train_options as t
@@ -114,16 +112,6 @@ def _finish(found: Boosted, report: Any, path: Path, as_json: bool, strict: bool
     tell_skipped(report)
     tell_warnings(found.warnings)
     solution = found.solution
-    if solution.endless:
-        typer.echo(
-            f"{solution.endless}: the objective has no minimum, the weights only stopped growing", err=True
-        )
-    if not solution.converged:
-        typer.echo(
-            f"stopped after {solution.rounds:,} rounds with certificate {solution.certificate:.3e},"
-            f" above the tolerance {solution.plan.tolerance:g}",
-            err=True,
-        )
     figures: dict[str, Any] = {
         "examples": solution.examples,
         "rounds": solution.rounds,

@@ -33,7 +33,20 @@ OPTIONS = _FLAGS | frozenset(
             "l2",
         ),
         *("label", "loss", "missing", "ngrams", "numeric", "on_error", "order", "outputs", "passes", "rate"),
-        *("ray", "rule", "scale", "seed", "store", "text", "threads", "weight", "where", "workers"),
+        *(
+            "ray",
+            "rounds",
+            "tolerance",
+            "rule",
+            "scale",
+            "seed",
+            "store",
+            "text",
+            "threads",
+            "weight",
+            "where",
+            "workers",
+        ),
     }
 )
 """Options of the command line that are keywords in Python."""
@@ -49,10 +62,10 @@ _OF_LAYOUT = frozenset(
 _OF_ESTIMATORS = (
     ("--order once, or --order buffer:N for a stream", "shuffle=True"),
     (
-        r"use --numeric .* --on-error skip to leave out such rows",
+        r"use -{2}numeric .* -{2}on-error skip to leave out such rows",
         "leave out such rows, and let it hold numbers",
     ),
-    ("use --no-header", "read the file with header=None"),
+    (r"use -{2}no-header", "read the file with header=None"),
     ("--early-stop 1", "early_stopping=True, patience=1"),
 )
 """What estimators call by another name."""
