@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from tests.cli.conftest import Thresher
 from thresher.cli import evaluate, predict, train
+from thresher.cli.app import command_of
 from thresher.cli.plain_values import Command
 
 LINES = [
@@ -69,3 +70,14 @@ def test_one_command_is_built_and_all_are_known(thresher: Thresher) -> None:
     assert thresher("rules").status == 0
     assert "no command is called 'trai'; did you mean thresher train?" in thresher("trai").err
     assert "evaluate" in thresher("--help").out
+
+
+def test_a_command_can_run_many_times(thresher: Thresher) -> None:
+    for _ in range(3):
+        assert thresher("rules").status == 0
+    command = command_of("rules")
+    for one in (*command.params, *command.commands["rules"].params):
+        *_, process = one.process_value.args
+        assert process.func is type(one).process_value, (
+            "values are not processed by one more function each time"
+        )

@@ -91,6 +91,15 @@ def test_files_that_count_from_different_ids(zero_based: bool) -> None:
         thresher.TroubleWarning, match=f"training data had .*ids {first} to {WIDTH - 1 + first}"
     ):
         model.predict("other.svm")
+    with pytest.warns(thresher.TroubleWarning, match="shifted-ids"):
+        thresher.evaluate(model, "other.svm")
+
+
+def test_lines_that_are_skipped_have_a_place_among_predictions() -> None:
+    dump_svmlight_file(X, Y, FILE)
+    with Path(FILE).open("a") as file:
+        file.write("oops\n1 4:1\n")
+    assert [*np.isnan(_of_matrix().predict(FILE, on_error="skip"))[-2:]] == [True, False]
 
 
 def test_a_file_with_ids_from_0_is_the_matrix() -> None:

@@ -79,7 +79,8 @@ def _spare(command: Any, ctx: Any) -> None:
     hints = get_type_hints(command.callback, include_extras=True)
     for parameter in command.get_params(ctx):
         hint, bounds = _parted(hints.get(parameter.name))
-        parameter.process_value = partial(_process, parameter, hint, bounds, parameter.process_value)
+        process = partial(type(parameter).process_value, parameter)
+        parameter.process_value = partial(_process, parameter, hint, bounds, process)
 
 
 def _parted(hint: Any) -> tuple[Any, Bounds | None]:

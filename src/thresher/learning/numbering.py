@@ -6,8 +6,8 @@ such a file has every feature one place before its id.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
@@ -17,6 +17,7 @@ from thresher.data.source import Through
 from thresher.data.wording import warn_user
 from thresher.learning.trouble import TroubleWarning
 
+T = TypeVar("T")
 _MOST = 2**32
 """Ids up to here are numbers of features; hashes of names are nearly all larger."""
 
@@ -114,14 +115,21 @@ class _Watched(Through):
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """The chunks of the file."""
+        return self._watched(self._source.chunks(start), lambda chunk: chunk, start is None)
+
+    def rows(self, start: Place | None = None) -> Iterator[Any]:
+        """The chunks of the file, with the rows that are skipped."""
+        return self._watched(self._source.rows(start), lambda rows: rows.chunk, start is None)
+
+    def _watched(self, parts: Iterable[T], chunk_of: Callable[[T], Chunk], whole: bool) -> Iterator[T]:
         low, high, warned = _MOST, -1, False
-        for chunk in self._source.chunks(start):
-            span = None if warned else chunk.span()
+        for part in parts:
+            span = None if warned else chunk_of(part).span()
             if span is not None:
                 low, high = min(low, span[0]), max(high, span[1])
                 warned = _warn_if_shifted(_shifted(self._numbering, low, high))
-            yield chunk
-        if not warned and start is None:
+            yield part
+        if not warned and whole:
             _warn_if_shifted(_shifted_down(self._numbering, low, high))
 
 

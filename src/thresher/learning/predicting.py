@@ -16,7 +16,6 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.source import MemorySource
-from thresher.data.sources.text import TextSource
 from thresher.engine.index import HashedIndex, Index
 from thresher.learning.given import Data, as_source, is_beside
 from thresher.learning.head import F64, Head, Output
@@ -222,7 +221,7 @@ class Predictor:
         if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
             return answer(concat([]))
         source = source_to_predict(self, data, self.head.open_domain, unlabelled=True, **reading)
-        if not isinstance(source, TextSource):
+        if not hasattr(source, "rows"):  # nothing is skipped
             found = [answer(chunk) for chunk in source.chunks()]
         else:
             found = [
