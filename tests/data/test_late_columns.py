@@ -197,7 +197,9 @@ def test_a_row_that_is_no_header_may_be_repeated(first: str, skipped: int, tmp_p
 
 def test_columns_as_the_value_of_an_option() -> None:
     assert as_option_value(["a", "b"], ["a", "b"]) == "a,b"
-    assert as_option_value(["", "x,y"], ["x,y", "", "a"]) == "2,1"
+    assert as_option_value(["", "x,y"], ["x,y", "", "a"]) == """'"","x,y"'"""
+    assert as_option_value(["it's"], []) == r"'it'\''s'"
+    assert as_option_value(["a\tb"], ["2", "a\tb"]) == "'a?b'"
     assert as_option_value(["my city"], []) == "'my city'"
 
 

@@ -103,10 +103,11 @@ def _beside(
     model: Any, source: Any, data: list[str], columns: list[str] | None, threshold: float | None, reading: Any
 ) -> list[Any]:
     """What measures the slices. UsageError for wrong columns, and the errors of reading."""
+    from thresher.data.listed import unquoted
     from thresher.learning.slices import slices_of
 
     try:
-        return [*slices_of(model, source, data, columns or [], threshold, reading)]
+        return [*slices_of(model, source, data, [*map(unquoted, columns or ())], threshold, reading)]
     except ValueError as error:
         if type(error) is ValueError:  # of options
             raise UsageError(str(error)) from error

@@ -149,10 +149,12 @@ class Writing:
 
     def given(self) -> dict[str, Any]:
         """Fields of a layout that describe the format of DATA."""
+        from thresher.data.listed import names_in
+
         given: dict[str, Any] = {
             "header": self.header,
             "delimiter": "\t" if self.delimiter == r"\t" else self.delimiter,
-            "missing": None if self.missing is None else _listed(self.missing),
+            "missing": None if self.missing is None else names_in(self.missing),
             "quoting": self.quoting,
             "quoted_newlines": self.quoted_newlines,
             "label_weights": self.label_weights,
@@ -162,9 +164,10 @@ class Writing:
     def like(self, trained: SettledLayout | None) -> AnyLayout | None:
         """How to read DATA for prediction: the layout of the training data, changed by the options given."""
         from thresher.data.layout import AnyLayout
+        from thresher.data.listed import names_in
 
         given = self.given()
-        if more := _listed(self.ignore or ""):
+        if more := names_in(self.ignore or ""):
             given["ignore"] = (*(trained.ignore if trained else ()), *_unknown(more, trained))
         trained = trained and trained.ungrouped()
         if self.form is None and not given:
@@ -190,10 +193,6 @@ def _unknown(names: Sequence[str], trained: SettledLayout | None) -> list[str]:
     if needed := [name for name in names if kinds.get(name) in FEATURES]:
         raise UsageError(f"--ignore {needed[0]}: the model was trained on this column and needs it")
     return [name for name in names if kinds.get(name, EMPTY) == EMPTY]
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part for part in text.split(",") if part)
 
 
 def _checked(made: Callable[[], AnyLayout]) -> AnyLayout:
@@ -243,7 +242,7 @@ class Table(Writing):
         typer.Option(
             metavar=_COLUMNS,
             help="Numeric columns: names, numbers, ranges (2-14, C14-C21) or patterns (I*), separated by "
-            "commas.  [default: those that hold only numbers]",
+            "commas; a name with a comma is in double quotes.  [default: those that hold only numbers]",
         ),
     ] = None
     bins: Annotated[
@@ -296,11 +295,12 @@ class Table(Writing):
 
     def given(self) -> dict[str, Any]:
         """Also the fields for how DATA become features."""
-        given = super().given() | {
-            name: getattr(self, name) for name in ("label", "weight", "group", *_OF_FEATURES)
-        }
-        given |= {name: _listed(text) for name in _OF_COLUMNS if (text := getattr(self, name))}
-        given |= {"classes": _listed(self.classes)} if self.classes else {}
+        from thresher.data.listed import names_in, unquoted
+
+        given = super().given() | {name: getattr(self, name) for name in ("label", *_OF_FEATURES)}
+        given |= {name: unquoted(text) for name in ("weight", "group") if (text := getattr(self, name))}
+        given |= {name: names_in(text) for name in _OF_COLUMNS if (text := getattr(self, name))}
+        given |= {"classes": names_in(self.classes)} if self.classes else {}
         given |= {"interact": tuple(self.interact)} if self.interact else {}
         return {name: value for name, value in given.items() if value is not None}
 

@@ -84,6 +84,7 @@ def command(
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_reading
+    from thresher.data.listed import unquoted
     from thresher.learning.ensemble import load
 
     options.check_model_first(model, data, NAME)
@@ -91,7 +92,7 @@ def command(
     wanted: Any = output.value
     broken = list[int]()
     answer = _answering(readout, wanted, broken)
-    reading: Any = {"on_error": on_error, "threads": threads, "unlabelled": True, "ids": identity}
+    reading: Any = {"on_error": on_error, "threads": threads, "unlabelled": True, "ids": unquoted(identity)}
     source = table.opened(readout, data, readout.head.open_domain, **reading)
     options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
     check_predictions(output_file, readout.classes or (), identified=bool(identity))

@@ -101,6 +101,7 @@ def _asked(recipe: Any) -> ModelFlags:
 def _table(layout: SettledLayout, where: str) -> Table:
     """How DATA are read, with every column listed."""
     from thresher.data.layout import AnyLayout
+    from thresher.data.listed import as_list
 
     plain, given = AnyLayout(), dict[str, Any]()
     for name in (
@@ -116,14 +117,13 @@ def _table(layout: SettledLayout, where: str) -> Table:
         if getattr(layout, name) != getattr(plain, name):
             given[name] = getattr(layout, name)
     given |= {"delimiter": layout.delimiter.replace("\t", r"\t")} if layout.delimiter else {}
-    given |= {"missing": ",".join(layout.missing)} if layout.missing else {}
+    given |= {"missing": as_list(layout.missing)} if layout.missing else {}
     given |= {"interact": [*layout.interact]} if layout.interact else {}
-    if layout.classes and not any("," in word for word in layout.classes):
-        given["classes"] = ",".join(layout.classes)
+    given |= {"classes": as_list(layout.classes)} if layout.classes else {}
     for kind in _COLUMNS:
         if listed := _listed(layout, kind):
             given[kind] = listed
-    label = ",".join(layout.labels) or _listed(layout, "label")
+    label = as_list(layout.labels) or _listed(layout, "label")
     given |= {"label": label} if label not in ("", "label") else {}
     given |= {"weight": weight} if (weight := _listed(layout, "weight")) else {}
     given |= {"group": group} if (group := _listed(layout, "group") or layout.group) else {}
@@ -131,11 +131,12 @@ def _table(layout: SettledLayout, where: str) -> Table:
 
 
 def _listed(layout: SettledLayout, kind: str) -> str:
-    """The columns of a kind: by name, or by number if they have no names or a name contains a comma."""
+    """The columns of a kind: by name, or by number if they have no names."""
+    from thresher.data.listed import as_list
+
     numbers = [k for k, own in enumerate(layout.kinds, 1) if own == kind]
     if layout.header:
-        names = [layout.columns[k - 1] for k in numbers]
-        return ",".join(str(k) if "," in name else name for k, name in zip(numbers, names, strict=True))
+        return as_list(layout.columns[k - 1] for k in numbers)
     spans: list[list[int]] = []
     for number in numbers:
         if spans and spans[-1][1] == number - 1:

@@ -107,6 +107,7 @@ def _measure(
 ) -> None:
     """Measure the model on test data. UsageError, and the errors of reading."""
     from thresher.data.files.paths import expand
+    from thresher.data.listed import unquoted
     from thresher.reporting.facts import measure
 
     options.check_outputs([target, options.quarantine_of(on_error)], [model, *expand(data)])
@@ -115,7 +116,7 @@ def _measure(
     if layout := table.like(trained):
         reading["layout"] = layout
     try:
-        measure(found, data, threshold, slices, **reading)
+        measure(found, data, threshold, [*map(unquoted, slices)], **reading)
     except ValueError as error:
         if type(error) is ValueError:  # of options
             raise UsageError(str(error)) from error

@@ -21,6 +21,7 @@ from thresher.data.layout import (
     SettledLayout,
     as_option,
 )
+from thresher.data.listed import as_list, in_list, names_in, pieces_in, unquoted
 from thresher.data.wording import PROSE
 
 IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, GROUP, ABSENT, EMPTY = (
@@ -43,8 +44,6 @@ MOST_COLUMNS, LONGEST_NAME = 1_000_000, 1 << 16
 _BY_STAR, _BY_PATTERN, _BY_NAME = 1, 2, 3
 _WILD = re.compile(r"[*?\[]")
 _POSITIONS = re.compile(r"(\d+)(?:-(\d+))?")
-_UNQUOTABLE = re.compile(r"[,'\"\\]")
-"""Characters that a shell, Python or a list of columns reads as something else, even in quotes"""
 _SEVERAL = re.compile(r"[*?\[]|^\d+(-\d+)?$")
 
 
@@ -195,7 +194,7 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:
     given = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
     known = {name: kind for name, kind in zip(trained.columns, trained.kinds, strict=True) if kind != EMPTY}
     for option, value in given.items():
-        named = value.split(",") if isinstance(value, str) else value
+        named = names_in(value) if option == LABEL else [value] if isinstance(value, str) else value
         if any(known.get(name, option) != option for name in named):
             raise DataError(f"the model was trained with other columns; leave --{option} out")
     like = for_new_data(trained, {name: value for name, value in chosen.items() if name not in given})
@@ -215,7 +214,7 @@ def same_columns(given: Layout, settled: SettledLayout, whose: str) -> bool:
     if not any(getattr(given, name) for name in COLUMN_OPTIONS):
         return True
     kinds = dict(zip(settled.columns, settled.kinds, strict=True))
-    found = ",".join(settled.labels) or next((name for name, kind in kinds.items() if kind == LABEL), "")
+    found = as_list(settled.labels or [name for name, kind in kinds.items() if kind == LABEL])
     again = settle(replace(given, label=given.label or found), settled.columns, settled.kinds, whose)
     return (again.kinds, again.labels) == (settled.kinds, settled.labels)
 
@@ -229,19 +228,20 @@ def _label_patterns(layout: Layout, names: Sequence[str], before: Mapping[str, s
 
 
 def _split_at_commas(chosen: str, names: Set[str]) -> list[str]:
-    """Split a list of columns at its commas, but not at those in the name of a column: the longest name wins.
+    """Split a list of columns, but not at commas in the name of a column, quoted or not: the longest wins.
 
     >>> _split_at_commas("price, net,qty", {"price, net", "qty"})
     ['price, net', 'qty']
+    >>> _split_at_commas('"price, net",qty', {"price", "price, net", "qty"})
+    ['price, net', 'qty']
     """
-    parts, found, start = chosen.split(","), list[str](), 0
+    parts, found, start = pieces_in(chosen), list[str](), 0
     most = 1 + max((name.count(",") for name in names), default=0)
     while start < len(parts):
-        joined = [
-            ",".join(parts[start : start + count]) for count in range(min(most, len(parts) - start), 0, -1)
-        ]
-        found.append(next((one for one in joined if one in names), parts[start]))
-        start += found[-1].count(",") + 1
+        counts = range(min(most, len(parts) - start), 0, -1)
+        count = next((n for n in counts if ",".join(parts[start : start + n]) in names), 0)
+        found.append(",".join(parts[start : start + count]) if count else unquoted(parts[start]))
+        start += count or 1
     return found
 
 
@@ -385,19 +385,27 @@ def lacking(layout: SettledLayout, names: Sequence[str]) -> list[str]:
 
 
 def as_option_value(wanted: Iterable[str], names: Sequence[str]) -> str:
-    """Columns as the value of an option: their names, or positions among `names` where names do not work.
+    r"""Columns as the value of an option: a list of their names, quoted for a shell.
 
-    >>> as_option_value(["age", "", "my city"], ["", "age", "my city"])
-    "'age,1,my city'"
-    >>> as_option_value(["it's"], ["it's"]), as_option_value(["or"], ["or"])
-    ('1', "'or'")
+    Names that cannot be printed are replaced by positions among `names`, or patterns.
+
+    >>> print(as_option_value(["age", "", "my city", "a,b"], ()))
+    'age,"",my city,"a,b"'
+    >>> as_option_value(["x\ty"], ["label", "x\ty"]), as_option_value(["or"], ["or"])
+    ('2', "'or'")
     """
-    places = {name: str(place) for place, name in enumerate(names, 1)}
-    plainly = {one: bool(one) and one.isprintable() and not _UNQUOTABLE.search(one) for one in wanted}
-    parts = [one if plain else places.get(one, _UNQUOTABLE.sub("?", one)) for one, plain in plainly.items()]
-    value = ",".join(parts)
+    known = frozenset(names)
+    places = {name: str(place) for place, name in enumerate(names, 1) if str(place) not in known}
+    value = ",".join(
+        in_list(one) if one.isprintable() else places.get(one) or in_list(_unprintable_as_pattern(one))
+        for one in dict.fromkeys(wanted)
+    )
     bare = re.fullmatch(r"(?!-)[\w.,:/+=@%-]*[\w/+=@%-]", value) and not re.match(rf"(?:{PROSE})\b", value)
-    return value if bare else f"'{value}'"
+    return value if bare else "'" + value.replace("'", r"'\''") + "'"
+
+
+def _unprintable_as_pattern(name: str) -> str:
+    return "".join(one if one.isprintable() else "?" for one in name)
 
 
 def column_meant(wanted_column: str, names: Sequence[str]) -> str:
@@ -406,10 +414,10 @@ def column_meant(wanted_column: str, names: Sequence[str]) -> str:
         return f"there {'are' if len(names) != 1 else 'is'} {len(names):,} column{'s' * (len(names) != 1)}"
     plain = {name.casefold(): name for name in names}
     near = get_close_matches(wanted_column.casefold(), plain, 1)
-    return f"did you mean '{plain[near[0]]}'?" if near else f"the columns are: {_listed(names)}"
+    return f"did you mean '{in_list(plain[near[0]])}'?" if near else f"the columns are: {_listed(names)}"
 
 
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    shown = (name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..." for name in names[:_SHOWN])
+    shown = (in_list(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...") for name in names[:_SHOWN])
     return ", ".join(shown) + more

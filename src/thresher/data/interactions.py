@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from thresher.data.errors import DataError
+from thresher.data.listed import pieces_in, unquoted
 
 ANY = "*"
 """A factor that stands for every namespace."""
@@ -29,7 +30,7 @@ def terms_of(interact: Sequence[str]) -> Terms:
     """
     factors, terms = list[str](), list[tuple[int, ...]]()
     for spec in interact:
-        pieces = spec.split(",")
+        pieces = [*map(unquoted, pieces_in(spec))]
         if len(pieces) not in (2, 3):
             raise DataError(f"an interaction has two or three factors, A,B or A,B,C, not '{spec}'")
         for piece in pieces:

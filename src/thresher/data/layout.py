@@ -9,6 +9,7 @@ from typing import Any, Self, TypeGuard
 from thresher.data.class_words import check_words
 from thresher.data.errors import DataError
 from thresher.data.interactions import terms_of
+from thresher.data.listed import as_list
 from thresher.data.ngram_spec import grams_of
 
 HASHES = ("64", "vw")
@@ -51,7 +52,7 @@ class AnyLayout:
     ignore: tuple[str, ...] = ()
     """columns that are not read"""
     interact: tuple[str, ...] = ()
-    """products to add as features: ``A,B`` or ``A,B,C`` of namespaces or columns"""
+    """products to add as features: lists ``A,B`` or ``A,B,C`` of namespaces or columns"""
     header: bool = True
     """whether the first line of a delimited file names the columns"""
     delimiter: str = ""
@@ -120,7 +121,7 @@ class Layout(AnyLayout):
     """How the bytes of a source become features, as you specify it. Columns may be names or patterns."""
 
     label: str = ""
-    """the label column of a table, or several with commas between; default ``label``"""
+    """the label column of a table, or several in a list (see `listed`); default ``label``"""
     weight: str = ""
     """the column of importance weights"""
     numeric: tuple[str, ...] = ()
@@ -206,7 +207,7 @@ def as_option(name: str, value: Any) -> str:
         return f"with {flag}" if value else f"with {flag.replace('--', '--no-')}"
     if value in (None, "", ()) or (name, value) == ("bits", 0):
         return f"without {flag}"
-    text = ",".join(value) if isinstance(value, tuple) else str(value)
+    text = as_list(value) if isinstance(value, tuple) else str(value)
     return f"with {flag} {text}".replace("\t", r"\t")
 
 

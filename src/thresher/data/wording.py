@@ -51,7 +51,7 @@ OPTIONS = _FLAGS | frozenset(
 )
 """Options of the command line that are keywords in Python."""
 PROSE = "|".join(("alone", "and", "are", "at", "for", "is", "it", "or", "out", "to"))
-_VALUE = rf"(?: (?!-|(?:{PROSE})\b)('[^']*'|[^\s();]*[^\s();:,.](?:,\.\.\.)?))?"
+_VALUE = rf"(?: (?!-|(?:{PROSE})\b)('(?:[^']|'\\'')*'|[^\s();]*[^\s();:,.](?:,\.\.\.)?))?"
 _OPTION = rf"--([a-z][a-z0-9-]*){_VALUE}"
 _RUN = re.compile(rf"(?<![\w`-]){_OPTION}(?: {_OPTION})*")
 _ONE = re.compile(_OPTION)
@@ -129,7 +129,10 @@ def _keyword(found: re.Match[str]) -> str:
         return f"{name}={flag == name}" + (f" {value}" if value else "")
     if value is None or name == "where":  # its text may contain blanks
         return name + (f" {value}" if value else "")
-    return f"{name}={value}" if _NUMBER.fullmatch(value) else f'{name}="{value.strip(chr(39))}"'
+    if _NUMBER.fullmatch(value):
+        return f"{name}={value}"
+    text = value[1:-1].replace(r"'\''", "'") if value[0] == "'" else value
+    return f"{name}={text!r}" if re.search(r'["\\]', text) else f'{name}="{text}"'
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

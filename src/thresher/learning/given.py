@@ -20,6 +20,7 @@ from thresher.data.formats.row_groups import Grouped
 from thresher.data.given_labels import array_of, check_unmasked, label_columns, numbers_of
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
+from thresher.data.listed import as_list
 from thresher.data.sources.text import OnError
 from thresher.data.sparse_frames import (
     SparseFrameSource,
@@ -386,7 +387,7 @@ def _joined(
         whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
     if has_columns(base):
         return whole, _with_labels(_without_weights(base, whole.column_names), labels, weight)
-    return whole, replace(base.unsettled(), label=",".join(labels), weight=weight)
+    return whole, replace(base.unsettled(), label=as_list(labels), weight=weight)
 
 
 def _column_of(what: str, values: Any, dtype: Any) -> Any:

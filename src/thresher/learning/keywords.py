@@ -15,6 +15,7 @@ from thresher.data.columns import EMPTY, for_new_data
 from thresher.data.formats.choosing import check_format
 from thresher.data.hints import meant
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
+from thresher.data.listed import as_list, names_in
 from thresher.learning.checks import check_flag
 from thresher.learning.given import check_layout
 from thresher.learning.recipe import Recipe
@@ -48,7 +49,7 @@ class LayoutOptions(TypedDict, total=False):
     categorical: Columns
     text: Columns
     ngrams: str
-    interact: str | Sequence[str]
+    interact: str | Sequence[str | Sequence[str]]
     ignore: Columns
     bits: int
     hash: Literal["64", "vw"]
@@ -188,13 +189,12 @@ def _value(name: str, value: Any) -> Any:
         check_flag(name, value)
         return bool(value)
     if name in _LISTS:
-        return (
-            tuple(one for one in value.split(",") if one) if isinstance(value, str) else _texts(name, value)
-        )
+        return names_in(value) if isinstance(value, str) else _texts(name, value)
     if name == "interact":
-        return (value,) if isinstance(value, str) else _texts(name, value)
+        specs = [value] if isinstance(value, str) else value
+        return tuple(one if isinstance(one, str) else as_list(_texts(name, one)) for one in _several(specs))
     if name == "label":
-        return ",".join(_texts(name, value))
+        return value if isinstance(value, str) else as_list(_texts(name, value))
     if name in ("weight", "group") and isinstance(value, int):
         return str(value)
     wanted: type = type(getattr(Layout, name))
@@ -208,8 +208,12 @@ def _value(name: str, value: Any) -> Any:
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
     """Convert names and positions to strings."""
-    several = [*value] if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
+    several = _several(value)
     for one in several:
         if not (isinstance(one, str) or hasattr(one, "__index__")) or isinstance(one, bool):
             raise ValueError(f"{name} must be names or positions of columns, not {one!r}")
     return tuple(str(one) for one in (sorted(several) if isinstance(value, Set) else several))
+
+
+def _several(value: Any) -> list[Any]:
+    return [*value] if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.columns import BINS, CATEGORICAL, FEATURES, LIST, finder
+from thresher.data.columns import BINS, CATEGORICAL, FEATURES, LIST, as_option_value, finder
 from thresher.data.errors import DataError
 from thresher.data.features.crossing import MOST_SPANS, Crosses
 from thresher.data.features.wanted import Naming, no_names
@@ -33,7 +33,8 @@ def of_columns(
         found = [name for name in matched if name in known]
         if not found:
             comes_late = matched or layout.format == "jsonl"
-            hint = f"; if its values come late, give its kind, such as --categorical {factor}"
+            value = as_option_value([factor], ())
+            hint = f"; if its values come late, give its kind, such as --categorical {value}"
             where = f"{file}: --interact: no feature column is called '{factor}'"
             raise DataError(f"{where}{hint if comes_late else ''}")
         for name in found:

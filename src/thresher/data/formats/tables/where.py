@@ -33,6 +33,7 @@ _COMPARED: dict[str, Any] = {
     ">=": pc.greater_equal,
 }
 _IN, _NULL, _NOT_NULL = "in", "is null", "is not null"
+_NOT_A_WORD = "a column whose name is not one word is in double quotes"
 _KNOWN = "one of = != < <= > >= in (...), is null, is not null"
 
 
@@ -121,7 +122,7 @@ def _condition(tokens: _Tokens) -> Condition:
         tokens.advance()
         return Condition(column, operator, (_value(tokens),))
     if not tokens.accept(_IN):
-        raise tokens.error(_KNOWN)
+        raise tokens.error(_KNOWN if quoted else f"{_KNOWN} ({_NOT_A_WORD})")
     values = list[Any]()
     if not tokens.accept("("):
         raise tokens.error("'('")
