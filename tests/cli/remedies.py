@@ -70,6 +70,31 @@ ROWS = svm()
 ODD_CELLS = csv("label,a,v", "{y},{a},{v}").replace("1,2,0.5", "1,2,none,", 1)
 
 CASES = [
+    # hold-outs and folds
+    Case(
+        "--group keeps rows together that are drawn, but {} are held out, whatever their group:"
+        " leave --group out, or draw rows, --holdout 0.1",
+        {"d.csv": csv("label,u,x", "{y},u{k},{a}")},
+        "train d.csv -m m --group u --holdout last:0.1",
+        then="train d.csv -m m --group u --holdout 0.1",
+    ),
+    Case(
+        "--folds {} follows the order of the data, which --order {} changes: leave --order out, {}",
+        {"d.svm": ROWS},
+        "cv d.svm --l1 0.1:1:2 --folds forward:3 --order once",
+        then="cv d.svm --l1 0.1:1:2 --folds 3 --order once",
+    ),
+    Case(
+        "the blocks of --folds {} are consecutive rows, and a group may be in several: leave --group out, {}",
+        {"d.csv": csv("label,u,x", "{y},u{k},{a}")},
+        "cv d.csv --l1 0.1:1:2 --folds forward:3 --group u",
+        then="cv d.csv --l1 0.1:1:2 --folds 3 --group u",
+    ),
+    Case(
+        "--holdout {} leaves none of {} rows to learn from: hold out fewer, such as --holdout last:0.1",
+        {"d.svm": ROWS},
+        "train d.svm -m m --holdout last:200",
+    ),
     # learning: warnings
     Case(
         "give it more --rounds (currently {}), or a larger --tolerance",

@@ -15,6 +15,7 @@ from thresher.data.order import make_order
 from thresher.learning import checkpoint, modelfile
 from thresher.learning.modelfile import ModelFileError
 from thresher.learning.passes import Passes
+from thresher.learning.shares import Last
 from thresher.learning.training import Outcome, Plan, Trainer
 from thresher.learning.training_state import TrainingState
 
@@ -49,6 +50,10 @@ CASES = {
     "every-3rd": Case(Plan(passes=3, holdout_every=3), lambda: Model("rda")),
     "every-3rd, cached": Case(Plan(passes=3, holdout_every=3), cached=True),
     "two of five, buffer": Case(Plan(passes=3, holdout_every=Fraction(5, 2)), order="buffer:17"),
+    "the last, quarantine": Case(
+        Plan(passes=3, holdout_every=Last(Fraction(1, 3))), on_error="quarantine=bad.txt"
+    ),
+    "the last, cached, permuted": Case(Plan(passes=3, holdout_every=Last(70)), cached=True, order="every"),
     "early stop": Case(Plan(passes=9, holdout_every=4, patience=2), overfit),
     "early stop on a file": Case(Plan(passes=9, patience=3), overfit, held=True),
     "early stop, patience to spare": Case(Plan(passes=3, holdout_every=4, patience=9), overfit),

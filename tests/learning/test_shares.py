@@ -11,7 +11,7 @@ import thresher
 from thresher.data import Chunk, MemorySource
 from thresher.learning.draws import folds_of, held_out
 from thresher.learning.holdout import Holdout
-from thresher.learning.shares import every_of
+from thresher.learning.shares import part_of
 
 ROWS = 1000
 CHUNK = Chunk.from_csr(
@@ -39,8 +39,8 @@ def exactly(share: Any) -> Fraction:
 @pytest.mark.parametrize("share", SHARES, ids=str)
 def test_which_rows_are_held_out(share: Any) -> None:
     p = exactly(share)
-    every = every_of(share)
-    assert every is not None
+    every = part_of(share)
+    assert isinstance(every, int | Fraction)
     chosen = held_out(0, ROWS, every, 5)
     expected, others = np.flatnonzero(chosen), np.flatnonzero(~chosen)
     assert np.abs(np.cumsum(chosen) - np.arange(1, ROWS + 1) * float(p)).max() < 2
@@ -91,7 +91,7 @@ def test_the_first_of_ten_are_in_every_fold() -> None:
 
 
 def test_a_fifth_is_every_fifth() -> None:
-    assert every_of(0.2) == every_of("20%") == every_of("every-5th") == 5
+    assert part_of(0.2) == part_of("20%") == part_of("every-5th") == 5
     data = (CHUNK, "ftrl")
     assert model_bytes(thresher.train(*data, holdout=0.2)) == model_bytes(
         thresher.train(*data, holdout_every=5)

@@ -31,22 +31,33 @@ from thresher.cli.plain_values import Bounds
 from thresher.cli.reading import Reading, run, sources_of, with_classes
 
 if TYPE_CHECKING:
-    from thresher.lanes.folds import Folds
+    from thresher.lanes.folds import Folds, Split
     from thresher.lanes.validation import CrossValidation
     from thresher.learning.recipe import Recipe
     from thresher.learning.training import Outcome, Trainer
 
 SHORT = "Cross-validate many penalties in one reading, and choose one."
 
+
+def _check_folds(text: str) -> str:
+    from thresher.lanes.folds import Split
+
+    try:
+        return str(Split.of(text).shown)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
 Count = Annotated[
-    int,
+    str,
     typer.Option(
         "--folds",
-        metavar="K",
+        metavar="K|forward:K",
+        callback=_check_folds,
         help="Of every K rows, one is in each fold, drawn with --seed, and is evaluated by a model that did "
-        "not learn it.",
+        "not learn it. forward:K, for rows in the order of time, cuts them into K + 1 blocks: each but the "
+        "first is evaluated by a model of all rows before it.",
     ),
-    Bounds(2, 1000),
 ]
 ModelFile = Annotated[
     Path | None,
@@ -74,7 +85,7 @@ PassesOfFolds = Annotated[
 @takes(flags=ModelFlags, table=options.Table)
 def command(
     data: options.Data,
-    folds: Count = 10,
+    folds: Count = "10",
     model: ModelFile = None,
     flags: Any = None,
     l1: Penalties = None,
@@ -96,17 +107,17 @@ def command(
     from thresher.data.sources.pieces import prepare_readers
     from thresher.learning import modelfile
 
-    check_model(model, [options.quarantine_of(on_error)], data)
+    split = _split(folds, order, table)
     reading = Reading(data, None, table, on_error, threads, cache, order, False, None)
     started = time.perf_counter()
-    trainer, penalty = _trainer(reading, passes or 1, flags, l1, folds, model, quiet)
+    trainer, penalty = _trainer(reading, passes or 1, flags, l1, split, model, quiet)
     started += prepare_readers()
     outcome = run(trainer)
     found = _judged(trainer, penalty, choose, quiet)
     number, which = chosen_of(found.points, choose, trainer.watcher.say)
     more = {"passes": passes, "order": order, "on_error": None if on_error == "fail" else on_error}
     same = train_command(data, model, found.points[number].spec, flags, table, **more)
-    summary: dict[str, Any] = {"chosen": number, "choice": which, "penalty": penalty, "folds": folds}
+    summary: dict[str, Any] = {"chosen": number, "choice": which, "penalty": penalty, "folds": split.shown}
     summary |= _use(found, number, which, as_json, trainer.watcher.say)
     summary |= {"seconds": round(time.perf_counter() - started, 3), "command": same}
     if model is None:
@@ -116,6 +127,13 @@ def command(
         modelfile.save(final := found.model(which), model)
         summary |= {"nonzero": final.nonzero, "model": str(model)}
         _tell(outcome, found, summary, model, as_json, quiet, strict)
+
+
+def _split(folds: str, order: str | None, table: options.Table) -> Split:
+    """How rows are split into folds. DataError for options that do not go with that."""
+    from thresher.lanes.folds import Split
+
+    return Split.of(folds).checked(order or "as-is", table.group)
 
 
 def _judged(trainer: Trainer[Folds], penalty: str | None, which: str, quiet: bool) -> CrossValidation:
@@ -150,7 +168,7 @@ def _trainer(
     passes: int,
     flags: ModelFlags,
     l1: str | None,
-    count: int,
+    split: Split,
     model: Path | None,
     quiet: bool,
 ) -> tuple[Trainer[Folds], str | None]:
@@ -159,10 +177,11 @@ def _trainer(
     from thresher.engine import notices
     from thresher.lanes.folds import Folds, check_size
     from thresher.lanes.penalties import Range, penalty_name
-    from thresher.lanes.validation import check_order
+    from thresher.lanes.validation import check_order, counted
     from thresher.learning.ahead import Ahead
     from thresher.learning.training import Plan
 
+    check_model(model, [options.quarantine_of(reading.on_error)], reading.data)
     watching = watcher(quiet)
     notices.when_compiling(None if quiet else watching.say)
     layout, wanted = with_classes(flags, reading, reading.table.layout(), say_unless(quiet, watching))
@@ -174,14 +193,15 @@ def _trainer(
     base = replace(base, layout=source.layout)
     try:
         check_order(order, passes)
-        check_size(base, count, Range(l1 or AUTO).count if varied else 1, model is not None)
+        check_size(base, split.count, Range(l1 or AUTO).count if varied else 1, model is not None)
     except ValueError as error:
         raise UsageError(str(error)) from error
     recipes = recipes_of(base, l1 or AUTO, reading, source, order, ahead.wait) if varied else [base]
-    folds = Folds(recipes, count, whole=model is not None, say=watching.say)
+    folds = Folds(recipes, split.count, forward=split.forward, whole=model is not None, say=watching.say)
     beside: Any = {"watcher": watching, "ready": ahead.wait}
-    trainer = reading.trainer(folds, source, None, Plan(passes, None), order, more=1, **beside)
-    return trainer, penalty_name(base.rule) if varied else None
+    more = 1 + split.forward
+    trainer = reading.trainer(folds, source, None, Plan(passes, None), order, more, **beside)
+    return counted(trainer), penalty_name(base.rule) if varied else None
 
 
 def _is_varied(rule: str | None, base: Recipe, l1: str | None) -> bool:

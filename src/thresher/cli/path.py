@@ -58,9 +58,9 @@ Choice = Annotated[str | None, choice("best; for a folder, the choice made when 
 Holdout = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|SHARE|every-Nth|none",
+        metavar="FILE|SHARE|every-Nth|last:SHARE|none",
         help="Data to choose by: a file, or a share of the rows (0.1: one of every 10, drawn with "
-        "--seed), which are then not learned; or none, to choose by the progressive loss."
+        "--seed; last:0.1: the last), which are then not learned; or none, to choose by the progressive loss."
         "  [default: every-10th]",
     ),
 ]
@@ -99,7 +99,7 @@ def command(
         _take(Path(data[0]), choose, model, plot, as_json)
         return
     model, spare = _outputs(model, [options.quarantine_of(on_error), plot])
-    plan, held = planned(passes, None, _judged(holdout), early_stop, spare, checkpoint_every)
+    plan, held = planned(passes, None, _judged(holdout), early_stop, spare, checkpoint_every, table.group)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
     choose = choose or BEST
     running = _running(plan, passes, flags, reading, l1, resume, quiet, choose)

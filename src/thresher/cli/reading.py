@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from thresher.data.order import Order
     from thresher.learning.model import Model
     from thresher.learning.readout import Readout
-    from thresher.learning.shares import Every
+    from thresher.learning.shares import Part
     from thresher.learning.trained import Trained
     from thresher.learning.training import Outcome, Plan, Trainer
     from thresher.learning.training_state import TrainingState
@@ -157,17 +157,20 @@ def with_initial_weights(model: Model, weights: Readout | None) -> Model:
     return model
 
 
-def held_out(text: str | None, early_stop: int | None = None) -> tuple[Every, str | None]:
+def held_out(text: str | None, group: str | None, early_stop: int | None = None) -> tuple[Part, str | None]:
     """``every-10th`` and ``0.1`` as (10, None); a file as (0, file)."""
-    from thresher.learning.shares import every_of
+    from thresher.learning.shares import check_ungrouped, part_of
 
     if early_stop and not text:
         raise UsageError("--early-stop needs --holdout")
     try:
-        every = every_of(text)
+        part = part_of(text)
     except ValueError as error:
         raise UsageError(f"--{error}") from error
-    return (0, text) if every is None else (every, None)
+    if part is None:
+        return 0, text
+    check_ungrouped(part, group)
+    return part, None
 
 
 def planned(
@@ -177,12 +180,13 @@ def planned(
     early_stop: int | None,
     spare: Path,
     checkpoint_every: int | None,
+    group: str | None,
 ) -> tuple[Plan, str | None]:
     """The training plan and the hold-out file, if any."""
     from thresher.learning.training import Plan
 
-    every, held = held_out(holdout, early_stop)
-    return Plan(passes or 1, report_every, every, early_stop or 0, spare, checkpoint_every or 0), held
+    part, held = held_out(holdout, group, early_stop)
+    return Plan(passes or 1, report_every, part, early_stop or 0, spare, checkpoint_every or 0), held
 
 
 def with_classes(

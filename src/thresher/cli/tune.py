@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from thresher.cli.watching import Quiet
     from thresher.lanes.search import Search
     from thresher.lanes.tuning import Trial
-    from thresher.learning.shares import Every
+    from thresher.learning.shares import Part
 
 SHORT = "Race settings of several rules, and learn the best."
 _VARIED = ("rule", "rate", "alpha", "l1")
@@ -39,9 +39,10 @@ Budget = Annotated[int, typer.Option(metavar="N", help="How many settings to try
 Holdout = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|SHARE|every-Nth",
-        help="Data to report on: a file, or a share of the rows (0.2: one of every 5), which are then not "
-        "learned.  [default: the last tenth of the rows, each predicted before it is learned]",
+        metavar="FILE|SHARE|every-Nth|last:SHARE",
+        help="Data to report on: a file, or a share of the rows (0.2: one of every 5; last:0.1: the last), "
+        "which are then not learned.  [default: the last tenth of the rows, each predicted before it is "
+        "learned]",
     ),
 ]
 
@@ -73,7 +74,7 @@ def command(
     from thresher.learning import modelfile
 
     _check_open(flags)
-    every, held = held_out(holdout)
+    every, held = held_out(holdout, table.group)
     check_model(model, [options.quarantine_of(on_error)], data)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
     watching = watcher(quiet)
@@ -113,7 +114,7 @@ def _check_open(flags: ModelFlags) -> None:
 def _search(
     reading: Reading,
     flags: ModelFlags,
-    every: Every,
+    every: Part,
     rules: str | None,
     budget: int,
     path: Path,

@@ -237,7 +237,7 @@ class CacheSource:
         self.report = Report()
         self.rereadable = True
         self.identity = origin.identity
-        self.where = origin.where
+        self.where, self.layout = origin.where, origin.layout
         self.keep_hash = True
         self.content: Sequence[Content] = origin.known()
         """content of the data the cache was made from"""

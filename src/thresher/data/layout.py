@@ -216,6 +216,11 @@ def chosen_in(layout: AnyLayout | None) -> tuple[str, ...]:
     return layout.numeric + layout.categorical if isinstance(layout, Layout) else ()
 
 
+def grouped_by(layout: AnyLayout | None) -> str:
+    """What the rows of data with this layout are grouped by; empty if they have no groups."""
+    return layout.grouped_by if isinstance(layout, SettledLayout) else layout.group if layout else ""
+
+
 def has_columns(layout: AnyLayout) -> TypeGuard[SettledLayout]:
     """Whether the columns and their kinds are settled."""
     return isinstance(layout, SettledLayout) and bool(layout.columns)

@@ -24,6 +24,7 @@ OPTIONS = _FLAGS | frozenset(
             "eta0",
             "folds",
             "format",
+            "group",
             "hash",
             "holdout",
             "ignore",
@@ -50,7 +51,7 @@ OPTIONS = _FLAGS | frozenset(
     }
 )
 """Options of the command line that are keywords in Python."""
-PROSE = "|".join(("alone", "and", "are", "at", "for", "is", "it", "or", "out", "to"))
+PROSE = "|".join(("alone", "and", "are", "at", "for", "is", "it", "keeps", "needs", "or", "out", "to"))
 _VALUE = rf"(?: (?!-|(?:{PROSE})\b)('(?:[^']|'\\'')*'|[^\s();]*[^\s();:,.](?:,\.\.\.)?))?"
 _OPTION = rf"--([a-z][a-z0-9-]*){_VALUE}"
 _RUN = re.compile(rf"(?<![\w`-]){_OPTION}(?: {_OPTION})*")

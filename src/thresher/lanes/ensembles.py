@@ -14,13 +14,14 @@ from thresher.lanes.api import printing, trainer_of
 from thresher.lanes.bagging import Bagging
 from thresher.lanes.bags import Bags
 from thresher.lanes.validation import check_order
-from thresher.learning.api import held_of, patience_of, planned
+from thresher.learning.api import groups_given, held_of, patience_of, planned
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.ensemble import Ensemble
 from thresher.learning.given import Data, with_groups, with_labels
 from thresher.learning.keywords import TrainOptions, check_names
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.shares import check_ungrouped
 from thresher.learning.trouble import warn
 
 
@@ -67,8 +68,8 @@ def ensemble(
     """
     check_names(ensemble, {"rule": rule, **options}, TrainOptions)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
-    patience = patience_of(patience, early_stop)
-    plan, holdout = planned(passes, patience, holdout, holdout_every, report_every=report_every)
+    plan, holdout = planned(passes, patience_of(patience, early_stop), holdout, holdout_every, report_every)
+    check_ungrouped(plan.holdout_every, groups_given(groups, layout, options))
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
     recipe, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +23,64 @@ from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
+from thresher.learning.shares import are_given
 from thresher.learning.trained import Tally
 
 _MOST_FOLDS, _MOST_MODELS = 1000, 4096
+_FORWARD = "forward:"
 _PIECE = 1 << 17  # nonzeros evaluated at a time: each of many models reads them in one call
+
+
+@dataclass(frozen=True)
+class Split:
+    """How rows are split into folds: K are drawn; or, going forward, K blocks that follow a first one."""
+
+    count: int
+    forward: bool = False
+
+    @classmethod
+    def of(cls, given: Any) -> Split:
+        """Parse a number, or ``forward:K``; ValueError."""
+        forward = isinstance(given, str) and given.startswith(_FORWARD)
+        text = given.removeprefix(_FORWARD) if isinstance(given, str) else given
+        count = int(text) if isinstance(text, str) and text.isdecimal() else text
+        if isinstance(count, str):
+            raise ValueError(f"folds must be a number, or forward:K such as forward:5, not {given!r}")
+        check_whole("folds", count, 2, _MOST_FOLDS)
+        return cls(int(count), forward)
+
+    @property
+    def shown(self) -> int | str:
+        """The number, or ``forward:K``."""
+        return f"{_FORWARD}{self.count}" if self.forward else self.count
+
+    def checked(self, order: str, groups: Any) -> Split:
+        """This; `DataError` for another order than that of the data, or for groups, if folds go forward."""
+        instead = f"or draw folds, --folds {self.count}"
+        if self.forward and are_given(groups):
+            raise DataError(
+                f"the blocks of --folds {self.shown} are consecutive rows, and a group may be in several:"
+                f" leave --group out, {instead}"
+            )
+        if self.forward and order != "as-is":
+            raise DataError(
+                f"--folds {self.shown} follows the order of the data, which --order {order} changes: leave"
+                f" --order out, {instead}"
+            )
+        return self
+
+
+def blocks_of(first: int, rows: int, count: int, total: int) -> Rows:
+    """The block of each of the rows `first`, `first` + 1 ... of `total` rows, from -1 to `count` - 1.
+
+    They are equally long, but the first takes the rows that are left over.
+
+    >>> blocks_of(0, 11, 3, 11).tolist()
+    [-1, -1, -1, -1, -1, 0, 0, 1, 1, 2, 2]
+    """
+    size = total // (count + 1)
+    found: Rows = np.maximum((np.arange(first, first + rows) - (total - count * size)) // size, -1)
+    return found
 
 
 class Folds:
@@ -33,8 +89,10 @@ class Folds:
     Each run of `count` rows of a pass has one row in each fold; their order is drawn with the seed of the
     recipes. If rows have groups, each group is in one fold, which is drawn. Each model is, bit for bit, the
     one trained on the data without the rows of its fold (law 7). No row of the fold is counted, or used for
-    scaling or admission, so each fold has lanes with their own index and intake. With `whole`, one more set
-    of lanes learns all rows. A recipe whose lane diverges in any fold is dropped, and `say` is called.
+    scaling or admission, so each fold has lanes with their own index and intake. If folds go `forward`, they
+    are consecutive blocks of the rows, of which there are `total`, and a model learns only the rows before
+    its block, as in ``sklearn.model_selection.TimeSeriesSplit``. With `whole`, one more set of lanes learns
+    all rows. A recipe whose lane diverges in any fold is dropped, and `say` is called.
     ValueError for numbers out of range, and as `Lanes`; MemoryError if the initial tables are larger than the
     machine's memory.
 
@@ -49,12 +107,15 @@ class Folds:
         recipes: Sequence[Recipe],
         count: int,
         *,
+        forward: bool = False,
+        total: int = 0,
         whole: bool = False,
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
         for recipe in recipes[:1]:
             check_size(recipe, count, len(recipes), whole)
         self.count, self.recipes, self._say = count, list(recipes), say
+        self.forward, self.total = forward, total
         self.lanes = [Lanes(recipes) for _ in range(count)]
         """lanes of each fold"""
         self.whole = Lanes(recipes) if whole else None
@@ -83,7 +144,8 @@ class Folds:
         self._given += int(np.count_nonzero(chunk.weights))
 
         def learn(k: int) -> None:
-            self._sets[k].learn(chunk.take(folds != k) if k < self.count else chunk, again=again)
+            learned = folds < k if self.forward else folds != k
+            self._sets[k].learn(chunk.take(learned) if k < self.count else chunk, again=again)
 
         each(learn, range(len(self._sets)), chunk.nnz if compiled else 0)
         self._note_dropped()
@@ -91,6 +153,8 @@ class Folds:
     def _folds_of(self, chunk: Chunk) -> Rows:
         """The fold of each row (n,) of `chunk`, the next chunk of the pass."""
         first, self._rows = self._rows, self._rows + len(chunk)
+        if self.forward:
+            return blocks_of(first, len(chunk), self.count, self.total)
         if chunk.groups is not None:
             return folds_of_groups(chunk.groups, first, self.count, self.recipes[0].seed)
         return folds_of(first, len(chunk), self.count, self.recipes[0].seed)
@@ -122,7 +186,8 @@ class Folds:
         """The recipes that diverged, with the first fold where they did and the reason."""
         found: dict[int, str] = {}
         for k, lanes in enumerate(self._sets):
-            where = f"without fold {k + 1}" if k < self.count else "on all rows"
+            where = f"{'before' if self.forward else 'without'} fold {k + 1}"
+            where = where if k < self.count else "on all rows"
             found = {number: f"{where}, {reason}" for number, reason in lanes.dropped.items()} | found
         return found
 
@@ -145,7 +210,7 @@ class Folds:
         sizes = np.zeros(self.count, np.int64)
         for chunk in chunks:
             folds = self._folds_of(chunk)
-            sizes += np.bincount(folds, minlength=self.count)
+            sizes += np.bincount(folds[folds >= 0], minlength=self.count)
             for k, judge in enumerate(judges):
                 judge.add(chunk.take(folds == k))
         if self._rows < self.count:

@@ -17,7 +17,7 @@ from thresher.learning.metrics import Evaluation
 from thresher.learning.model import Model
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
-from thresher.learning.shares import Every
+from thresher.learning.shares import Part
 
 
 class PairedLosses:
@@ -97,14 +97,14 @@ class Judgement:
 class LanesHoldout(Holdout):
     """A hold-out that evaluates all lanes after each pass and keeps the best pass of each."""
 
-    def __init__(self, every: Every = 0, given: Any = None) -> None:
+    def __init__(self, every: Part = 0, given: Any = None) -> None:
         super().__init__(every, given)
         self.judgement: Judgement | None = None
         self.bests: dict[int, Best] = {}
         self.waited: dict[int, int] = {}
         """passes since the best of each lane"""
 
-    def begin(self, every: Every, given: Any) -> None:
+    def begin(self, every: Part, given: Any) -> None:
         """Set what is held out; results of earlier passes are kept."""
         super().__init__(every, given)
 

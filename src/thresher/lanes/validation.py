@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Any, Unpack
 from numpy.typing import ArrayLike
 
 from thresher.cluster.elsewhere import reads_elsewhere
+from thresher.data.byrows import identified
+from thresher.data.errors import DataError
 from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
 from thresher.lanes import budget, table
 from thresher.lanes.api import penalties_of, with_choice
 from thresher.lanes.estimates import Estimate, Results, estimates_of
-from thresher.lanes.folds import Folds, check_size
+from thresher.lanes.folds import Folds, Split, check_size
 from thresher.lanes.frontier import check_choice, choose, noted
 from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
-from thresher.learning.api import planned
+from thresher.learning.api import groups_given, planned
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.checks import check_flag
 from thresher.learning.finite import DivergedError
@@ -31,7 +33,7 @@ from thresher.learning.keywords import ModelOptions, check_names
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.recipe import Recipe, Spec
-from thresher.learning.training import Trainer
+from thresher.learning.training import Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
 
 if TYPE_CHECKING:
@@ -140,7 +142,7 @@ def cv(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     rule: Spec = "ft-ftrl",
-    folds: int = 10,
+    folds: int | str = 10,
     l1: str | Sequence[float] | None = None,
     refit: bool = False,
     outputs: str | None = None,
@@ -162,7 +164,9 @@ def cv(
     Args:
         data, y, loss, sample_weight, groups: as for `train`; rows of a group are in one fold.
         rule: as for `train`. A rule given with its penalty, or without any, is evaluated as it is.
-        folds: number of folds, from 2 on. Of every `folds` rows, one is in each, drawn with `seed`.
+        folds: number of folds, from 2 on. Of every `folds` rows, one is in each, drawn with `seed`. Or
+            ``forward:K``, for rows that are ordered by time: K + 1 consecutive blocks, of which each but the
+            first is predicted by models of all rows before it, as with ``TimeSeriesSplit``.
         l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
             one from the first rows (default ``auto:16``).
         refit: train models of all rows, too.
@@ -180,6 +184,7 @@ def cv(
     """
     check_names(cv, {"rule": rule, **options}, ModelOptions)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
+    split = Split.of(folds).checked(str(order), groups_given(groups, layout, options))
     check_flag("refit", refit)
     check_choice(choose)
     plan, _ = planned(passes, 0)
@@ -189,12 +194,19 @@ def cv(
     check_order(steady := make_order(str(order), base.seed), passes)
     name = None if l1 is None and not leaves_penalty_open(rule) else penalty_name(base.rule)
     wanted = Range("auto:16" if l1 is None else l1)
-    check_size(base, folds, wanted.count if name else 1, refit)
+    check_size(base, split.count, wanted.count if name else 1, refit)
     values = penalties_of(wanted, steady, source, base) if name else []
-    learning = Folds([with_penalty(base, value) for value in values] or [base], folds, whole=refit)
-    reads = Passes(source, steady.reads(passes + 1), cached=cache and hasattr(source, "identity"))
-    beside: dict[str, Any] = {"reread": reads.later, "order": steady, "columns": columns_seen(source)}
-    return _chosen(Trainer(learning, reads.first, plan, **beside), name, choose)
+    recipes = [with_penalty(base, value) for value in values] or [base]
+    learning = Folds(recipes, split.count, forward=split.forward, whole=refit)
+    return _chosen(_trainer(learning, source, steady, plan, cache), name, choose)
+
+
+def _trainer(folds: Folds, source: Any, order: Order, plan: Plan, cache: bool) -> Trainer[Folds]:
+    """What trains the folds, and reads the data once more to evaluate them."""
+    readings = order.reads(plan.passes + 1 + folds.forward)
+    reads = Passes(source, readings, cached=cache and hasattr(source, "identity"))
+    beside: dict[str, Any] = {"reread": reads.later, "order": order, "columns": columns_seen(source)}
+    return counted(Trainer(folds, reads.first, plan, **beside))
 
 
 def _chosen(trainer: Trainer[Folds], penalty: str | None, choice: str) -> CrossValidation:
@@ -202,6 +214,23 @@ def _chosen(trainer: Trainer[Folds], penalty: str | None, choice: str) -> CrossV
     outcome = trainer.run()
     found = judged_by(trainer, penalty)
     return with_choice(replace(found, warnings=warn(outcome.warnings), choice=choice))
+
+
+def counted(trainer: Trainer[Folds]) -> Trainer[Folds]:
+    """The trainer. If folds go forward, the rows are counted first: their number tells where blocks begin.
+
+    `DataError` for fewer rows than blocks.
+    """
+    folds = trainer.model
+    if not folds.forward:
+        return trainer
+    with closing(trainer.source.chunks()) as chunks:
+        folds.total = sum(len(chunk) for chunk in chunks)
+    if folds.total <= folds.count:
+        needed = f"forward:{folds.count} needs at least {folds.count + 1} rows"
+        raise DataError(f"--folds {needed}; rows read: {folds.total}")
+    trainer.source = identified(trainer.reread())
+    return trainer
 
 
 def check_order(order: Order, passes: int, otherwise: str = "be in a different fold") -> None:
@@ -229,7 +258,8 @@ def _further(trainer: Trainer[Folds], penalties: list[float]) -> Results | None:
     """Results for further penalties, in the same folds of the same data; None if learning diverges."""
     before = trainer.model
     recipes = [with_penalty(before.recipes[0], value) for value in penalties]
-    folds = Folds(recipes, before.count, whole=before.whole is not None, say=trainer.watcher.say)
+    like: dict[str, Any] = {"forward": before.forward, "total": before.total, "say": trainer.watcher.say}
+    folds = Folds(recipes, before.count, whole=before.whole is not None, **like)
     beside: dict[str, Any] = {"watcher": trainer.watcher, "stopper": trainer.stopper}
     again = Trainer(
         folds, trainer.reread(), trainer.plan, reread=trainer.reread, order=trainer.order, **beside

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.labels import Domain
-from thresher.data.layout import SettledLayout
+from thresher.data.layout import AnyLayout, SettledLayout, grouped_by
 from thresher.learning import ensemble, modelfile, pictures
 from thresher.learning.assessment import assessed
 from thresher.learning.checks import check_whole
@@ -23,18 +23,18 @@ from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import ModelOrFile, codes_of, source_to_predict, with_codes, with_columns
 from thresher.learning.readout import Readout
-from thresher.learning.shares import Every, every_of
+from thresher.learning.shares import Part, part_of
 from thresher.learning.slices import figures_of_slices, names_of_columns, slices_of
 from thresher.learning.training import Plan
 from thresher.learning.trouble import troubles_of_reading, warn
 
 
-def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tuple[Every, Data | None]:
+def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tuple[Part, Data | None]:
     """Resolve hold-out options to one of every N examples (0: none) and separate data, or None. ValueError.
 
     `holdout` may be a share of the examples; `default` applies if neither option is given.
     """
-    every = every_of(holdout)
+    every = part_of(holdout)
     if every is None:
         unsaid = default if holdout is None else 0
         return unsaid if holdout_every is None else holdout_every, holdout
@@ -48,8 +48,8 @@ def planned(
     patience: int,
     holdout: Any = None,
     holdout_every: int | None = None,
-    default: int = 0,
     report_every: int | None = None,
+    default: int = 0,
 ) -> tuple[Plan, Data | None]:
     """The plan, and a separate hold-out or None. ValueError for patience without any hold-out."""
     every, given = held_apart(holdout, holdout_every, default)
@@ -57,6 +57,11 @@ def planned(
     if patience and not plan.judges(given):
         raise ValueError("stopping early needs examples that are held out: give holdout or holdout_every")
     return plan, given
+
+
+def groups_given(groups: ArrayLike | None, layout: AnyLayout | None, options: Mapping[str, Any]) -> Any:
+    """What rows are grouped by: an array, or a name in layout or options; None or empty if nothing."""
+    return grouped_by(layout) or options.get("group") if groups is None else groups
 
 
 def patience_of(patience: int, early_stop: int | None) -> int:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.byrows import identified
 from thresher.data.chunk import Chunk, Place
+from thresher.data.errors import DataError
+from thresher.data.layout import grouped_by
 from thresher.data.source import MemorySource, Through
 from thresher.learning.draws import groups_held_out, held_out
 from thresher.learning.metrics import score
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
-from thresher.learning.shares import Every
+from thresher.learning.shares import Last, Meeting, Part, as_text, check_ungrouped
 
 Figures = dict[str, float | int | None]
 
@@ -32,11 +36,13 @@ class Holdout:
     """The hold-out, evaluated after each pass, and the best pass so far."""
 
     seed = 0
-    """seed of the choice of rows; set by the trainer to that of the model"""
+    """seed of the choice of rows"""
 
-    def __init__(self, every: Every = 0, given: Any = None) -> None:
+    def __init__(self, every: Part = 0, given: Any = None) -> None:
         self.every, self._given = every, None if given is None else identified(given)
         self._kept: list[Chunk] = []
+        self._learned: int | None = None
+        """how many rows come before those that are held out, if those are the last; None: not known yet"""
         self._in_groups = False
         self.incomplete = bool(every)
         """whether held-out examples of the stream are still to be collected"""
@@ -44,18 +50,68 @@ class Holdout:
         self.best: Best | None = None
         self.passes_since = 0
 
+    def attach(self, model: Any, source: Any) -> None:
+        """Draw with the seed of `model`. `DataError` if rows have groups, but are not drawn."""
+        self.seed = model.recipe.seed
+        check_ungrouped(self.every, grouped_by(source.layout))
+
     def rest(self, source: Any) -> Any:
         """`source` without its held-out rows."""
         return _Rest(source, self) if self.every else source
 
-    def split(self, chunk: Chunk, offered: int) -> Chunk:
-        """The rows to learn; `offered` is the number of rows read before `chunk` in this pass."""
-        if chunk.groups is None:
-            held = held_out(offered, len(chunk), self.every, self.seed)
+    def remaining(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """The rows to learn of each of the `chunks` of a pass."""
+        if isinstance(self.every, Last):
+            yield from self._before_the_last(self.every, chunks)
         else:
-            held = groups_held_out(chunk.groups, offered, self.every, self.seed)
-            self._in_groups = True
-        if self.incomplete and held.any():
+            offered = 0
+            for chunk in chunks:
+                yield self._split(chunk, self._held(chunk, offered))
+                offered += len(chunk)
+        self.incomplete = False
+
+    def _held(self, chunk: Chunk, offered: int) -> NDArray[np.bool_]:
+        """Which rows are held out; `offered` is the number of rows read before `chunk` in this pass."""
+        assert not isinstance(self.every, Last)
+        if isinstance(self.every, Meeting):
+            assert chunk.groups is not None
+            return np.asarray(chunk.groups != 0)
+        if chunk.groups is None:
+            return held_out(offered, len(chunk), self.every, self.seed)
+        self._in_groups = True
+        return groups_held_out(chunk.groups, offered, self.every, self.seed)
+
+    def _before_the_last(self, last: Last, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Chunks without the last rows of the stream.
+
+        Only at its end is it known which these are. Until then, as many rows wait as would be held out if the
+        stream ended here: no more than are held out at last.
+        """
+        waiting, read, passed = deque[Chunk](), 0, 0
+        for chunk in chunks:
+            waiting.append(chunk)
+            read += len(chunk)
+            certain = last.learned(read) if self._learned is None else self._learned
+            while waiting and passed + len(waiting[0]) <= certain:
+                first = waiting.popleft()
+                passed += len(first)
+                yield self._split(first, np.zeros(len(first), bool))
+        self._learned = last.learned(read)
+        if not self._learned:
+            raise DataError(
+                f"--holdout {as_text(last)} leaves none of {read:,} rows to learn from: hold out fewer, such"
+                " as --holdout last:0.1"
+            )
+        for chunk in waiting:
+            numbers = np.arange(passed, passed + len(chunk))
+            passed += len(chunk)
+            yield self._split(chunk, numbers >= self._learned)
+
+    def _split(self, chunk: Chunk, held: NDArray[np.bool_]) -> Chunk:
+        """The rows of a chunk that are not held out."""
+        if not held.any():
+            return chunk
+        if self.incomplete:
             self._kept.append(chunk.take(held))
         return chunk.take(~held).at(chunk.place, chunk.after)
 
@@ -113,11 +169,7 @@ class _Rest(Through):
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """One pass. It reads from the beginning even if `start` is given, to count rows."""
-        offered = 0
         with closing(self._source.chunks()) as chunks:
-            for chunk in chunks:
-                rest = self._holdout.split(chunk, offered)
-                offered += len(chunk)
-                if start is None or chunk.place >= start:
-                    yield rest
-        self._holdout.incomplete = False
+            for chunk in self._holdout.remaining(chunks):
+                if start is None or (chunk.place is not None and chunk.place >= start):
+                    yield chunk

@@ -24,7 +24,7 @@ from thresher.learning.holdout import Holdout
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
-from thresher.learning.shares import MOST_EVERY, Every, as_text
+from thresher.learning.shares import MOST_EVERY, Last, Meeting, Part, as_text
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.trained import Tally, Trained
 from thresher.learning.training_state import Held, Origin, Position, TrainingState
@@ -46,8 +46,8 @@ class Plan:
     passes: int = 1
     report_every: int | None = 0
     """examples between rows of the table; 0: rows at 1, 2, 4, 8, ...; None: no table"""
-    holdout_every: Every = 0
-    """hold out one of every N examples of the stream; 0: none; 5/2: two out of five"""
+    holdout_every: Part = 0
+    """what of the stream to hold out: one of every N examples; 5/2: two out of five; 0: none"""
     patience: int = 0
     """stop after this many passes without a better hold-out loss, and keep the best model; 0: never"""
     checkpoint: Path | None = None
@@ -59,15 +59,17 @@ class Plan:
         check_whole("passes", self.passes, 1, MOST_PASSES)
         if self.report_every is not None:
             check_whole("report_every", self.report_every, 0)
+        check_whole("patience", self.patience, 0)
+        if isinstance(self.holdout_every, Last | Meeting):
+            return
         if not isinstance(self.holdout_every, Fraction):
             check_whole("holdout_every", self.holdout_every, 0, MOST_EVERY)
-        check_whole("patience", self.patience, 0)
         if 0 < self.holdout_every <= 1:
             raise ValueError("holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none")
 
     def judges(self, holdout: Any) -> bool:
         """Whether there is a hold-out to evaluate on: part of the stream, or `holdout`."""
-        return holdout is not None or self.holdout_every > 0
+        return holdout is not None or bool(self.holdout_every)
 
 
 @dataclass
@@ -136,7 +138,7 @@ class Trainer(Generic[M]):
         watcher: Watcher | None = None,
         stopper: Stopper | None = None,
         ready: Callable[[], None] = lambda: None,
-        judging: Callable[[Every, Any], Holdout] = Holdout,
+        judging: Callable[[Part, Any], Holdout] = Holdout,
         save: Save | None = None,
         successor: Callable[[M, bool], M] = lambda model, over: model,
         columns: Sequence[ColumnSeen] = (),
@@ -145,7 +147,7 @@ class Trainer(Generic[M]):
         self.reread = reread or (lambda: self.source)
         self.order: Order = order or AsIs()
         self.holdout = judging(plan.holdout_every, holdout)
-        self.holdout.seed = model.recipe.seed
+        self.holdout.attach(model, source)
         self.watcher: Watcher = watcher or Silent()
         self.stopper = stopper or Stopper()
         self.table: list[Row] = []

@@ -65,8 +65,8 @@ def _either(one: Any, other: Any) -> Any:
 class _Tokens:
     """Tokenizer of a filter."""
 
-    def __init__(self, text: str) -> None:
-        self._text, self._at = text, 0
+    def __init__(self, text: str, option: str) -> None:
+        self._text, self._option, self._at = text, option, 0
         self.kind, self.word = "", ""
         self.advance()
 
@@ -93,12 +93,12 @@ class _Tokens:
         """The error to raise at the current token."""
         found = found or self.word
         place = f"found {found}" if found else "found the end"
-        return DataError(f"--where {self._text}: expected {expected}, {place}")
+        return DataError(f"--{self._option} {self._text}: expected {expected}, {place}")
 
 
-def conditions_in(text: str) -> list[Condition]:
-    """Parse the conditions of a filter; raises `DataError` for a syntax error."""
-    tokens, found = _Tokens(text), list[Condition]()
+def conditions_in(text: str, option: str = "where") -> list[Condition]:
+    """Parse the conditions of a filter; raises `DataError`, which names the option, for a syntax error."""
+    tokens, found = _Tokens(text, option), list[Condition]()
     while not found or tokens.accept("and"):
         found.append(_condition(tokens))
     if tokens.word:

@@ -1,0 +1,69 @@
+"""``--holdout last:SHARE`` and ``--folds forward:K`` on the command line: pipes, the record, and resuming."""
+
+import pytest
+
+from tests.cli.conftest import Thresher
+
+LINES = "".join(f"{k * 7 % 5 % 2} {k % 7 + 1}:1 {k % 11 + 8}:1\n" for k in range(300))
+TRAIN = "-q --rule ftrl:l1=0.01 --holdout last:0.1"
+
+pytestmark = pytest.mark.usefixtures("plainly")
+
+
+def test_a_pipe_is_read_once(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open("rows.svm", "w") as file:
+        file.write(LINES)
+    found = thresher(f"train rows.svm {TRAIN} -m one --json").json
+    assert (found["examples"], found["holdout_examples"]) == (270, 30)
+    with open("rows.svm") as file:
+        monkeypatch.setattr("sys.stdin", file)
+        piped = thresher(f"train - {TRAIN} -m two --json")
+    for name in ("examples", "holdout_examples", "holdout_loss", "nonzero"):
+        assert piped.json[name] == found[name]
+
+
+def test_the_command_that_info_prints_holds_out_the_same_rows(thresher: Thresher) -> None:
+    with open("rows.svm", "w") as file:
+        file.write(LINES)
+    thresher(f"train rows.svm {TRAIN} -m one")
+    assert thresher("info one --json").json["record"]["holdout"] == "last:0.1"
+    command = thresher("info one --json").json["command"]
+    assert " --holdout last:0.1" in command
+    again = command.replace("thresher ", "").replace("DATA", "rows.svm").replace("MODEL", "two")
+    thresher(f"{again} -q")
+    one, two = (thresher(f"evaluate {name} rows.svm --json").json for name in ("one", "two"))
+    assert one == two
+
+
+def test_what_is_refused_before_the_data_are_opened(thresher: Thresher) -> None:
+    for command in ("train no.csv -m m", "path no.csv -m m", "tune no.csv -m m"):
+        ran = thresher(f"{command} --group u --holdout last:9")
+        assert "but the last rows are held out, whatever their group: leave --group out" in ran.err
+        ran = thresher(f"{command} --holdout last:0")
+        assert "--holdout last:0: give a share of the rows between 0 and 1" in ran.err
+    for options in ("--folds forward:3 --order once", "--folds forward:3 --group u"):
+        assert "--folds forward:3" in thresher(f"cv no.csv {options}").err
+    assert "folds must be a number, or forward:K" in thresher("cv no.csv --folds time:3").err
+
+
+def test_folds_that_go_forward(thresher: Thresher) -> None:
+    with open("rows.svm", "w") as file:
+        file.write(LINES)
+    found = thresher("cv rows.svm --l1 0.01:1:2 --folds forward:2 --json -m m").json
+    assert found["folds"] == "forward:2"
+    with open("first.svm", "w") as file:
+        file.writelines(LINES.splitlines(keepends=True)[:100])
+    with open("second.svm", "w") as file:
+        file.writelines(LINES.splitlines(keepends=True)[100:200])
+    lane = found["lanes"][1]
+    thresher(f"train first.svm -q -m own --rule {lane['spec']}")
+    own = thresher("evaluate own second.svm --json").json
+    whole = thresher("cv rows.svm --l1 0.01:1:2 --folds forward:2").out.splitlines()
+    assert len(whole) > 3
+    with open("third.svm", "w") as file:
+        file.writelines(LINES.splitlines(keepends=True)[:200])
+    with open("fourth.svm", "w") as file:
+        file.writelines(LINES.splitlines(keepends=True)[200:])
+    thresher(f"train third.svm -q -m own2 --rule {lane['spec']}")
+    other = thresher("evaluate own2 fourth.svm --json").json
+    assert lane["loss"] == pytest.approx((own["loss"] + other["loss"]) / 2)
