@@ -116,6 +116,7 @@ def test_labels_that_are_none(y: Any, error: str) -> None:
         ({"average": 10}, "average must be True or False, not 10"),
         ({"shuffle": "no"}, "shuffle must be True or False, not 'no'"),
         ({"passes": 2.0}, "passes must be a whole number, 1 or more, not 2.0"),
+        ({"n_jobs": 1.5}, "n_jobs must be a whole number or None, not 1.5"),
         ({"batch": 0}, "batch must be a whole number, 1 or more, not 0"),
         ({"early_stopping": True, "validation_fraction": "a"}, "validation_fraction must be a number"),
         ({"l1": "much"}, "ft-ftrl: l1 must be a number, not 'much'"),
@@ -125,6 +126,20 @@ def test_labels_that_are_none(y: Any, error: str) -> None:
 def test_parameters_that_cannot_be(options: dict[str, Any], error: str) -> None:
     with pytest.raises(ValueError, match=error):
         classifier(**options).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("seed", "error"),
+    [
+        (2**32, "at most 4294967295"),
+        (1.5, "a whole number"),
+        ("a", "a whole number"),
+        (True, "a whole number"),
+    ],
+)
+def test_seeds_that_cannot_be(seed: Any, error: str) -> None:
+    with pytest.raises(ValueError, match=f"random_state must be {error}"):
+        classifier().set_params(random_state=seed).fit(X, Y)
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,20 @@ def test_on_error_is_checked_wherever_it_is_given(on_error: Any) -> None:
             call()
 
 
+def test_seeds_are_checked_by_models_too() -> None:
+    with pytest.raises(ValueError, match="seed must be at most 18446744073709551615"):
+        thresher.Model(seed=2**64)
+    with pytest.raises(ValueError, match="seed must be at most 18446744073709551615"):
+        thresher.boost((X, Y), seed=2**64)
+
+
+@pytest.mark.parametrize("name", ["bins", "categorical", "label", "missing", "interact"])
+def test_a_dictionary_is_not_a_list_of_columns(name: str) -> None:
+    given: dict[str, Any] = {name: {"c": 4}}
+    with pytest.raises(ValueError, match=f"{name} must be a list of names, not a dictionary, "):
+        thresher.train([{"c": 1.0}, {"c": 2.0}], [1, -1], **given)
+
+
 def test_early_stop_and_seed_are_checked_beside_train() -> None:
     with pytest.raises(ValueError, match="early_stop must be a whole number, 1 or more"):
         thresher.path((X, Y), early_stop=0)

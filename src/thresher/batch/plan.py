@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, NamedTuple
 
 from thresher import parts
+from thresher.learning.checks import MOST_SEED, check_whole
 
 ORDERS = ("cyclic", "random", "parallel")
 
@@ -41,16 +42,15 @@ class Plan:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("l1", "l2", "tolerance", "rounds", "threads", "seed"):
-            value, real = getattr(self, name), name in ("l1", "l2", "tolerance")
-            if not isinstance(value, Real if real else Integral) or isinstance(value, bool):
-                raise ValueError(f"{name} must be a {'' if real else 'whole '}number, not {value!r}")
         for name in ("l1", "l2", "tolerance"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) or isinstance(value, bool):
+                raise ValueError(f"{name} must be a number, not {value!r}")
             if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{name} must be >= 0, not {getattr(self, name):g}")
-        for name, least in (("rounds", 1), ("threads", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
+                raise ValueError(f"{name} must be >= 0, not {value:g}")
+        check_whole("rounds", self.rounds, 1)
+        check_whole("threads", self.threads, 1)
+        check_whole("seed", self.seed, 0, MOST_SEED)
         if self.order not in ORDERS:
             raise ValueError(f"no order is called {self.order!r}; known: {', '.join(ORDERS)}")
 

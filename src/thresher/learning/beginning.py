@@ -16,13 +16,11 @@ from thresher.data.given_labels import texts_of
 from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout, Layout
 from thresher.data.sources.pieces import current_readers
-from thresher.learning.checks import check_whole
+from thresher.learning.checks import MOST_SEED, check_whole
 from thresher.learning.classes import look
 from thresher.learning.given import Data, as_source, check_layout, is_bare, is_table, labels_beside
 from thresher.learning.keywords import layout_given, parted
 from thresher.learning.recipe import Recipe, Spec
-
-_MOST_SEED = 2**64 - 1
 
 
 def opened(data: Data, domain: str | Domain, **read: Any) -> Any:
@@ -85,7 +83,7 @@ def prepared(
     read: Mapping[str, Any],
 ) -> tuple[Recipe, Any]:
     """The recipe and the source. Classes that the options leave open are found in `data`."""
-    check_whole("seed", of_model.get("seed", 0), 0, _MOST_SEED)
+    check_whole("seed", of_model.get("seed", 0), 0, MOST_SEED)
     loss, outputs, found = classes_in(data, loss, outputs, on_error, read)
     recipe = Recipe(rule, loss, outputs=outputs, **of_model)
     return recipe, opened(data, recipe.head().domain, on_error=on_error, **found)

@@ -8,6 +8,8 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 
+MOST_SEED = 2**64 - 1
+
 
 def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
     """ValueError unless `value` is a whole number from `least` to `most`."""

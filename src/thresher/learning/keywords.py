@@ -207,7 +207,9 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
-    """Convert names and positions to strings."""
+    """Convert names and positions to strings; ValueError."""
+    if isinstance(value, Mapping):
+        raise ValueError(f"{name} must be a list of names, not a dictionary, {value!r}")
     several = _several(value)
     for one in several:
         if not (isinstance(one, str) or hasattr(one, "__index__")) or isinstance(one, bool):

@@ -12,7 +12,7 @@ from thresher.data.columns import check_settled
 from thresher.data.layout import SettledLayout
 from thresher.engine.stores import store_spec
 from thresher.learning.admission import Terms
-from thresher.learning.checks import check_flag, check_whole
+from thresher.learning.checks import MOST_SEED, check_flag, check_whole
 from thresher.learning.head import Head
 from thresher.learning.scaling import make_scaling
 
@@ -83,7 +83,7 @@ class Recipe:
         if not isinstance(self.store, str):
             raise ValueError(f"store must be text such as growing, direct or hashed:20, not {self.store!r}")
         check_whole("batch", self.batch, 1, _MOST_IN_A_BATCH)
-        check_whole("seed", self.seed, 0)
+        check_whole("seed", self.seed, 0, MOST_SEED)
         check_flag("average", self.average)
         check_flag("intercept", self.intercept)
         if self.scale is not None:

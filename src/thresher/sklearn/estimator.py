@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 F64 = NDArray[np.float64]
 F32 = NDArray[np.float32]
+_MOST_SEED = 2**32 - 1
+"""The limit of NumPy's RandomState"""
 DENSE = 1 << 20
 """`coef_` with more entries is sparse by default"""
 
@@ -98,6 +100,12 @@ class SparseEstimator(BaseEstimator):
             check_whole(name, getattr(self, name), 1)
         for name in ("shuffle", "average", "fit_intercept", "early_stopping", "names"):
             check_flag(name, getattr(self, name))
+        if isinstance(self.random_state, int | float | str | np.number):
+            check_whole("random_state", self.random_state, 0, _MOST_SEED)
+        if self.n_jobs is not None and (
+            isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int | np.integer)
+        ):
+            raise ValueError(f"n_jobs must be a whole number or None, not {self.n_jobs!r}")
         held = self.validation_fraction
         if self._holds_out() and not (isinstance(held, float | np.floating) and 0 < held < 1):
             raise ValueError(f"validation_fraction must be a number between 0 and 1, not {held!r}")
