@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -53,6 +55,42 @@ def test_columns_that_differ_in_every_row(write: Callable[[pa.Table, Path], Any]
     assert "columns row, user differ in every one of the first 400 rows" in found["id-columns"]
     assert "--ignore row,user" in found["id-columns"]
     assert warned(write(table(**sane), tmp_path)) == {}
+
+
+def as_pandas_parquet(data: pd.DataFrame, folder: Path) -> str:
+    data.to_parquet(folder / "t.parquet")
+    return str(folder / "t.parquet")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda data, _: data,
+        as_pandas_parquet,
+        lambda data, _: pl.from_pandas(data.astype({"rate": str}).astype({"rate": "category"})),
+        lambda data, _: pl.from_pandas(data.astype({"rate": str})).cast(
+            {"rate": pl.Enum([*map(str, data.rate.cat.categories)])}
+        ),
+        lambda data, _: pa.table(
+            {"label": data.label, "rate": pa.array(data.rate.astype(float)).dictionary_encode()}
+        ),
+    ],
+    ids=["pandas", "Parquet", "polars", "Enum", "pyarrow"],
+)
+def test_categories_that_are_meant_to_be_are_no_trouble(write: Any, tmp_path: Path) -> None:
+    chance = np.random.default_rng(3)
+    rates = pd.Categorical(chance.integers(0, 30, 400) / 8)
+    data = pd.DataFrame({"label": chance.integers(0, 2, 400), "rate": rates})
+    assert warned(write(data, tmp_path)) == {}
+
+
+def test_categories_of_pandas_are_the_same_in_parquet(tmp_path: Path) -> None:
+    data = pd.DataFrame({"label": [0, 1] * 60, "zip": pd.Categorical([10115, 80331, 50667, 20095] * 30)})
+    models = [train(data, seed=1), train(as_pandas_parquet(data, tmp_path), seed=1)]
+    layouts = [model.layout.as_dict() for model in models if model.layout]
+    assert layouts[0] == {**layouts[1], "format": ""}
+    for ours, theirs in zip(*(model.weights() for model in models), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_numbers_that_happen_to_differ_are_no_ids() -> None:

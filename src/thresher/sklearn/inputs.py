@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -174,7 +173,7 @@ def _settled(layout: Any, table: Any) -> Any:
     """The layout with the kind of each column of `table`, which has no label column."""
     from thresher.data.columns import LABEL, settle
     from thresher.data.errors import DataError
-    from thresher.data.formats.tables.arrow_batches import guess
+    from thresher.data.formats.tables.arrow_batches import guesses
     from thresher.data.formats.tables.arrow_files import spelling_by
     from thresher.data.formats.tables.arrow_streams import reader_of
     from thresher.data.layout import Layout
@@ -186,9 +185,9 @@ def _settled(layout: Any, table: Any) -> Any:
         )
     reader = reader_of(table)
     schema = reader.schema
-    guesses = chain((guess(field) for field in schema), [LABEL])
+    kinds_found = [*guesses(schema), LABEL]
     columns, spelling = [*schema.names, _NO_LABEL], spelling_by(schema, next(iter(reader), None))
-    settled = settle(replace(layout, label=_NO_LABEL), columns, [*guesses], "X", spelling=spelling)
+    settled = settle(replace(layout, label=_NO_LABEL), columns, kinds_found, "X", spelling=spelling)
     kinds = settled.kinds[:-1]
     for field, kind in zip(schema, kinds, strict=True):
         if not kind:

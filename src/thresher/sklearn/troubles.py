@@ -27,7 +27,7 @@ def _troubles_of_columns(estimator: Any, X: Any) -> list[Trouble]:
         return []
     few = _first(X, ROWS if estimator._kind == MATRIX else MOST_ROWS)
     source = source_of_table(estimator, few)
-    source.chosen = chosen_in(layout_of(estimator))
+    source.chosen += chosen_in(layout_of(estimator))
     return troubles_of_columns(columns_seen(source), source.layout)
 
 

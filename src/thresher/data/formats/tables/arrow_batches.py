@@ -49,6 +49,26 @@ _TRUTHS = {b"true": 1.0, b"false": 0.0}
 _NUMBERS = (LABEL, WEIGHT, NUMERIC, BINS)
 
 
+def guesses(schema: Any) -> list[str]:
+    """The kinds of the columns of a schema, guessed from their types.
+
+    Columns that pandas has noted as categories are categorical, whatever the type they are stored in.
+    """
+    noted = _categories_of(schema)
+    kinds = ((field.name, guess(field)) for field in schema)
+    return [CATEGORICAL if kind == NUMERIC and name in noted else kind for name, kind in kinds]
+
+
+def _categories_of(schema: Any) -> frozenset[str]:
+    """The columns that were categories in the data frame from which pandas wrote the schema."""
+    notes = (schema.metadata or {}).get(b"pandas")
+    try:
+        columns = json.loads(notes)["columns"] if notes else ()
+        return frozenset(one["field_name"] for one in columns if one["pandas_type"] == "categorical")
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return frozenset()
+
+
 def guess(column: Any) -> str:
     """The kind of a schema field, guessed from its type; empty if only the user can tell."""
     return _guessed(column.type)
@@ -65,6 +85,11 @@ def _guessed(kind: Any) -> str:
         return ""
     inner = kind.value_type
     return LIST if is_text(inner) or types.is_integer(inner) or types.is_null(inner) else ""
+
+
+def is_of_categories(kind: Any) -> bool:
+    """Whether a type is that of categories: pandas' category, polars' Categorical and Enum."""
+    return bool(pa.types.is_dictionary(kind))
 
 
 def is_of_text(kind: Any) -> bool:

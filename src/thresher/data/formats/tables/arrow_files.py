@@ -28,7 +28,7 @@ from thresher.data.formats.tables.arrow_batches import (
     BatchParser,
     TableBlock,
     check_types,
-    guess,
+    guesses,
     is_of_text,
     is_written,
     sound,
@@ -72,7 +72,7 @@ def settled(
     found = layout
     if not has_columns(found):
         typed = _typed(schema, later)
-        found = by_schema(layout, typed, [guess(field) for field in typed], name, look(), later)
+        found = by_schema(layout, typed, guesses(typed), name, look(), later)
     used = found.unlabelled() if unlabelled else found
     return found, kinds_by(used, schema, name, ids)
 
@@ -80,7 +80,7 @@ def settled(
 def kinds_by(layout: SettledLayout, schema: Any, name: str, ids: str = "") -> Kinds:
     """How the columns of a file are read; raises `DataError` unless they fit the layout."""
     check_types(layout, schema, name)
-    return kinds_of(layout, schema.names, name, [guess(field) for field in schema], ids)
+    return kinds_of(layout, schema.names, name, guesses(schema), ids)
 
 
 def _typed(schema: Any, later: Sequence[Any]) -> Any:
@@ -91,7 +91,7 @@ def _typed(schema: Any, later: Sequence[Any]) -> Any:
         else field
         for field in schema
     ]
-    return pa.schema(fields)
+    return pa.schema(fields, schema.metadata)
 
 
 def _has_type(schema: Any, name: str) -> bool:
@@ -116,7 +116,7 @@ def spelling_by(schema: Any, head: Any) -> dict[str, str]:
 def by_schema(
     layout: AnyLayout,
     schema: Any,
-    guesses: Sequence[str],
+    guessed: Sequence[str],
     name: str,
     spelling: Mapping[str, str],
     later: Sequence[Any] = (),
@@ -127,7 +127,7 @@ def by_schema(
     `spelling` is what the values of each column are; `later` are the schemas of further files; see `settle`.
     """
     others = [one for further in later for one in further.names]
-    found = settle(layout, schema.names, guesses, name, others, open_ended, spelling)
+    found = settle(layout, schema.names, guessed, name, others, open_ended, spelling)
     for field, kind in zip(schema, found.kinds, strict=False):
         if not kind:
             called = field.name if field.name.isidentifier() else f"'{field.name}'"

@@ -106,30 +106,58 @@ def columns_seen(source: Any) -> list[ColumnSeen]:
     layout = source.layout
     if not isinstance(source, TextSource) or not layout.columns:
         return []
-    cells = _cells_of(source, ROWS)
+    batch = _first_batch(source)
+    cells = _cells_of(source, batch, ROWS)
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC, LABEL)]
     find, tsv = finder(layout.columns), layout.format == "tsv"
-    chosen = {name for pattern in source.chosen for name in find(pattern)}
+    chosen = {name for pattern in source.chosen for name in find(pattern)} | _categories_in(batch, kinds)
     found = [_seen(name, kinds[name], cells[name], name in chosen) for name in wanted]
     if any(one.is_numbers for one in found):  # another cell may come after the rows examined
-        more = _cells_of(source, MOST_ROWS)
+        more = _cells_of(source, batch, MOST_ROWS)
         found = [_seen(one.name, one.kind, more[one.name], False) if one.is_numbers else one for one in found]
     return [one._replace(quoted=_quoted(cells[one.name])) for one in found] if tsv else found
 
 
-def _cells_of(source: Any, rows: int) -> Mapping[str, Sequence[str]]:
-    """The cells of each column in the first rows that are not missing, as text."""
+def _first_batch(source: Any) -> Any:
+    """The first record batch of a table in memory or a file of batches; else None."""
     if hasattr(source, "head"):  # a table in memory
-        return _of_batch(source.head(), rows)
-    name = source.names[0]
-    if source.layout.format not in TABLES or is_stream(name) or is_remote(name):
+        return source.head()
+    if not _can_be_seen(source) or not TABLES[source.layout.format].batches:
+        return None
+    with closing(source.batches()) as batches:
+        return next(batches, None)
+
+
+def _can_be_seen(source: Any) -> bool:
+    """Whether the columns of a file can be looked at before it is read."""
+    return (
+        source.layout.format in TABLES and not is_stream(source.names[0]) and not is_remote(source.names[0])
+    )
+
+
+def _categories_in(batch: Any, kinds: Mapping[str, str]) -> frozenset[str]:
+    """Columns that are categories on purpose: by their type, or numbers that are noted as such."""
+    if batch is None:
+        return frozenset()
+    from thresher.data.formats.tables.arrow_batches import guess, is_of_categories
+
+    return frozenset(
+        field.name
+        for field in batch.schema
+        if is_of_categories(field.type) or (kinds.get(field.name) == CATEGORICAL and guess(field) == NUMERIC)
+    )
+
+
+def _cells_of(source: Any, batch: Any, rows: int) -> Mapping[str, Sequence[str]]:
+    """The cells of each column in the first rows that are not missing, as text."""
+    if batch is not None:
+        return _of_batch(batch, rows)
+    if hasattr(source, "head") or not _can_be_seen(source) or TABLES[source.layout.format].batches:
         return {}
-    if TABLES[source.layout.format].batches:
-        with closing(source.batches()) as batches:
-            return _of_batch(next(batches, None), rows)
     from thresher.data.formats.tables import delimited
 
+    name = source.names[0]
     spanning = delimited.dialect_of(source.layout) if source.layout.quoted_newlines else None
     lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, spanning)[: rows + 1]
     return (
@@ -170,8 +198,6 @@ def _of_objects(lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
 
 def _of_batch(batch: Any, rows: int) -> Mapping[str, Sequence[str]]:
     """The cells of an Arrow batch that are text or numbers."""
-    if batch is None:
-        return {}
     columns: Iterable[tuple[str, Any]] = zip(batch.schema.names, batch.columns, strict=True)
     return {name: _of_column(column.slice(0, rows)) for name, column in columns}
 
