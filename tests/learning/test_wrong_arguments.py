@@ -143,7 +143,7 @@ def test_seeds_are_checked_by_models_too() -> None:
 @pytest.mark.parametrize("name", ["bins", "categorical", "label", "missing", "interact"])
 def test_a_dictionary_is_not_a_list_of_columns(name: str) -> None:
     given: dict[str, Any] = {name: {"c": 4}}
-    with pytest.raises(ValueError, match=f"{name} must be a list of names, not a dictionary, "):
+    with pytest.raises(ValueError, match=f"{name} must not be a dictionary, "):
         thresher.train([{"c": 1.0}, {"c": 2.0}], [1, -1], **given)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeGuard
 from thresher.data.class_words import check_words
 from thresher.data.errors import DataError
 from thresher.data.interactions import terms_of
-from thresher.data.listed import as_list
+from thresher.data.listed import as_list, names_in
 from thresher.data.ngram_spec import grams_of
 
 HASHES = ("64", "vw")
@@ -70,8 +70,7 @@ class AnyLayout:
         """Raise `DataError` for an option that is out of range; a text is a list with commas between."""
         for name in _LISTS:
             if isinstance(value := getattr(self, name, ()), str):
-                several = (value,) if name == "interact" else tuple(one for one in value.split(",") if one)
-                object.__setattr__(self, name, several)
+                object.__setattr__(self, name, (value,) if name == "interact" else names_in(value))
         if not 0 <= self.seed < 1 << 64:
             raise DataError(f"the hash seed must be from 0 to 2^64 - 1, not {self.seed}")
         if self.hash not in HASHES:

@@ -117,7 +117,7 @@ def _in_layout(run: str) -> str:
     options = [(one[1], one[2]) for one in _ONE.finditer(run)]
     if not all(name in _OF_LAYOUT and value for name, value in options):
         return run
-    fields = ", ".join(f'"{name}": "{value.strip(chr(39))}"' for name, value in options)
+    fields = ", ".join(f'"{name}": {_quoted(value)}' for name, value in options)
     return f"layout={{{fields}}}"
 
 
@@ -132,8 +132,13 @@ def _keyword(found: re.Match[str]) -> str:
         return name + (f" {value}" if value else "")
     if _NUMBER.fullmatch(value):
         return f"{name}={value}"
+    return f"{name}={_quoted(value)}"
+
+
+def _quoted(value: str) -> str:
+    """A value of the command line as a text of Python."""
     text = value[1:-1].replace(r"'\''", "'") if value[0] == "'" else value
-    return f"{name}={text!r}" if re.search(r'["\\]', text) else f'{name}="{text}"'
+    return repr(text) if re.search(r'["\\]', text) else f'"{text}"'
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

@@ -17,7 +17,7 @@ from thresher.learning.assessment import assessed
 from thresher.learning.checks import check_whole
 from thresher.learning.ensemble import Ensemble
 from thresher.learning.frames import Evaluated
-from thresher.learning.given import Data, as_source, with_labels
+from thresher.learning.given import Data, as_source, check_layout, with_labels
 from thresher.learning.head import Output
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
@@ -61,6 +61,7 @@ def planned(
 
 def groups_given(groups: ArrayLike | None, layout: AnyLayout | None, options: Mapping[str, Any]) -> Any:
     """What rows are grouped by: an array, or a name in layout or options; None or empty if nothing."""
+    check_layout(layout)
     return grouped_by(layout) or options.get("group") if groups is None else groups
 
 

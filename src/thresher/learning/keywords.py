@@ -188,6 +188,8 @@ def _value(name: str, value: Any) -> Any:
     if name in _FLAGS:
         check_flag(name, value)
         return bool(value)
+    if isinstance(value, Mapping):
+        raise ValueError(f"{name} must not be a dictionary, {value!r}")
     if name in _LISTS:
         return names_in(value) if isinstance(value, str) else _texts(name, value)
     if name == "interact":
@@ -208,8 +210,6 @@ def _value(name: str, value: Any) -> Any:
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
     """Convert names and positions to strings; ValueError."""
-    if isinstance(value, Mapping):
-        raise ValueError(f"{name} must be a list of names, not a dictionary, {value!r}")
     several = _several(value)
     for one in several:
         if not (isinstance(one, str) or hasattr(one, "__index__")) or isinstance(one, bool):
