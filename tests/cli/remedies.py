@@ -124,6 +124,17 @@ CASES = [
         "{}: if they are two classes, use --outputs classes", {"d.svm": ROWS + "-1 1:1\n"}, "train d.svm -m m"
     ),
     Case(
+        "use --ignore {} in place of --weight {}",
+        {"d.csv": csv("label,n,a", "{y},{y}1,s{a}")},
+        "train d.csv -m m --weight n",
+        then="train d.csv -m m --ignore n",
+    ),
+    Case(
+        "divide them by their mean, or take --rule ft-ftrl or normalized, which need no such scale",
+        {"d.csv": csv("label,n,a", "{y},{k}5,s{a}")},
+        "train d.csv -m m --weight n --rule ftrl",
+    ),
+    Case(
         "divide {} by their largest values (--scale max-abs)",
         {"d.csv": csv("label,site,hour", "{y},s{a},{h}")},
         "train d.csv -m m --rule ftrl",
@@ -431,6 +442,20 @@ CASES = [
         {"d.csv": csv("a,b,v", "{y},{a},{v}")},
         "train d.csv -m m --outputs values:2 --loss squared --label a",
         {"a,b,...": "a,b"},
+    ),
+    Case(
+        "the model was trained with '{}' as {}; leave --weight out",
+        {"d.csv": NUMBERS},
+        "evaluate m d.csv --weight a",
+        then="evaluate m d.csv",
+        before=("train d.csv -m m -q",),
+    ),
+    Case(
+        "the model was trained with no columns; leave --weight out",
+        {"d.svm": ROWS},
+        "evaluate m d.svm --weight a",
+        then="evaluate m d.svm",
+        before=("train d.svm -m m -q",),
     ),
     Case(
         "--id: in VW text, what identifies a row is its tag: use --id {}, not {}",

@@ -50,3 +50,23 @@ def test_a_bad_line_of_importance_0_is_a_bad_line(folder: Path, thresher: Thresh
     ran = thresher("train rows.svm --label-weights -m m --on-error skip")
     assert "skipped 1 bad line of 3" in ran.err
     assert "1 row of importance 0: not learned" in ran.err
+
+
+def test_importances_that_the_model_was_not_trained_with(folder: Path, thresher: Thresher) -> None:
+    cells = [(k % 4 == 0, 1 + k % 3, f"s{k % 5}") for k in range(120)]
+    (folder / "d.csv").write_text("label,n,a\n" + "".join(f"{y:d},{n},{a}\n" for y, n, a in cells))
+    again = "".join(f"{y:d},{a}\n" * n for y, n, a in cells)
+    (folder / "repeated.csv").write_text(f"label,a\n{again}")
+    assert thresher("train d.csv -m m -q --ignore n").status == 0
+    expected = thresher("evaluate m repeated.csv --json").json
+    for column in ("n", "2"):
+        found = thresher(f"evaluate m d.csv --weight {column} --slice a --json").json
+        assert found["log_loss"] == pytest.approx(expected["log_loss"], rel=1e-6)
+        assert sum(one["weight"] for one in found["slices"]["a"]) == 240
+    ran = thresher("report m --data d.csv --weight n --json")
+    assert ran.status == 0, ran.err
+    assert ran.json["test"]["loss"] == found["loss"]
+    ran = thresher("evaluate m d.csv --weight a")
+    assert (ran.status, "trained with 'a' as categorical; leave --weight out" in ran.err) == (2, True)
+    ran = thresher("evaluate m d.csv --weight none")
+    assert (ran.status, "no column 'none'" in ran.err) == (1, True)

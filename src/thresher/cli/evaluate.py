@@ -44,7 +44,7 @@ _Plot = Annotated[
 
 
 @reads_elsewhere
-@takes(table=options.Writing)
+@takes(table=options.Judging)
 def command(
     model: options.Model,
     data: options.Data,
@@ -52,7 +52,7 @@ def command(
     detail: _Detail = False,
     slices: Slices = None,
     plot: _Plot = None,
-    table: options.Writing = options.NO_WRITING,
+    table: options.Judging = options.NO_JUDGING,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
     as_json: options.Json = False,

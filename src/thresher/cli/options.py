@@ -333,7 +333,36 @@ class Table(Writing):
 
 
 NO_TABLE = Table()
+
+
+@dataclass(frozen=True)
+class Judging(Writing):
+    """Adds the option for importances, for commands that measure a model."""
+
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL",
+            help="Importance column of a table: its name, or its number.  [default: as in training]",
+        ),
+    ] = None
+
+    def like(self, trained: SettledLayout | None) -> AnyLayout | None:
+        """How to read DATA, with the importances in the column given."""
+        from thresher.data.columns import for_new_data
+        from thresher.data.layout import SettledLayout
+
+        found, weight = super().like(trained), self.weight
+        if weight is None:
+            return found
+        if not isinstance(found, SettledLayout):
+            raise UsageError("the model was trained with no columns; leave --weight out")
+        settled = found
+        return _checked(lambda: for_new_data(settled, {"weight": weight}))
+
+
 NO_WRITING = Writing()
+NO_JUDGING = Judging()
 """No options given."""
 
 

@@ -46,14 +46,14 @@ _Output = Annotated[
 
 
 @reads_elsewhere
-@takes(table=options.Writing)
+@takes(table=options.Judging)
 def command(
     model: _Model,
     data: _Data = None,
     output: _Output = None,
     slices: Slices = None,
     threshold: Threshold = None,
-    table: options.Writing = options.NO_WRITING,
+    table: options.Judging = options.NO_JUDGING,
     on_error: options.OnError = "fail",
     threads: options.Threads = None,
     as_json: options.Json = False,
@@ -67,7 +67,7 @@ def command(
     from thresher.learning import modelfile
     from thresher.reporting import api, facts
 
-    if not data and (slices or threshold is not None or table != options.NO_WRITING):
+    if not data and (slices or threshold is not None or table != options.NO_JUDGING):
         raise UsageError("--slice, --threshold and the options for reading need data: give --data TEST")
     target = _target(model, output)
     found = facts.facts_of(model)
@@ -101,7 +101,7 @@ def _measure(
     target: Path,
     threshold: float | None,
     slices: list[str],
-    table: options.Writing,
+    table: options.Judging,
     on_error: str,
     threads: int | None,
 ) -> None:

@@ -176,11 +176,29 @@ def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout
         if chosen.get(name, have) != have:
             raise DataError(f"the model was trained {as_option(name, have)}; leave --{name} out")
     columns = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
+    if trained.columns and "weight" in columns:
+        trained = weighed(trained, columns.pop("weight"))
     if columns and not (trained.columns and same_columns(Layout(**columns), trained, "the model")):
         which = "other columns" if trained.columns else "no columns"
         raise DataError(f"the model was trained with {which}; leave --{' --'.join(columns)} out")
     written = {name: chosen[name] for name in ("header", *SYNTAX_FIELDS) if name in chosen}
     return replace(trained.in_format(chosen.get("format") or trained.format), **written)
+
+
+def weighed(trained: SettledLayout, column: str) -> SettledLayout:
+    """The layout with the importances in `column`; `DataError` if that is something else in the model."""
+    name = next(iter(finder(trained.columns)(column)), column)
+    kinds = dict(zip(trained.columns, trained.kinds, strict=True))
+    if kinds.get(name, IGNORE) not in (*UNREAD, WEIGHT):
+        raise DataError(f"the model was trained with '{name}' as {kinds[name]}; leave --weight out")
+    kinds = {one: IGNORE if kind == WEIGHT else kind for one, kind in kinds.items()} | {name: WEIGHT}
+    spelling = dict(zip(trained.columns, trained.spelling, strict=bool(trained.spelling))) | {name: ""}
+    return replace(
+        trained,
+        columns=tuple(kinds),
+        kinds=tuple(kinds.values()),
+        spelling=tuple(spelling.values()) if trained.spelling else (),
+    )
 
 
 def extending(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:

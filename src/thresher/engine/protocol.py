@@ -57,7 +57,13 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "joint loss": {"DOMAIN": "classes", "PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False},
     "rate": {},
     "group": {},
-    "rule": {"CLOCK": ("unused",), "PENALTIES": (), "DTYPE": "float32", "DRIFTS": None},
+    "rule": {
+        "CLOCK": ("unused",),
+        "PENALTIES": (),
+        "DTYPE": "float32",
+        "DRIFTS": None,
+        "RELATIVE_IMPORTANCE": False,  # whether multiplying all importances by a number changes nothing
+    },
 }
 NEEDED: dict[str, dict[str, str]] = {
     "loss": {},

@@ -160,7 +160,9 @@ POSITION: Fields = {
     "report": "an object",
 }
 SEEN: Fields = {
-    **dict.fromkeys(("rows", "changes", "rises", "falls", "zeros", "numbers", "weightless"), "a place"),
+    **dict.fromkeys(
+        ("rows", "changes", "rises", "falls", "zeros", "numbers", "weightless", "positives"), "a place"
+    ),
     **dict.fromkeys(("positive", "weight", "last", "low", "high"), "a finite number"),
     "stride": "a number >= 1",
     **dict.fromkeys(("labels", "weights"), "numbers"),
@@ -234,7 +236,7 @@ def check_training(given: Any) -> None:
     _check_all_of(report, {**REPORT, **noticed}, "report")
     for bad in report["first_bad"]:
         _check_all_of(bad, BAD_LINE, "first_bad")
-    older = {"span": [0, 0], "weightless": 0}  # what older checkpoints do not have
+    older = {"span": [0, 0], "weightless": 0, "positives": 0}  # what older checkpoints do not have
     _check_all_of({**older, **given["seen"]}, SEEN, "seen")
     number = given["position"]["number"]
     if number > given["passes"]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from thresher.data.chunk import Chunk
-from thresher.data.columns import NUMERIC, as_option_value
+from thresher.data.columns import NUMERIC, WEIGHT, as_option_value
 from thresher.data.features.names import Names, numeric_keys
 from thresher.data.formats.tables.heads import ColumnSeen
 from thresher.data.layout import SettledLayout
@@ -67,6 +67,21 @@ def scale_remedy(recipe: Any) -> str:
         needless = "neither scaling nor --rate" if rate else "no scaling"
         remedies.append(f"take --rule ft-ftrl or normalized, which need {needless}")
     return ", or ".join(remedies or ["leave out the features with such values"])
+
+
+def without_importances(recipe: Any, head: Any, means: Mapping[float, float]) -> str:
+    """What helps if importances differ between classes, which have these means."""
+    layout = recipe.layout
+    weight = layout.columns[layout.kinds.index(WEIGHT)] if layout and WEIGHT in layout.kinds else None
+    column = "" if weight is None else as_option_value([weight], layout.columns)
+    remedy = f"use --ignore {column} in place of --weight {column}" if column else "learn without importances"
+    if not head.joint.PROBABILITY:
+        return f"{remedy}, and choose another threshold"
+    if len(means) > 2 or head.outputs.kind != "one":
+        factors = "multiply the probability of each class by its importance"
+        return f"{remedy}, and {factors}, then divide by their sum"
+    times = f"{means[-1.0] / means[1.0]:.4g}"
+    return f"{remedy}, and turn each probability p into p / (p + {times} (1 - p))"
 
 
 def missing_remedy(column: ColumnSeen, layout: SettledLayout) -> str:

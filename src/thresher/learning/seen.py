@@ -34,6 +34,7 @@ _FIELDS = (
     "falls",
     "zeros",
     "positive",
+    "positives",
     "weight",
     "last",
     "low",
@@ -51,6 +52,8 @@ class Seen:
         self.rows = self.changes = self.rises = self.falls = self.zeros = 0
         self.positive = self.weight = 0.0
         """total importance of the examples with a positive label, and of all"""
+        self.positives = 0
+        """examples with a positive label"""
         self.last = self.low = self.high = 0.0
         """the last label, the lowest and the highest"""
         self.stride = 1
@@ -96,11 +99,13 @@ class Seen:
         self.last = float(labels[-1])
         self.low, self.high = (min(self.low, low), max(self.high, high)) if started else (low, high)
         positive = labels > 0
+        positives = int(np.count_nonzero(positive))
+        self.positives += positives
         self.zeros += len(labels) - int(np.count_nonzero(labels))
         if weights.min() == weights.max():
             each = float(weights[0])
             self.weight += each * len(weights)
-            self.positive += each * int(np.count_nonzero(positive))
+            self.positive += each * positives
         else:
             self.weight += float(weights.sum(dtype=np.float64))
             self.positive += float(weights[positive].sum(dtype=np.float64))
@@ -198,6 +203,26 @@ class Seen:
             share = self.positive / self.weight if self.weight else 0.0
             shares = [share, 1 - share]  # of all labels, not of the sample: one class may be rare
         return self.rows * (1 - sum(share * share for share in shares))
+
+    @property
+    def importance(self) -> float:
+        """Mean importance."""
+        return self.weight / self.rows if self.rows else 1.0
+
+    def importances(self, binary: bool) -> dict[float, float]:
+        """Mean importance of each label; of two classes, negative and positive, from all rows.
+
+        Of other labels from the sample, where a label has ten rows or more.
+        """
+        if binary:
+            found = {-1.0: (self.rows - self.positives, self.weight - self.positive)}
+            found[1.0] = self.positives, self.positive
+        else:
+            found = {}
+            for label, weight in zip(self.labels, self.weights, strict=True):
+                count, total = found.get(label, (0, 0.0))
+                found[label] = count + 1, total + weight
+        return {label: total / count for label, (count, total) in sorted(found.items()) if count >= 10}
 
     @property
     def largest_shift(self) -> float:

@@ -25,6 +25,7 @@ from thresher.learning.remedies import (
     missing_remedy,
     scale_remedy,
     step_size,
+    without_importances,
 )
 from thresher.learning.seen import Seen
 
@@ -36,6 +37,8 @@ _LITTLE = 0.02
 """Share of the loss of a constant at the edge of the labels that counts as small."""
 _GROUPED = 0.05
 """Labels are sorted if they change less than this share of the changes expected in random order."""
+_UNEQUAL = 10.0
+"""Importances this many times as large, on average, as those of another class, or as 1, do harm."""
 _SHIFT = 0.8
 """Labels are sorted, but for some noise, if the share of one differs this much before and after some row."""
 _UNLIKE = 20.0
@@ -144,6 +147,36 @@ def _no_importance(run: Run) -> Trouble | None:
         return None
     reason = f"all {run.seen.weightless:,} rows have importance 0, so nothing was learned"
     return Trouble("no-importance", f"{reason}: check the importances")
+
+
+def _importances(run: Run) -> Trouble | None:
+    """Importances that differ much between classes, as after sampling one of them, or far above 1."""
+    seen, recipe = run.seen, run.model.recipe
+    if seen.rows <= FEW:
+        return None
+    head = run.model.head
+    classes = head.classifies and head.outputs.kind in ("one", "classes")
+    means = seen.importances(head.domain.name == "binary") if classes else {}
+    if len(means) > 1 and max(means.values()) >= _UNEQUAL * min(means.values()):
+        least, most = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+        which, other = (_class_of(run, label) for label in (most, least))
+        times = f"{means[most] / means[least]:.3g}"
+        reason = f"the importances of {which} are {times} times those of {other}, so that few rows decide"
+        return Trouble("importances", f"{reason}: {without_importances(recipe, head, means)}")
+    if seen.importance >= _UNEQUAL and not type(recipe.make_rule()).RELATIVE_IMPORTANCE:
+        reason = f"the importances are {seen.importance:.3g} on average, and each makes a step longer"
+        remedy = "divide them by their mean, or take --rule ft-ftrl or normalized, which need no such scale"
+        return Trouble("importances", f"{reason}: {remedy}")
+    return None
+
+
+def _class_of(run: Run, label: float) -> str:
+    """A class in a message."""
+    layout, head = run.model.recipe.layout, run.model.head
+    words = layout.classes if layout else ()
+    if head.outputs.kind == "classes":
+        return f"class {words[int(label) - head.outputs.low] if words else f'{label:g}'}"
+    return f"class {words[int(label > 0)]}" if words else "positives" if label > 0 else "negatives"
 
 
 def _mixed_labels(run: Run) -> Trouble | None:
@@ -427,6 +460,7 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _labels,
     _mixed_labels,
     _sorted_labels,
+    _importances,
     _scales,
     _nothing_left,
     _overfits,
@@ -434,7 +468,7 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
 )
 """Finders of trouble with a run, except `_loss`, in the order in which they report."""
 _OF_COLUMNS = (_quotes, _index, _ids, _codes, _numbers, _formatted, _dates, _texts, _names)
-_EXPLAINS_LOSS = {"sorted-labels", "scales", "overfitting"}
+_EXPLAINS_LOSS = {"sorted-labels", "importances", "scales", "overfitting"}
 
 
 def troubles_of(run: Run) -> list[Trouble]:

@@ -31,6 +31,7 @@ class Coin(NamedTuple):
 
     wealth: float = 1.0
     alpha: float = 100.0
+    RELATIVE_IMPORTANCE = True
     SLOTS = ("w", "theta", "won", "sum", "largest", "scale")
     DRIFTS = ()
     LIMITS = {"wealth": "> 0", "alpha": "> 0"}

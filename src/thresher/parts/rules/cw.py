@@ -41,6 +41,7 @@ class Cw(NamedTuple):
     """
 
     eta: float = 0.9
+    RELATIVE_IMPORTANCE = True
     SLOTS = ("w", "q")
     CLOCK = ("k", "alpha", "phi")
     DRIFTS = ()

@@ -76,7 +76,7 @@ class FtFtrl(NamedTuple):
     group: Any = Single()
     SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
     CLOCK = (*PLACES, "begun", "origin")
-    DRIFTS, PENALTIES = (), ("l1",)
+    DRIFTS, PENALTIES, RELATIVE_IMPORTANCE = (), ("l1",), True
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1"}
     TUNED = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}
     place, sound = measured.place, measured.sound

@@ -37,6 +37,7 @@ class Normalized(NamedTuple):
 
     eta: float = 0.5
     adaptive: bool = True
+    RELATIVE_IMPORTANCE = True
     SLOTS = ("w", "largest", "inverse", "root")
     CLOCK = ("t", "sum", "factor")
     DRIFTS = ()

@@ -29,6 +29,7 @@ class Pa(NamedTuple):
     """
 
     eta: float = 1.0
+    RELATIVE_IMPORTANCE = True
     SLOTS = ("w",)
     DRIFTS = ()
     LIMITS = {"eta": "> 0"}
