@@ -401,6 +401,21 @@ CASES = [
         {"A,B": "2,3"},
     ),
     Case(
+        "convert it with iconv -f WINDOWS-1252 -t UTF-8",
+        {"d.csv": csv("label,a,words", "{y},{a},café {b}").encode("latin-1")},
+        "train d.csv -m m",
+    ),
+    Case(
+        "convert it with iconv -f LATIN1 -t UTF-8",
+        {"d.csv": csv("label,a,words", "{y},{a},caf\x81 {b}").encode("latin-1")},
+        "train d.csv -m m",
+    ),
+    Case(
+        "remove these bytes with iconv -c -f UTF-8 -t UTF-8",
+        {"d.csv": csv("label,a,words", "{y},{a},café {b}").encode() + b"1,1,caf\xe9\n"},
+        "train d.csv -m m",
+    ),
+    Case(
         "the quote is part of the cell: use --no-quoting{}",
         {"d.csv": csv("label,a,words", '{y},{a},"open {b}')},
         "train d.csv -m m",

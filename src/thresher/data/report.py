@@ -17,9 +17,10 @@ _COUNTS = ("lines", "examples", "blank", "skipped", "merged", "quarantined_bytes
 
 MOST_LATE = 20
 """How many late columns are kept for display."""
-LATE, LACKING, FOUND, HEADER = "late", "lacking", "found", "header"
+LATE, LACKING, FOUND, HEADER, NOT_UTF8 = "late", "lacking", "found", "header", "not-utf8"
 """What reading can show of a column: a value in a column that is not known, so that it is ignored; a file
-without a column of the layout; a value in a column that was awaited; a line that repeats the header."""
+without a column of the layout; a value in a column that was awaited; a line that repeats the header;
+lines that are not UTF-8, whose `kind` is their number, the byte in the first, and what they look like."""
 
 
 class Noticed(NamedTuple):
@@ -55,13 +56,22 @@ class Report:
 
     def notice(self, found: Iterable[Noticed]) -> None:
         """Add what a block has shown of columns, unless it is known."""
-        known = {(one.what, one.column) for one in self.noticed}
+        known = {(one.what, one.column if one.what != NOT_UTF8 else "") for one in self.noticed}
         late = sum(one.what == LATE for one in self.noticed)
         for one in found:
-            if (one.what, one.column) not in known and (one.what != LATE or late < MOST_LATE):
+            if one.what == NOT_UTF8 and (NOT_UTF8, "") in known:
+                self._add_not_utf8(one)
+            elif (one.what, one.column) not in known and (one.what != LATE or late < MOST_LATE):
                 self.noticed.append(one)
-                known.add((one.what, one.column))
+                known.add((one.what, one.column if one.what != NOT_UTF8 else ""))
                 late += one.what == LATE
+
+    def _add_not_utf8(self, found: Noticed) -> None:
+        """Count further lines that are not UTF-8."""
+        at = next(k for k, one in enumerate(self.noticed) if one.what == NOT_UTF8)
+        before, _, rest = self.noticed[at].kind.partition(" ")
+        count = int(before) + int(found.kind.partition(" ")[0])
+        self.noticed[at] = self.noticed[at]._replace(kind=f"{count} {rest}")
 
     def add(
         self, lines: int, examples: int, blank: int, skipped: int, merged: int, bad: list[BadLine]

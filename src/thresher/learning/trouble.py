@@ -13,7 +13,8 @@ from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, as_option_value, 
 from thresher.data.errors import printable
 from thresher.data.formats.tables.heads import ColumnSeen, shown_cell
 from thresher.data.labels import is_number
-from thresher.data.report import FOUND, HEADER, LACKING, LATE, MOST_LATE, Noticed, Report
+from thresher.data.report import FOUND, HEADER, LACKING, LATE, MOST_LATE, NOT_UTF8, Noticed, Report
+from thresher.data.text.utf8 import REMEDIES
 from thresher.data.wording import as_shown, warn_user
 from thresher.learning.baserate import base_rate_loss, worst_constant_loss
 from thresher.learning.figures import shown
@@ -487,10 +488,11 @@ def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Trou
 
 def troubles_of_reading(report: Report, layout: Any = None) -> list[Trouble]:
     """Trouble with columns that reading has shown; `layout`: the one settled for these data, if any."""
-    found = {what: [one for one in report.noticed if one.what == what] for what in (LATE, LACKING, HEADER)}
+    kinds = (LATE, LACKING, HEADER, NOT_UTF8)
+    found = {what: [one for one in report.noticed if one.what == what] for what in kinds}
     never = _never({one.column for one in report.noticed if one.what == FOUND}, layout) if layout else None
     late, lacking = _late(found[LATE], layout), _lacking(found[LACKING], layout)
-    troubles = late, lacking, never, _header(found[HEADER])
+    troubles = late, lacking, never, _header(found[HEADER]), _not_utf8(found[NOT_UTF8])
     return [trouble for trouble in troubles if trouble is not None]
 
 
@@ -559,6 +561,19 @@ def _header(found: Sequence[Noticed]) -> Trouble | None:
         return None
     reason = f"the line {found[0].place} repeats the header, as in the middle of joined files"
     return Trouble("repeated-header", f"{reason}: such lines are skipped; remove them from the data")
+
+
+def _not_utf8(found: Sequence[Noticed]) -> Trouble | None:
+    """Texts in another encoding, or damaged."""
+    if not found:
+        return None
+    count, at, looks = found[0].kind.split(" ")
+    place = f"{found[0].place}:{at}" if at != "0" else f"{found[0].place}, column {found[0].column}"
+    what = "line" if at != "0" else "row"
+    lines = f"1 {what} has" if count == "1" else f"{int(count):,} {what}s have"
+    reason = f"{lines} text that is not UTF-8 ({place}), so it differs from the same text in UTF-8"
+    remedy = REMEDIES[looks] if at != "0" else "store it as UTF-8"
+    return Trouble("not-utf8", f"{reason}: {remedy}")
 
 
 def with_warnings(record: Record, model: Any, seen: Seen) -> Record:

@@ -16,6 +16,7 @@ from thresher.data.files.blocks import LINES, Block
 from thresher.data.formats import outcomes
 from thresher.data.formats.lines import line_rows as rows
 from thresher.data.formats.lines.gathering import Numbers, bad_table, gather, line_at, too_long
+from thresher.data.formats.not_utf8 import lines_not_utf8
 from thresher.data.labels import ONE, hint_of_words
 from thresher.data.sources.parsed import Columns, Parsed, Reading
 from thresher.data.text.numbers import exact_numbers
@@ -77,7 +78,7 @@ class LineParser:
         self, grammar: Any, wording: Wording, reading: Reading, crosses: Any, named: bool = False
     ) -> None:
         """`named` says whether features have names; where they have ids, only products have names."""
-        self._grammar, self._usual = grammar, wording.usual
+        self._grammar, self._usual, self._named = grammar, wording.usual, named
         naming = reading.naming if named or crosses else None  # None compiles less code
         self._reading, self._extra = reading, extra_of(crosses, naming)
         self._domain = reading.domain
@@ -125,6 +126,8 @@ class LineParser:
             *(state, self._bad, columns, self._arenas, self._on_error),
         )
         self._reading.take_names()
+        if self._named:
+            parsed = parsed._replace(noticed=lines_not_utf8(block))
         return parsed if self._tag is None else parsed._replace(ids=self._ids(block, self._tag))
 
     @staticmethod

@@ -28,9 +28,10 @@ from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import rows_of_bytes
 from thresher.data.formats import outcomes
 from thresher.data.formats.lines.gathering import bad_table
+from thresher.data.formats.not_utf8 import Noted, noted
 from thresher.data.formats.outcomes import OUTCOMES, SUM_RANGE
 from thresher.data.formats.tables import arrow_rows as rows
-from thresher.data.formats.tables.arrow_texts import TEXTS, as_bytes, cast, is_text, texts_of
+from thresher.data.formats.tables.arrow_texts import TEXTS, as_bytes, cast, is_text, rows_not_utf8, texts_of
 from thresher.data.formats.tables.table_rows import NOT_FINITE, Kinds, check_columns_of_labels, expected_of
 from thresher.data.formats.tables.where import Filter
 from thresher.data.labels import LISTED, hint_of_words
@@ -43,8 +44,6 @@ from thresher.data.text.words import SPACES
 if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar
 
-Noted = tuple[tuple[str, str, int, str], ...]
-"""See `Parsed.noticed`."""
 _TRUTHS = {b"true": 1.0, b"false": 0.0}
 _NUMBERS = (LABEL, WEIGHT, NUMERIC, BINS)
 
@@ -147,6 +146,20 @@ def sound(batch: Any, needed: list[str]) -> Any:
     return batch
 
 
+def _not_utf8(batch: Any, kinds: Kinds) -> Noted:
+    """The first row of a batch with text that is not UTF-8, and the number of such rows; empty if none."""
+    found = list[tuple[str, NDArray[np.int64], str]]()
+    for name, kind in zip(kinds.names, kinds.what, strict=True):
+        if kind in (CATEGORICAL, TEXT, LIST):
+            wrong, looks = rows_not_utf8(batch.column(name))
+            found += [(name, wrong, looks)] if wrong.size else []
+    if not found:
+        return ()
+    name, wrong, looks = min(found, key=lambda one: int(one[1][0]))
+    count = np.unique(np.concatenate([rows for _, rows, _ in found])).size
+    return (noted(name, int(wrong[0]) + 1, count, looks),)
+
+
 class TableBlock(NamedTuple):
     """A batch of rows of a file."""
 
@@ -179,11 +192,16 @@ class BatchParser:
         """Parse the examples of a batch into arrays of an arena."""
         kinds, batch = self._files[block.file], block.batch
         if not self._filters:
-            return self.parsed(batch, kinds, partial(lines_of_rows, batch), kinds.noticed)
+            noticed = (*kinds.noticed, *_not_utf8(batch, kinds))
+            return self.parsed(batch, kinds, partial(lines_of_rows, batch), noticed)
         kept = self._filters[block.file].rows(batch)
         uncounted = block.passed + batch.num_rows - len(kept)
         batch = batch.take(pa.array(kept))
-        found = self.parsed(batch, kinds, partial(lines_of_rows, batch), kinds.noticed)
+        noticed = tuple(
+            (what, column, block.passed + int(kept[at - 1]) + 1, kind)
+            for what, column, at, kind in _not_utf8(batch, kinds)
+        )
+        found = self.parsed(batch, kinds, partial(lines_of_rows, batch), (*kinds.noticed, *noticed))
         bad = [one._replace(line=block.passed + int(kept[one.line - 1]) + 1) for one in found.bad]
         return found._replace(bad=bad, uncounted=uncounted)
 

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT, SPELLED
 from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.text.spelling import GROWTH, spell_all
+from thresher.data.text.utf8 import undecoded
 
 TEXTS = pa.large_string()
 _HEAD = 1000
@@ -45,6 +47,28 @@ def as_bytes(kind: Any) -> Any:
     if types.is_list(kind):
         return pa.list_(as_bytes(kind.value_type))
     return pa.large_list(as_bytes(kind.value_type)) if types.is_large_list(kind) else kind
+
+
+def rows_not_utf8(array: Any) -> tuple[NDArray[np.int64], str]:
+    """The rows of an array with text that is not UTF-8, ascending, and what it looks like (see `utf8`)."""
+    types, kind, none = pa.types, array.type, np.zeros(0, np.int64)
+    if types.is_dictionary(kind):
+        wrong, looks = rows_not_utf8(array.dictionary)
+        return (
+            np.flatnonzero(np.isin(pc.fill_null(array.indices, -1), wrong)) if wrong.size else none
+        ), looks
+    if types.is_list(kind) or types.is_large_list(kind):
+        wrong, looks = rows_not_utf8(array.flatten())
+        return np.unique(pc.list_parent_indices(array).to_numpy()[wrong]), looks
+    if not (types.is_string(kind) or types.is_large_string(kind)) or not len(array):
+        return none, ""
+    _, offsets, data = array.buffers()
+    size = np.int32 if types.is_string(kind) else np.int64
+    ends = np.frombuffer(offsets, size)[array.offset : array.offset + len(array) + 1]
+    found = None if data is None else undecoded(np.frombuffer(data, np.uint8)[ends[0] : ends[-1]])
+    if found is None:
+        return none, ""
+    return np.unique(np.searchsorted(ends[1:] - ends[0], found.places, side="right")), found.looks
 
 
 def cast(array: Any, kind: Any) -> Any:

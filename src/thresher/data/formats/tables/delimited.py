@@ -37,6 +37,7 @@ from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
 from thresher.data.files.streams import LONGEST_HEAD, OpenStreams, head_of
 from thresher.data.formats.lines.gathering import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
+from thresher.data.formats.not_utf8 import lines_not_utf8
 from thresher.data.formats.outcomes import (
     AFTER_QUOTE,
     AT,
@@ -423,7 +424,7 @@ class DelimitedParser:
         self._reading.take_names(kinds.names)
         breaks = int(state[rows.BREAKS])
         tally = parsed.tally._replace(lines=parsed.tally.lines - breaks)
-        noticed = (*kinds.noticed, *self._noticed(block, kinds, first_at))
+        noticed = (*kinds.noticed, *self._noticed(block, kinds, first_at), *lines_not_utf8(block))
         ids = self._ids(block, begin, kinds) if kinds.ids else None
         return parsed._replace(tally=tally, uncounted=breaks, noticed=noticed, ids=ids)
 

@@ -41,7 +41,8 @@ from thresher.data.files.blocks import LINES, Block
 from thresher.data.files.streams import OpenStreams, head_of
 from thresher.data.formats.lines.gathering import too_long
 from thresher.data.formats.looks import looks_pretty
-from thresher.data.formats.tables.arrow_batches import BatchParser, Noted, guess
+from thresher.data.formats.not_utf8 import Noted
+from thresher.data.formats.tables.arrow_batches import BatchParser, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
 from thresher.data.formats.tables.arrow_texts import is_text, spelling_of_type
 from thresher.data.formats.tables.delimited import HEAD, lines_of
@@ -50,6 +51,7 @@ from thresher.data.formats.tables.table_rows import Kinds
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import FIRST_BAD, FOUND, LATE, MOST_LATE
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
+from thresher.data.text.utf8 import REMEDIES, undecoded
 
 _NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
 _DEEP, _LONG = 500, 400
@@ -160,7 +162,9 @@ def _schema_of(lines: Sequence[bytes], name: str) -> tuple[Any, dict[str, list[s
                 if isinstance(value, str):
                     texts[field].append(value)
     if not objects:
-        raise DataError(f"{name}: none of its first lines is a JSON object")
+        wrong = undecoded(np.frombuffer(b"\n".join(lines), np.uint8))
+        hint = f" in UTF-8; {REMEDIES[wrong.looks]}" if wrong else ""
+        raise DataError(f"{name}: none of its first lines is a JSON object{hint}")
     return pa.schema([pa.field(field, kind) for field, kind in found.items()]), texts
 
 
@@ -302,7 +306,9 @@ class JsonlParser(BatchParser):
         except RecursionError:
             return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
         except UnicodeDecodeError as error:
-            return BadLine("", 0, error.start + 1, "UTF-8", shown(line[error.start :]), line)
+            wrong = undecoded(np.frombuffer(line, np.uint8))
+            remedy = f"; {REMEDIES[wrong.looks]}" if wrong else ""
+            return BadLine("", 0, error.start + 1, "UTF-8", shown(line[error.start :]) + remedy, line)
         except ValueError as error:
             return BadLine("", 0, 1, "a JSON object", str(error), line)
         if not isinstance(read, dict):
