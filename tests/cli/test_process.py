@@ -119,6 +119,25 @@ def test_an_interrupted_prediction_leaves_nothing(folder: Path, model: Path) -> 
     assert not [*folder.glob("*file*"), *folder.glob(".file*")]
 
 
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_a_conversation_that_ends(folder: Path, model: Path, interrupted: bool) -> None:
+    """By Ctrl-C, or as the reader of the answers leaves."""
+    with start("predict", model, "-", folder=folder, stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"1 1:1\n")
+        process.stdin.flush()
+        assert float(process.stdout.readline())
+        process.stdout.close()
+        if interrupted:
+            process.send_signal(signal.SIGINT)
+        else:
+            process.stdin.write(b"1 2:1\n")
+            process.stdin.flush()
+        assert process.wait(20) == (130 if interrupted else 1)
+        assert rest(process).removeprefix("thresher: interrupted\n") == ""
+
+
 def test_a_reader_who_has_enough(folder: Path, model: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +16,11 @@ import thresher
 from tests.data.reference import rows_of, same
 from tests.data.samples import PACKERS, SAMPLES, VARIANTS, Sample
 from thresher.data import Chunk, DataError, Report, open_source
+from thresher.data.files.streams import RawFile
+from thresher.data.formats.choosing import is_in_batches
 from thresher.data.formats.listing import FORMATS
 from thresher.data.formats.tables import arrow_files
+from thresher.data.sources.reader import Pipeline
 
 ALL = {**SAMPLES, **VARIANTS}
 SAMPLED = pytest.mark.parametrize("name", ALL)
@@ -117,6 +121,35 @@ def test_the_size_of_blocks_changes_no_row(
         assert result.reports[-1]["skipped"] == len(bad)
     assert len(found) == 1
     assert len(counts) > 1
+
+
+@SAMPLED
+def test_where_a_live_stream_pauses_changes_no_row(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample = ALL[name]
+    path = written(sample, tmp_path / f"data{sample.ending}", sample.mixed(40, 20, 5)[0])
+    source, text = opened(sample, path), path.read_bytes()
+    if is_in_batches(sample.format):
+        return
+    expected, pipe = read(source), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(RawFile, "is_ready", lambda *_: False)
+    monkeypatch.setattr(Pipeline, "_has_enough", lambda _: False)
+    readinto = RawFile.readinto
+    for k, pack in enumerate([bytes, *PACKERS.values()]):
+        most = (1, 7, 60)[k % 3]
+        monkeypatch.setattr(
+            RawFile, "readinto", lambda raw, view, n=most: readinto(raw, memoryview(view)[:n])
+        )
+        feeder = threading.Thread(target=pipe.write_bytes, args=(pack(text),))
+        feeder.start()
+        live = open_source(pipe, layout=source.layout, on_error="skip", threads=1 + k % 2, live=True)
+        found = read(live)
+        feeder.join()
+        assert found.rows == expected.rows, (k, most)
+        assert str(found.reports[-1]).replace(str(pipe), str(path)) == str(expected.reports[-1])
+        assert len(found.chunks) > 20 or pack is not bytes
 
 
 @SAMPLED

@@ -79,7 +79,8 @@ def command(
 ) -> None:
     """Print one prediction per row; several outputs are separated by tabs.
 
-    Labels are ignored and may be missing. A row skipped by --on-error gets nan, so that lines match rows.
+    A row from standard input or a pipe is answered as soon as it has arrived. Labels are ignored and may be
+    missing. A row skipped by --on-error gets nan, so that lines match rows.
     Class names are written unchanged; on a terminal, control characters are escaped.
     """
     from thresher.cli.output import output_file as opened
@@ -92,7 +93,8 @@ def command(
     wanted: Any = output.value
     broken = list[int]()
     answer = _answering(readout, wanted, broken)
-    reading: Any = {"on_error": on_error, "threads": threads, "unlabelled": True, "ids": unquoted(identity)}
+    reading: Any = {"on_error": on_error, "threads": threads, "ids": unquoted(identity)}
+    reading |= {"unlabelled": True, "live": True}
     source = table.opened(readout, data, readout.head.open_domain, **reading)
     options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
     check_predictions(output_file, readout.classes or (), identified=bool(identity))
@@ -103,9 +105,15 @@ def command(
             answers = answer(rows.chunk)
             lines = _in_line(readout.head.written(answers, wanted, words), rows, _nothing(answers, wanted))
             file.write("".join(line + "\n" for line in _identified(lines, rows, escaped)))
+            file.flush()
     tell_reading(source.report)
-    if sum(broken):
-        what = "1 prediction is" if sum(broken) == 1 else f"{sum(broken):,} predictions are"
+    _tell_broken(sum(broken))
+
+
+def _tell_broken(count: int) -> None:
+    """Print how many predictions were not finite, if any."""
+    if count:
+        what = "1 prediction is" if count == 1 else f"{count:,} predictions are"
         typer.echo(f"warning: {what} not finite: the values in these rows are too large", err=True)
 
 

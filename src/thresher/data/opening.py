@@ -80,7 +80,13 @@ def _check_ids(form: str, ids: str) -> None:
 
 
 def _settled(
-    names: list[str], given: AnyLayout, streams: dict[str, Any], unlabelled: bool, where: str, ids: str
+    names: list[str],
+    given: AnyLayout,
+    streams: dict[str, Any],
+    unlabelled: bool,
+    where: str,
+    ids: str,
+    live: bool,
 ) -> tuple[SettledLayout, Any]:
     """The settled layout of files, and the maker of their parsers."""
     _check_ids(given.format, ids)
@@ -90,7 +96,9 @@ def _settled(
         return settled_without_columns(given), parser_of(given.format)
     if ids and not has_columns(given):
         given = replace(given, ignore=(*given.ignore, ids))
-    chosen = {name: text for name, text in (("where", where), ("ids", ids)) if text}
+    chosen: dict[str, Any] = {name: text for name, text in (("where", where), ("ids", ids)) if text}
+    if live and has_columns(given) and not is_in_batches(given.format):
+        chosen["live"] = True
     settled, form = opener_of(given.format)(names, given, streams, unlabelled, **chosen)
     return settled, form
 
@@ -112,6 +120,7 @@ def open_source(
     unlabelled: bool = False,
     where: str = "",
     ids: str = "",
+    live: bool = False,
 ) -> TextSource:
     """Open files as a source of Chunks.
 
@@ -130,6 +139,9 @@ def open_source(
         where: Which rows of Parquet and Arrow files to read (see `tables.where`).
         ids: A column that identifies rows, by name or position; in VW text ``tag``. `TextSource.rows` yields
             what it contains.
+        live: Whether rows are wanted as soon as they have arrived: chunks also end where standard input or a
+            pipe pauses, and the rows before a bad one come before its error. What a stream looks like is then
+            decided by the layout and its first row.
 
     Raises `DataError` at once if a file is missing, a directory, unreadable or empty.
     """
@@ -140,7 +152,7 @@ def open_source(
     given, readers = _checked(layout), readers_for(names)
     given = check_layout(given if given.format else replace(given, format=format_of(names)))
     with _hinting(names[0], given), _naming_table_formats(names[0], layout):
-        settled, form = _settled(names, given, streams, unlabelled, where, ids)
+        settled, form = _settled(names, given, streams, unlabelled, where, ids, live)
     source: TextSource = source_of(settled)(
         names,
         settled,
@@ -154,6 +166,6 @@ def open_source(
     )
     source.ids = ids or settled.grouped_by
     source.may_be_words, source.unlabelled = getattr(form, "may_be_words", False), unlabelled
-    source.readers = readers
+    source.readers, source.live = readers, live
     source.chosen = chosen_in(given)
     return source

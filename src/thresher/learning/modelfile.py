@@ -230,7 +230,12 @@ def _checksum(array: NDArray[Any]) -> int:
 
 
 def looks_like_ours(path: Path) -> bool | None:
-    """Whether a file starts like the models and checkpoints written by thresher; None if there is none."""
+    """Whether a file starts like the models and checkpoints written by thresher; None if there is none.
+
+    A pipe is not looked into: what is read from it would be lost.
+    """
+    if path.exists() and not path.is_file():
+        return False
     try:
         with open(path, "rb") as file:
             return begins_a_model(file.read(_HEAD))

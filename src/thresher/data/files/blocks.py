@@ -30,6 +30,8 @@ LONGEST_LINE = 64 << 20
 MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8. It may begin a file, but is not part of its text."""
 _SEARCH = 1 << 14
+_MOMENT = 0.001
+"""Seconds between two looks at whether a pausing stream is waited for"""
 _PROBE = 1 << 16
 _START = 512
 _CONTROLS = 8
@@ -108,8 +110,8 @@ class BlockReader:
 
     The buffer is filled to `block_bytes` or to the end of the file, and cut after the last newline; the rest
     begins the next block. If it has no newline, it is filled to twice the size, and so on up to
-    `LONGEST_LINE`. So the cuts depend only on the content. A missing newline at the end of a file is
-    added. Not safe for use by two threads at once.
+    `LONGEST_LINE`. So the cuts depend only on the content, unless `fill` is asked for rows as they come. A
+    missing newline at the end of a file is added. Not safe for use by two threads at once.
     """
 
     def __init__(
@@ -138,13 +140,17 @@ class BlockReader:
         self._carry = b""
         self._in_long = False
 
-    def fill(self, buffer: TextBuffer) -> Block | None:
-        """The next block, read into `buffer`; None after the last. Raises `DataError` for a bad file."""
+    def fill(self, buffer: TextBuffer, busy: Callable[[], bool] | None = None) -> Block | None:
+        """The next block, read into `buffer`; None after the last. Raises `DataError` for a bad file.
+
+        With `busy`, it also ends, after whole lines, where a stream pauses, unless `busy` says that what uses
+        the blocks has enough to do.
+        """
         while self._file < len(self._names):
             with named(self._names[self._file]):
                 if self._stream is None:
                     self._open(buffer)
-                block = self._fill(buffer)
+                block = self._fill(buffer, busy)
             if block is not None:
                 return block
             self._next_file()
@@ -178,34 +184,48 @@ class BlockReader:
         self._carry, self._in_long = b"", False
         self._file += 1
 
-    def _read(self, view: memoryview) -> int:
-        """Fill `view`; returns fewer bytes only at the end of the file."""
+    def _read(self, view: memoryview, busy: Callable[[], bool] | None) -> tuple[int, bool]:
+        """Fill `view`, or with `busy` up to a pause; the bytes read, and whether the file has ended."""
         assert self._stream is not None
         size = 0
         while size < len(view):
             got = self._stream.readinto(view[size:])
             if got == 0:
-                break
+                return size, True
             size += got
-        return size
+            if busy is not None and self._pauses(busy):
+                break
+        return size, False
 
-    def _fill(self, buffer: TextBuffer) -> Block | None:
+    def _pauses(self, busy: Callable[[], bool]) -> bool:
+        """Whether there is nothing to read and nothing to do."""
+        assert self._raw is not None
+        while not self._raw.is_ready(_MOMENT if busy() else 0):
+            if not busy():
+                return True
+        return False
+
+    def _fill(self, buffer: TextBuffer, busy: Callable[[], bool] | None = None) -> Block | None:
         size = len(self._carry)
         goal = max(self._block_bytes, size)
         buffer.grow(goal, 0)
         buffer.view[:size] = self._carry
         searched = 0
         while True:
-            size += self._read(buffer.view[size:goal])
-            if self._offset == 0 and searched == 0:
+            got, ended = self._read(buffer.view[size:goal], busy)
+            size += got
+            cut = 0 if ended else self._cut(buffer, size, searched)
+            full = size == goal
+            if self._offset == 0 and (cut or full or ended):
                 self._check_start(buffer.view[: min(size, _PROBE)])
-            if size < goal:
+            if ended:
                 return self._last(buffer, size) if size or self._in_long else None
-            cut = self._cut(buffer, size, searched)
-            if cut or goal >= self._longest or self._in_long:
+            if cut or (full and (goal >= self._longest or self._in_long)):
                 return self._block(buffer, size, cut)
-            goal, searched = min(2 * goal, self._longest), size
-            buffer.grow(goal, size)
+            searched = size
+            if full:
+                goal = min(2 * goal, self._longest)
+                buffer.grow(goal, size)
 
     def _check_start(self, head: memoryview) -> None:
         name = self._names[self._file]
@@ -220,7 +240,8 @@ class BlockReader:
         """
         view = buffer.view[:size]
         if self._in_long:
-            return bytes(view).find(b"\n") + 1
+            found = bytes(view[searched:]).find(b"\n")
+            return searched + found + 1 if found >= 0 else 0
         if self._whole is not None:
             return self._whole(buffer.array, size, self._offset == 0)
         end = len(view)

@@ -6,6 +6,7 @@ import bz2
 import io
 import lzma
 import os
+import select
 import stat
 import zlib
 from collections.abc import Callable
@@ -15,7 +16,6 @@ from typing import Any, Protocol
 from thresher.data.files.paths import STDIN, is_stream, named, opened
 
 _PIECE = 1 << 18
-_HEAD = 16
 LONGEST_HEAD = 32 << 20
 """Maximum bytes of the first line of a table: the header, or the first object"""
 _XZ_MEMORY = 512 << 20
@@ -26,16 +26,19 @@ _MAGIC = {
     b"BZh": "bz2",
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
+    **{b"%c\x2a\x4d\x18" % first: "zstd" for first in range(0x50, 0x60)},
 }
+_LONGEST_MAGIC = max(map(len, _MAGIC))
 
 
 def compression_of(head: bytes) -> str | None:
     """The compression of a file that begins with `head`, or None."""
-    for magic, name in _MAGIC.items():
-        if head.startswith(magic):
-            return name
-    skippable = len(head) >= 4 and 0x50 <= head[0] <= 0x5F and head[1:4] == b"\x2a\x4d\x18"
-    return "zstd" if skippable else None
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def _is_open(head: bytes) -> bool:
+    """Whether the compression of a file that begins with `head` depends on the bytes after it."""
+    return any(len(head) < len(magic) and magic.startswith(head) for magic in _MAGIC)
 
 
 class RawFile(io.RawIOBase):
@@ -52,14 +55,14 @@ class RawFile(io.RawIOBase):
         self.position = 0
         self._watch = watch
         self._file: Any
-        self._file, self._kept = started or (opened(name), b"")
+        self._file, self._kept = started or _unbuffered(name)
         self._owned = name != STDIN
         self._size = self._stored()
         self.head = self._kept = self._start(self._kept)
 
     def _start(self, head: bytes) -> bytes:
-        while len(head) < _HEAD:
-            more = self._file.read(_HEAD - len(head))
+        while _is_open(head):  # no further: more may not come before what has come is answered
+            more = self._file.read(_LONGEST_MAGIC - len(head))
             if not more:
                 break
             head += more
@@ -98,6 +101,17 @@ class RawFile(io.RawIOBase):
         self.position += count
         return count
 
+    def is_ready(self, patience: float) -> bool:
+        """Whether bytes, or the end, come within `patience` seconds; True for anything but a stream."""
+        if self._kept or self._size is not None:
+            return True
+        try:
+            poll = select.poll()
+            poll.register(self._file.fileno(), select.POLLIN)
+        except (OSError, AttributeError, ValueError):
+            return True
+        return bool(poll.poll(1000 * patience))
+
     @property
     def can_jump(self) -> bool:
         """Whether `jump` can skip bytes."""
@@ -113,6 +127,14 @@ class RawFile(io.RawIOBase):
         if self._owned:
             self._file.close()
         super().close()
+
+
+def _unbuffered(name: str) -> tuple[Any, bytes]:
+    """The open file, whose reads return as soon as there is something, and the bytes it has read ahead."""
+    file = opened(name)
+    if name != STDIN or not hasattr(file, "raw"):
+        return file, b""
+    return file.raw, file.read1(len(file.peek()))
 
 
 class Stream(Protocol):
@@ -156,7 +178,7 @@ class _Inflated:
     def _next_member(self) -> bool:
         """Begin the next member; False if only zero padding follows. Raises ValueError for anything else."""
         rest = self._decoder.unused_data.lstrip(b"\0")
-        while len(rest) < _HEAD:
+        while _is_open(rest):
             more = self._raw.read(_PIECE)
             if not more:
                 break
@@ -207,23 +229,28 @@ OpenStreams = dict[str, tuple[Any, bytes]]
 """Files that can be read only once and have been opened: the open file and the bytes already read."""
 
 
-def head_of(name: str, size: int, streams: OpenStreams) -> bytes:
+def head_of(name: str, size: int, streams: OpenStreams, first: Callable[[bytes], int] | None = None) -> bytes:
     """At least `size` bytes from the start of the uncompressed file, and its first line up to `LONGEST_HEAD`.
 
-    A file that can be read only once is stored in `streams`, to be read on. Raises `DataError` if the file
-    cannot be read.
+    With `first`, only the first row, and nothing after it is waited for: `first` returns the length of these
+    bytes up to its end, 0 if it goes on. A file that can be read only once is stored in `streams`, to be read
+    on. Raises `DataError` if the file cannot be read.
     """
     once, seen = is_stream(name), list[bytes]()
     with named(name):
         raw = RawFile(name, (lambda view: seen.append(bytes(view))) if once else None)
         with closing(open_stream(raw)) as stream:
-            head = bytearray()
-            while len(head) < size or (len(head) < LONGEST_HEAD and b"\n" not in head.lstrip(b"\r\n")):
+            head, end = bytearray(), 0
+            while not end and (
+                len(head) < size or (len(head) < LONGEST_HEAD and b"\n" not in head.lstrip(b"\r\n"))
+            ):
                 piece = bytearray(max(size, len(head)))
                 got = stream.readinto(memoryview(piece))
                 if got == 0:
                     break
                 head += piece[:got]
+                if first is not None and b"\n" in piece[:got]:
+                    end = first(bytes(head))
             if once:
                 streams[name] = (raw.release(), b"".join(seen))
-    return bytes(head)
+    return bytes(head[: end or len(head)])

@@ -30,11 +30,21 @@ class Pipeline:
 
     Each thread in turn takes the next block under a lock, which serializes reading and decompressing, then
     parses it in parallel with the others while its text is warm in the cache. At most ``threads + 2`` parsed
-    blocks wait, in order.
+    blocks wait, in order. If `live`, a block ends where a stream pauses, unless as many blocks as there are
+    threads are being parsed or used: so a fast stream is read in large blocks, and a slow one row by row.
     """
 
-    def __init__(self, blocks: BlockReader, parser: Callable[[], Parser], threads: int, size: int) -> None:
+    def __init__(
+        self,
+        blocks: BlockReader,
+        parser: Callable[[], Parser],
+        threads: int,
+        size: int,
+        live: bool = False,
+    ) -> None:
         self._blocks = blocks
+        self._busy = self._has_enough if live else None
+        self._taken = self._used = 0
         self._parser = parser
         self._size = size
         self._turn = threading.Lock()
@@ -72,7 +82,7 @@ class Pipeline:
             if self._stopped:
                 return None
             try:
-                block = self._blocks.fill(buffer)
+                block = self._blocks.fill(buffer, self._busy)
             except Exception as error:  # noqa: BLE001 likewise
                 place.set_exception(error)
                 block = None
@@ -81,9 +91,14 @@ class Pipeline:
                     place.set_result(None)
             self._waiting.put(place)
             if block is not None:
+                self._taken += 1
                 return place, block
         self._stop()
         return None
+
+    def _has_enough(self) -> bool:
+        """Whether each thread has a block that is being parsed, or is parsed and not used yet."""
+        return self._taken - self._used >= len(self._threads) and not self._stopped
 
     def _stop(self) -> None:
         self._stopped = True
@@ -97,6 +112,7 @@ class Pipeline:
         while (done := self._waiting.get().result()) is not None:
             self._room.release()
             yield done
+            self._used += 1
 
     def close(self, patient: bool = True) -> None:
         """Stop the threads and close the file. If not `patient`, abandon a thread that is stuck in a read."""

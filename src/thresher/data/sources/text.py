@@ -108,6 +108,8 @@ class TextSource:
     """whether labels of a table are ignored; set by `open_source`"""
     ids = ""
     """what identifies rows; set by `open_source`"""
+    live = False
+    """whether rows are wanted as soon as they have arrived; set by `open_source`"""
     readers: Readers | None = None
     """what reads and parses blocks in other processes; None: threads of this one"""
     _read = NOTHING_READ
@@ -226,7 +228,7 @@ class TextSource:
         if self.readers is not None and not alone:
             return self.readers.read(self, start or Place(0, 0, 0), watches)
         threads = 1 if alone else self._threads
-        return Pipeline(self.blocks(start, watches), self.parser, threads, self.block_bytes)
+        return Pipeline(self.blocks(start, watches), self.parser, threads, self.block_bytes, self.live)
 
     def _can_be_reread(self) -> bool:
         return not any(is_stream(name) for name in self.names)
@@ -260,7 +262,13 @@ class TextSource:
         for block, parsed in pipeline:
             if block.file != file:
                 file, line = block.file, 0
-            self._count(block, parsed, line)
+            try:
+                self._count(block, parsed, line)
+            except DataError:
+                if self.live:  # however a stream is cut, the rows before a bad one come first
+                    count = len(parsed.chunk)
+                    yield Rows(parsed.chunk, (), parsed.ids and parsed.ids[:count])
+                raise
             if quarantine is not None and parsed.rejected:
                 quarantine.write(parsed.rejected)
                 self.report.quarantined_bytes += len(parsed.rejected)

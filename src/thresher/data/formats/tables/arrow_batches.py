@@ -105,19 +105,21 @@ def check_types(layout: SettledLayout, schema: Any, file: str) -> None:
     """Raise `DataError` if the type of a column does not fit its kind in the settled layout."""
     fields = dict(zip(schema.names, schema.types, strict=True))
     for name, kind in zip(layout.columns, layout.kinds, strict=True):
-        if name not in fields or kind not in (*_NUMBERS, CATEGORICAL, LIST, TEXT):
-            continue
-        if not _fits(fields[name], kind):
+        if name in fields and not fits(fields[name], kind):
             raise DataError(f"{file}: column '{name}' is {kind}, but has type {fields[name]} here")
 
 
 @functools.lru_cache(256)
-def _fits(found: Any, kind: str) -> bool:
-    """Whether a column of type `found` can be of this kind."""
+def fits(found: Any, kind: str) -> bool:
+    """Whether a column of type `found` can be of this kind, which may be one that is not read."""
+    if kind not in (*_NUMBERS, CATEGORICAL, LIST, TEXT):
+        return True
     inner = kind == LABEL and (_is_list(found) or pa.types.is_dictionary(found))
     if kind in _NUMBERS:
         return _are_numbers(found.value_type if inner else found) or (kind == LABEL and is_of_text(found))
-    return _guessed(found) == LIST if kind == LIST else is_written(found)
+    if kind == LIST:
+        return _guessed(found) == LIST or pa.types.is_null(found)
+    return is_written(found)
 
 
 def _are_numbers(kind: Any) -> bool:

@@ -359,7 +359,7 @@ class BatchReader:
         self._start, self._streams, self._watches = start or Place(0, 0, 0), streams, watches
         self._blocks = self._all()
 
-    def fill(self, _: Any) -> TableBlock | None:
+    def fill(self, *_: Any) -> TableBlock | None:
         """The next batch; None after the last. Raises `DataError` for a bad file."""
         return next(self._blocks, None)
 

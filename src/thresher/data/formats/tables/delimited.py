@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
+from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import LONGEST_HEAD, OpenStreams, head_of
 from thresher.data.formats.lines.gathering import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.formats.not_utf8 import lines_not_utf8
@@ -142,17 +144,22 @@ class _Head(NamedTuple):
 
 
 def opened(
-    names: list[str], layout: AnyLayout, streams: OpenStreams, unlabelled: bool, ids: str = ""
+    names: list[str],
+    layout: AnyLayout,
+    streams: OpenStreams,
+    unlabelled: bool,
+    ids: str = "",
+    live: bool = False,
 ) -> tuple[SettledLayout, DelimitedFormat]:
     """The settled layout of files, and the maker of their parsers.
 
     The beginning of the first file settles the kinds of columns, or that of the next if a column is empty
-    there. Raises `DataError`.
+    there. If `live`, a stream is read up to its first row. Raises `DataError`.
     """
     files, headers, dialect = list[Kinds](), list[bytes](), dialect_of(layout)
     heads, guesses, spelling, may_be_words = list[_Head](), list[str](), list[str](), False
     for name in names:
-        head = _head(name, layout, streams, dialect)
+        head = _head(name, layout, streams, dialect, live)
         if not heads and not has_columns(layout):
             _check_delimiter(head.first, len(head.names), name)
             guesses, spelling = _guesses(head, dialect)
@@ -173,9 +180,10 @@ def opened(
     return found, DelimitedFormat(files, headers, may_be_words)
 
 
-def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect) -> _Head:
+def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect, live: bool) -> _Head:
     """The beginning of a file, without lines that repeat its header."""
-    lines = lines_of(head_of(name, HEAD, streams), name, dialect if dialect.span else None)
+    spanning = dialect if dialect.span else None
+    lines = lines_of(beginning(name, streams, live, spanning), name, spanning)
     first = lines[0]
     if layout.header and b"\0" in first:
         raise DataError(f"{name}: the header line, {shown(first)}, contains a NUL")
@@ -267,6 +275,24 @@ def _check_delimiter(line: bytes, columns: int, name: str) -> None:
             f"{name}: one column, {shown(line)}: if its columns are separated by blanks, replace these"
             " (awk '{$1=$1}1' OFS=,)"
         )
+
+
+def beginning(name: str, streams: OpenStreams, live: bool, spanning: Dialect | None = None) -> bytes:
+    """The beginning of a file: `HEAD` bytes, or if `live` the first row of a stream."""
+    first = partial(_first_row, spanning=spanning) if live and is_stream(name) else None
+    return head_of(name, HEAD, streams, first)
+
+
+def _first_row(head: bytes, spanning: Dialect | None) -> int:
+    """Length of a head up to the end of its first row that is not blank; 0 if that is not complete."""
+    padded = np.frombuffer(head + bytes(PAD), np.uint8)
+    at = len(MARK) if head.startswith(MARK) else 0
+    while at < len(head):
+        end = _row_end(padded, at, len(head), spanning, False) if spanning else head.find(b"\n", at) + 1
+        if end <= at or head[at:end] not in (b"\n", b"\r\n"):
+            return end if end > at else 0
+        at = end
+    return 0
 
 
 def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[bytes]:

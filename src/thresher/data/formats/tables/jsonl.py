@@ -38,14 +38,15 @@ from thresher.data.columns import (
 )
 from thresher.data.errors import BadLine, DataError, shown
 from thresher.data.files.blocks import LINES, Block
-from thresher.data.files.streams import OpenStreams, head_of
+from thresher.data.files.paths import is_stream
+from thresher.data.files.streams import OpenStreams
 from thresher.data.formats.lines.gathering import too_long
 from thresher.data.formats.looks import looks_pretty
 from thresher.data.formats.not_utf8 import Noted
-from thresher.data.formats.tables.arrow_batches import BatchParser, guess
+from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
 from thresher.data.formats.tables.arrow_texts import is_text, spelling_of_type
-from thresher.data.formats.tables.delimited import HEAD, lines_of
+from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import Kinds
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
@@ -58,6 +59,11 @@ _DEEP, _LONG = 500, 400
 """Limits on brackets in a line and digits of a whole number, beyond which JSON readers fail."""
 _TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
 
+_ANY_LIST = pa.list_(pa.null())
+"""The type of a list of texts or whole numbers, before one of its elements is known"""
+_PLAIN = (pa.null(), pa.string(), pa.int64(), pa.bool_())
+_LISTS = (pa.null(), _ANY_LIST, pa.list_(pa.string()), pa.list_(pa.int64()))
+"""Types whose values are written in one way"""
 _LARGE = pa.decimal128(38, 0)
 """The type of whole numbers beyond 64 bits"""
 
@@ -78,21 +84,31 @@ class JsonlFormat:
 
 
 def opened(
-    names: list[str], layout: AnyLayout, streams: OpenStreams, unlabelled: bool, ids: str = ""
+    names: list[str],
+    layout: AnyLayout,
+    streams: OpenStreams,
+    unlabelled: bool,
+    ids: str = "",
+    live: bool = False,
 ) -> tuple[SettledLayout, JsonlFormat]:
-    """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
+    """The settled layout of files, and the maker of their parsers. Raises `DataError`.
+
+    If `live`, a stream is read up to its first line, which says little about the others: the type of a field
+    that does not fit the layout there is left open.
+    """
     files, schemas, may_be_words, heads, whole = list[Kinds](), list[Any](), False, list[Any](), True
     texts = dict[str, list[str]]()
     for name in names:
-        head = head_of(name, HEAD, streams)
+        head = beginning(name, streams, live)
         whole = whole and len(head) < HEAD
-        fields, words = _schema_of(lines_of(head, name), name)
+        fields, words = _schema_of(lines_of(head, name), name, live and is_stream(name), ids)
         heads.append(fields)
         for field, some in words.items():
             texts.setdefault(field, some)
     found = layout if has_columns(layout) else _settled(layout, heads, names[0], not whole, texts)
     used = found.unlabelled() if unlabelled else found
     for name, head in zip(names, heads, strict=True):
+        head = _fitting(used, head) if live and is_stream(name) else head
         schema = pa.schema([*_nulls(set(used.columns).difference(head.names)), *head])
         kinds = kinds_by(used, schema, name, ids)
         files.append(kinds)
@@ -122,27 +138,44 @@ def _settled(
     return by_schema(layout, first, guesses, name, spelling, heads[1:], open_ended)
 
 
+def _fitting(layout: SettledLayout, head: Any) -> Any:
+    """The fields of an object, without the types that do not fit their kinds in the layout."""
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    fit = (fits(field.type, kinds.get(field.name, "")) for field in head)
+    return pa.schema(
+        [field if one else field.with_type(pa.null()) for field, one in zip(head, fit, strict=True)]
+    )
+
+
 def _nulls(names: Iterable[str]) -> list[Any]:
     return [pa.field(name, pa.null()) for name in sorted(names)]
 
 
 def _field(what: str, field: Any, layout: AnyLayout) -> Any:
-    """The field with the type as which its values are read; null: text, numbers and bools alike."""
+    """The field with the type as which its values are read; null: text, numbers and bools alike.
+
+    Likewise `_ANY_LIST` for lists.
+    """
     kind = field.type
     if what == LABEL and (pa.types.is_string(kind) or (layout.classes and pa.types.is_null(kind))):
         return pa.field(field.name, pa.string())
     if what in (NUMERIC, BINS, LABEL, WEIGHT):
         number = kind if pa.types.is_boolean(kind) else pa.float64()
         kind = pa.list_(pa.float64()) if what == LABEL and pa.types.is_list(kind) else number
-    elif (pa.types.is_null(kind) and what != CATEGORICAL) or kind == pa.list_(pa.null()):
-        kind = pa.list_(pa.string()) if what == LIST else pa.string()
+    elif what == LIST and pa.types.is_null(kind):
+        kind = _ANY_LIST
     return pa.field(field.name, kind)
 
 
-def _schema_of(lines: Sequence[bytes], name: str) -> tuple[Any, dict[str, list[str]]]:
+def _is_any(kind: Any) -> bool:
+    """Whether a type accepts values of several types."""
+    return bool(pa.types.is_null(kind) or kind == _ANY_LIST)
+
+
+def _schema_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> tuple[Any, dict[str, list[str]]]:
     """A schema of the fields of the objects in `lines`, and the texts in these.
 
-    A field without a value has the type null.
+    A field without a value has the type null; if `live` and there is no object yet, so has the field `ids`.
     """
     if pretty := looks_pretty(lines[0]):
         raise DataError(f"{name}: {pretty}")
@@ -161,10 +194,12 @@ def _schema_of(lines: Sequence[bytes], name: str) -> tuple[Any, dict[str, list[s
                 found[field] = _wider(found.get(field, pa.null()), value)
                 if isinstance(value, str):
                     texts[field].append(value)
-    if not objects:
+    if not objects and not live:
         wrong = undecoded(np.frombuffer(b"\n".join(lines), np.uint8))
         hint = f" in UTF-8; {REMEDIES[wrong.looks]}" if wrong else ""
         raise DataError(f"{name}: none of its first lines is a JSON object{hint}")
+    if not objects and ids:
+        found[ids] = pa.null()
     return pa.schema([pa.field(field, kind) for field, kind in found.items()]), texts
 
 
@@ -235,7 +270,7 @@ class JsonlParser(BatchParser):
         rows = _whole_lines(text)
         if not rows:
             return None
-        known = pa.schema([field for field in schema if not pa.types.is_null(field.type)])
+        known = pa.schema([field for field in schema if not _is_any(field.type)])
         options = pj.ParseOptions(explicit_schema=known, unexpected_field_behavior="infer")
         reading = pj.ReadOptions(use_threads=False, block_size=block.size + 1)
         try:
@@ -331,20 +366,21 @@ def _typed(table: Any, schema: Any) -> Any:
     """
     columns = list[Any]()
     for field in schema:
-        if not pa.types.is_null(field.type):
+        if not _is_any(field.type):
             columns.append(table.column(field.name))
             continue
         found = table.column(field.name) if field.name in table.schema.names else pa.nulls(len(table))
-        tests = pa.types.is_string, pa.types.is_int64, pa.types.is_boolean, pa.types.is_null
-        if not any(test(found.type) for test in tests):
+        if found.type not in (_LISTS if field.type == _ANY_LIST else _PLAIN):
             return None
-        columns.append(pc.cast(found, pa.string()))
+        columns.append(pc.cast(found, _texted(field).type))
     whole = pa.table(columns, pa.schema(map(_texted, schema))).combine_chunks().to_batches()
     return whole[0] if whole else None
 
 
 def _texted(field: Any) -> Any:
     """The field, as text if it has no type."""
+    if field.type == _ANY_LIST:
+        return field.with_type(pa.list_(pa.string()))
     return field.with_type(pa.string()) if pa.types.is_null(field.type) else field
 
 
@@ -408,6 +444,8 @@ def _lines(text: NDArray[np.uint8], rows: list[int]) -> list[bytes]:
 
 def _called(kind: Any) -> str:
     """The name of an Arrow type in terms of JSON, for messages."""
+    if kind == _ANY_LIST:
+        return "a list (text or a whole number each)"
     if pa.types.is_list(kind):
         return f"a list ({_called(kind.value_type)} each)"
     if pa.types.is_boolean(kind):
@@ -438,6 +476,9 @@ def _fits(value: Any, kind: Any, used: Any) -> bool:
     """Whether a JSON value is of an Arrow type, and so can be converted to the type `used`."""
     if value is None:
         return True
+    if kind == _ANY_LIST:
+        texts = pa.string()
+        return isinstance(value, list) and all(type(one) is int or _fits(one, texts, texts) for one in value)
     if pa.types.is_list(kind):
         return isinstance(value, list) and all(_fits(one, kind.value_type, used.value_type) for one in value)
     if pa.types.is_string(kind):
