@@ -24,16 +24,14 @@ X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]})
     [
         (pd.date_range("2020-01-01", periods=4), 'has type timestamp.*: use categorical="c" or ignore="c"'),
         ([date(2020, 1, 1)] * 4, 'has type date32.*: use categorical="c"'),
-        (pd.period_range("2020-01-01", periods=4), 'use ignore="c"$'),
         ([{"k": 1}] * 4, 'has type struct<k: int64>: use ignore="c"$'),
-        (pd.cut(X.a, 2), "column 'c' is categorical, but has type"),
         (["a", 1, "b", 2], "a column is not all text or all numbers"),
         (pd.Series(["a", "\ud800", "b", "c"], dtype=object), r"ud800' is not valid Unicode"),
         ([2**70, "a", 1, 2], "a column is not all text or all numbers"),
         (X.a + 1j, "a column is not all text"),
         ([1.0, np.inf, 0.0, 1.0], "the table:2:2: expected a finite number in column 'c'"),
     ],
-    ids=range(10),
+    ids=range(8),
 )
 def test_columns_that_are_no_features(column: Any, error: str) -> None:
     with pytest.raises(DataError, match=error):
@@ -136,5 +134,5 @@ def test_columns_may_be_named_by_whatever_lists_them() -> None:
 
 def test_a_lazy_frame_is_to_be_collected() -> None:
     frame: Any = pl.DataFrame({"x": [1.0, 2.0, 3.0]}).lazy()
-    with pytest.raises(DataError, match=r"X is a LazyFrame, which holds no rows yet: collect\(\) it"):
+    with pytest.raises(DataError, match=r"LazyFrame holds no rows yet: collect\(\) it"):
         thresher.train(frame, [1, 0, 1])

@@ -49,7 +49,7 @@ def endless() -> Iterator[dict[str, float]]:
         ((X, Y, Y, Y), "is \\(X, y\\)"),
         ((X, ["yes", 1, "no", 2]), "must be all text or all numbers"),
         ([], "no data given"),
-        (iter(()), "no data given"),
+        (iter(()), "data holds no rows: an iterator can be read only once"),
         ("nope.svm", "nope.svm: No such file"),
         (Path("nope.svm"), "nope.svm: No such file"),
         (["nope.svm"], "nope.svm: No such file"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import Any
 
@@ -63,7 +63,7 @@ def chunk_of(
     elif _holds(X, Mapping):
         indptr, places, values = RowReader(seed).rows(X)
     elif _holds(X, str):
-        indptr, places, values = rows_of_texts(X, grams_of(text), seed)
+        indptr, places, values = rows_of_texts(texts_of(X, ""), grams_of(text), seed)
     else:
         indptr, places, values = _of_dense(X)
     labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
@@ -100,7 +100,24 @@ def _holds(X: Any, kind: type) -> bool:
     """Whether X is a one-dimensional iterable whose first item is of type `kind`."""
     if not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
         return False
-    return isinstance(next(iter(X), None), kind)
+    return isinstance(first_of(X), kind)
+
+
+def first_of(X: Iterable[Any]) -> Any:
+    """The first item that is not missing; None if there is none."""
+    return next((one for one in X if not is_missing(one)), None)
+
+
+def texts_of(X: Iterable[Any], missing: str | None) -> list[Any]:
+    """The items of X with `missing` in place of missing ones."""
+    return [missing if is_missing(one) else one for one in X]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for a missing one: None, NaN, and NA and NaT of pandas."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
 
 
 def check_stored(X: Any) -> None:
@@ -198,12 +215,33 @@ def _nulls_of(table: Any) -> NDArray[np.bool_]:
     return np.column_stack([column.is_null().to_numpy() for column in columns])
 
 
+_TEXTS = (str, bytes)
+_EXPECTED = "expected a number, a text or a list of texts"
+
+
+def _found(name: str, value: Any) -> str:
+    """A value that is no feature, and what to do."""
+    what = f"{value!r:.40} ({type(value).__name__})"
+    if isinstance(value, Mapping):
+        inner = next(iter(value), "name")
+        return f"{what}: give its values names of their own, such as {name + '.' + str(inner)!r}"
+    if hasattr(value, "isoformat"):
+        return f"{what}: give a text, or a number such as days since the first"
+    return what
+
+
+def _not_finite(amount: float) -> str:
+    hint = "; for a missing value, give None or leave it out" if amount != amount else ""
+    return f"expected a finite number, found {nonfinite(amount)}{hint}"
+
+
 class RowReader:
     """Converts rows given as dictionaries to keys and values.
 
     A feature is ``name: number`` (a bool is 0 or 1), whose key is the hash of the name; ``name: text``, a
     category, with value 1 and as key the hash of the text in the namespace of the name; or
-    ``id: number``, whose key is the whole number `id`. None (missing) and 0 add no feature.
+    ``id: number``, whose key is the whole number `id`. In ``name: list``, also a tuple or a set, each text or
+    whole number is a category. None (missing) and 0 add no feature.
     """
 
     def __init__(self, seed: int = 0) -> None:
@@ -217,21 +255,26 @@ class RowReader:
 
         Raises `DataError`, naming the row and feature.
         """
-        starts, keys, values = [0], list[int](), list[float]()
+        starts, keys, values, known = [0], list[int](), list[float](), self._known
         for number, row in enumerate(rows, before + 1):
             if type(row) is not dict and not isinstance(row, Mapping):
                 raise DataError(f"row {number}: expected a mapping of names to values, found {row!r:.40}")
             for name, value in row.items():
                 if value is None:
                     continue
+                if type(value) is float and type(name) is str and name in known and 0 < abs(value) < OVERFLOW:
+                    keys.append(known[name])  # a shortcut
+                    values.append(value)
+                    continue
                 try:
                     key, amount = self._feature(name, value)
                 except (TypeError, ValueError, OverflowError) as error:
-                    raise DataError(f"row {number}, feature {name!r}: {error}") from error
+                    several = self._categories(number, name, value, error)
+                    keys += several
+                    values += [1.0] * len(several)
+                    continue
                 if not abs(amount) < OVERFLOW:
-                    raise DataError(
-                        f"row {number}, feature {name!r}: expected a finite number, found {nonfinite(amount)}"
-                    )
+                    raise DataError(f"row {number}, feature {name!r}: {_not_finite(amount)}")
                 if amount != 0.0:
                     keys.append(key)
                     values.append(amount)
@@ -239,16 +282,32 @@ class RowReader:
         return np.array(starts, np.int64), np.array(keys, np.uint64), np.array(values, np.float64)
 
     def _feature(self, name: Any, value: Any) -> tuple[int, float]:
-        if isinstance(value, str):
+        if isinstance(value, _TEXTS):
             if not isinstance(name, str):
                 raise TypeError("a category needs a name, not a number")
-            return self._key((name, value)), 1.0
+            return self._key((name, value if isinstance(value, str) else value.decode())), 1.0
         if isinstance(name, str):
             return self._key(name), float(value)
         key = int(name)
         if key != name or not 0 <= key < 1 << 64:
             raise ValueError("a feature name must be text or a whole number from 0 to 2**64 - 1")
         return key, float(value)
+
+    def _categories(self, number: int, name: Any, value: Any, error: Exception) -> list[int]:
+        """The keys of the elements of a list; none if the value is missing. `DataError` for anything else."""
+        if is_missing(value):
+            return []
+        where = f"row {number}, feature {name!r}"
+        if not isinstance(name, str) or isinstance(value, _TEXTS) or isinstance(error, OverflowError):
+            raise DataError(f"{where}: {error}") from error
+        if not isinstance(value, list | tuple | Set):
+            raise DataError(f"{where}: {_EXPECTED}, found {_found(name, value)}") from error
+        there = [one for one in value if not is_missing(one) and one != ""]
+        for one in there:
+            if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
+                found = _found(name, one)
+                raise DataError(f"{where}: a list must hold texts or whole numbers, found {found}") from error
+        return [self._key((name, str(one))) for one in there]
 
     def names(self) -> dict[int, bytes]:
         """Names of the features read, by key, as far as they are remembered."""
@@ -297,7 +356,7 @@ def _naming(X: Any, namer: Any) -> Any:
 
         words_of_no_column = SettledLayout(columns=("",), kinds=("text",))
         source = table_source(
-            pa.table({"": list(X)}), layout=words_of_no_column, domain="open", unlabelled=True
+            pa.table({"": texts_of(X, None)}), layout=words_of_no_column, domain="open", unlabelled=True
         )
     source.namer = namer
     return source

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.cluster.dataset import DatasetTable, is_dataset
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
-from thresher.data.arrays import PairSource, source_of
+from thresher.data.arrays import PairSource, first_of, is_missing, source_of
 from thresher.data.columns import ABSENT, BINS, CATEGORICAL, LABEL, NUMERIC, TEXT, WEIGHT
 from thresher.data.formats.row_groups import Grouped
 from thresher.data.given_labels import array_of, check_unmasked, label_columns, numbers_of
@@ -71,6 +71,7 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
     """
     if data is None:
         raise DataError(f"data must be {_KINDS}, not NoneType")
+    data = as_rows(data)
     if y is None:
         if weights is not None:
             raise DataError(f"sample_weight needs labels y: give {_BESIDE}")
@@ -83,6 +84,8 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
     if isinstance(data, tuple | Iterator):  # can be read only once, or would be mistaken for (X, y)
         X = _as_table(data, None)
         X = [*data] if X is None else X.read_all()
+        if isinstance(data, Iterator) and not len(X):
+            raise emptied("X")
     return (X, y) if weights is None else (X, y, weights)
 
 
@@ -97,6 +100,7 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     tables; ValueError for wrong options.
     """
     check_layout(options.get("layout"))
+    data = as_rows(data)
     threads = options.get("threads")
     if threads is not None:
         check_whole("threads", threads, 1, 1024)
@@ -112,6 +116,35 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
 
 def _is_source(data: Any) -> bool:
     return callable(getattr(data, "chunks", None))
+
+
+def as_rows(data: Any) -> Any:
+    """`data`; a table for a Dataset or Scanner of pyarrow. `DataError` for what holds no rows yet."""
+    if type(data).__module__ == "pyarrow._dataset":
+        return _Scanned(data) if hasattr(data, "scanner") else data.to_table()
+    if hasattr(data, _STREAM) or hasattr(data, "__array__"):
+        return data
+    if how := next((name for name in ("toPandas", "collect") if hasattr(data, name)), ""):
+        raise DataError(f"{type(data).__name__} holds no rows yet: {how}() it")
+    return data
+
+
+class _Scanned:
+    """The rows of a Dataset of pyarrow as a stream of Arrow batches: a new one each time."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The Arrow stream, for ``pyarrow.RecordBatchReader.from_stream``."""
+        return self._dataset.scanner().to_reader().__arrow_c_stream__(requested_schema)
+
+
+def emptied(what: str) -> DataError:
+    """The error for an iterator without rows."""
+    return DataError(
+        f"{what} holds no rows: an iterator can be read only once, so make a list or a table of it first"
+    )
 
 
 R = TypeVar("R")
@@ -180,10 +213,9 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
         return table_source(table, domain=domain, **options)
     if isinstance(data, bytes | Mapping) or hasattr(data, "read") or not hasattr(data, "__iter__"):
         hint = ": put one row into a list" if isinstance(data, Mapping) else ""
-        hint = ": collect() it" if hasattr(data, "collect") else hint
         raise DataError(f"data must be {_KINDS}, not {type(data).__name__}{hint}")
     rest = iter(data)
-    first = next(rest, _NOTHING)
+    first = _first(rest, data)
     again = chain([first], rest) if rest is data else data
     if isinstance(first, tuple):
         return PairSource(again, domain, words=layout.classes if layout else ())
@@ -197,22 +229,30 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
     return open_source(items, domain=domain, **options)
 
 
+def _first(rest: Iterator[Any], data: Any) -> Any:
+    """The next item, `_NOTHING` if there is none. `DataError` if `data` is an iterator without items."""
+    first = next(rest, _NOTHING)
+    if first is _NOTHING and rest is data:
+        raise emptied("data")
+    return first
+
+
 def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
     """All `items`, which must be Chunks, or paths, like `first`. `DataError` for the first that is not."""
     kind, name = (Chunk, "a Chunk") if isinstance(first, Chunk) else (str | os.PathLike, "a path")
     found: list[Any] = []
     for item in items:
         if not isinstance(item, kind):
-            wanted = name if found else _KINDS
-            raise DataError(f"item {len(found) + 1} of data is {type(item).__name__}: expected {wanted}")
+            wanted = f"expected {name if found else _KINDS}"
+            wanted = "put the tables together into one" if hasattr(item, _STREAM) else wanted
+            raise DataError(f"item {len(found) + 1} of data is {type(item).__name__}: {wanted}")
         found.append(item)
     return found
 
 
 def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
     """A source of examples with separate labels."""
-    if hasattr(X, "collect") and not hasattr(X, _STREAM):
-        raise DataError(f"X is a {type(X).__name__}, which holds no rows yet: collect() it")
+    X = as_rows(X)
     check_unmasked("sample_weight", weights)
     layout = options.get("layout")
     of_matrices = isinstance(layout, SettledLayout) and not layout.columns
@@ -280,7 +320,8 @@ def _are_texts(data: Any, layout: AnyLayout | None) -> bool:
         return False
     rows = isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "OU"
     texts = (rows or isinstance(data, list | tuple)) and len(data) > 0
-    return texts and all(isinstance(one, str) for one in data) and not os.path.exists(data[0])
+    texts = texts and all(isinstance(one, str) or is_missing(one) for one in data)
+    return texts and first_of(data) is not None and not os.path.exists(first_of(data))
 
 
 def _check_texts(first: Any, layout: AnyLayout | None) -> None:
@@ -341,7 +382,7 @@ def _is_texts(data: Any) -> bool:
     """Whether it is one column, of texts. `DataError` for a column of anything else."""
     if len(getattr(data, "shape", (0, 0))) != 1 and not hasattr(data, "num_chunks"):
         return False
-    if isinstance(next(iter(data), None), str):
+    if isinstance(first_of(data), str):
         return True
     raise DataError(
         f"{type(data).__name__} is a single column: give a table or a matrix with one row per example"

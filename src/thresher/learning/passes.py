@@ -27,12 +27,14 @@ class Passes:
         source = identified(source)
         if passes > 1 and not lasting:
             source.keep_hash = True
+        cacheable = hasattr(source, "identity")
         cached = cached and not (source.layout and source.layout.interact)
         found = open_cache(source) if cached else None
         self.first = found or (Recorded(source) if cached and passes > 1 else source)
         if passes > 1 and not cached and not source.rereadable:
             once = "standard input" if STDIN in source.names else ", ".join(source.names)
-            raise DataError(f"{once} can be read only once: later passes need the cache")
+            remedy = "later passes need the cache" if cacheable else "make a list or a table of it first"
+            raise DataError(f"{once} can be read only once: {remedy}")
 
     def later(self) -> Any:
         """The source of each pass after the first."""

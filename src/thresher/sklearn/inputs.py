@@ -75,12 +75,24 @@ def layout_of(estimator: Any) -> Any:
 
 
 def held(X: Any) -> Any:
-    """X; a list or a table if X can be read only once."""
+    """X; a list or a table if X can be read only once. ValueError if nothing can be read."""
+    from thresher.learning.given import as_rows, emptied
+
+    given = X = as_rows(X)
+    if hasattr(X, "iloc") and len(getattr(X, "shape", ())) == 2 and not X.columns.is_unique:
+        twice = X.columns[X.columns.duplicated()][0]
+        raise ValueError(f"X: two columns are called {str(twice)!r}: rename one")
+    if hasattr(X, "__arrow_c_stream__") and getattr(X, "shape", (1, 1))[1:] == (0,):
+        raise ValueError("X has no columns")
     if hasattr(X, "__arrow_c_stream__"):
         import pyarrow as pa
 
-        return X if hasattr(X, "__array__") else pa.table(X)
-    return list(X) if isinstance(X, Iterator) else X
+        X = X if hasattr(X, "__array__") else pa.table(X)
+    elif isinstance(X, Iterator):
+        X = list(X)
+    if isinstance(given, Iterator) and not len(X):
+        raise emptied("X")
+    return X
 
 
 def _forget(estimator: Any) -> None:
@@ -91,13 +103,16 @@ def _forget(estimator: Any) -> None:
 
 def _kind_of(X: Any, layout: Any = None) -> str:
     """What X is; a table of numbers is a matrix, unless a layout says how to read its columns."""
+    from thresher.data.arrays import first_of
+
     if issparse(X):
         return MATRIX
-    if hasattr(X, "__arrow_c_stream__") and getattr(X, "ndim", 2) == 2:
+    sides = getattr(X, "ndim", len(getattr(X, "shape", (0, 0))))
+    if hasattr(X, "__arrow_c_stream__") and sides == 2:
         return MATRIX if layout is None and _all_numbers(X) else TABLE
     if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__") or isinstance(X, str | bytes | Mapping | Set):
         return MATRIX
-    first = next(iter(X), None)
+    first = first_of(X)
     return ROWS if isinstance(first, Mapping) else TEXTS if isinstance(first, str) else MATRIX
 
 
@@ -171,12 +186,13 @@ def _threads(n_jobs: int | None) -> int:
 
 def _settled(layout: Any, table: Any) -> Any:
     """The layout with the kind of each column of `table`, which has no label column."""
-    from thresher.data.columns import LABEL, settle
+    from thresher.data.columns import LABEL, as_option_value, settle
     from thresher.data.errors import DataError
     from thresher.data.formats.tables.arrow_batches import guesses
     from thresher.data.formats.tables.arrow_files import spelling_by
     from thresher.data.formats.tables.arrow_streams import reader_of
     from thresher.data.layout import Layout
+    from thresher.data.wording import in_estimators
 
     layout = (layout or Layout()).unsettled()
     if layout.label or layout.weight:
@@ -191,7 +207,9 @@ def _settled(layout: Any, table: Any) -> Any:
     kinds = settled.kinds[:-1]
     for field, kind in zip(schema, kinds, strict=True):
         if not kind:
-            raise DataError(f"X: column '{field.name}' is of {field.type}: give its kind in the layout")
+            name = as_option_value([field.name], schema.names)
+            remedy = in_estimators(f"use --categorical {name} or --ignore {name}")
+            raise DataError(f"X: column '{field.name}' is of {field.type}: {remedy}")
     return replace(settled, columns=tuple(schema.names), kinds=kinds, spelling=settled.spelling[:-1])
 
 

@@ -32,7 +32,7 @@ def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
 def _source(estimator: Any, X: Any) -> Any:
     """X as a source with names."""
     from thresher.data import table_source
-    from thresher.data.arrays import PairSource
+    from thresher.data.arrays import PairSource, texts_of
     from thresher.data.layout import SettledLayout
 
     given_layout = layout_of(estimator)
@@ -43,7 +43,7 @@ def _source(estimator: Any, X: Any) -> Any:
 
         shared = given_layout.shared() if given_layout else {}
         texts = SettledLayout(**shared, columns=("",), kinds=("text",))  # words of an unnamed column
-        return table_source(pa.table({"": list(X)}), layout=texts, domain="open", unlabelled=True)
+        return table_source(pa.table({"": texts_of(X, None)}), layout=texts, domain="open", unlabelled=True)
     return table_source(X, layout=estimator._layout, domain="open", unlabelled=True)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from thresher.data.formats.tables.heads import MOST_ROWS, ROWS, columns_seen
 from thresher.data.layout import chosen_in
+from thresher.data.sparse_frames import is_sparse_frame
 from thresher.data.wording import in_estimators
 from thresher.learning.trouble import Trouble, troubles_of_columns, warn
 from thresher.sklearn.inputs import MATRIX, TABLE, layout_of, source_of_table
@@ -25,7 +26,7 @@ def warn_of(estimator: Any, X: Any, troubles: list[Trouble]) -> None:
 
 def _troubles_of_columns(estimator: Any, X: Any) -> list[Trouble]:
     """Trouble with the columns of X in the first rows, if it is a table."""
-    if estimator._kind not in (MATRIX, TABLE) or not hasattr(X, "__arrow_c_stream__"):
+    if estimator._kind not in (MATRIX, TABLE) or not hasattr(X, "__arrow_c_stream__") or is_sparse_frame(X):
         return []
     few = _first(X, ROWS if estimator._kind == MATRIX else MOST_ROWS)
     source = source_of_table(estimator, few)
