@@ -108,6 +108,14 @@ def test_a_run_is_warned_of() -> None:
     assert said(lambda: frontier.set_params(l1s=[0.1, 1.0]).fit(sorted_rows, Y[order])) == []
 
 
+def test_importances_are_warned_of_unless_classes_weigh_more_on_purpose() -> None:
+    heavy = np.where(Y, 50.0, 1.0)
+    fit = plain(shuffle=False).fit
+    assert named(said(lambda: fit(A[:, np.newaxis], Y, sample_weight=heavy))) == ["importances"]
+    weighted = plain(shuffle=False, class_weight={0: 1.0, 1: 50.0})
+    assert said(lambda: weighted.fit(A[:, np.newaxis], Y)) == []
+
+
 def test_a_column_of_large_numbers_has_its_name() -> None:
     X = pd.DataFrame({"a": A, "hour": 14102100.0 + CHANCE.integers(0, 24, N)})
     (message,) = said(lambda: plain(rule="ftrl").fit(X, Y))

@@ -188,7 +188,7 @@ def _settled(layout: Any, table: Any) -> Any:
     """The layout with the kind of each column of `table`, which has no label column."""
     from thresher.data.columns import LABEL, as_option_value, settle
     from thresher.data.errors import DataError
-    from thresher.data.formats.tables.arrow_batches import guesses
+    from thresher.data.formats.tables.arrow_batches import guesses, is_written
     from thresher.data.formats.tables.arrow_files import spelling_by
     from thresher.data.formats.tables.arrow_streams import reader_of
     from thresher.data.layout import Layout
@@ -208,8 +208,9 @@ def _settled(layout: Any, table: Any) -> Any:
     for field, kind in zip(schema, kinds, strict=True):
         if not kind:
             name = as_option_value([field.name], schema.names)
-            remedy = in_estimators(f"use --categorical {name} or --ignore {name}")
-            raise DataError(f"X: column '{field.name}' is of {field.type}: {remedy}")
+            able = ("categorical", "ignore") if is_written(field.type) else ("ignore",)
+            remedy = " or ".join(in_estimators(f"--{one} {name}") for one in able)
+            raise DataError(f"X: column '{field.name}' is of {field.type}: use {remedy}")
     return replace(settled, columns=tuple(schema.names), kinds=kinds, spelling=settled.spelling[:-1])
 
 
