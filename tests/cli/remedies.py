@@ -91,9 +91,33 @@ CASES = [
         then="cv d.csv --l1 0.1:1:2 --folds 3 --group u",
     ),
     Case(
-        "--holdout {} leaves none of {} rows to learn from: hold out fewer, such as --holdout last:0.1",
+        "{} no columns, and the hold-out, {}, is a condition on one: hold out a share, --holdout 0.1,"
+        " or the last rows, --holdout last:0.1",
+        {"d.svm": ROWS},
+        "train d.svm -m m --holdout 'day > 2'",
+        then="train d.svm -m m --holdout last:0.1",
+    ),
+    Case(
+        "hold out fewer, such as --holdout last:0.1",
         {"d.svm": ROWS},
         "train d.svm -m m --holdout last:200",
+    ),
+    Case(
+        "hold out others, such as --holdout 0.1",
+        {"d.csv": NUMBERS},
+        "train d.csv -m m --holdout 'v < 2'",
+    ),
+    Case(
+        "use another --seed, or hold out fewer",
+        {"d.csv": csv("label,u,x", "{y},u,{a}")},
+        "train d.csv -m m --group u --holdout 0.7",
+        then="train d.csv -m m --group u --holdout 0.7 --seed 1",
+    ),
+    Case(
+        "{}: hold out the rows of another condition, or a share, --holdout 0.1",
+        {"d.csv": NUMBERS},
+        "train d.csv -m m --holdout 'v > 2'",
+        then="train d.csv -m m --holdout 0.1",
     ),
     # learning: warnings
     Case(

@@ -1,5 +1,7 @@
 """``--holdout last:SHARE`` and ``--folds forward:K`` on the command line: pipes, the record, and resuming."""
 
+import shlex
+
 import pytest
 
 from tests.cli.conftest import Thresher
@@ -67,3 +69,26 @@ def test_folds_that_go_forward(thresher: Thresher) -> None:
     thresher(f"train third.svm -q -m own2 --rule {lane['spec']}")
     other = thresher("evaluate own2 fourth.svm --json").json
     assert lane["loss"] == pytest.approx((own["loss"] + other["loss"]) / 2)
+
+
+def test_a_condition_is_recorded_and_compared(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a pipe."""
+    lines = "label,day,x\n" + "".join(f"{k * 7 % 5 % 2},{k // 10},{k % 7}\n" for k in range(300))
+    with open("rows.csv", "w") as file:
+        file.write(lines)
+    train = ("-q", "--rule", "ftrl:l1=0.01", "--holdout", "day >= 20 and x != 3")
+    found = thresher("train", "rows.csv", *train, "-m", "one", "--json").json
+    held = sum(k // 10 >= 20 and k % 7 != 3 for k in range(300))
+    assert (found["examples"], found["holdout_examples"]) == (300 - held, held)
+    with open("rows.csv") as file:
+        monkeypatch.setattr("sys.stdin", file)
+        piped = thresher("train", "-", "--format", "csv", *train, "-m", "two", "--json").json
+    assert piped["holdout_loss"] == found["holdout_loss"]
+    command = thresher("info one --json").json["command"]
+    again = shlex.split(command.replace("DATA", "rows.csv").replace("MODEL", "three"))[1:]
+    assert "day >= 20 and x != 3" in again
+    assert thresher(*again, "-q", "--json").json["holdout_loss"] == found["holdout_loss"]
+    for command in ("train no.csv -m m", "path no.csv -m m", "tune no.csv -m m"):
+        assert "--holdout day => 20: expected" in thresher(*command.split(), "--holdout", "day => 20").err
+        ran = thresher(*command.split(), "--holdout", "day = 2", "--group", "u")
+        assert "but the rows that meet a condition are held out, whatever their group" in ran.err

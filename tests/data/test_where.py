@@ -153,7 +153,7 @@ def test_bad_rows_are_told_by_their_row_in_the_file(tmp_path: Path, name: str) -
 
 WRONG = {
     "": "expected a column, found the end",
-    "n": "expected one of = != < <= > >= in (...), is null, is not null, found the end",
+    "n": "is not null (a column whose name is not one word is in double quotes), found the end",
     "n ~ 3": "found ~",
     "n = Ulm": "expected a number, true, false, or a text in single quotes, found Ulm",
     "n = nan": "expected a number",

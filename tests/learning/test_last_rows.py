@@ -129,7 +129,7 @@ def test_every_function_learns_the_first_rows_and_is_judged_on_the_last(order: s
 
 
 def test_none_is_left() -> None:
-    with pytest.raises(DataError, match='holdout="last:157" leaves none of 157 rows to learn from'):
+    with pytest.raises(DataError, match="the hold-out, last:157, leaves none of 157 rows to learn from"):
         thresher.train(CHUNK, holdout="last:157", **OPTIONS)
 
 

@@ -58,9 +58,10 @@ Choice = Annotated[str | None, choice("best; for a folder, the choice made when 
 Holdout = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|SHARE|every-Nth|last:SHARE|none",
+        metavar="FILE|SHARE|every-Nth|last:SHARE|FILTER|none",
         help="Data to choose by: a file, or a share of the rows (0.1: one of every 10, drawn with "
-        "--seed; last:0.1: the last), which are then not learned; or none, to choose by the progressive loss."
+        "--seed; last:0.1: the last; 'day >= 20': those that meet a condition), which are then not learned; "
+        "or none, to choose by the progressive loss."
         "  [default: every-10th]",
     ),
 ]
@@ -100,7 +101,7 @@ def command(
         return
     model, spare = _outputs(model, [options.quarantine_of(on_error), plot])
     plan, held = planned(passes, None, _judged(holdout), early_stop, spare, checkpoint_every, table.group)
-    reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
+    reading = Reading(data, held, table, on_error, threads, cache, order, False, None, plan.marked)
     choose = choose or BEST
     running = _running(plan, passes, flags, reading, l1, resume, quiet, choose)
     more = {"on_error": None if on_error == "fail" else on_error}

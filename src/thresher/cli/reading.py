@@ -41,6 +41,8 @@ class Reading:
     order: str | None
     names: bool
     init: Path | None
+    marked: str = ""
+    """the condition that held-out rows meet, if that is how they are chosen"""
 
     @property
     def lenient(self) -> str:
@@ -233,6 +235,7 @@ def sources_of(
         on_error=reading.on_error,
         threads=reading.threads,
         where=reading.table.where,
+        marked=reading.marked,
     )
     held = None
     if reading.holdout is not None:

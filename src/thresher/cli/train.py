@@ -61,7 +61,7 @@ def command(
     spare, learner = Path(f"{model}.checkpoint"), learner_of(flags, ensemble)
     check_files(learner, model, [curve, plot, spare], on_error, [*data, holdout or "-"], init, resume)
     plan, held = planned(passes, report_every or 0, holdout, early_stop, spare, checkpoint_every, table.group)
-    reading = Reading(data, held, table, on_error, threads, cache, order, names, init)
+    reading = Reading(data, held, table, on_error, threads, cache, order, names, init, plan.marked)
     files = [*learner.files(model), curve, plot, spare]
     trainer = _trainer(plan, passes, learner, reading, resume, quiet, *files)
     with closing(trainer.stopper.listen()):

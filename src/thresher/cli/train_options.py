@@ -45,10 +45,11 @@ Order = Annotated[
 Holdout = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|SHARE|every-Nth|last:SHARE",
-        help="Evaluate after each pass on a file, or on a share of the rows (0.2 or every-5th: one of "
-        "every 5, drawn with --seed; last:0.1 or last:1000: the last, for rows in the order of time), which "
-        "are then not learned: the same in every order and every pass.",
+        metavar="FILE|SHARE|every-Nth|last:SHARE|FILTER",
+        help="Evaluate after each pass on a file, or on rows that are then not learned: a share (0.2 or "
+        "every-5th: one of every 5, drawn with --seed), the last (last:0.1 or last:1000, for rows in the "
+        "order of time), or those that meet a condition ('day >= 20', as in --where). They are the same in "
+        "every order and every pass.",
     ),
 ]
 EarlyStop = Annotated[

@@ -39,10 +39,10 @@ Budget = Annotated[int, typer.Option(metavar="N", help="How many settings to try
 Holdout = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|SHARE|every-Nth|last:SHARE",
-        help="Data to report on: a file, or a share of the rows (0.2: one of every 5; last:0.1: the last), "
-        "which are then not learned.  [default: the last tenth of the rows, each predicted before it is "
-        "learned]",
+        metavar="FILE|SHARE|every-Nth|last:SHARE|FILTER",
+        help="Data to report on: a file, or a share of the rows (0.2: one of every 5; last:0.1: the last; "
+        "'day >= 20': those that meet a condition), which are then not learned.  [default: the last tenth of "
+        "the rows, each predicted before it is learned]",
     ),
 ]
 
@@ -72,11 +72,12 @@ def command(
     """
     from thresher.cli.watching import watcher
     from thresher.learning import modelfile
+    from thresher.learning.shares import condition_of
 
     _check_open(flags)
     every, held = held_out(holdout, table.group)
     check_model(model, [options.quarantine_of(on_error)], data)
-    reading = Reading(data, held, table, on_error, threads, cache, order, False, None)
+    reading = Reading(data, held, table, on_error, threads, cache, order, False, None, condition_of(every))
     watching = watcher(quiet)
     search = _search(reading, flags, every, rules, budget, model, watching, quiet)
     try:

@@ -32,6 +32,7 @@ class Setting(NamedTuple):
     unlabelled: bool
     where: str
     ids: str
+    marked: str
     versions: dict[str, str]
     """of the learner"""
     machine: str
@@ -116,6 +117,7 @@ class Reader:
             unlabelled=setting.unlabelled,
             where=setting.where,
             ids=setting.ids,
+            marked=setting.marked,
         )
         spans, batch, size = list[tuple[int, int, int]](), list[Packed](), 0
         far, begun = machine() != setting.machine, time.perf_counter()

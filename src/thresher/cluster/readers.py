@@ -170,6 +170,7 @@ class Pass:
             source.unlabelled,
             source.where,
             source.ids,
+            source.marked,
             versions(),
             machine(),
         )

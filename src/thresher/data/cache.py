@@ -164,7 +164,7 @@ class CacheWriter:
             for entry in cache_entries(self._folder):
                 if entry.path.suffix != ".arrow" and time.time() - entry.modified > _STALE:
                     _remove(entry.path)
-            self._writer = BatchWriter(self._path, self._source.outputs, bool(self._source.layout.grouped_by))
+            self._writer = BatchWriter(self._path, self._source.outputs, self._source.has_groups)
         except Exception as error:  # noqa: BLE001 no error of the cache may stop training
             self._error = error
         while (job := self._jobs.get()) is not None:

@@ -79,27 +79,41 @@ def _check_ids(form: str, ids: str) -> None:
     )
 
 
+def _check_columns(form: str, where: str, marked: str) -> None:
+    """Raise `DataError` for conditions that rows in this format cannot meet."""
+    if where and not is_in_batches(form):
+        raise DataError(f"{form}: --where is only for parquet and arrow")
+    if marked and form not in TABLES:
+        raise without_columns(f"{form} has", marked)
+
+
+def without_columns(what: str, marked: str) -> DataError:
+    """The error for a hold-out that is a condition, and data without columns."""
+    return DataError(
+        f"{what} no columns, and the hold-out, {marked}, is a condition on one: hold out a share, --holdout"
+        " 0.1, or the last rows, --holdout last:0.1"
+    )
+
+
 def _settled(
     names: list[str],
     given: AnyLayout,
     streams: dict[str, Any],
     unlabelled: bool,
-    where: str,
-    ids: str,
     live: bool,
+    **chosen: str,
 ) -> tuple[SettledLayout, Any]:
-    """The settled layout of files, and the maker of their parsers."""
-    _check_ids(given.format, ids)
-    if where and not is_in_batches(given.format):
-        raise DataError(f"{given.format}: --where is only for parquet and arrow")
+    """The settled layout of files, and the maker of their parsers. `chosen`: where, ids, marked."""
+    _check_ids(given.format, ids := chosen["ids"])
+    _check_columns(given.format, chosen["where"], chosen["marked"])
     if given.format not in TABLES:
         return settled_without_columns(given), parser_of(given.format)
     if ids and not has_columns(given):
         given = replace(given, ignore=(*given.ignore, ids))
-    chosen: dict[str, Any] = {name: text for name, text in (("where", where), ("ids", ids)) if text}
+    more: dict[str, Any] = {name: text for name, text in chosen.items() if text}
     if live and has_columns(given) and not is_in_batches(given.format):
-        chosen["live"] = True
-    settled, form = opener_of(given.format)(names, given, streams, unlabelled, **chosen)
+        more["live"] = True
+    settled, form = opener_of(given.format)(names, given, streams, unlabelled, **more)
     return settled, form
 
 
@@ -121,6 +135,7 @@ def open_source(
     where: str = "",
     ids: str = "",
     live: bool = False,
+    marked: str = "",
 ) -> TextSource:
     """Open files as a source of Chunks.
 
@@ -142,6 +157,7 @@ def open_source(
         live: Whether rows are wanted as soon as they have arrived: chunks also end where standard input or a
             pipe pauses, and the rows before a bad one come before its error. What a stream looks like is then
             decided by the layout and its first row.
+        marked: A condition on columns, as in `where`: the rows that meet it are in one group, others in none.
 
     Raises `DataError` at once if a file is missing, a directory, unreadable or empty.
     """
@@ -152,7 +168,8 @@ def open_source(
     given, readers = _checked(layout), readers_for(names)
     given = check_layout(given if given.format else replace(given, format=format_of(names)))
     with _hinting(names[0], given), _naming_table_formats(names[0], layout):
-        settled, form = _settled(names, given, streams, unlabelled, where, ids, live)
+        chosen = {"where": where, "ids": ids, "marked": marked}
+        settled, form = _settled(names, given, streams, unlabelled, live, **chosen)
     source: TextSource = source_of(settled)(
         names,
         settled,
@@ -165,6 +182,7 @@ def open_source(
         where=where,
     )
     source.ids = ids or settled.grouped_by
+    source.mark(marked)
     source.may_be_words, source.unlabelled = getattr(form, "may_be_words", False), unlabelled
     source.readers, source.live = readers, live
     source.chosen = chosen_in(given)

@@ -21,7 +21,7 @@ from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes, alone
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
 from thresher.lanes.picture import picture
-from thresher.learning.api import groups_given, held_of, patience_of, planned, readout_of
+from thresher.learning.api import groups_given, held_of, patience_of, planned, read_as, readout_of
 from thresher.learning.beginning import (
     are_files,
     classes_in,
@@ -44,7 +44,6 @@ from thresher.learning.predicting import ModelOrFile
 from thresher.learning.progress import Lines
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
-from thresher.learning.shares import check_ungrouped
 from thresher.learning.training import Outcome, Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
 from thresher.learning.warmstart import checked_data, layout_from, start_from
@@ -197,7 +196,8 @@ def train(
             memory; or ``buffer:N``. Shuffling uses `seed`. Hold-out rows are chosen before shuffling.
         holdout: what to evaluate on after each pass: data, or a share of the examples such as 0.2, which is
             then not learned: 0.2 holds out one of every five rows, drawn with `seed`; ``last:0.2`` the last
-            fifth, and ``last:1000`` the last 1,000 rows; the same rows in any order and every pass.
+            fifth, and ``last:1000`` the last 1,000 rows; ``day >= 20`` the rows that meet a condition, as in
+            `where`; the same rows in any order and every pass.
         holdout_every: N, for the share 1 / N.
         early_stop: stop after this many passes without a better hold-out loss, and keep the model of the best
             pass. `patience` is another name for it.
@@ -233,11 +233,11 @@ def train(
     target = None if plot is None else checked(plot)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     plan, holdout = planned(passes, patience_of(patience, early_stop), holdout, holdout_every, report_every)
-    check_ungrouped(plan.holdout_every, groups_given(groups, layout, options))
     of_layout, of_model = parted(options)
     started = None if init is None else readout_of(init)
     layout = _layout(data, layout_given(layout, of_layout), rule, started)
-    read: dict[str, Any] = {"threads": threads, "layout": layout, "where": where}
+    of = plan.holdout_every, groups_given(groups, layout, options)
+    read = read_as(*of, threads=threads, layout=layout, where=where)
     data = with_labels(data, labels, sample_weight)
     recipe, source = with_groups(_started(data, rule, loss, outputs, of_model, on_error, read), groups)
     held = held_of(holdout, recipe.head().domain, source, threads, on_error)
@@ -402,8 +402,8 @@ def path(
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     patience = patience_of(patience, early_stop)
     plan, holdout = planned(passes, patience, holdout, holdout_every, default=10)
-    check_ungrouped(plan.holdout_every, groups_given(groups, layout, options))
-    read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
+    of = plan.holdout_every, groups_given(groups, layout, options)
+    read = read_as(*of, on_error=on_error, threads=threads, layout=layout, where=where)
     data = with_labels(data, labels, sample_weight)
     base, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)
     held = held_of(holdout, base.head().domain, source, threads, on_error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Unpack
 
 from numpy.typing import ArrayLike
 
@@ -14,14 +14,13 @@ from thresher.lanes.api import printing, trainer_of
 from thresher.lanes.bagging import Bagging
 from thresher.lanes.bags import Bags
 from thresher.lanes.validation import check_order
-from thresher.learning.api import groups_given, held_of, patience_of, planned
+from thresher.learning.api import groups_given, held_of, patience_of, planned, read_as
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.ensemble import Ensemble
 from thresher.learning.given import Data, with_groups, with_labels
 from thresher.learning.keywords import TrainOptions, check_names
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe, Spec
-from thresher.learning.shares import check_ungrouped
 from thresher.learning.trouble import warn
 
 
@@ -69,8 +68,8 @@ def ensemble(
     check_names(ensemble, {"rule": rule, **options}, TrainOptions)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     plan, holdout = planned(passes, patience_of(patience, early_stop), holdout, holdout_every, report_every)
-    check_ungrouped(plan.holdout_every, groups_given(groups, layout, options))
-    read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
+    of = plan.holdout_every, groups_given(groups, layout, options)
+    read = read_as(*of, on_error=on_error, threads=threads, layout=layout, where=where)
     data = with_labels(data, labels, sample_weight)
     recipe, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)
     held = held_of(holdout, recipe.head().domain, source, threads, on_error)

@@ -17,7 +17,7 @@ from thresher.data.report import Report
 from thresher.lanes import table
 from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
 from thresher.learning import metrics
-from thresher.learning.api import groups_given, held_apart, held_of
+from thresher.learning.api import groups_given, held_apart, held_of, read_as
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.figures import shown
 from thresher.learning.finite import DivergedError
@@ -29,7 +29,7 @@ from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.progress import Watcher
 from thresher.learning.recipe import Recipe, Spec
-from thresher.learning.shares import Part, check_ungrouped
+from thresher.learning.shares import Part
 from thresher.learning.training import Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
 
@@ -217,10 +217,10 @@ def tune(
     check_names(tune, options, TrainOptions)
     labels, loss = labels_or_part(data, y, "loss", loss, None)
     every, holdout = held_apart(holdout, None)
-    check_ungrouped(every, groups_given(groups, layout, options))
     if varied := [name for name in ("rate", "eta0", "alpha", "l1", "l2") if options.get(name) is not None]:
         raise ValueError(f"{varied[0]} is varied by tune: leave it out")
-    read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
+    of = every, groups_given(groups, layout, options)
+    read = read_as(*of, on_error=on_error, threads=threads, layout=layout, where=where)
     data = with_labels(data, labels, sample_weight)
     base, source = with_groups(prepared_for_lanes(data, Recipe.rule, loss, outputs, options, **read), groups)
     held = held_of(holdout, base.head().domain, source, threads, on_error)

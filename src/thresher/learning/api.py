@@ -23,7 +23,7 @@ from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import ModelOrFile, codes_of, source_to_predict, with_codes, with_columns
 from thresher.learning.readout import Readout
-from thresher.learning.shares import Part, part_of
+from thresher.learning.shares import Part, check_ungrouped, condition_of, part_of
 from thresher.learning.slices import figures_of_slices, names_of_columns, slices_of
 from thresher.learning.training import Plan
 from thresher.learning.trouble import troubles_of_reading, warn
@@ -63,6 +63,12 @@ def groups_given(groups: ArrayLike | None, layout: AnyLayout | None, options: Ma
     """What rows are grouped by: an array, or a name in layout or options; None or empty if nothing."""
     check_layout(layout)
     return grouped_by(layout) or options.get("group") if groups is None else groups
+
+
+def read_as(part: Part, groups: Any, **read: Any) -> dict[str, Any]:
+    """Options of reading data of which `part` is held out. `DataError` if it cannot go with `groups`."""
+    check_ungrouped(part, groups)
+    return {**read, "marked": condition_of(part)}
 
 
 def patience_of(patience: int, early_stop: int | None) -> int:

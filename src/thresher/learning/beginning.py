@@ -65,10 +65,12 @@ def prepared_for_lanes(
     threads: int | None,
     layout: AnyLayout | None,
     where: str,
+    marked: str = "",
 ) -> tuple[Recipe, Any]:
     """What `prepared` returns, with `options` of layout and model together; the recipe has the layout."""
     of_layout, of_model = parted(options)
     read = {"threads": threads, "layout": layout_given(layout, of_layout), "where": where}
+    read["marked"] = marked
     base, source = prepared(data, rule, loss, outputs, of_model, on_error, read)
     return replace(base, layout=source.layout), source
 

@@ -21,6 +21,7 @@ from thresher.data.given_labels import array_of, check_unmasked, label_columns, 
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.listed import as_list
+from thresher.data.opening import without_columns
 from thresher.data.sources.text import OnError
 from thresher.data.sparse_frames import (
     SparseFrameSource,
@@ -111,6 +112,8 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     found = _as_source(data, domain, options)
     if options.get("where") and found.where != options["where"]:
         raise DataError("where works only with files and tables")
+    if options.get("marked") and getattr(found, "marked", "") != options["marked"]:
+        raise without_columns("these data have", options["marked"])
     return found
 
 

@@ -20,6 +20,7 @@ from thresher.learning.metrics import score
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
 from thresher.learning.shares import Last, Meeting, Part, as_text, check_ungrouped
+from thresher.learning.trouble import Trouble, nothing_held_out, nothing_met
 
 Figures = dict[str, float | int | None]
 
@@ -43,7 +44,7 @@ class Holdout:
         self._kept: list[Chunk] = []
         self._learned: int | None = None
         """how many rows come before those that are held out, if those are the last; None: not known yet"""
-        self._in_groups = False
+        self._in_groups = self._read = False
         self.incomplete = bool(every)
         """whether held-out examples of the stream are still to be collected"""
         self.figures: Figures | None = None
@@ -64,11 +65,23 @@ class Holdout:
         if isinstance(self.every, Last):
             yield from self._before_the_last(self.every, chunks)
         else:
-            offered = 0
+            offered = learned = 0
             for chunk in chunks:
-                yield self._split(chunk, self._held(chunk, offered))
-                offered += len(chunk)
-        self.incomplete = False
+                rest = self._split(chunk, self._held(chunk, offered))
+                offered, learned = offered + len(chunk), learned + len(rest)
+                yield rest
+            if not learned:
+                raise self._none_left(offered)
+        self._read, self.incomplete = True, False
+
+    def _none_left(self, rows: int) -> DataError:
+        """The error for a hold-out of all rows."""
+        instead = "hold out fewer, such as --holdout last:0.1"
+        if not isinstance(self.every, Last):
+            others = "hold out others, such as --holdout 0.1"
+            instead = "use another --seed, or hold out fewer" if self._in_groups else others
+        held = as_text(self.every)
+        return DataError(f"the hold-out, {held}, leaves none of {rows:,} rows to learn from: {instead}")
 
     def _held(self, chunk: Chunk, offered: int) -> NDArray[np.bool_]:
         """Which rows are held out; `offered` is the number of rows read before `chunk` in this pass."""
@@ -98,10 +111,7 @@ class Holdout:
                 yield self._split(first, np.zeros(len(first), bool))
         self._learned = last.learned(read)
         if not self._learned:
-            raise DataError(
-                f"--holdout {as_text(last)} leaves none of {read:,} rows to learn from: hold out fewer, such"
-                " as --holdout last:0.1"
-            )
+            raise self._none_left(read)
         for chunk in waiting:
             numbers = np.arange(passed, passed + len(chunk))
             passed += len(chunk)
@@ -115,10 +125,13 @@ class Holdout:
             self._kept.append(chunk.take(held))
         return chunk.take(~held).at(chunk.place, chunk.after)
 
-    @property
-    def lacks_groups(self) -> bool:
-        """Whether rows in groups were read, and no group was held out."""
-        return self._in_groups and not self._kept
+    def troubles(self) -> list[Trouble]:
+        """Trouble with the choice of the rows."""
+        if self._kept or not self._read:
+            return []
+        if isinstance(self.every, Meeting):
+            return [nothing_met(self.every.condition)]
+        return [nothing_held_out()] if self._in_groups else []
 
     @property
     def given(self) -> Any:

@@ -46,7 +46,9 @@ NUMBERED = "by-number-"
 _EVERY = re.compile(r"every-(\d+)(?:st|nd|rd|th)?")
 _LAST = re.compile(r"last:(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)%?", re.IGNORECASE)
-_CONDITION = re.compile(r"""\s*("[^"]+"|[^\s'"<>=!(),]+)(\s*(<|>|=|!=)|\s+(in\s*\(|is\s))""", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"""\s*("[^"]+"|[^\s'"<>=!(),]+)(\s*(<|>|=|!=)|\s+(in\s*\(|is\s+(not\s|null)))""", re.IGNORECASE
+)
 """How a condition begins: a column and an operator"""
 _FINEST = 10**6
 """Maximum denominator of a share."""
@@ -114,7 +116,7 @@ def _meeting(given: str) -> Meeting | None:
     except DataError as error:
         if not re.search(r"\s", given.strip()):  # such as day=20/part-0.parquet
             return None
-        raise ValueError(str(error).removeprefix("--")) from error
+        raise ValueError(str(error)) from error
     return Meeting(given.strip())
 
 

@@ -24,11 +24,11 @@ from thresher.learning.holdout import Holdout
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
-from thresher.learning.shares import MOST_EVERY, Last, Meeting, Part, as_text
+from thresher.learning.shares import MOST_EVERY, Last, Meeting, Part, as_text, condition_of
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.trained import Tally, Trained
 from thresher.learning.training_state import Held, Origin, Position, TrainingState
-from thresher.learning.trouble import Run, Trouble, nothing_held_out, troubles_of, troubles_of_reading
+from thresher.learning.trouble import Run, Trouble, troubles_of, troubles_of_reading
 
 MOST_PASSES = 10**9
 _LONG = 1 << 30
@@ -66,6 +66,11 @@ class Plan:
             check_whole("holdout_every", self.holdout_every, 0, MOST_EVERY)
         if 0 < self.holdout_every <= 1:
             raise ValueError("holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none")
+
+    @property
+    def marked(self) -> str:
+        """The condition that held-out rows meet; empty if they are chosen otherwise."""
+        return condition_of(self.holdout_every)
 
     def judges(self, holdout: Any) -> bool:
         """Whether there is a hold-out to evaluate on: part of the stream, or `holdout`."""
@@ -407,6 +412,5 @@ class Trainer(Generic[M]):
         run = Run(self._seen, self.model, average, self._columns, self._report, patience, held, shows)
         given = self.holdout.given
         beside = [] if given is None else troubles_of_reading(given.report)
-        if self.holdout.lacks_groups:
-            beside.append(nothing_held_out())
+        beside += self.holdout.troubles()
         return [*troubles_of(run), *beside]

@@ -505,6 +505,14 @@ def nothing_held_out() -> Trouble:
     )
 
 
+def nothing_met(condition: str) -> Trouble:
+    """A hold-out without rows: none meets the condition."""
+    reason = f"no row meets {condition}, so nothing was held out"
+    return Trouble(
+        "empty-holdout", f"{reason}: hold out the rows of another condition, or a share, --holdout 0.1"
+    )
+
+
 def _late(found: Sequence[Noticed], layout: Any) -> Trouble | None:
     """Columns that are ignored, because they had no value where the columns were settled."""
     if not found:

@@ -110,6 +110,8 @@ class TextSource:
     """what identifies rows; set by `open_source`"""
     live = False
     """whether rows are wanted as soon as they have arrived; set by `open_source`"""
+    marked = ""
+    """a condition that rows in a group meet; see `mark`"""
     readers: Readers | None = None
     """what reads and parses blocks in other processes; None: threads of this one"""
     _read = NOTHING_READ
@@ -157,6 +159,17 @@ class TextSource:
         self._started = self.finished = False
         """whether a whole pass has been made"""
         self._contents: dict[int, Content] = {}
+
+    def mark(self, condition: str) -> None:
+        """Group the rows that meet a condition, for which the format was opened; empty: no rows."""
+        if condition:
+            self.marked = condition
+            self.identity += f" marked={condition}"
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether rows have groups."""
+        return bool(self.marked or self.layout.grouped_by)
 
     def parser(self) -> Parser:
         """A parser of its blocks, for one thread."""
@@ -279,11 +292,11 @@ class TextSource:
 
     def _grouped(self, chunk: Chunk, parsed: Parsed) -> Chunk:
         """The chunk with the groups of its rows, if the layout names what they are grouped by."""
-        if not self.layout.grouped_by or parsed.ids is None:
+        if not self.has_groups or parsed.ids is None:
             return chunk
         skipped = {before + k for k, before in enumerate(parsed.gaps)}
         names = [name for row, name in enumerate(parsed.ids) if row not in skipped][: len(chunk)]
-        none = {"", *self.layout.missing}
+        none = {""} if self.marked else {"", *self.layout.missing}
         return replace(chunk, groups=self._names.hashes("" if one in none else one for one in names))
 
     def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:

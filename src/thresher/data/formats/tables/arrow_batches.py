@@ -33,7 +33,7 @@ from thresher.data.formats.outcomes import OUTCOMES, SUM_RANGE
 from thresher.data.formats.tables import arrow_rows as rows
 from thresher.data.formats.tables.arrow_texts import TEXTS, as_bytes, cast, is_text, rows_not_utf8, texts_of
 from thresher.data.formats.tables.table_rows import NOT_FINITE, Kinds, check_columns_of_labels, expected_of
-from thresher.data.formats.tables.where import Filter
+from thresher.data.formats.tables.where import Filter, as_ids
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import SettledLayout
 from thresher.data.report import FIRST_BAD
@@ -181,10 +181,15 @@ class BatchParser:
     """Converts record batches to chunks."""
 
     def __init__(
-        self, files: Sequence[Kinds], layout: SettledLayout, reading: Reading, filters: Sequence[Filter] = ()
+        self,
+        files: Sequence[Kinds],
+        layout: SettledLayout,
+        reading: Reading,
+        filters: Sequence[Filter] = (),
+        marks: Sequence[Filter] = (),
     ) -> None:
-        """`filters` select the rows to read, one per file; empty: all rows."""
-        self._files, self._filters = files, filters
+        """`filters` select the rows to read, `marks` those that get an id, one per file; empty: no choice."""
+        self._files, self._filters, self._marks = files, filters, marks
         self._domain = check_columns_of_labels(reading.domain, layout)
         self._on_error, self._arenas = reading.on_error, reading.arenas
         self._reading, self._spans = reading, room_for_spans()
@@ -195,7 +200,7 @@ class BatchParser:
         kinds, batch = self._files[block.file], block.batch
         if not self._filters:
             noticed = (*kinds.noticed, *_not_utf8(batch, kinds))
-            return self.parsed(batch, kinds, partial(lines_of_rows, batch), noticed)
+            return self._marked(batch, block, noticed)
         kept = self._filters[block.file].rows(batch)
         uncounted = block.passed + batch.num_rows - len(kept)
         batch = batch.take(pa.array(kept))
@@ -203,9 +208,16 @@ class BatchParser:
             (what, column, block.passed + int(kept[at - 1]) + 1, kind)
             for what, column, at, kind in _not_utf8(batch, kinds)
         )
-        found = self.parsed(batch, kinds, partial(lines_of_rows, batch), (*kinds.noticed, *noticed))
+        found = self._marked(batch, block, (*kinds.noticed, *noticed))
         bad = [one._replace(line=block.passed + int(kept[one.line - 1]) + 1) for one in found.bad]
         return found._replace(bad=bad, uncounted=uncounted)
+
+    def _marked(self, batch: Any, block: TableBlock, noticed: Noted) -> Parsed:
+        """The examples of a batch, with an id for the rows that are marked, if any are."""
+        found = self.parsed(batch, self._files[block.file], partial(lines_of_rows, batch), noticed)
+        if not self._marks:
+            return found
+        return found._replace(ids=as_ids(self._marks[block.file].rows(batch), batch.num_rows))
 
     def parsed(
         self, batch: Any, kinds: Kinds, written: Callable[[list[int]], list[bytes]], noticed: Noted = ()

@@ -35,7 +35,7 @@ from thresher.data.formats.tables.arrow_batches import (
 )
 from thresher.data.formats.tables.arrow_texts import spelling_of_column, spelling_of_type
 from thresher.data.formats.tables.table_rows import Kinds, kinds_of
-from thresher.data.formats.tables.where import Filter
+from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.sources.parsed import Reading
 from thresher.data.sources.text import TextSource
@@ -146,12 +146,18 @@ class TableFormat:
     """how the columns of each file are read"""
     filters: list[Filter] = dataclasses.field(default_factory=list)
     """which rows of each file are read; empty: all"""
+    marks: list[Filter] = dataclasses.field(default_factory=list)
+    """which rows of each file are marked; empty: none"""
     may_be_words: bool = False
     """whether labels may be words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> BatchParser:
         """Make a parser for one thread."""
-        return BatchParser(self.files, layout, reading, self.filters)
+        return BatchParser(self.files, layout, reading, self.filters, self.marks)
+
+    def looked_at(self, file: int) -> list[str]:
+        """The columns of a file that its filters look at."""
+        return [name for each in (self.filters, self.marks) for name in (each[file].columns if each else ())]
 
 
 def opened(
@@ -161,9 +167,11 @@ def opened(
     unlabelled: bool,
     where: str = "",
     ids: str = "",
+    marked: str = "",
 ) -> tuple[SettledLayout, TableFormat]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
-    files, filters, found, may_be_words = list[Kinds](), list[Filter](), layout, False
+    files, found, may_be_words = list[Kinds](), layout, False
+    filters, marks = list[Filter](), list[Filter]()
     schemas = list[Any]()
     for name in names:
         with read_from(name):
@@ -176,8 +184,9 @@ def opened(
         files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, schema)
         filters += [chosen] if chosen else []
+        marks += [Filter(marked, schema, name, MARKED)] if marked else []
     assert has_columns(found)
-    return found, TableFormat(files, filters, may_be_words)
+    return found, TableFormat(files, filters, marks, may_be_words)
 
 
 def _look(name: str, schema: Any, form: str, chosen: Filter | None) -> dict[str, str]:
@@ -372,7 +381,7 @@ class BatchReader:
         for k, name in enumerate(self._names):
             size = self._kind.size(name) or 0
             position, chosen = done, self._form.filters[k] if self._form.filters else None
-            needed = _needed(self._form.files[k], chosen)
+            needed = _needed(self._form.files[k], self._form.looked_at(k))
             if k >= self._start.file:
                 at = start = self._start.offset if k == self._start.file else 0
                 watch = self._watches.open(k) if self._watches else None
@@ -432,9 +441,9 @@ def _first_rows(name: str, start: int) -> Iterator[int]:
         first += groups.row_group(g).num_rows
 
 
-def _needed(kinds: Kinds, chosen: Filter | None) -> list[str]:
-    """The columns that are used for features, labels and weights, or by the filter."""
-    looked_at = frozenset([*(chosen.columns if chosen else ()), kinds.ids])
+def _needed(kinds: Kinds, filtered: Sequence[str]) -> list[str]:
+    """The columns that are used for features, labels and weights, or by filters."""
+    looked_at = frozenset([*filtered, kinds.ids])
     return [
         name
         for name, what in zip(kinds.names, kinds.what, strict=True)

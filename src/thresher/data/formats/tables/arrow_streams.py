@@ -23,7 +23,7 @@ from thresher.data.formats.tables.arrow_files import (
     settled,
     spelling_by,
 )
-from thresher.data.formats.tables.where import Filter
+from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.layout import AnyLayout, Layout, chosen_in
 from thresher.data.source import fingerprint_of
 from thresher.data.sources.text import TextSource
@@ -164,6 +164,7 @@ class StreamSource(TextSource):
         threads: int | None = None,
         unlabelled: bool = False,
         where: str = "",
+        marked: str = "",
     ) -> None:
         if isinstance(layout, Layout) and layout.missing:
             raise DataError(f"{NAME}: --missing is only for csv and tsv; replace these cells by None")
@@ -174,12 +175,14 @@ class StreamSource(TextSource):
             lambda: spelling_by(self._stream.schema, self._stream.head()),
         )
         filters = [Filter(where, self._stream.schema, NAME)] if where else []
-        form = TableFormat([kinds], filters, has_words(kinds, self._stream.schema))
+        marks = [Filter(marked, self._stream.schema, NAME, MARKED)] if marked else []
+        form = TableFormat([kinds], filters, marks, has_words(kinds, self._stream.schema))
         super().__init__(
             [NAME], settled_by, form, domain=domain, on_error=on_error, threads=threads, where=where
         )
         self.may_be_words = form.may_be_words
         self.chosen = chosen_in(layout)
+        self.mark(marked)
         del self.identity  # only caches need it
 
     def head(self) -> Any:

@@ -11,7 +11,7 @@ in the middle of files that were joined.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -57,6 +57,7 @@ from thresher.data.formats.tables.spellings import Observed
 from thresher.data.formats.tables.table_rows import (
     NOT_FINITE,
     Kinds,
+    cell_filter,
     check_columns_of_labels,
     expected_of,
     kinds_of,
@@ -150,6 +151,7 @@ def opened(
     unlabelled: bool,
     ids: str = "",
     live: bool = False,
+    marked: str = "",
 ) -> tuple[SettledLayout, DelimitedFormat]:
     """The settled layout of files, and the maker of their parsers.
 
@@ -175,7 +177,8 @@ def opened(
     used = found.unlabelled() if unlabelled else found
     for head in heads:
         columns = head.names if layout.header else _positions(used, len(head.names), head.name)
-        files.append(kinds_of(used, columns, head.name, _guesses(head, dialect)[0], ids))
+        kinds = kinds_of(used, columns, head.name, _guesses(head, dialect)[0], ids)
+        files.append(kinds._replace(marks=cell_filter(marked, columns, head.name, layout.missing)))
         headers.append(head.header)
     return found, DelimitedFormat(files, headers, may_be_words)
 
@@ -451,7 +454,7 @@ class DelimitedParser:
         breaks = int(state[rows.BREAKS])
         tally = parsed.tally._replace(lines=parsed.tally.lines - breaks)
         noticed = (*kinds.noticed, *self._noticed(block, kinds, first_at), *lines_not_utf8(block))
-        ids = self._ids(block, begin, kinds) if kinds.ids else None
+        ids = self._ids(block, begin, kinds)
         return parsed._replace(tally=tally, uncounted=breaks, noticed=noticed, ids=ids)
 
     def _noticed(self, block: Block, kinds: Kinds, first_at: NDArray[np.int64]) -> list[Any]:
@@ -468,14 +471,24 @@ class DelimitedParser:
         found.sort(key=lambda one: one[0])
         return [(what, name, line, kind) for line, what, name, kind in found]
 
-    def _ids(self, block: Block, begin: int, kinds: Kinds) -> list[str]:
+    def _ids(self, block: Block, begin: int, kinds: Kinds) -> list[str] | None:
         """The ids of the rows from `begin` on; empty for a row without this cell."""
-        place, found, header = kinds.names.index(kinds.ids), list[str](), self._headers[block.file] or None
+        if kinds.marks is not None:
+            columns = kinds.marks.columns
+            cells = self._cells(block, begin, kinds, columns)
+            each = {name: [row[k] for row in cells] for k, name in enumerate(columns)}
+            return kinds.marks.ids(each)
+        return [row[0] for row in self._cells(block, begin, kinds, [kinds.ids])] if kinds.ids else None
+
+    def _cells(self, block: Block, begin: int, kinds: Kinds, columns: Sequence[str]) -> list[list[str]]:
+        """The cells of these columns in each row from `begin` on; empty where a row has no such cell."""
+        places, header = [kinds.names.index(name) for name in columns], self._headers[block.file] or None
+        found = list[list[str]]()
         for row in self._rows(block, begin):
             bare = row.removesuffix(b"\r")
             if bare and bare.removeprefix(MARK) != header:
                 cells = cells_of(bare, self._dialect)
-                found.append(_text(cells[place]) if place < len(cells) else "")
+                found.append([_text(cells[at]) if at < len(cells) else "" for at in places])
         return found
 
     def _rows(self, block: Block, at: int) -> Iterator[bytes]:

@@ -48,7 +48,7 @@ from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds
 from thresher.data.formats.tables.arrow_texts import is_text, spelling_of_type
 from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.spellings import spelling_of_texts
-from thresher.data.formats.tables.table_rows import Kinds
+from thresher.data.formats.tables.table_rows import Kinds, cell_filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import FIRST_BAD, FOUND, LATE, MOST_LATE
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
@@ -90,6 +90,7 @@ def opened(
     unlabelled: bool,
     ids: str = "",
     live: bool = False,
+    marked: str = "",
 ) -> tuple[SettledLayout, JsonlFormat]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`.
 
@@ -110,7 +111,7 @@ def opened(
     for name, head in zip(names, heads, strict=True):
         head = _fitting(used, head) if live and is_stream(name) else head
         schema = pa.schema([*_nulls(set(used.columns).difference(head.names)), *head])
-        kinds = kinds_by(used, schema, name, ids)
+        kinds = kinds_by(used, schema, name, ids)._replace(marks=cell_filter(marked, None, name))
         files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, schema)
         read = zip(schema, kinds.what, strict=True)
@@ -262,6 +263,9 @@ class JsonlParser(BatchParser):
             parsed = self._careful(block)
         else:
             parsed = self.parsed(batch, kinds, partial(_lines, text), self._noticed(table))
+        if kinds.marks is not None:
+            cells = {name: _ids(text.tobytes(), name) for name in kinds.marks.columns}
+            return parsed._replace(ids=kinds.marks.ids(cells))
         return parsed._replace(ids=_ids(text.tobytes(), kinds.ids)) if kinds.ids else parsed
 
     def _quick(self, block: Block) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,9 @@ from thresher.data.report import LACKING, LATE, MOST_LATE
 from thresher.data.text.numbers import FINE, HARD, OUT_OF_RANGE
 from thresher.data.text.sorting import ascending
 from thresher.engine.jit import scalar
+
+if TYPE_CHECKING:
+    from thresher.data.formats.tables.where import CellFilter
 
 LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, KEPT = range(-2, 9)
 """How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is not looked at; `KEPT`
@@ -96,6 +99,8 @@ class Kinds(NamedTuple):
     """the column that identifies rows; empty: none"""
     spelling: Sequence[str] = ()
     """what the values of each column are (see `columns`); empty if a model keeps the spelling of formats"""
+    marks: CellFilter | None = None
+    """which rows of a file of text are marked, if any"""
 
     def extra(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
@@ -121,6 +126,17 @@ class Kinds(NamedTuple):
     def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
         """Codes, keys and seeds, for compiled code."""
         return self.codes, self.keys, self.seeds
+
+
+def cell_filter(
+    marked: str, names: Sequence[str] | None, file: str, missing: Sequence[str] = ()
+) -> CellFilter | None:
+    """The rows of a file of text that are marked; None if none are. Errors as of `CellFilter`."""
+    if not marked:
+        return None
+    from thresher.data.formats.tables.where import MARKED, CellFilter
+
+    return CellFilter(marked, names, file, missing, MARKED)
 
 
 def _code_of(kind: str, layout: SettledLayout) -> int:

@@ -9,6 +9,7 @@ different from it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import reduce
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
+from thresher.data.text.numbers import NUMBER
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>"(?:[^"]|"")+")|(?P<sign><=|>=|!=|==|=|<|>|[(),])|(?P<word>[^\s'"<>=!(),]+))"""
@@ -35,6 +37,10 @@ _COMPARED: dict[str, Any] = {
 _IN, _NULL, _NOT_NULL = "in", "is null", "is not null"
 _NOT_A_WORD = "a column whose name is not one word is in double quotes"
 _KNOWN = "one of = != < <= > >= in (...), is null, is not null"
+
+
+MARKED = "hold-out:"
+"""What messages call the filter of the rows that are marked"""
 
 
 class Condition(NamedTuple):
@@ -93,10 +99,10 @@ class _Tokens:
         """The error to raise at the current token."""
         found = found or self.word
         place = f"found {found}" if found else "found the end"
-        return DataError(f"--{self._option} {self._text}: expected {expected}, {place}")
+        return DataError(f"{self._option} {self._text}: expected {expected}, {place}")
 
 
-def conditions_in(text: str, option: str = "where") -> list[Condition]:
+def conditions_in(text: str, option: str = "--where") -> list[Condition]:
     """Parse the conditions of a filter; raises `DataError`, which names the option, for a syntax error."""
     tokens, found = _Tokens(text, option), list[Condition]()
     while not found or tokens.accept("and"):
@@ -150,15 +156,15 @@ def _value(tokens: _Tokens) -> str | bool | Decimal:
 class Filter:
     """A filter bound to the columns of a file."""
 
-    def __init__(self, text: str, schema: Any, file: str) -> None:
-        """Raise `DataError` if `schema` lacks a column, or a column has the wrong type."""
+    def __init__(self, text: str, schema: Any, file: str, option: str = "--where") -> None:
+        """Raise `DataError`, which names the option, if a column is missing or has the wrong type."""
         self._bound = list[tuple[Condition, Any]]()
         for condition in conditions_in(text):
             if condition.column not in schema.names:
-                raise DataError(f"{file}: no column is called '{condition.column}' (--where {text})")
+                raise DataError(f"{file}: no column is called '{condition.column}' ({option} {text})")
             kind = schema.field(condition.column).type
             kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-            values = tuple(_scalar(value, kind, condition.column, file) for value in condition.values)
+            values = tuple(_scalar(value, kind, condition.column, file, option) for value in condition.values)
             self._bound.append((condition._replace(values=values), kind))
 
     @property
@@ -180,7 +186,73 @@ class Filter:
         return np.flatnonzero(kept)
 
 
-def _scalar(value: Any, kind: Any, column: str, file: str) -> Any:
+class CellFilter:
+    """A filter bound to the columns of a file of texts: cells are read as what they are compared with.
+
+    >>> cells = CellFilter("day >= 9 and city = 'Ulm'", ["day", "city"], "a.csv", (), "--where")
+    >>> cells.rows({"day": ["8", "10", "9", ""], "city": ["Ulm", "Ulm", "Kiel", "Ulm"]}).tolist()
+    [1]
+    """
+
+    def __init__(
+        self, text: str, names: Sequence[str] | None, file: str, missing: Sequence[str], option: str
+    ) -> None:
+        """`names` are the columns, None if they are not known; `missing`, cells that mean a missing value.
+
+        Raises `DataError`, which names the option, if a column is missing or values are of different types.
+        """
+        self._conditions, self._missing = conditions_in(text), {"", *missing}
+        for column, _, values in self._conditions:
+            if names is not None and column not in names:
+                raise DataError(f"{file}: no column is called '{column}' ({option} {text})")
+            if len({type(value) for value in values}) > 1:
+                raise DataError(
+                    f"{file}: column '{column}' is compared with texts and others ({option} {text})"
+                )
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns in its conditions."""
+        return list(dict.fromkeys(condition.column for condition in self._conditions))
+
+    def rows(self, cells: Mapping[str, Sequence[str]]) -> NDArray[np.int64]:
+        """Indices of the rows that pass, given the cells of each of its columns."""
+        kept = np.ones(len(next(iter(cells.values()))), bool)
+        for condition in self._conditions:
+            as_typed = _AS[type(condition.values[0]) if condition.values else str]
+            texts = (None if cell in self._missing else as_typed(cell) for cell in cells[condition.column])
+            values = tuple(float(one) if isinstance(one, Decimal) else one for one in condition.values)
+            bound = condition._replace(values=tuple(map(pa.scalar, values)))
+            array = pa.array(list(texts), pa.scalar(values[0]).type if values else pa.string())
+            kept &= pc.fill_null(bound.holds(array), False).to_numpy(zero_copy_only=False)
+        return np.flatnonzero(kept)
+
+    def ids(self, cells: Mapping[str, Sequence[str]]) -> list[str]:
+        """Ids that mark these rows; see `as_ids`."""
+        return as_ids(self.rows(cells), len(next(iter(cells.values()))))
+
+
+def _number_in(cell: str) -> float | None:
+    text = cell.strip().encode()
+    return float(text) if NUMBER.fullmatch(text) else None
+
+
+_AS: dict[Any, Callable[[str], Any]] = {
+    str: str,
+    bool: lambda cell: {"true": True, "false": False}.get(cell.lower()),
+    Decimal: _number_in,
+}
+"""How a cell is read that is compared with a value of this type"""
+
+
+def as_ids(rows: NDArray[np.int64], count: int) -> list[str]:
+    """Ids of `count` rows: the same for all `rows`, and empty for the others."""
+    found = np.full(count, "", object)
+    found[rows] = "met"
+    return list(found)
+
+
+def _scalar(value: Any, kind: Any, column: str, file: str, option: str) -> Any:
     """A value converted to the type of a column; raises `DataError` if that is not possible."""
     types = pa.types
     text = types.is_temporal(kind) or types.is_string(kind) or types.is_large_string(kind)
@@ -198,7 +270,7 @@ def _scalar(value: Any, kind: Any, column: str, file: str) -> Any:
             return pa.scalar(int(value), kind) if value == int(value) else pa.scalar(float(value))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError) as error:
         raise DataError(
-            f"{file}: {_shown(value)} is not a value of column '{column}' with type {kind} (--where)"
+            f"{file}: {_shown(value)} is not a value of column '{column}' with type {kind} ({option})"
         ) from error
     hint = " (put text in single quotes)" if text else ""
     raise DataError(f"{file}: column '{column}' of type {kind} cannot be compared with {_shown(value)}{hint}")
