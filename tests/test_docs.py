@@ -2,6 +2,7 @@
 
 import doctest
 import inspect
+import re
 import shlex
 from pathlib import Path
 
@@ -51,6 +52,18 @@ def test_a_page_tells_everything(name: str) -> None:
 
 def test_the_index_is_of_today() -> None:
     assert (FOLDER / "README.md").read_text(encoding="utf-8") == index(list(RULES.values())), STALE
+
+
+def test_the_laws_have_the_same_numbers_everywhere() -> None:
+    pages = ("README.md", "CONTRIBUTING.md", "docs/how.md")
+    law = re.compile(r"^(\d+)\. \*\*(.*?)[.,]?\*\*", re.MULTILINE)
+    found = [law.findall((ROOT / page).read_text(encoding="utf-8")) for page in pages]
+    assert found[0] == found[1] == found[2]
+    numbers = [int(number) for number, _ in found[0]]
+    assert numbers == [*range(1, 11)]
+    told = [*ROOT.glob("docs/*.md"), *ROOT.glob("src/**/*.py"), *ROOT.glob("tests/**/*.py")]
+    named = {int(one) for path in told for one in re.findall(r"\b[Ll]aw (\d+)", path.read_text())}
+    assert named <= set(numbers)
 
 
 def test_there_is_a_page_for_every_rule_and_no_other() -> None:

@@ -1,4 +1,4 @@
-"""Law 11: a row of importance 0 is not there. Every rule, in plain Python, with every option."""
+"""Law 9: a row of importance 0 is counted, and otherwise not there. Every rule and option, plain Python."""
 
 from collections.abc import Callable
 from typing import Any
