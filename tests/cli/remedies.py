@@ -159,7 +159,7 @@ CASES = [
         "train d.csv -m m --weight n --rule ftrl",
     ),
     Case(
-        "divide {} by their largest values (--scale max-abs)",
+        "divide {} by their largest values (--scale max-abs){}",
         {"d.csv": csv("label,site,hour", "{y},s{a},{h}")},
         "train d.csv -m m --rule ftrl",
     ),
@@ -667,7 +667,7 @@ OPTIONS = {
 FILLED = {"logistic:positive=N": "logistic:positive=2", "hashed:BITS": "hashed:9", "fobos:l2=L": "fobos:l2=1"}
 STOPPED = "needs a run that was stopped"
 ODD_FILES = "a file that another program wrote: tests/cli/test_odd_files.py"
-OVERFLOWS = "a run that overflows, which plain Python warns of"
+OVERFLOWS = "a run that overflows, which plain Python warns of: tests/learning/test_divergence.py"
 JUDGED = "asks the user to look at the data"
 ELSEWHERE = {
     "UTF-16 text: convert it with iconv -f UTF-16 -t UTF-8": ODD_FILES,
@@ -683,8 +683,7 @@ ELSEWHERE = {
     "{}, because no row has a feature: check how the data are read": JUDGED,
     "remove it": "a column without a name, which options cannot name",
     "leave out the features with such values": "changes the data",
-    "try a smaller step size{}": OVERFLOWS,
-    ", or use the dtype float64": OVERFLOWS,
+    ", or use --dtype float64": OVERFLOWS,
     "drop it, or skip it with --ignore {}": "a sparse frame: tests/learning/test_sparse_frames.py",
     "{} is not finished: run it again with the same options and --resume": STOPPED,
     "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,

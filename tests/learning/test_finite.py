@@ -45,7 +45,9 @@ def learned(rows: Rows, **options: Any) -> Model:
 @pytest.mark.parametrize("options", LOOPS.values(), ids=LOOPS)
 def test_an_extreme_value_that_breaks_a_weight_is_named(options: dict[str, Any]) -> None:
     examples = "one of the examples 3 to 4" if "batch" in options else "example 4"
-    with pytest.raises(DivergedError, match=f"the weight of feature 7 is not finite after {examples}: try a"):
+    with pytest.raises(
+        DivergedError, match=f"the weight of feature 7 is not finite after {examples}: divide features"
+    ):
         learned([*CALM, *EXTREME, *CALM], **options)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tests.plain import compiled_if
 from tests.streams import cut
-from thresher import Chunk, DivergedError, Model, TroubleWarning, cv, path, train, tune
+from thresher import Chunk, TroubleWarning, cv, path, train, tune
 from thresher.data.layout import SettledLayout
 from thresher.learning.baserate import base_rate_loss
 from thresher.learning.head import Head
@@ -357,28 +357,3 @@ def test_many_models_are_warned_of_once(learn: Callable[[Chunk], Any]) -> None:
         found = learn(in_order(clicks(400)))
     assert [name for name, _ in found.warnings] == ["sorted-labels"]
     assert len(caught) == 1
-
-
-# --- divergence
-
-
-@pytest.mark.usefixtures("plainly")
-def test_divergence_names_the_column_and_the_option() -> None:
-    data = table(hour=[1e18 * (k % 3) for k in range(400)])
-    with np.errstate(all="ignore"), pytest.raises(DivergedError) as caught:
-        train(data, "sgd", "squared", rate="constant:3")
-    message = str(caught.value)
-    assert "column hour" in message
-    assert "try a smaller step size (rate, currently constant:eta0=3.0)" in message
-    assert "--scale max-abs" in message
-    assert "take --rule ft-ftrl or normalized, which need neither scaling nor --rate" in message
-    for rule in ("ft-ftrl", "normalized"):
-        assert warned(data, rule=rule, loss="squared") == {}
-
-
-@pytest.mark.usefixtures("plainly")
-def test_divergence_names_the_largest_features() -> None:
-    rows = chunk([(1.0, {1: 1.0, 2: 5.0, 7: 3e15})] * 40)
-    model = Model("sgd", "squared", rate="constant:9")
-    with np.errstate(all="ignore"), pytest.raises(DivergedError, match=r"feature 7 is 3e\+15, feature 2"):
-        model.learn(rows)

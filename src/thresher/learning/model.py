@@ -254,8 +254,10 @@ class Model(Predictor):
 
     def diverged(self, what: str, chunk: Chunk | None = None) -> DivergedError:
         """An error with what happened, the largest features of `chunk`, and a remedy."""
-        large = largest_in(chunk, self.layout, self.names) if chunk is not None else ""
-        return DivergedError(what, divergence_remedy(self.recipe, large))
+        large = None if chunk is None else largest_in(chunk, self.layout, self.names)
+        numbers = [] if chunk is None or self.head.classifies else [chunk.labels, chunk.targets]
+        label = max((float(np.abs(one).max(initial=0)) for one in numbers if one is not None), default=0.0)
+        return DivergedError(what, divergence_remedy(self.recipe, large, label))
 
     def _broken(self) -> str | None:
         """The part of the state that is not finite, or None."""

@@ -17,6 +17,8 @@ from thresher.engine.protocol import writes
 _STEP_SIZES = ("alpha", "eta", "rate")
 """Parameters that scale the step size: a smaller value makes smaller steps."""
 _MOST = 3
+_LARGE = 1e12
+"""The squares of errors on labels from here on may overflow float32."""
 
 
 def feature_name(key: int, layout: SettledLayout | None, names: Names | None = None) -> str:
@@ -55,18 +57,35 @@ def measures_scales(recipe: Any) -> bool:
     return writes(type(recipe.make_rule()), "meet")
 
 
-def scale_remedy(recipe: Any) -> str:
-    """What helps if features have very different scales."""
+def scale_remedy(recipe: Any, smaller: bool = False) -> str:
+    """What helps if features have very different scales: `smaller`, only together with smaller steps."""
     columns = recipe.layout is not None and recipe.layout.columns
     which = "columns" if columns else "features"
     remedies = []
     if not columns or NUMERIC in recipe.layout.kinds:
-        remedies.append(f"divide {which} by their largest values (--scale max-abs)")
+        steps = f" and use a smaller step size{step_size(recipe)}" if smaller or _chosen_step(recipe) else ""
+        remedies.append(f"divide {which} by their largest values (--scale max-abs){steps}")
     if not measures_scales(recipe):
-        rate = hasattr(recipe.make_rule(), "rate")
-        needless = "neither scaling nor --rate" if rate else "no scaling"
-        remedies.append(f"take --rule ft-ftrl or normalized, which need {needless}")
+        remedies.append(_measuring(recipe))
     return ", or ".join(remedies or ["leave out the features with such values"])
+
+
+def _measuring(recipe: Any) -> str:
+    """Rules that measure scales, for a rule that does not."""
+    needless = "neither scaling nor --rate" if hasattr(recipe.make_rule(), "rate") else "no scaling"
+    return f"take --rule ft-ftrl or normalized, which need {needless}"
+
+
+def _chosen_step(recipe: Any) -> bool:
+    """Whether the step size is not the default one of the rule."""
+    rule = recipe.make_rule()
+    return any(getattr(rule, name) != rule._field_defaults.get(name) for name in _step_sizes(rule))
+
+
+def _step_sizes(rule: Any) -> list[str]:
+    """The parameters of a rule that are step sizes: any positive number will do."""
+    limits = getattr(type(rule), "LIMITS", {})
+    return [name for name in _STEP_SIZES if name in rule._fields and limits.get(name, "> 0") == "> 0"]
 
 
 def without_importances(recipe: Any, head: Any, means: Mapping[float, float]) -> str:
@@ -96,24 +115,38 @@ def missing_remedy(column: ColumnSeen, layout: SettledLayout) -> str:
     return f"use --missing '{','.join(column.strays)}' for missing values"
 
 
-def divergence_remedy(recipe: Any, large: str) -> str:
-    """What helps against divergence; `large` lists features with large values."""
-    smaller = f"try a smaller step size{step_size(recipe)}"
-    scale = f"; {scale_remedy(recipe)}" if large and recipe.scale is None else ", scale features and labels"
-    wider = ", or use the dtype float64" if recipe.numbers == np.float32 else ""
+def divergence_remedy(recipe: Any, large: str | None, label: float = 0.0) -> str:
+    """What helps against divergence.
+
+    `large` lists features with large values, None if it is not known which rows are to blame; `label` is the
+    largest label that is a number. A smaller step size alone does not help against large values, nor does a
+    wider dtype.
+    """
     named = f" (large values: {large})" if large else ""
-    return f"{smaller}{scale}{wider}{named}"
+    if label >= _LARGE:
+        labels = f"divide the labels, which reach {label:.6g}, by the largest"
+        if not measures_scales(recipe):
+            return f"{labels}, and {_measuring(recipe)}{named}"
+        wider = ", or use --dtype float64" if recipe.numbers == np.float32 else ""
+        return f"{labels}{wider}{named}"
+    smaller = f"use a smaller step size{step_size(recipe)}" if step_size(recipe) else ""
+    if large and recipe.scale is None and (smaller or measures_scales(recipe)):
+        return f"{scale_remedy(recipe, smaller=True)}{named}"
+    rule = "" if measures_scales(recipe) else _measuring(recipe)
+    either = ", or ".join(filter(None, (smaller, rule))) or "scale features and labels"
+    if large is None:
+        return f"divide labels and values above {_LARGE:g} by the largest; if there are none, {either}"
+    return f"{either}{named}"
 
 
 def step_size(recipe: Any) -> str:
     """The step size parameter and its value, in parentheses; empty if the rule has none."""
     rule = recipe.make_rule()
-    for name in _STEP_SIZES:
-        if name in rule._fields:
-            value = getattr(rule, name)
-            return (
-                f" ({name}, currently {value:g})"
-                if isinstance(value, float)
-                else f" ({name}, currently {recipe.rate})"
-            )
+    for name in _step_sizes(rule):
+        value = getattr(rule, name)
+        return (
+            f" ({name}, currently {value:g})"
+            if isinstance(value, float)
+            else f" ({name}, currently {recipe.rate})"
+        )
     return ""
