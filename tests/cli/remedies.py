@@ -677,8 +677,14 @@ ELSEWHERE = {
     "{}: each row has one cell more than the header, as R writes row names:"
     " write the file with row.names = FALSE,"
     " or name that column (sed '1s/^/row{}/') and use --ignore row": ODD_FILES,
-    "{}: one column, {}: if its columns are separated by blanks, replace these"
-    " (awk '{$1=$1}1' OFS=,)": ODD_FILES,
+    "{}: if its columns are separated by blanks, replace these (awk '{$1=$1}1' OFS=,)": ODD_FILES,
+    "{}: is the delimiter a blank? (--delimiter ' ')": ODD_FILES,
+    "{}: its columns are separated by blanks, and each row has one cell more than the header,"
+    " as R writes row names: name that column (sed '1s/^/row /') and use --delimiter ' '"
+    " --ignore row": ODD_FILES,
+    "a table with blanks between its columns: try --format csv --delimiter ' ' --label COL": ODD_FILES,
+    " and use --format jsonl --label COL": ODD_FILES,
+    "this looks like text whose lines end with \\r alone: convert them with tr '\\r' '\\n'": ODD_FILES,
     "{}: check the importances": JUDGED,
     "{}, because no row has a feature: check how the data are read": JUDGED,
     "remove it": "a column without a name, which options cannot name",

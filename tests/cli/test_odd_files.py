@@ -1,6 +1,7 @@
 """Files as other programs write them: a sentence that helps, and its remedy works on the same file."""
 
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -46,14 +47,55 @@ def test_the_remedy_for_an_odd_file_works(name: str, thresher: Thresher) -> None
     assert (again.status, "examples               2" in again.out) == (0, True), again.err
 
 
-@pytest.mark.parametrize(
-    "text", ['[\n  {"label": 1},\n  {"label": 0}\n]\n', '{\n  "label": 1\n}\n'], ids=["array", "object"]
-)
-def test_json_in_several_lines(text: str, thresher: Thresher) -> None:
-    Path("d.jsonl").write_text(text)
-    ran = thresher("train d.jsonl -m m -q")
-    assert ran.status == 1
-    assert "JSON in several lines: write one object per line (jq -c " in ran.err
+JQ = "jq -c 'if type == \"array\" then .[] else . end'"
+CR = r"tr '\r' '\n'"
+TOLD: list[tuple[str, bytes, str, str, str]] = [
+    ("q.csv", b'"sep=;"\nlabel;a\n1;2\n0;3\n', "is for Excel", "sed 1d", "--delimiter ';'"),
+    ("two.csv", b"label a\n1 2\n0 3\n", "is the delimiter a blank", "cat", "--delimiter ' '"),
+    ("quoted.csv", b'"label" "a"\n1 "x, y"\n0 "z"\n', "is the delimiter a blank", "cat", "--delimiter ' '"),
+    ("wide.csv", b"label  a\n1  2\n0  3\n", "separated by blanks", "awk '{$1=$1}1' OFS=,", ""),
+    (
+        *("r.csv", b'"label" "a" "b"\n"1" 1 2 "x y"\n"2" 0 3 "z"\n', "as R writes row names"),
+        *("sed '1s/^/row /'", "--delimiter ' ' --ignore row"),
+    ),
+    (
+        "r.txt",
+        b'"label" "a"\n1 2\n0 3\n',
+        "blanks between its columns",
+        "cat",
+        "--format csv --delimiter ' '",
+    ),
+    ("mac.csv", b'label,"a b"\r1,2\r0,3\r', "end with", CR, ""),
+    ("mac.tsv", b"label\ta\r1\t2\r0\t3\r", "end with", CR, ""),
+    ("mac.svm", b"1 1:2\r0 2:3\r", "end with", CR, ""),
+    ("mac.vw", b"1 |n a\r-1 |n b\r", "end with", CR, ""),
+    ("mac.jsonl", b'{"label": 1, "a": 2}\r{"label": 0, "a": 3}\r', "end with", CR, ""),
+    ("array.jsonl", b'[{"label": 1, "a": 2},\n {"label": 0, "a": 3}]\n', "a JSON array", "jq -c '.[]'", ""),
+    ("array.csv", b'[{"label": 1, "a": 2},{"label": 0}]\n', "a JSON array", "jq -c '.[]'", "--format jsonl"),
+    ("array.json", b'[\n{"label": 1},\n{"label": 0}\n]\n', "a JSON array", "jq -c '.[]'", "--format jsonl"),
+    ("a.jsonl", b'[\n{"label": 1},\n{"label": 0}\n]\n', "JSON in several lines", JQ, ""),
+    ("o.jsonl", b'{ "label": 1,\n  "a": 2 }\n{ "label": 0,\n "a": 3 }\n', "JSON in several lines", JQ, ""),
+    ("o.csv", b'{ "label": 1,\n  "a": 2 }\n{ "label": 0 }\n', "JSON in several lines", JQ, "--format jsonl"),
+    ("o.json", b'{\n  "label": 1 }\n{ "label": 0 }\n', "JSON in several lines", JQ, "--format jsonl"),
+]
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.parametrize(("name", "data", "said", "shell", "options"), TOLD, ids=[one[0] for one in TOLD])
+def test_one_hint_that_works(
+    name: str, data: bytes, said: str, shell: str, options: str, thresher: Thresher
+) -> None:
+    Path(name).write_bytes(data)
+    ran = thresher(f"train {name} -m m -q")
+    assert (ran.status, "--classes" in ran.err, "--no-header" in ran.err) == (1, False, False), ran.err
+    assert ran.err.count("looks like") <= 1
+    assert said in ran.err
+    assert shell == "cat" or shell in ran.err
+    assert all(word in ran.err for word in re.findall(r"--[a-z]+ (?:'[^']*'|[a-z]+)", options))
+    mended = subprocess.run(shell, shell=True, input=data, capture_output=True, check=True).stdout
+    Path(f"mended-{name}").write_bytes(mended)
+    again = thresher("train", f"mended-{name}", "-m", "m", "-q", *shlex.split(options))
+    assert (again.status, "examples               2" in again.out) == (0, True), again.err
 
 
 def test_rows_that_end_with_a_delimiter_are_not_those_of_r(thresher: Thresher) -> None:
@@ -66,3 +108,5 @@ def test_rows_that_end_with_a_delimiter_are_not_those_of_r(thresher: Thresher) -
 def test_a_header_alone_has_no_examples(thresher: Thresher) -> None:
     Path("h.csv").write_text("label,a\n")
     assert re.search(r"h\.csv: no examples, only a header$", thresher("train h.csv -m m -q").err.strip())
+    Path("b.csv").write_text("label,a\n\n\r\n")
+    assert re.search(r"b\.csv: no examples, only a header$", thresher("train b.csv -m m -q").err.strip())

@@ -28,6 +28,10 @@ class DataError(OneLineError):
     """Data that cannot be read; the message names the source and the reason."""
 
 
+class OddFileError(DataError):
+    """A file as another program writes it. The message says how to read it, so it needs no further hint."""
+
+
 def shown(raw: bytes) -> str:
     """Bytes quoted for a message: printable, and shortened if long."""
     text = printable(raw[:_SHOWN].decode("utf-8", "backslashreplace"))

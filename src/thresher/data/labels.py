@@ -203,11 +203,15 @@ def any_words() -> Domain:
     return Domain("words", 0.0, float(MOST_CLASSES), True, meaning, words=WordTable())
 
 
+NAME_WORDS = "; to use words as labels, name them: --classes WORD,WORD,..."
+"""A hint"""
+
+
 def hint_of_words(found: bytes, domain: Domain) -> str:
     """A hint to add to the message about a label that is a word, or an empty string."""
     if not domain.has_classes or domain.words or is_number(found) or not _WORD.match(found):
         return ""
-    return "; to use words as labels, name them: --classes WORD,WORD,..."
+    return NAME_WORDS
 
 
 def is_number(label: bytes) -> bool:

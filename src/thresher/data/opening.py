@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, OddFileError
 from thresher.data.files.paths import expand, is_stream
 from thresher.data.files.streams import head_of
 from thresher.data.formats.choosing import (
@@ -44,6 +44,8 @@ def _hinting(name: str, given: AnyLayout) -> Iterator[None]:
     """Add a hint to an error about the columns of a file, if its first line looks like another format."""
     try:
         yield
+    except OddFileError:
+        raise
     except DataError as error:
         if given.format not in TABLES or is_in_batches(given.format) or is_stream(name):
             raise

@@ -31,6 +31,10 @@ _LINES = (
     ),
 )
 """What a file is by the shape of its first line."""
+_OPEN = re.compile(rb"\s*\{(?!.*\}\s*$).*")
+"""The beginning of an object that goes on in the next line"""
+_QUOTED_NAMES = re.compile(rb'"[^"]*"(?: "[^"]*")+')
+_FOR_JSON = " and use --format jsonl --label COL"
 _CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", " --delimiter ';'"))
 
 
@@ -43,6 +47,10 @@ def looks_like(line: bytes, form: str) -> str:
     ''
     """
     line = line.strip(b"\r\n")
+    if b"\r" in line:
+        return "this looks like text whose lines end with \\r alone: convert them with tr '\\r' '\\n'"
+    if _OPEN.fullmatch(line):
+        return f"this looks like {_PRETTY}{_FOR_JSON if form != 'jsonl' else ''}"
     for name, shape, remedy in _LINES:
         if shape.fullmatch(line):
             return "" if name == form else f"this looks like {remedy}"
@@ -52,6 +60,8 @@ def looks_like(line: bytes, form: str) -> str:
             "numbers separated by blanks: replace them with commas (awk '{$1=$1}1' OFS=,) and "
             + _no_header("csv", "", len(line.split()))
         )
+    if _QUOTED_NAMES.fullmatch(line) and form not in ("csv", "tsv"):
+        found = "a table with blanks between its columns: try --format csv --delimiter ' ' --label COL"
     return f"this looks like {found}" if found else ""
 
 

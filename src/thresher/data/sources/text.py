@@ -28,7 +28,7 @@ from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams
 from thresher.data.formats.looks import looks_like
 from thresher.data.formats.row_groups import Names
-from thresher.data.labels import Domain, domain_of
+from thresher.data.labels import NAME_WORDS, Domain, domain_of
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Noticed, Report
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser, Reading
@@ -316,7 +316,8 @@ class TextSource:
 
     def _nothing(self) -> str:
         where = self.names[0] if len(self.names) == 1 else f"{len(self.names)} files"
-        if self.layout.columns and self.layout.header and 0 < self.report.lines <= len(self.names):
+        only_blank = 0 < self.report.lines == self.report.blank
+        if self.layout.delimited_by and self.layout.header and only_blank:
             return f"{where}: no examples, only a header"
         counts = f"blank or comment lines: {self.report.blank}, bad lines: {self.report.skipped}"
         counts += f", the rest excluded by --where {self.where}" if self.where else ""
@@ -329,7 +330,7 @@ class TextSource:
         A file with several columns gets no hint: then the format is right.
         """
         hint = "" if len(self.layout.columns) > 1 else looks_like(bad.raw, self.layout.format)
-        return f"{bad}; {hint}" if hint else str(bad)
+        return f"{str(bad).removesuffix(NAME_WORDS)}; {hint}" if hint else str(bad)
 
     def fingerprint(self) -> str:
         """A string that identifies the content of all files, in order; hashes files not hashed yet.

@@ -32,7 +32,7 @@ from thresher.data.columns import (
     settle,
     too_many,
 )
-from thresher.data.errors import BadLine, DataError, shown
+from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
@@ -85,7 +85,8 @@ _QUOTED = "cells are in quotes: read them with --quoting"
 _PLAIN_ROWS = 1000
 """Rows that show whether quotes are parts of cells"""
 _DELIMITING = b",;\t|"
-_EXCEL = re.compile(rb"sep=(.)", re.IGNORECASE)
+_EXCEL = re.compile(rb'"?sep=(.)"?', re.IGNORECASE)
+_IN_QUOTES = re.compile(rb'"[^"]*"')
 
 
 class Dialect(NamedTuple):
@@ -163,7 +164,6 @@ def opened(
     for name in names:
         head = _head(name, layout, streams, dialect, live)
         if not heads and not has_columns(layout):
-            _check_delimiter(head.first, len(head.names), name)
             guesses, spelling = _guesses(head, dialect)
         if heads and EMPTY in guesses:
             guesses, spelling = _decided(guesses, spelling, heads[0].names, head, dialect)
@@ -190,11 +190,13 @@ def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect, 
     first = lines[0]
     if layout.header and b"\0" in first:
         raise DataError(f"{name}: the header line, {shown(first)}, contains a NUL")
-    if len(lines) == 1 and b"\r" in first and b'"' not in first:
-        raise DataError(f"{name}: its lines end with \\r alone: convert them with tr '\\r' '\\n'")
+    if len(lines) == 1 and b"\r" in _IN_QUOTES.sub(b"", first):
+        raise OddFileError(f"{name}: its lines end with \\r alone: convert them with tr '\\r' '\\n'")
     if (count := first.count(dialect.delimiter) + 1) > MOST_COLUMNS:
         raise DataError(f"{name}: {too_many(count)}")
     _check_is_first_line(first, name)
+    if not has_columns(layout):
+        _check_delimiter(lines, dialect, name)
     cells = cells_of(first, dialect)
     if layout.header:
         _check_closed(lines, dialect, name)
@@ -246,7 +248,7 @@ def _check_is_first_line(line: bytes, name: str) -> None:
     """Raise `DataError` for a line that tells Excel the delimiter."""
     if found := _EXCEL.fullmatch(line):
         delimiter = found[1].decode("ascii", "replace")
-        raise DataError(
+        raise OddFileError(
             f"{name}: its first line, {shown(line)}, is for Excel: remove it (sed 1d) and use --delimiter"
             f" '{delimiter}'"
         )
@@ -259,24 +261,41 @@ def _check_row_names(columns: int, rows: list[bytes], dialect: Dialect, name: st
         return
     if columns > 1 and all(len(row) == columns + 1 for row in cells) and any(row[-1] for row in cells):
         mark = chr(dialect.delimiter[0]).replace("\t", "\\t")
-        raise DataError(
+        raise OddFileError(
             f"{name}: each row has one cell more than the header, as R writes row names: write the file with"
             f" row.names = FALSE, or name that column (sed '1s/^/row{mark}/') and use --ignore row"
         )
 
 
-def _check_delimiter(line: bytes, columns: int, name: str) -> None:
+def _check_delimiter(lines: list[bytes], dialect: Dialect, name: str) -> None:
     """Raise `DataError` if the first line has a single cell but contains another common delimiter."""
-    found = [bytes([byte]) for byte in _DELIMITING if byte in line]
-    if columns == 1 and found:
+    line = lines[0]
+    if dialect.delimiter in line:
+        return
+    if found := [bytes([byte]) for byte in _DELIMITING if byte in line]:
         most = max(found, key=line.count).decode().replace("\t", "\\t")
         raise DataError(
             f"{name}: one column, {shown(line)}: is the delimiter '{most}'? (--delimiter '{most}')"
         )
-    if columns == 1 and len(line.split()) > 1 and (b"  " in line or len(line.split()) > 2):
+    if b" " in line.strip() and b":" not in line:
+        _check_blanks(lines[: _SAMPLE + 1], dialect._replace(delimiter=b" ", quotes=True, span=0), name)
+
+
+def _check_blanks(lines: list[bytes], read: Dialect, name: str) -> None:
+    """Raise `DataError` if columns are separated by blanks; with `read`, each blank separates two cells."""
+    cells, words = [cells_of(line, read) for line in lines], [len(line.split()) for line in lines]
+    first, *others = map(len, cells)
+    begin, single = f"{name}: one column, {shown(lines[0])}", others and all(map(all, cells))
+    if single and {*others} == {first}:
+        raise DataError(f"{begin}: is the delimiter a blank? (--delimiter ' ')")
+    if single and {*others} == {first + 1}:
         raise DataError(
-            f"{name}: one column, {shown(line)}: if its columns are separated by blanks, replace these"
-            " (awk '{$1=$1}1' OFS=,)"
+            f"{begin}: its columns are separated by blanks, and each row has one cell more than the header,"
+            " as R writes row names: name that column (sed '1s/^/row /') and use --delimiter ' ' --ignore row"
+        )
+    if len({*words}) == 1 or words[0] > 2 or b"  " in lines[0]:
+        raise DataError(
+            f"{begin}: if its columns are separated by blanks, replace these (awk '{{$1=$1}}1' OFS=,)"
         )
 
 

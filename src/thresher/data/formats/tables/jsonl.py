@@ -36,7 +36,7 @@ from thresher.data.columns import (
     Patterns,
     too_many,
 )
-from thresher.data.errors import BadLine, DataError, shown
+from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.files.blocks import LINES, Block
 from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import OpenStreams
@@ -179,7 +179,7 @@ def _schema_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> tuple
     A field without a value has the type null; if `live` and there is no object yet, so has the field `ids`.
     """
     if pretty := looks_pretty(lines[0]):
-        raise DataError(f"{name}: {pretty}")
+        raise OddFileError(f"{name}: {pretty}")
     found, objects, texts = dict[str, Any](), 0, defaultdict[str, list[str]](list)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
