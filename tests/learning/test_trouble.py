@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from tests.plain import compiled_if
 from tests.streams import cut
-from thresher import Chunk, TroubleWarning, cv, path, train, tune
+from thresher import Chunk, TroubleWarning, cv, ensemble, path, train, tune
 from thresher.data.layout import SettledLayout
 from thresher.learning.baserate import base_rate_loss
 from thresher.learning.head import Head
@@ -304,6 +305,18 @@ def test_features_that_were_not_admitted() -> None:
     assert "a lower --admit (currently 255,bits=24)" in found["no-weights"]
 
 
+@pytest.mark.parametrize("terms", ["2", "3", "poisson:0.9"])
+def test_a_filter_that_is_full(terms: str) -> None:
+    """The size that the message names suits the same data; features seen often fill no filter."""
+    once = chunk([(float(k % 2), {k: 1.0, 10_000 + k % 700: 1.0}) for k in range(2000)])
+    found = warned(once, admit=f"{terms},bits=11")["full-filter"]
+    wanted = found.partition("use --admit ")[2].partition(", which")[0]
+    assert "full-filter" not in warned(once, admit=wanted)
+    often = chunk([(float(k % 2), {k % 200: 1.0}) for k in range(2000)])
+    assert "full-filter" not in warned(often, admit=f"{terms},bits=11")
+    assert "full-filter" not in warned(once, admit="1,bits=10")
+
+
 # --- passes
 
 
@@ -342,11 +355,12 @@ def test_warnings_do_not_depend_on_cuts() -> None:
     assert warned(list(cut(data, [3, 99, 100, 333])), rule="ftrl") == whole
 
 
-MANY: list[Callable[[Chunk], Any]] = [
-    lambda data: path(data, l1="0.1:1:3"),
-    lambda data: cv(data, l1="0.1:1:3", folds=3),
-    lambda data: tune(data, rules=["ft-ftrl"], budget=4),
-    lambda data: train(data, "auto"),
+MANY: list[Callable[..., Any]] = [
+    lambda data, **more: path(data, l1="0.1:1:3", **more),
+    lambda data, **more: cv(data, l1="0.1:1:3", folds=3, **more),
+    lambda data, **more: tune(data, rules=["ft-ftrl"], budget=4, **more),
+    lambda data, **more: train(data, "auto", **more),
+    lambda data, **more: ensemble(data, models=3, **more),
 ]
 
 
@@ -357,3 +371,14 @@ def test_many_models_are_warned_of_once(learn: Callable[[Chunk], Any]) -> None:
         found = learn(in_order(clicks(400)))
     assert [name for name, _ in found.warnings] == ["sorted-labels"]
     assert len(caught) == 1
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.parametrize("learn", MANY)
+def test_many_models_with_a_filter_that_is_full(learn: Callable[..., Any]) -> None:
+    once = chunk([(float(k * k % 7 < 3), {10 * k + j: 1.0 for j in range(9)}) for k in range(300)])
+    with pytest.warns(TroubleWarning) as caught:
+        learn(once, admit="2,bits=10")
+    found = [str(one.message) for one in caught if "[full-filter]" in str(one.message)]
+    assert len(found) == 1
+    assert re.search(r"use --admit 2,bits=1[45], which takes 1 MB", found[0])

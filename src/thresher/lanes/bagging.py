@@ -15,6 +15,7 @@ from thresher.lanes.bags import Bags, drawn
 from thresher.learning import header as headers
 from thresher.learning import modelfile
 from thresher.learning.abreast import each
+from thresher.learning.admission import Admission
 from thresher.learning.ensemble import Ensemble
 from thresher.learning.model import Model
 from thresher.learning.modelfile import LANES, ModelFileError
@@ -119,6 +120,11 @@ class Bagging(Ensemble[Model]):
     def last_prediction(self) -> float:
         """Last prediction of a model that has learned the last row, or the last one that any has learned."""
         return self.models[self._last].last_prediction
+
+    @property
+    def admission(self) -> Admission | None:
+        """Which features the first model admits; None: all."""
+        return self.models[0].admission
 
     @property
     def features_seen(self) -> int:

@@ -13,6 +13,7 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
 from thresher.lanes.lanes import Lanes
 from thresher.learning.abreast import each
+from thresher.learning.admission import Admission
 from thresher.learning.checks import check_whole
 from thresher.learning.draws import Rows, folds_of, folds_of_groups
 from thresher.learning.finite import DivergedError
@@ -250,6 +251,11 @@ class Folds:
     def nonzero(self) -> int:
         """Number of nonzero weights of the same lane."""
         return self._sets[-1].nonzero
+
+    @property
+    def admission(self) -> Admission | None:
+        """Which features the last lanes admit; None: all."""
+        return self._sets[-1].admission
 
     @property
     def features_seen(self) -> int:

@@ -13,6 +13,7 @@ from thresher.data.layout import SettledLayout
 from thresher.engine.lookup import resized
 from thresher.engine.sound import Tensors
 from thresher.lanes.race import Race
+from thresher.learning.admission import Admission
 from thresher.learning.feed import Feed
 from thresher.learning.finite import Before, DivergedError
 from thresher.learning.head import Head
@@ -220,6 +221,11 @@ class Lanes:
     def examples(self) -> int:
         """Number of examples given so far."""
         return self._feed.examples
+
+    @property
+    def admission(self) -> Admission | None:
+        """Which features all models admit; None: all."""
+        return self._feed.intake.admission
 
     @property
     def features_seen(self) -> int:

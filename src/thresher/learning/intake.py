@@ -22,14 +22,15 @@ class Intake:
 
     def __init__(self, scale: str | None, admit: str | int | None, seed: int) -> None:
         self._scaling = None if scale is None else make_scaling(scale)
-        self._admission = None if admit is None else Admission(admit, seed)
-        self._parts = [part for part in (self._scaling, self._admission) if part is not None]
+        self.admission = None if admit is None else Admission(admit, seed)
+        """which features are admitted; None: all"""
+        self._parts = [part for part in (self._scaling, self.admission) if part is not None]
         self._rows = 0
 
     @property
     def waiting(self) -> int | None:
         """Features seen but not yet admitted; None if unknown."""
-        return None if self._admission is None else self._admission.waiting
+        return None if self.admission is None else self.admission.waiting
 
     def divisors(self, needed: NDArray[np.uint64] | None = None) -> Divisors | None:
         """The current divisors of columns; None without a scale. See `Scaling.divisors`."""
@@ -48,7 +49,7 @@ class Intake:
         if self._scaling is not None:
             chunk = self.read(chunk) if again else self._scaling.running(chunk, before)
         self._rows += 0 if again else len(chunk)
-        return chunk if self._admission is None else self._admission.kept(chunk, before, again)
+        return chunk if self.admission is None else self.admission.kept(chunk, before, again)
 
     def read(self, chunk: Chunk) -> Chunk:
         """`chunk` prepared for prediction: scaled by the current divisors, which do not change."""

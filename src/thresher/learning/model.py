@@ -18,6 +18,7 @@ from thresher.data.wording import warn_user
 from thresher.engine import kernels
 from thresher.engine.index import HashedIndex
 from thresher.engine.sound import Tensors
+from thresher.learning.admission import Admission
 from thresher.learning.curve import Curve, marked, up_to
 from thresher.learning.feed import Feed
 from thresher.learning.finite import (
@@ -293,6 +294,11 @@ class Model(Predictor):
     def features_waiting(self) -> int | None:
         """Features seen but not admitted, apart from false positives; None if not counted."""
         return self._feed.intake.waiting
+
+    @property
+    def admission(self) -> Admission | None:
+        """Which features are admitted; None: all."""
+        return self._feed.intake.admission
 
     @property
     def tally(self) -> Tally:

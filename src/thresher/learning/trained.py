@@ -10,6 +10,7 @@ from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
 
 if TYPE_CHECKING:
+    from thresher.learning.admission import Admission
     from thresher.learning.seen import Seen
 
 
@@ -57,6 +58,10 @@ class Trained(Protocol):
     @property
     def features_seen(self) -> int:
         """Number of distinct features seen so far."""
+
+    @property
+    def admission(self) -> Admission | None:
+        """Which features the model, or one of several, admits; None: all."""
 
     def begin_pass(self, number: int) -> None:
         """Pass `number` begins, or resumes after a stop."""

@@ -36,6 +36,8 @@ _FAR = 1.5
 """A loss this many times that of the best constant is far above it."""
 _LITTLE = 0.02
 """Share of the loss of a constant at the edge of the labels that counts as small."""
+_LET_IN = 0.25
+"""Share of new features that a filter lets in at once; with four counters per feature it is 16 %."""
 _GROUPED = 0.05
 """Labels are sorted if they change less than this share of the changes expected in random order."""
 _UNEQUAL = 10.0
@@ -400,6 +402,19 @@ def _names(table: Table) -> Trouble | None:
     return Trouble("numbers-as-names", f"{reason}: if it is an example, use --no-header")
 
 
+def _full_filter(run: Run) -> Trouble | None:
+    """A filter that lets in features at once, because others have raised their counters."""
+    admission = run.model.admission
+    if admission is None or admission.let_in < _LET_IN:
+        return None
+    wanted = admission.roomy(run.model.features_seen + (admission.waiting or 0))
+    reason = (
+        f"new features enter at once with probability {admission.let_in:.2f}, since the filter of --admit"
+    )
+    remedy = f"use --admit {wanted.spec}, which takes {max(1, 2**wanted.bits >> 20):,} MB"
+    return Trouble("full-filter", f"{reason} {run.model.recipe.admit} is too small: {remedy}")
+
+
 def _nothing_left(run: Run) -> Trouble | None:
     """All weights except the intercept are zero, in every one of several models."""
     models = getattr(run.model, "models", [run.model])
@@ -463,6 +478,7 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _sorted_labels,
     _importances,
     _scales,
+    _full_filter,
     _nothing_left,
     _overfits,
     _seen_again,
