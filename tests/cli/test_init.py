@@ -167,3 +167,24 @@ def test_what_means_the_same_may_be_said_again(
     ran = thresher(f"train few.csv -m m -q --resume {said}")
     assert ran.status == (2 if words else 0), ran.err
     assert not words or ran.err == f"thresher: the model was trained {words}\n"
+
+
+def test_names_are_kept_and_new_features_get_names(
+    thresher: Thresher, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "old.csv").write_text("label,town\n" + "1,Ulm\n0,Kiel\n" * 5)
+    (folder / "new.csv").write_text("label,town\n" + "1,Bonn\n0,Kiel\n" * 5)
+    assert thresher("train old.csv -m before --names --rule ftrl -q").status == 0
+    ran = thresher("train new.csv -m m --init before --rule ftrl -q --json")
+    assert (ran.status, ran.json["named"], ran.err) == (0, 3, "")
+    names = modelfile.load("m")[0].names
+    assert names is not None
+    assert {*names.values()} == {"town=Ulm", "town=Kiel", "town=Bonn"}
+    with open("new.csv") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        ran = thresher("train - --format csv -m s --init before --rule ftrl -q")
+    assert "warning: 1 new feature has no name, because the data can be read only once" in ran.err
+    assert thresher("name s new.csv").status == 0
+    named = modelfile.load("s")[0].names
+    assert named is not None
+    assert len(named) == 3

@@ -112,6 +112,17 @@ class Reading:
         beside |= {"reread": reads.later, "order": order, "holdout": held, "stopper": make_stopper()}
         return Trainer(model, reads.first, plan, **beside)
 
+    def follows(self, model: Any, source: Any) -> bool:
+        """Whether the model has names of the weights it started from, and these data can be read again."""
+        return bool(getattr(model, "names", None)) and source.rereadable
+
+    def unnamed(self, model: Any, source: Any) -> list[Any]:
+        """Trouble with features without names, if the model has names and the data cannot be read again."""
+        from thresher.learning.feature_names import names_follow
+
+        has_names = bool(getattr(model, "names", None))
+        return names_follow(model, source) if has_names and not source.rereadable else []
+
     def name(self, model: Model) -> None:
         """Find and keep the names of features."""
         from thresher.learning.feature_names import name_features

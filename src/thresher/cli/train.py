@@ -66,6 +66,7 @@ def command(
     trainer = _trainer(plan, passes, learner, reading, resume, quiet, *files)
     with closing(trainer.stopper.listen()):
         outcome = run(trainer)
+        outcome.warnings += reading.unnamed(trainer.model, trainer.source)
         with saving.signals_wait(model, trainer.stopper):
             complete = _save(trainer, reading, model, weights_only, quiet)
             _tell(trainer, outcome, learner, (model, curve, plot), as_json)
@@ -124,7 +125,7 @@ def _save(trainer: Trainer[Model], reading: Reading, path: Path, weights_only: b
     trainer.model.save(path, state=not weights_only)
     if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
         discard(trainer.plan.checkpoint)
-    if not reading.names:
+    if not (reading.names or reading.follows(trainer.model, trainer.source)):
         return True
     if not quiet:
         trainer.watcher.say("reading the names of features")

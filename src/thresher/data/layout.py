@@ -206,7 +206,7 @@ def as_option(name: str, value: Any) -> str:
         return f"with {flag}" if value else f"with {flag.replace('--', '--no-')}"
     if value in (None, "", ()) or (name, value) == ("bits", 0):
         return f"without {flag}"
-    text = as_list(value) if isinstance(value, tuple) else str(value)
+    text = (",".join if name == "interact" else as_list)(value) if isinstance(value, tuple) else str(value)
     return f"with {flag} {text}".replace("\t", r"\t")
 
 

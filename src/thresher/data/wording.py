@@ -70,6 +70,7 @@ _OF_ESTIMATORS = (
     ("--early-stop 1", "early_stopping=True, patience=1"),
 )
 """What estimators call by another name."""
+_NAMES = "with thresher.name_features,"
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _PACKAGE = str(Path(__file__).parents[1] / "_").removesuffix("_")
 _here = "python"
@@ -88,7 +89,7 @@ def on_the_command_line() -> Iterator[None]:
 
 def as_shown(message: str) -> str:
     """The message as shown here: in Python, with keywords in place of options."""
-    return message if _here == "command" or "--" not in message else in_python(message)
+    return message if _here == "command" else in_python(message)
 
 
 def in_python(message: str) -> str:
@@ -98,7 +99,7 @@ def in_python(message: str) -> str:
     'take rule="ft-ftrl" or normalized; try format="csv", header=False, label="N", or --resume'
     """
     found = _RUN.sub(lambda run: ", ".join(map(_keyword, _ONE.finditer(run[0]))), message)
-    return found.replace("let thresher tune", "let thresher.tune")
+    return found.replace("let thresher tune", "let thresher.tune").replace("with thresher name,", _NAMES)
 
 
 def in_estimators(message: str) -> str:

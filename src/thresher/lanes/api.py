@@ -31,7 +31,7 @@ from thresher.learning.beginning import (
     prepared_for_lanes,
 )
 from thresher.learning.checks import check_flag
-from thresher.learning.feature_names import check_namer_again, keep_names
+from thresher.learning.feature_names import check_namer_again, keep_names, names_follow
 from thresher.learning.finite import DivergedError
 from thresher.learning.frames import frame_of, held, identity
 from thresher.learning.given import Data, with_groups, with_labels
@@ -266,8 +266,9 @@ def _trained(
     trainer = trainer_of(model, source, plan, *beside, successor=auto.successor, watcher=watcher)
     del model  # frees racing lanes as soon as one of them is left
     outcome = trainer.run()
-    trainer.model.warnings = warn(outcome.warnings)  # of the model that is left
-    trained: Model = trainer.model
+    trained: Model = trainer.model  # the one that is left
+    unnamed = [] if names else names_follow(trained, source)
+    trained.warnings = warn(outcome.warnings + unnamed)
     if names:
         keep_names(trained, source)
     if plot is not None:

@@ -97,7 +97,7 @@ def held_of(
 
 
 def load(path: str | os.PathLike[str]) -> Readout:
-    """Load the weights of a saved model for prediction. `Model.load` loads a model that can keep learning.
+    """Load a saved model to predict with; to go on learning, load it with `Model.load`.
 
     Args:
         path: the model file. `Ensemble.load` loads the folder of an ensemble.

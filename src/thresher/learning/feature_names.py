@@ -16,6 +16,7 @@ from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import AnyModel, source_for
 from thresher.learning.readout import Readout
+from thresher.learning.trouble import Trouble
 
 
 @reads_elsewhere
@@ -56,6 +57,26 @@ def keep_names(own: Model | Readout, source: Any) -> Names:
     unnamed = np.setdiff1d(readout.keys, kept.features, assume_unique=True)
     own.names = named = kept.joined(find_names(source, unnamed))
     return named
+
+
+def names_follow(own: Model, source: Any) -> list[Trouble]:
+    """Name new features of a model that has names, from the data it learned; the trouble if that cannot be.
+
+    Data without names, such as a matrix, are left alone.
+    """
+    if not own.names or not hasattr(source, "namer"):
+        return []
+    if source.rereadable:
+        keep_names(own, source)
+        return []
+    readout = own.readout()
+    known = np.array(list(known_names(readout)), np.uint64)
+    count = len(np.setdiff1d(readout.keys, known))
+    if not count:
+        return []
+    which = "1 new feature has no name" if count == 1 else f"{count:,} new features have no names"
+    reason = f"{which}, because the data can be read only once"
+    return [Trouble("unnamed", f"{reason}: find them with thresher name, in other data with these features")]
 
 
 def known_names(readout: Readout) -> dict[int, str]:

@@ -145,7 +145,10 @@ class Model(Predictor):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
-        """Load a model that can keep learning; `ModelFileError` for a file saved without its state."""
+        """Load a saved model to go on learning; to predict only, `thresher.load` needs less memory.
+
+        `ModelFileError` for a file saved without its state.
+        """
         from thresher.learning import modelfile
 
         return modelfile.load(os.fspath(path))[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from thresher.learning.reading import table_margins
 from thresher.learning.remedies import feature_name
 from thresher.learning.scaling import Divisors, divisors_of
 
+_OF_MODELS = ("learn", "finish", "examples", "recipe", "state", "restore")
+"""What a model has that can learn"""
 _BLOCK = 1 << 20
 """Weights processed at a time."""
 
@@ -62,6 +64,14 @@ class Readout(Predictor):
         rows = self._index.enter(keys)
         self._table = _rows_of(self.unmet.reshape(inner), self._index.size, weights.dtype)
         self._table[rows] = weights
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """AttributeError, which says how to load a model that can learn."""
+            what = f"{type(self).__name__!r} object has no attribute {name!r}"
+            hint = ": it can only predict; load the model with Model.load to go on learning"
+            raise AttributeError(what + (hint if name in _OF_MODELS else ""), name=name, obj=self)
 
     def __repr__(self) -> str:
         """Loss, outputs and number of features."""

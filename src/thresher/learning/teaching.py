@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.learning.beginning import opened
 from thresher.learning.given import with_labels
@@ -21,6 +23,8 @@ def teach(
     model: Model, data: Any, y: Any = None, sample_weight: Any = None, *, again: bool = False, **reading: Any
 ) -> None:
     """Let `model` learn `data` once: see `Model.learn`. The first data determine how later data are read."""
+    from thresher.learning.feature_names import names_follow
+
     data = with_labels(data, y, sample_weight)
     check_names(model.learn, reading, SourceOptions)
     first = not model.examples and model.layout is None
@@ -32,9 +36,11 @@ def teach(
         source = opened(data, model.head.domain, **options)
         if source.layout is not None:
             model.layout = source.layout
-    columns = getattr(source, "columns", None)
+    columns, named, new = getattr(source, "columns", None), model.names, False
     with closing(source.chunks()) as chunks:
         for chunk in chunks:
             model.learn(chunk, again=again)
             model.note_ids(chunk.span(), columns, model.layout)
-    warn(troubles_of_reading(source.report, source.layout if first else None))
+            new = new or (named is not None and not np.isin(chunk.keys, named.features).all())
+    unnamed = names_follow(model, source) if new else []
+    warn(troubles_of_reading(source.report, source.layout if first else None) + unnamed)

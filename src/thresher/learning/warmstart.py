@@ -27,9 +27,9 @@ _SMALL = 1 << 48
 def start_from(model: Model, weights: Readout) -> None:
     """Give an untrained model the weights and intercepts of another model, with any rule.
 
-    The other rule's state, such as sums of gradients, is not carried over. SpecError if the model's rule has
-    no state for a given weight; ValueError if weights would have another meaning in the model, or are not
-    finite in its dtype.
+    Names of features are kept. The other rule's state, such as sums of gradients, is not carried over.
+    SpecError if the model's rule has no state for a given weight; ValueError if weights would have another
+    meaning in the model, or are not finite in its dtype.
     """
     _check_rule(model)
     if model.examples:
@@ -53,7 +53,7 @@ def start_from(model: Model, weights: Readout) -> None:
     if _first_beyond(weights.bias, model.dtype) >= 0:
         raise ValueError(f"the intercept is not finite in {model.dtype}")
     model.loop.place(weights.keys, weights.weights, weights.bias)
-    model.warm, model.numbering = True, weights.numbering
+    model.warm, model.numbering, model.names = True, weights.numbering, weights.names
 
 
 def _first_beyond(numbers: NDArray[Any], dtype: Any) -> int:

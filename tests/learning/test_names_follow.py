@@ -1,0 +1,73 @@
+"""Names of features follow a model: into one that starts from its weights, and when it goes on learning."""
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import thresher
+from thresher import Model, TroubleWarning
+from thresher.learning.readout import Readout
+
+OLD = [{"town": "Ulm", "n": 1.0, "label": 1}, {"town": "Kiel", "n": 2.0, "label": 0}] * 10
+NEW = [{"town": "Bonn", "n": 1.0, "label": 1}, {"town": "Kiel", "n": 2.0, "label": 0}] * 10
+FOUND = {"town=Ulm", "town=Kiel", "town=Bonn", "n"}
+
+
+@pytest.fixture(autouse=True)
+def small(plainly: None) -> None:
+    """Models learn in plain Python."""
+
+
+def trained(**options: Any) -> Model:
+    return thresher.train(OLD, label="label", names=True, rule="ftrl", l1=0.0, **options)
+
+
+def named(model: Model | Readout) -> set[str]:
+    return set(model.weights_frame()["feature"])
+
+
+def test_a_model_that_starts_from_another_has_the_names_of_both(tmp_path: Path) -> None:
+    trained().save(tmp_path / "m")
+    for init in (trained(), tmp_path / "m"):
+        model = thresher.train(NEW, label="label", init=init, rule="ftrl", l1=0.0)
+        assert named(model) == FOUND
+    bare = thresher.train(OLD, label="label", rule="ftrl", l1=0.0)
+    assert thresher.train(NEW, label="label", init=bare, rule="ftrl", l1=0.0).names is None
+
+
+def test_data_that_can_be_read_once_are_warned_of() -> None:
+    table = pa.Table.from_pylist(NEW)
+    with pytest.warns(TroubleWarning, match=r"1 new feature has no name, because .* thresher.name_features,"):
+        model = thresher.train(table.to_reader(), init=trained(), rule="ftrl", l1=0.0)
+    assert model.warnings[-1].name == "unnamed"
+    assert {"town=Ulm", "town=Kiel"} < named(model)
+    thresher.name_features(model, table)
+    assert named(model) == FOUND
+
+
+def test_new_features_have_names_when_a_model_goes_on_learning(tmp_path: Path) -> None:
+    model = trained()
+    model.learn(NEW)
+    assert named(model) == FOUND
+    model.save(tmp_path / "m")
+    assert named(thresher.load(tmp_path / "m")) == FOUND
+    model = trained()
+    with pytest.warns(TroubleWarning, match="1 new feature has no name"):
+        model.learn(pa.Table.from_pylist(NEW).to_reader())
+    model.learn(OLD)  # nothing new: no warning
+
+
+def test_what_is_loaded_to_predict_says_how_to_learn(tmp_path: Path) -> None:
+    trained().save(tmp_path / "m")
+    model: Any = thresher.load(tmp_path / "m")
+    assert not hasattr(model, "learn")
+    with pytest.raises(AttributeError, match=r"load the model with Model\.load to go on learning"):
+        model.learn(NEW)
+    with pytest.raises(AttributeError, match=r"'Readout' object has no attribute 'nothing'$"):
+        model.nothing  # noqa: B018
+    assert named(copy.copy(model)) == named(pickle.loads(pickle.dumps(model))) == named(model)
+    Model.load(tmp_path / "m").learn(NEW)
