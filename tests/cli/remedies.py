@@ -675,17 +675,17 @@ ODD_FILES = "a file that another program wrote: tests/cli/test_odd_files.py"
 OVERFLOWS = "a run that overflows, which plain Python warns of: tests/learning/test_divergence.py"
 JUDGED = "asks the user to look at the data"
 ELSEWHERE = {
-    "UTF-16 text: convert it with iconv -f UTF-16 -t UTF-8": ODD_FILES,
+    "{} text: convert it with iconv -f {} -t UTF-8": ODD_FILES,
     "JSON in several lines: write one object per line (jq -c 'if type =="
     ' "array" then .[] else . end\')': ODD_FILES,
     "{}: its first line, {}, is for Excel: remove it (sed 1d) and use --delimiter '{}'": ODD_FILES,
     "{}: each row has one cell more than the header, as R writes row names:"
     " write the file with row.names = FALSE,"
-    " or name that column (sed '1s/^/row{}/') and use --ignore row": ODD_FILES,
+    " or name that column (sed '1s/{}/row{}/') and use --ignore row": ODD_FILES,
     "{}: if its columns are separated by blanks, replace these (awk '{$1=$1}1' OFS=,)": ODD_FILES,
     "{}: is the delimiter a blank? (--delimiter ' ')": ODD_FILES,
     "{}: its columns are separated by blanks, and each row has one cell more than the header,"
-    " as R writes row names: name that column (sed '1s/^/row /') and use --delimiter ' '"
+    " as R writes row names: name that column (sed '1s/{}/row /') and use --delimiter ' '"
     " --ignore row": ODD_FILES,
     "a table with blanks between its columns: try --format csv --delimiter ' ' --label COL": ODD_FILES,
     " and use --format jsonl --label COL": ODD_FILES,

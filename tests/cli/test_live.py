@@ -72,9 +72,9 @@ def talk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Talk:
         status: int = 0,
         begin: bytes = b"",
         end: bytes = b"",
-        rest: bytes = b"",
+        rest: bytes | None = b"",
     ) -> list[bytes]:
-        """What is written at the `begin` and `end` is not answered, except by the `rest`."""
+        """What is written at the `begin` and `end` is not answered, except by the `rest`; None: anything."""
         reading, writing = os.pipe()
         answers, out = os.pipe()
         into: Callable[[], IO[bytes]] = lambda: os.fdopen(writing, "wb")  # noqa: E731
@@ -89,7 +89,7 @@ def talk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Talk:
         assert found == status
         got = told.end()
         with os.fdopen(answers, "rb") as file:
-            assert file.read() == rest
+            assert file.read() == rest or rest is None
         return got
 
     return run
@@ -232,3 +232,40 @@ def test_nothing_is_read_from_a_pipe_before_its_rows_are(thresher: Thresher) -> 
     feeder.start()
     assert thresher("evaluate m fifo") == whole
     feeder.join()
+
+
+CUT = "this last line has no line end: was it cut off?"
+ENDS = [
+    ("csv", b"", "standard input: empty, no examples"),
+    ("svmlight", b"", "standard input: empty, no examples"),
+    ("jsonl", gzip.compress(b""), "standard input: empty, no examples"),
+    ("csv", b"a,b\n", "standard input: no examples, only a header"),
+    ("csv", b"a,b", "standard input: no examples, only a header"),
+    ("csv", b"a,b\n1,x\n2", f"-:3:2: expected 2 columns, found 1; {CUT}"),
+    ("csv", b"a,b\n1,x\n2\n", "-:3:2: expected 2 columns, found 1"),
+    ("csv", b"a,b\n2\n1,x", "-:2:2: expected 2 columns, found 1"),
+    ("jsonl", b'{"a": 1, "b": "x"}\n{"a": 2, "b', CUT),
+    ("svmlight", b"1 1:1\n1 2", CUT),
+    ("vw", b"| a:1\n| a:", CUT),
+    ("csv", gzip.compress(b"a,b\n1,x\n" * 99)[:30], "(damaged or cut off)"),
+    ("csv", b"PAR1\x15\n" + bytes(99), "a binary file, not text (Parquet: try --format parquet)"),
+    ("jsonl", b"\x93NUMPY\n" + bytes(99), "a binary file, not text (a NumPy array"),
+    ("csv", "a,b\n1,x\n".encode("utf-16-be"), "iconv -f UTF-16BE -t UTF-8"),
+]
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(("form", "text", "said"), ENDS)
+def test_pipes_that_end_early(
+    form: str, text: bytes, said: str, thresher: Thresher, talk: Talk, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever has come before is answered."""
+    if form in ("svmlight", "vw"):
+        Path("train.svm").write_bytes(b"1 1:1\n0 2:1\n")
+        assert thresher("train train.svm -m m -q").status == 0
+    capfd.readouterr()
+    answers = talk(f"predict m - --format {form}", [], status=1, begin=text, rest=None)
+    err = capfd.readouterr().err
+    assert said in err
+    assert (CUT in err) == (CUT in said)
+    assert answers == []

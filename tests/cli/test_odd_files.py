@@ -10,6 +10,7 @@ import pytest
 from tests.cli.conftest import Thresher
 
 ROWS = "label,a,b\n1,2,x\n0,3,y\n"
+CITIES = "label,город,都市\n1,Москва,東京都\n0,Нижний Новгород,𠮷野\n"
 ODD = {
     "utf-16.csv": (ROWS.encode("utf-16"), "UTF-16 text", "iconv -f UTF-16 -t UTF-8", ""),
     "bare-utf-16.svm": (
@@ -17,6 +18,22 @@ ODD = {
         "UTF-16 text",
         "iconv -f UTF-16LE -t UTF-8",
         "",
+    ),
+    "bare-be.svm": (
+        "1 1:2\n0 2:1\n".encode("utf-16-be"),
+        "UTF-16 text",
+        "iconv -f UTF-16BE -t UTF-8",
+        "",
+    ),
+    "big-endian.csv": (f"\ufeff{ROWS}".encode("utf-16-be"), "UTF-16 text", "iconv -f UTF-16 -t UTF-8", ""),
+    "le.csv": (CITIES.encode("utf-16-le"), "UTF-16 text", "iconv -f UTF-16LE -t UTF-8", ""),
+    "be.csv": (CITIES.encode("utf-16-be"), "UTF-16 text", "iconv -f UTF-16BE -t UTF-8", ""),
+    "utf-32.csv": (CITIES.encode("utf-32"), "UTF-32 text", "iconv -f UTF-32 -t UTF-8", ""),
+    "marked-r.csv": (
+        b"\xef\xbb\xbflabel,a,b\n1,1,2,x\n2,0,3,y\n",
+        "as R writes row names",
+        r"sed '1s/^\xef\xbb\xbf/row,/'",
+        "--ignore row",
     ),
     "excel.csv": (b"sep=;\nlabel;a;b\n1;2;x\n0;3;y\n", "is for Excel", "sed 1d", "--delimiter ;"),
     "r.csv": (b"label,a,b\n1,1,2,x\n2,0,3,y\n", "as R writes row names", "sed '1s/^/row,/'", "--ignore row"),
@@ -39,7 +56,7 @@ def test_the_remedy_for_an_odd_file_works(name: str, thresher: Thresher) -> None
     ran = thresher(f"train {name} -m m -q")
     assert ran.status == 1
     assert said in ran.err
-    assert remedy.replace("UTF-16LE", "UTF-16") in ran.err
+    assert remedy in ran.err
     assert all(option in ran.err.replace("'", "") for option in options.split("  "))
     mended = subprocess.run(remedy, shell=True, input=data, capture_output=True, check=True).stdout
     Path(f"mended-{name}").write_bytes(mended)
@@ -57,6 +74,10 @@ TOLD: list[tuple[str, bytes, str, str, str]] = [
     (
         *("r.csv", b'"label" "a" "b"\n"1" 1 2 "x y"\n"2" 0 3 "z"\n', "as R writes row names"),
         *("sed '1s/^/row /'", "--delimiter ' ' --ignore row"),
+    ),
+    (
+        *("mark.csv", b'\xef\xbb\xbf"label" "a"\n"1" 1 2\n"2" 0 3\n', "as R writes row names"),
+        *(r"sed '1s/^\xef\xbb\xbf/row /'", "--delimiter ' ' --ignore row"),
     ),
     (
         "r.txt",

@@ -82,6 +82,11 @@ class Block(NamedTuple):
         return len(MARK) if marked else 0
 
     @property
+    def is_unfinished(self) -> bool:
+        """Whether its last line ends with the file, without a line end."""
+        return self.kind == LINES and self.size > self.end - self.offset
+
+    @property
     def has_nul(self) -> bool:
         """Whether its text contains a NUL byte, which is not allowed in a line."""
         return not self.text[: self.size].all()

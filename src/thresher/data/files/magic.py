@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
+
+_MARKS = (
+    (b"\xff\xfe\0\0", "UTF-32"),
+    (b"\0\0\xfe\xff", "UTF-32"),
+    (b"\xff\xfe", "UTF-16"),
+    (b"\xfe\xff", "UTF-16"),
+)
+_WIDE = ("UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE")
+_SOME = 256
+"""Bytes that are looked at"""
 _MODEL = b'{"__metadata__":{"thresher":'
 """What follows the length of the header in a model file"""
 _MAGIC = (
@@ -26,14 +37,27 @@ def begins_a_model(head: bytes) -> bool:
 def binary_kind(head: bytes) -> str:
     """What a binary file that begins with `head` is, and how to read it; empty if unknown."""
     known = next((kind for magic, kind in _MAGIC if head.startswith(magic)), "")
-    return known or ("UTF-16 text: convert it with iconv -f UTF-16 -t UTF-8" if _is_wide(head) else "")
+    wide = "" if known else _wide(head)
+    return known or (f"{wide[:6]} text: convert it with iconv -f {wide} -t UTF-8" if wide else "")
 
 
-def _is_wide(head: bytes) -> bool:
-    """Whether text is in UTF-16: it has a mark, or every other byte of its first ones is zero."""
-    first = head[:64] if len(head) > 64 else head[: len(head) // 2 * 2]
-    zeros = {place: not any(first[place::2]) for place in (0, 1)}
-    text = {place: all(first[place::2]) for place in (0, 1)}
-    return head.startswith((b"\xff\xfe", b"\xfe\xff")) or (
-        len(first) >= 8 and ((zeros[0] and text[1]) or (zeros[1] and text[0]))
-    )
+def _wide(head: bytes) -> str:
+    """The name of an encoding in units of 16 or 32 bits, for iconv; empty for anything but text in one.
+
+    Without a mark it is the one in which the beginning is printable and has characters of ASCII, such as
+    digits and delimiters: these are part of any data, and in another order of bytes they are other letters.
+    """
+    if marked := next((name for mark, name in _MARKS if head.startswith(mark)), ""):
+        return marked
+    for name in _WIDE:
+        try:
+            text = getincrementaldecoder(name)().decode(head[:_SOME])
+        except UnicodeDecodeError:
+            continue
+        if (
+            len(head) >= 8
+            and any(map(str.isascii, text))
+            and all(c.isprintable() or c in "\t\r\n" for c in text)
+        ):
+            return name
+    return ""

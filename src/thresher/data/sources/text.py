@@ -23,7 +23,7 @@ from thresher.data.files.content import (
     hash_file,
     stamp,
 )
-from thresher.data.files.paths import is_stream, size_of
+from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams
 from thresher.data.formats.looks import looks_like
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from thresher.data.files.watches import Watches
     from thresher.data.sources.pieces import Readers, RemoteBlocks, Span
 
+_CUT_OFF = "; this last line has no line end: was it cut off?"
 Format = Callable[[SettledLayout, Reading], Any]
 """A function that makes the parser of a format."""
 
@@ -304,7 +305,8 @@ class TextSource:
         bad = [one._replace(file=name, line=one.line + line) for one in parsed.bad]
         if bad and self.on_error.kind == FAIL:
             started = self.report.examples + parsed.tally.examples
-            raise DataError(str(bad[0]) if started else self._hinted(bad[0]))
+            hint = _CUT_OFF if self._ends_in(block, parsed.bad[0]) else ""
+            raise DataError((str(bad[0]) if started else self._hinted(bad[0])) + hint)
         self.report.add(*parsed.tally, bad)
         self.report.notice(
             Noticed(what, column, f"{name}:{line + at}" if at else name, kind)
@@ -314,8 +316,13 @@ class TextSource:
         if block.so_far is not None and block.so_far.size > self._read.size:
             self._read = block.so_far
 
+    def _ends_in(self, block: Any, bad: BadLine) -> bool:
+        """Whether the data end in a bad line of a block of text, which has no line end."""
+        last = isinstance(block, Block) and block.file == len(self.names) - 1 and block.is_unfinished
+        return last and int(np.count_nonzero(block.text[: block.size] == ord("\n"))) == bad.line
+
     def _nothing(self) -> str:
-        where = self.names[0] if len(self.names) == 1 else f"{len(self.names)} files"
+        where = called(self.names[0]) if len(self.names) == 1 else f"{len(self.names)} files"
         only_blank = 0 < self.report.lines == self.report.blank
         if self.layout.delimited_by and self.layout.header and only_blank:
             return f"{where}: no examples, only a header"

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -36,7 +35,7 @@ from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
-from thresher.data.files.paths import is_stream
+from thresher.data.files.paths import called, is_stream
 from thresher.data.files.streams import LONGEST_HEAD, OpenStreams, head_of
 from thresher.data.formats.lines.gathering import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.formats.not_utf8 import lines_not_utf8
@@ -85,6 +84,8 @@ _QUOTED = "cells are in quotes: read them with --quoting"
 _PLAIN_ROWS = 1000
 """Rows that show whether quotes are parts of cells"""
 _DELIMITING = b",;\t|"
+_MARKED = r"^\xef\xbb\xbf"
+"""The byte order mark at the beginning of a line, for sed"""
 _EXCEL = re.compile(rb'"?sep=(.)"?', re.IGNORECASE)
 _IN_QUOTES = re.compile(rb'"[^"]*"')
 
@@ -186,7 +187,8 @@ def opened(
 def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect, live: bool) -> _Head:
     """The beginning of a file, without lines that repeat its header."""
     spanning = dialect if dialect.span else None
-    lines = lines_of(beginning(name, streams, live, spanning), name, spanning)
+    head = beginning(name, streams, live, spanning)
+    lines, start = lines_of(head, name, spanning), _MARKED if head.startswith(MARK) else "^"
     first = lines[0]
     if layout.header and b"\0" in first:
         raise DataError(f"{name}: the header line, {shown(first)}, contains a NUL")
@@ -196,12 +198,12 @@ def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect, 
         raise DataError(f"{name}: {too_many(count)}")
     _check_is_first_line(first, name)
     if not has_columns(layout):
-        _check_delimiter(lines, dialect, name)
+        _check_delimiter(lines, dialect, name, start)
     cells = cells_of(first, dialect)
     if layout.header:
         _check_closed(lines, dialect, name)
     if layout.header and len(lines) > 1 and not has_columns(layout):
-        _check_row_names(len(cells), lines[1:], dialect, name)
+        _check_row_names(len(cells), lines[1:], dialect, name, start)
     if not layout.header:
         return _Head(name, [str(k + 1) for k in range(len(cells))], first, lines, b"")
     names = [_text(cell) for cell in cells]
@@ -254,8 +256,11 @@ def _check_is_first_line(line: bytes, name: str) -> None:
         )
 
 
-def _check_row_names(columns: int, rows: list[bytes], dialect: Dialect, name: str) -> None:
-    """Raise `DataError` if all rows have one cell more than the header, as R writes names of rows."""
+def _check_row_names(columns: int, rows: list[bytes], dialect: Dialect, name: str, start: str) -> None:
+    """Raise `DataError` if all rows have one cell more than the header, as R writes names of rows.
+
+    `start` matches what is before the header.
+    """
     cells = [cells_of(row, dialect) for row in rows[:_SAMPLE]]
     if any(len(cells_of(row, dialect._replace(quotes=True))) == columns for row in rows[:_SAMPLE]):
         return
@@ -263,12 +268,15 @@ def _check_row_names(columns: int, rows: list[bytes], dialect: Dialect, name: st
         mark = chr(dialect.delimiter[0]).replace("\t", "\\t")
         raise OddFileError(
             f"{name}: each row has one cell more than the header, as R writes row names: write the file with"
-            f" row.names = FALSE, or name that column (sed '1s/^/row{mark}/') and use --ignore row"
+            f" row.names = FALSE, or name that column (sed '1s/{start}/row{mark}/') and use --ignore row"
         )
 
 
-def _check_delimiter(lines: list[bytes], dialect: Dialect, name: str) -> None:
-    """Raise `DataError` if the first line has a single cell but contains another common delimiter."""
+def _check_delimiter(lines: list[bytes], dialect: Dialect, name: str, start: str) -> None:
+    """Raise `DataError` if the first line has a single cell but contains another common delimiter.
+
+    `start` matches what is before it.
+    """
     line = lines[0]
     if dialect.delimiter in line:
         return
@@ -278,10 +286,11 @@ def _check_delimiter(lines: list[bytes], dialect: Dialect, name: str) -> None:
             f"{name}: one column, {shown(line)}: is the delimiter '{most}'? (--delimiter '{most}')"
         )
     if b" " in line.strip() and b":" not in line:
-        _check_blanks(lines[: _SAMPLE + 1], dialect._replace(delimiter=b" ", quotes=True, span=0), name)
+        read = dialect._replace(delimiter=b" ", quotes=True, span=0)
+        _check_blanks(lines[: _SAMPLE + 1], read, name, start)
 
 
-def _check_blanks(lines: list[bytes], read: Dialect, name: str) -> None:
+def _check_blanks(lines: list[bytes], read: Dialect, name: str, start: str) -> None:
     """Raise `DataError` if columns are separated by blanks; with `read`, each blank separates two cells."""
     cells, words = [cells_of(line, read) for line in lines], [len(line.split()) for line in lines]
     first, *others = map(len, cells)
@@ -291,7 +300,8 @@ def _check_blanks(lines: list[bytes], read: Dialect, name: str) -> None:
     if single and {*others} == {first + 1}:
         raise DataError(
             f"{begin}: its columns are separated by blanks, and each row has one cell more than the header,"
-            " as R writes row names: name that column (sed '1s/^/row /') and use --delimiter ' ' --ignore row"
+            f" as R writes row names: name that column (sed '1s/{start}/row /') and use --delimiter ' '"
+            " --ignore row"
         )
     if len({*words}) == 1 or words[0] > 2 or b"  " in lines[0]:
         raise DataError(
@@ -301,8 +311,12 @@ def _check_blanks(lines: list[bytes], read: Dialect, name: str) -> None:
 
 def beginning(name: str, streams: OpenStreams, live: bool, spanning: Dialect | None = None) -> bytes:
     """The beginning of a file: `HEAD` bytes, or if `live` the first row of a stream."""
-    first = partial(_first_row, spanning=spanning) if live and is_stream(name) else None
-    return head_of(name, HEAD, streams, first)
+
+    def first(head: bytes) -> int:
+        check_is_text(head, name)
+        return _first_row(head, spanning)
+
+    return head_of(name, HEAD, streams, first if live and is_stream(name) else None)
 
 
 def _first_row(head: bytes, spanning: Dialect | None) -> int:
@@ -320,6 +334,8 @@ def _first_row(head: bytes, spanning: Dialect | None) -> int:
 def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[bytes]:
     """The non-blank whole lines at the beginning of a file; with `spanning`, rows of that dialect."""
     check_is_text(head, name)
+    if not head:
+        raise DataError(f"{called(name)}: empty, no examples")
     text = head.removeprefix(MARK)
     if len(head) >= LONGEST_HEAD and b"\n" not in text.lstrip(b"\r\n"):
         raise DataError(f"{name}: its first line is longer than {LONGEST_HEAD >> 20} MB")
