@@ -1,12 +1,14 @@
 """Unusual tables from notebooks: they are learned and predicted, or one line says what to do."""
 
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from scipy.sparse import csr_matrix
 
@@ -136,3 +138,16 @@ def test_a_lazy_frame_is_to_be_collected() -> None:
     frame: Any = pl.DataFrame({"x": [1.0, 2.0, 3.0]}).lazy()
     with pytest.raises(DataError, match=r"LazyFrame holds no rows yet: collect\(\) it"):
         thresher.train(frame, [1, 0, 1])
+
+
+@pytest.mark.parametrize("kind", ["table", "frame", "parquet", "csv"])
+def test_two_columns_of_one_name(kind: str, tmp_path: Path) -> None:
+    rows = pa.Table.from_arrays([pa.array([0.0, 1.0] * 9)] * 3, ["label", "a", "a"])
+    path = str(tmp_path / f"d.{kind}")
+    if kind == "parquet":
+        pyarrow.parquet.write_table(rows, path)
+    elif kind == "csv":
+        Path(path).write_text("label,a,a\n" + "0,1,2\n1,2,3\n" * 9)
+    data = {"table": rows, "frame": rows.to_pandas()}.get(kind, path)
+    with pytest.raises(DataError, match="two columns are called 'a'"):
+        thresher.train(data)

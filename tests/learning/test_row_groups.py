@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +15,7 @@ from pyarrow import csv
 
 import thresher
 from thresher.data import Chunk, DataError, MemorySource, open_source
+from thresher.data.formats.row_groups import Names
 from thresher.data.layout import Layout
 from thresher.learning.draws import folds_of_groups, groups_held_out
 from thresher.learning.holdout import Holdout
@@ -169,3 +172,58 @@ def test_folds_of_groups() -> None:
         assert len(known) < 40, k
     with pytest.raises(DataError, match="the groups are too few for 4 folds"):
         thresher.cv(X, y, rule="ftrl:l1=0.01", groups=users > 20, folds=4)
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_groups_are_the_same_in_every_format(tmp_path: Path) -> None:
+    """However a format writes a boolean, a number or a time."""
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "label": [float(k % 3 == 0) for k in range(n)],
+            "flag": [k % 2 == 0 for k in range(n)],
+            "user": [None if k % 11 == 0 else float(k % 9) for k in range(n)],
+            "price": [0.5 + k % 7 for k in range(n)],
+            "when": [pd.Timestamp(2024, 1, 1 + k % 4, k % 3) for k in range(n)],
+            "x": [k % 5 for k in range(n)],
+        }
+    )
+    rows = pl.from_pandas(frame)
+    frame.to_csv(tmp_path / "pandas.csv", index=False)
+    rows.with_columns(pl.col("user").cast(pl.Int64)).write_csv(tmp_path / "polars.csv")
+    frame.to_parquet(tmp_path / "d.parquet")
+    rows.with_columns(pl.col("price").cast(pl.Decimal(8, 2))).write_ndjson(tmp_path / "polars.jsonl")
+    frame.assign(when=frame.when.astype(str)).to_json(tmp_path / "d.jsonl", orient="records", lines=True)
+    files = [tmp_path / name for name in ("pandas.csv", "polars.csv", "d.parquet", "polars.jsonl", "d.jsonl")]
+    for column in ("flag", "user", "price", "when"):
+        others = [name for name in ("flag", "user", "price", "when") if name != column]
+        found = set()
+        for data in (frame, rows, *files):
+            model = thresher.train(data, group=column, ignore=others, holdout=0.4, seed=3, l1=0.0)
+            found.add((model.examples, model.tally.average))
+        groups = frame[column]
+        held = thresher.train(frame[["x"]], frame["label"], groups=groups, holdout=0.4, seed=3, l1=0.0)
+        assert {examples for examples, _ in found} == {held.examples}
+        assert len(found) == 1
+        assert held.examples < n or column == "flag"
+
+
+@pytest.mark.parametrize(
+    ("names", "same"),
+    [
+        (["1000", "1e3", "1000.0", "+1000"], True),
+        (["0", "-0", "0.0"], True),
+        (["7", "007"], False),
+        (["12345678901234567890123456789", "12345678901234567890123456788"], False),
+        (["2024-05-01", "2024-05-01 00:00:00", "2024-05-01T00:00:00.000Z"], True),
+        (["2024-05-01 08:30", "2024-05-01T08:30:00"], True),
+        (["2024-05-01 08:30:00.5", "2024-05-01 08:30:00"], False),
+        (["true", "TRUE", "True"], True),
+        (["t", "T"], False),
+        (["e", "E", "+", "."], False),
+    ],
+)
+def test_names_that_are_the_same_value(names: list[str], same: bool) -> None:
+    found = Names().hashes(names)
+    assert len({*found.tolist()}) == (1 if same else len(names))

@@ -218,7 +218,7 @@ class Folds:
             raise DataError(f"{self.count} folds need at least {self.count} rows; rows read: {self._rows}")
         if not sizes.all():
             few = f"the groups are too few for {self.count} folds, {np.count_nonzero(sizes == 0)} of which"
-            raise DataError(f"{few} got none: take fewer folds, or another seed")
+            raise DataError(f"{few} got none: take fewer folds, or try other seeds")
         found = [judge.figures() for judge in judges]
         return [[one[k] for one in found if k in one] for k in range(len(self.recipes))]
 

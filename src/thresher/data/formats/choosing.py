@@ -21,7 +21,9 @@ def format_of(names: Sequence[str]) -> str:
     kinds = sorted(set(found.values()))
     if len(kinds) > 1:
         both = ", ".join(f"{next(n for n in names if found[n] == kind)} ({kind})" for kind in kinds)
-        raise DataError(f"files of several formats: {both}; read them separately, or give the format")
+        raise DataError(
+            f"files of several formats: {both}; convert them to one, or give the one they all have"
+        )
     return kinds[0]
 
 

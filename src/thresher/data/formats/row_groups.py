@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
 
@@ -19,6 +21,34 @@ NONE = 0
 """The hash of a row without a group"""
 _MOST = 1 << 20
 """Names that are remembered"""
+
+
+_VALUE = re.compile(r"[-+.:\d TZeE]+|[Tt]\w{3}|[Ff]\w{4}")
+"""Names that may be values"""
+_WHOLE = re.compile(r"0|-?[1-9]\d*")
+_NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d{0,20})?(?:\.\d{0,20})?(?:[eE][+-]?\d{1,3})?")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?(?:\.(\d+))?(?:Z|\+00:?00)?)?")
+
+
+def spelled_alike(name: str) -> str:
+    """One spelling for values that formats write differently; codes such as 007 stay as they are.
+
+    >>> [spelled_alike(name) for name in ("True", "17.0", "0.50", "1e3", "2024-05-01T08:30:00.000")]
+    ['true', '17', '0.5', '1000', '2024-05-01 08:30:00']
+    """
+    if _WHOLE.fullmatch(name) or not _VALUE.fullmatch(name):
+        return name
+    if name.lower() in ("true", "false"):
+        return name.lower()
+    if _NUMBER.fullmatch(name) and any(map(str.isdigit, name)):
+        number = Decimal(name)
+        whole = abs(number) < 10**21 and number == number.to_integral_value()
+        return str(int(number) if whole else number.normalize())
+    if found := _TIME.fullmatch(name):
+        day, clock, seconds, fraction = found.groups("")
+        time = f"{clock}{seconds or ':00'}{('.' + fraction.rstrip('0')).rstrip('.')}"
+        return day if not clock or time == "00:00:00" else f"{day} {time}"
+    return name
 
 
 def _hash(name: str) -> int:
@@ -38,7 +68,7 @@ class Names:
         for name in names:
             value = known.get(name)
             if value is None:
-                value = known[name] = _hash(name)
+                value = known[name] = _hash(spelled_alike(name))
             found.append(value)
         if len(known) > _MOST:
             self._known = {"": NONE}
@@ -79,6 +109,8 @@ def groups_of(values: ArrayLike) -> NDArray[np.uint64]:
         raise DataError(
             f"groups must be one-dimensional, with a value for each row, not of shape {given.shape}"
         )
+    if given.dtype.kind == "M":
+        given = given.astype("datetime64[us]")  # nanoseconds become whole numbers
     missing = given != given if given.dtype.kind in "fO" else np.zeros(len(given), bool)
     texts = [
         "" if gone or value is None else str(value)

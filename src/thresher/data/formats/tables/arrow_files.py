@@ -106,11 +106,8 @@ def has_words(kinds: Kinds, schema: Any) -> bool:
 
 def spelling_by(schema: Any, head: Any) -> dict[str, str]:
     """What the values of the columns are, by their types and the first rows, a record batch or None."""
-    there = set() if head is None else set(head.schema.names)
-    return {
-        field.name: spelling_of_column(field.type, head.column(field.name) if field.name in there else None)
-        for field in schema
-    }
+    first = {} if head is None else dict(zip(head.schema.names, head.columns, strict=True))
+    return {field.name: spelling_of_column(field.type, first.get(field.name)) for field in schema}
 
 
 def by_schema(
