@@ -189,12 +189,26 @@ def test_a_series_of_polars_is_texts() -> None:
     ("X", "error"),
     [
         (pd.DataFrame(np.ones((N, 2)), columns=["a", "a"]), "two columns are called 'a': rename one"),
+        (pa.table([[1.0] * N] * 2, names=["a", "a"]), "two columns are called 'a': rename one"),
         (FRAME[[]], "has no columns"),
         (FRAME.assign(t=pd.date_range("2020", periods=N, tz="UTC")), r"use (layout=\{\")?categorical"),
     ],
-    ids=["twice", "none", "times"],
+    ids=["twice", "twice in Arrow", "none", "times"],
 )
 def test_tables_that_cannot_be_learned(X: Any, error: str) -> None:
     for call in (thresher.train, fitted):
         with pytest.raises(ValueError, match=error):
             call(X, Y)
+
+
+def test_rows_may_come_from_an_iterator_when_predicting() -> None:
+    model = thresher.train([*rows()], Y)
+    assert thresher.predict(model, rows()).tolist() == thresher.predict(model, [*rows()]).tolist()
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_a_missing_text_in_rows_with_columns(missing: Any) -> None:
+    given = [{"t": missing if k == 0 else "some words", "label": k % 2} for k in range(N)]
+    plain = [{"t": None if k == 0 else "some words", "label": k % 2} for k in range(N)]
+    models = [thresher.train(one, label="label", text="t", l1=0.0) for one in (given, plain)]
+    assert models[0].weights()[1].tolist() == models[1].weights()[1].tolist()

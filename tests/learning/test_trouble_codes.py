@@ -54,7 +54,7 @@ def test_the_index_of_a_data_frame(again: bool, tmp_path: Path) -> None:
         pd.read_csv(path).to_csv(path)
     found = told(path)
     assert list(found) == ["index-column"]
-    wanted = "--ignore '1,Unnamed: 0'" if again else "column 1 (without a name) holds row numbers"
+    wanted = "--ignore '\"\",Unnamed: 0'" if again else "column 1 (without a name) holds row numbers"
     assert wanted in found["index-column"]
     (remedy,) = remedies(found["index-column"])
     assert told(path, **remedy) == {}

@@ -220,16 +220,23 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
     rest = iter(data)
     first = _first(rest, data)
     again = chain([first], rest) if rest is data else data
+    if rest is data and options.get("unlabelled") and isinstance(first, Mapping):
+        return _as_source([*again], domain, options)
     if isinstance(first, tuple):
         return PairSource(again, domain, words=layout.classes if layout else ())
-    if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
-        what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
-        raise DataError(f"{what} without labels: give {_BESIDE}, or name the label column, label=")
+    _check_labelled(data, first)
     _check_texts(first, layout)
     items = [] if first is _NOTHING else _all_alike(first, again)
     if isinstance(first, Chunk):
         return MemorySource(items, domain)
     return open_source(items, domain=domain, **options)
+
+
+def _check_labelled(data: Any, first: Any) -> None:
+    """`DataError` for examples without labels."""
+    if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
+        what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
+        raise DataError(f"{what} without labels: give {_BESIDE}, or name the label column, label=")
 
 
 def _first(rest: Iterator[Any], data: Any) -> Any:

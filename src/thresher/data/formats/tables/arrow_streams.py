@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from thresher.data.arrays import is_missing
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError, shown
 from thresher.data.formats.tables.arrow_files import (
@@ -39,10 +40,10 @@ NAME = "the table"
 def reader_of(table: Any) -> Any:
     """The rows of a table as batches. The index of a pandas table is not read."""
     if not hasattr(table, "iloc"):
-        return pa.RecordBatchReader.from_stream(table)
-    counts = Counter(map(str, table.columns))
-    if twice := [name for name, count in counts.items() if count > 1]:
-        raise DataError(f"{NAME}: two columns are called '{twice[0]}': rename one")
+        reader = pa.RecordBatchReader.from_stream(table)
+        check_once(reader.schema.names)
+        return reader
+    check_once(map(str, table.columns))
     try:
         return _of_frame(table).to_reader()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
@@ -51,6 +52,12 @@ def reader_of(table: Any) -> Any:
     except UnicodeEncodeError as error:
         text = shown(error.object.encode("utf-8", "backslashreplace"))
         raise DataError(f"{NAME}: {text} is not valid Unicode (it holds a lone surrogate)") from error
+
+
+def check_once(names: Iterable[str]) -> None:
+    """`DataError` if two columns have the same name."""
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise DataError(f"{NAME}: two columns are called '{twice[0]}': rename one")
 
 
 def _of_frame(frame: Any) -> Any:
@@ -103,8 +110,10 @@ def column_of(values: Iterable[Any]) -> Any:
     try:
         return pa.array(values)
     except (OverflowError, pa.ArrowInvalid):
-        given = [None if value != value else value for value in values]
+        given = [None if is_missing(value) else value for value in values]
         found = [value for value in given if value is not None]
+        if all(isinstance(value, str) for value in found):
+            return pa.array(given)
         if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in found):
             raise
         if all(isinstance(value, int) and abs(value) < _LARGEST for value in found):

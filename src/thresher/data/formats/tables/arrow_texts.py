@@ -151,3 +151,12 @@ def _spelled(texts: Any) -> Any:
     bits = pa.py_buffer(np.packbits(valid, bitorder="little")) if texts.null_count else None
     buffers = [bits, pa.py_buffer(ends), pa.py_buffer(written)]
     return pa.Array.from_buffers(texts.type, len(texts), buffers)
+
+
+def fraction_in(column: Any) -> float | None:
+    """The first number of a column that is not whole; None if there is none."""
+    if not pa.types.is_floating(column.type):
+        return None
+    numbers = column.drop_null().to_numpy(zero_copy_only=False)
+    found = numbers[numbers != np.floor(numbers)]
+    return float(found[0]) if len(found) else None

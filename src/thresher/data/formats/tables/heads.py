@@ -152,7 +152,7 @@ def _categories_in(batch: Any, kinds: Mapping[str, str]) -> frozenset[str]:
 def _cells_of(source: Any, batch: Any, rows: int) -> Mapping[str, Sequence[str]]:
     """The cells of each column in the first rows that are not missing, as text."""
     if batch is not None:
-        return _of_batch(batch, rows)
+        return _of_batch(batch, rows, source.layout)
     if hasattr(source, "head") or not _can_be_seen(source) or TABLES[source.layout.format].batches:
         return {}
     from thresher.data.formats.tables import delimited
@@ -196,16 +196,23 @@ def _of_objects(lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
     return cells
 
 
-def _of_batch(batch: Any, rows: int) -> Mapping[str, Sequence[str]]:
+def _of_batch(batch: Any, rows: int, layout: Any) -> Mapping[str, Sequence[str]]:
     """The cells of an Arrow batch that are text or numbers."""
     columns: Iterable[tuple[str, Any]] = zip(batch.schema.names, batch.columns, strict=True)
-    return {name: _of_column(column.slice(0, rows)) for name, column in columns}
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    return {name: _of_column(column.slice(0, rows), kinds.get(name)) for name, column in columns}
 
 
-def _of_column(column: Any) -> list[str]:
-    """The cells that are text or numbers; text may be stored that is not UTF-8."""
-    from thresher.data.formats.tables.arrow_texts import as_bytes
+def _of_column(column: Any, kind: str | None) -> list[str]:
+    """The cells that are text or numbers; text may be stored that is not UTF-8.
 
+    In a column of amounts all cells are like the first that is not whole: to write all of many columns takes
+    long, and amounts are no trouble.
+    """
+    from thresher.data.formats.tables.arrow_texts import as_bytes, fraction_in
+
+    if kind == NUMERIC and (fraction := fraction_in(column)) is not None:
+        return [str(fraction)] * (len(column) - column.null_count)
     plain = as_bytes(column.type)
     cells = (column if plain == column.type else column.view(plain)).to_pylist()
     if plain != column.type:
