@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import fcntl
 import io
 import lzma
 import os
@@ -10,12 +11,15 @@ import select
 import stat
 import zlib
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import cached_property
 from typing import Any, Protocol
 
 from thresher.data.files.paths import STDIN, is_stream, named, opened
 
 _PIECE = 1 << 18
+_PIPE = 1 << 20
+"""Bytes that a pipe may hold, the most that Linux allows to every user"""
 LONGEST_HEAD = 32 << 20
 """Maximum bytes of the first line of a table: the header, or the first object"""
 _XZ_MEMORY = 512 << 20
@@ -105,12 +109,23 @@ class RawFile(io.RawIOBase):
         """Whether bytes, or the end, come within `patience` seconds; True for anything but a stream."""
         if self._kept or self._size is not None:
             return True
+        return self._poll is None or bool(self._poll.poll(1000 * patience))
+
+    @cached_property
+    def _poll(self) -> Any:
+        """What asks the system whether the file is ready; None if it cannot.
+
+        It pays to ask rarely, so a pipe is made longer.
+        """
         try:
             poll = select.poll()
             poll.register(self._file.fileno(), select.POLLIN)
         except (OSError, AttributeError, ValueError):
-            return True
-        return bool(poll.poll(1000 * patience))
+            return None
+        with suppress(OSError, AttributeError):  # only Linux can; a socket or terminal has no size
+            if fcntl.fcntl(self._file.fileno(), fcntl.F_GETPIPE_SZ) < _PIPE:
+                fcntl.fcntl(self._file.fileno(), fcntl.F_SETPIPE_SZ, _PIPE)
+        return poll
 
     @property
     def can_jump(self) -> bool:
