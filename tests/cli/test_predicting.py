@@ -164,7 +164,9 @@ def test_an_id_may_be_a_feature_and_a_wrong_one_is_named(narrow: None, thresher:
     ran = thresher("predict m train.csv --id citty")
     assert ran.status == 1
     assert ran.err == "thresher: train.csv: --id: no column is called 'citty'; did you mean 'city'?\n"
-    ran = thresher("predict m train.csv --format vw --id city")
+    Path("train.vw").write_text("1 | a\n-1 | b\n")
+    assert thresher("train train.vw -m v -q --rule sgd").status == 0
+    ran = thresher("predict v train.vw --id city")
     assert "use --id tag" in ran.err
 
 

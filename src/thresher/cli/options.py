@@ -178,11 +178,12 @@ class Writing:
     def opened(self, model: Any, data: Sequence[str], domain: Any, **reading: Any) -> Any:
         """DATA as a source for `model`, read like the training data except for the options given."""
         from thresher.data import open_source
-        from thresher.learning.numbering import in_agreement
+        from thresher.learning.agreement import check_format, in_agreement
 
         layout = self.like(model.layout)
+        check_format(model, layout)
         source = open_source(data, layout=layout, domain=domain, where=self.where, **reading)
-        return in_agreement(model.numbering, source)
+        return in_agreement(model, source)
 
 
 def _unknown(names: Sequence[str], trained: SettledLayout | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from thresher.data.chunk import Chunk, Place
@@ -58,6 +58,8 @@ class MemorySource:
         self.layout: SettledLayout | None = None
         self.columns: int | None = None
         """the number of columns, if the examples are a matrix"""
+        self.by_position = False
+        """whether they are a table with names that was made a matrix"""
         self.where = ""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
@@ -118,3 +120,36 @@ class Through:
     @keep_hash.setter
     def keep_hash(self, keep: bool) -> None:
         self._source.keep_hash = keep
+
+
+class Watched(Through):
+    """A source whose chunks are looked at on the way, alone or with the rows skipped among them."""
+
+    def begin(self) -> None:
+        """A pass from the beginning, or from a place, begins."""
+
+    def look(self, chunk: Chunk) -> None:
+        """A chunk is about to be used."""
+
+    def end(self) -> None:
+        """A pass from the beginning has ended."""
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """The chunks of the source."""
+        return self._looked_at(self._source.chunks(start), lambda chunk: chunk, start)
+
+    @property
+    def rows(self) -> Callable[..., Iterator[Any]]:
+        """The same with the skipped rows; missing if the source has nothing of the kind."""
+        given = self._source.rows
+        return lambda start=None: self._looked_at(given(start), lambda rows: rows.chunk, start)
+
+    def _looked_at(
+        self, parts: Iterable[Any], chunk_of: Callable[[Any], Chunk], start: Place | None
+    ) -> Iterator[Any]:
+        self.begin()
+        for part in parts:
+            self.look(chunk_of(part))
+            yield part
+        if start is None:
+            self.end()

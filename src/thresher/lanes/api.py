@@ -34,7 +34,7 @@ from thresher.learning.checks import check_flag
 from thresher.learning.feature_names import check_namer_again, keep_names, names_follow
 from thresher.learning.finite import DivergedError
 from thresher.learning.frames import frame_of, held, identity
-from thresher.learning.given import Data, with_groups, with_labels
+from thresher.learning.given import Data, is_matrix, with_groups, with_labels
 from thresher.learning.head import Head
 from thresher.learning.keywords import ModelOptions, TrainOptions, check_names, layout_given, parted
 from thresher.learning.model import Model
@@ -282,7 +282,7 @@ def _layout(
 ) -> AnyLayout | None:
     """How to read the data: as given, as in a recipe, or as the data of the initial weights were read."""
     found = given or (rule.layout if isinstance(rule, Recipe) else None)
-    if started is None or (started.numbering is not None and not are_files(data)):
+    if started is None or (started.numbering is not None and not are_files(data)) or is_matrix(data):
         return found
     return layout_from(started, found)
 

@@ -13,6 +13,7 @@ from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout, SettledLayout, grouped_by
 from thresher.learning import ensemble, modelfile, pictures
+from thresher.learning.agreement import check_holdout
 from thresher.learning.assessment import assessed
 from thresher.learning.checks import check_whole
 from thresher.learning.ensemble import Ensemble
@@ -21,7 +22,7 @@ from thresher.learning.given import Data, as_source, check_layout, with_labels
 from thresher.learning.head import Output
 from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
-from thresher.learning.predicting import ModelOrFile, codes_of, source_to_predict, with_codes, with_columns
+from thresher.learning.predicting import ModelOrFile, codes_of, source_for, with_codes, with_columns
 from thresher.learning.readout import Readout
 from thresher.learning.shares import Part, check_ungrouped, condition_of, part_of
 from thresher.learning.slices import figures_of_slices, names_of_columns, slices_of
@@ -93,7 +94,7 @@ def held_of(
     held = as_source(holdout, domain, threads=threads, layout=layout, on_error=lenient)
     if hasattr(source, "on_error"):
         source.on_error.check_spares(held.names)
-    return held
+    return check_holdout(source, held)
 
 
 def load(path: str | os.PathLike[str]) -> Readout:
@@ -193,7 +194,7 @@ def evaluate(
     target = None if plot is None else pictures.checked(plot)
     labels = y if y is None else codes_of(model, y)
     data = with_labels(with_columns(model, with_codes(model, data)), labels, sample_weight)
-    source = source_to_predict(ready, data, ready.head.domain, **reading)
+    source = source_for(ready, data, ready.head.domain, **reading)
     beside = slices_of(ready, source, data, names_of_columns(slices), threshold, reading)
     found = assessed(ready, source, threshold, *beside)
     warn(troubles_of_reading(source.report))

@@ -184,6 +184,12 @@ def is_beside(data: Any) -> bool:
     return isinstance(data, tuple) and not isinstance(next(iter(data), ""), str | os.PathLike | Chunk | tuple)
 
 
+def is_matrix(data: Any) -> bool:
+    """Whether `data`, or X of ``(X, y)``, is a matrix that cannot be a table, whose columns have no names."""
+    X = data[0] if is_beside(data) and data else data
+    return not hasattr(X, _STREAM) and (hasattr(X, "tocsr") or getattr(X, "ndim", 0) == 2)
+
+
 def labels_beside(data: Any) -> Any:
     """The labels of ``(X, y)`` and of a list of pairs; None for all other data."""
     if is_beside(data):
@@ -293,8 +299,10 @@ def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[
     column = wanted.kind == ONE and np.ndim(labels) == 2 and np.shape(labels)[1] == 1
     if wanted.kind == ONE and not wanted.open and not column and np.ndim(labels) == 2:
         raise DataError(f"expected one label for each example, found {np.shape(labels)[1]}")
+    named = _has_names(X)
     X = matrix_of(X) if is_sparse_frame(X) else X
     source = source_of(X, np.ravel(labels) if column else labels, weights, domain)
+    source.by_position = named
     if words:
         source.layout = SettledLayout(classes=words)
     return source
@@ -303,9 +311,17 @@ def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[
 def _unlabelled(data: Any, domain: str | Domain, layout: AnyLayout | None) -> Any:
     """Examples in memory without labels as a source; None for a table and anything else."""
     if _is_rows(data, layout) or _are_texts(data, layout):
-        return source_of(matrix_of(data) if is_sparse_frame(data) else data, None, None, domain)
+        source = source_of(matrix_of(data) if is_sparse_frame(data) else data, None, None, domain)
+        source.by_position = _has_names(data)
+        return source
     frame = _sparse_frame(data, layout)
     return None if frame is None else SparseFrameSource(frame, None, None, domain, layout)
+
+
+def _has_names(X: Any) -> bool:
+    """Whether it is a table whose columns have names, and not just positions."""
+    names = getattr(X, "column_names", getattr(X, "columns", ()))
+    return hasattr(X, _STREAM) and any(isinstance(name, str) and not name.isdigit() for name in names)
 
 
 def _is_rows(data: Any, layout: AnyLayout | None) -> bool:

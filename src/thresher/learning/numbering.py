@@ -6,18 +6,16 @@ such a file has every feature one place before its id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.formats.listing import LINES
 from thresher.data.layout import AnyLayout
-from thresher.data.source import Through
+from thresher.data.source import Watched
 from thresher.data.wording import warn_user
 from thresher.learning.trouble import TroubleWarning
 
-T = TypeVar("T")
 _MOST = 2**32
 """Ids up to here are numbers of features; hashes of names are nearly all larger."""
 
@@ -62,7 +60,7 @@ def _has_ids(layout: AnyLayout | None) -> bool:
     return not (LINES[layout.format].named and layout.bits) and not layout.interact
 
 
-def in_agreement(numbering: Numbering | None, source: Any) -> Any:
+def numbered_alike(numbering: Numbering | None, source: Any) -> Any:
     """The source, for a model with this numbering, which warns if it seems to start with another id.
 
     `DataError` for a matrix with another number of columns.
@@ -73,7 +71,7 @@ def in_agreement(numbering: Numbering | None, source: Any) -> Any:
     if columns is not None:
         _check_matrix(numbering, columns, source)
     elif source.layout is not None and _has_ids(source.layout):
-        return _Watched(source, numbering)
+        return _Numbered(source, numbering)
     return source
 
 
@@ -106,31 +104,28 @@ def _check_matrix(numbering: Numbering, columns: int, source: Any) -> None:
         )
 
 
-class _Watched(Through):
+class _Numbered(Watched):
     """A file whose ids are compared with those of the model; warns once if its first id seems to differ."""
 
     def __init__(self, source: Any, numbering: Numbering) -> None:
         super().__init__(source)
         self._numbering = numbering
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
-        """The chunks of the file."""
-        return self._watched(self._source.chunks(start), lambda chunk: chunk, start is None)
+    def begin(self) -> None:
+        """No ids have been seen."""
+        self._low, self._high, self._warned = _MOST, -1, False
 
-    def rows(self, start: Place | None = None) -> Iterator[Any]:
-        """The chunks of the file, with the rows that are skipped."""
-        return self._watched(self._source.rows(start), lambda rows: rows.chunk, start is None)
+    def look(self, chunk: Chunk) -> None:
+        """Note the ids of a chunk."""
+        span = None if self._warned else chunk.span()
+        if span is not None:
+            self._low, self._high = min(self._low, span[0]), max(self._high, span[1])
+            self._warned = _warn_if_shifted(_shifted(self._numbering, self._low, self._high))
 
-    def _watched(self, parts: Iterable[T], chunk_of: Callable[[T], Chunk], whole: bool) -> Iterator[T]:
-        low, high, warned = _MOST, -1, False
-        for part in parts:
-            span = None if warned else chunk_of(part).span()
-            if span is not None:
-                low, high = min(low, span[0]), max(high, span[1])
-                warned = _warn_if_shifted(_shifted(self._numbering, low, high))
-            yield part
-        if not warned and whole:
-            _warn_if_shifted(_shifted_down(self._numbering, low, high))
+    def end(self) -> None:
+        """Compare all ids."""
+        if not self._warned:
+            _warn_if_shifted(_shifted_down(self._numbering, self._low, self._high))
 
 
 def _warn_if_shifted(reason: str) -> bool:

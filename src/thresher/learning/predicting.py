@@ -15,12 +15,12 @@ from thresher.data.columns import check_same
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout, has_columns
-from thresher.data.source import MemorySource
 from thresher.engine.index import HashedIndex, Index
+from thresher.learning.agreement import check_format, in_agreement
 from thresher.learning.given import Data, as_source, is_beside
 from thresher.learning.head import F64, Head, Output
 from thresher.learning.keywords import SourceOptions, check_names, layout_like, parted
-from thresher.learning.numbering import Numbering, in_agreement, numbering_of
+from thresher.learning.numbering import Numbering, numbering_of
 from thresher.learning.trouble import troubles_of_reading, warn
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from thresher.learning.readout import Readout
 
 
-_NUMBERED = 2**32
-"""Keys up to here number features; hashes of names are nearly all larger."""
 _SAMPLE = 1000
 """How many keys are examined."""
 
@@ -57,8 +55,11 @@ def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
     of_layout, options = parted(reading)
     layout = layout_like(model.layout, options.pop("layout", None), of_layout)
     layout = layout.ungrouped() if isinstance(layout, SettledLayout) else layout
+    check_format(model, layout)
     source = as_source(data, domain, layout=layout or SettledLayout(), **options)
-    return in_agreement(model.numbering, source)
+    X: Any = data[0] if isinstance(data, tuple) and data else data
+    how = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
+    return in_agreement(model, source, given=type(X).__name__ + how)
 
 
 def with_codes(model: Any, data: Any) -> Any:
@@ -93,33 +94,6 @@ def _names_columns(layout: SettledLayout | None) -> bool:
 def some_features(index: Index) -> NDArray[np.uint64]:
     """Keys of some features in the index; none if its rows may each stand for several."""
     return index.features(_SAMPLE)[1:] if index.NAME != HashedIndex.NAME else np.empty(0, np.uint64)
-
-
-def source_to_predict(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
-    """`source_for`, for a model that does not learn. DataError if none of its features can be in `data`.
-
-    Features without columns are either numbered (matrices, svmlight) or named (dictionaries, texts), and
-    names become hashes, which are large.
-    """
-    source = source_for(model, data, domain, **reading)
-    if isinstance(data, Chunk) or not isinstance(source, MemorySource) or source is data:
-        return source
-    own, given = model._some_keys(), next(source.chunks()).keys[:_SAMPLE]
-    if not len(own) or not len(given):
-        return source
-    if own.min() > _NUMBERED >= given.max():
-        X: Any = data[0] if isinstance(data, tuple) else data
-        hint = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
-        raise DataError(
-            "the model was trained on named features: give rows as dictionaries or texts, not "
-            f"{type(X).__name__}{hint}"
-        )
-    if given.min() > _NUMBERED >= own.max():
-        raise DataError(
-            "the model was trained on numbered features, such as the columns of a matrix, but the rows given "
-            "name theirs"
-        )
-    return source
 
 
 class Fitted(Protocol):
@@ -220,7 +194,7 @@ class Predictor:
         check_names(method, reading, SourceOptions)
         if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
             return answer(concat([]))
-        source = source_to_predict(self, data, self.head.open_domain, unlabelled=True, **reading)
+        source = source_for(self, data, self.head.open_domain, unlabelled=True, **reading)
         if not hasattr(source, "rows"):  # nothing is skipped
             found = [answer(chunk) for chunk in source.chunks()]
         else:

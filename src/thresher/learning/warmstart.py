@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.columns import extending, for_new_data
 from thresher.data.errors import DataError
-from thresher.data.formats.choosing import check_same_features
 from thresher.data.layout import AnyLayout, Layout, has_columns
 from thresher.engine.index import HashedIndex
 from thresher.engine.protocol import writes
+from thresher.learning.agreement import in_agreement
 from thresher.learning.finite import first_broken
 from thresher.learning.model import Model
-from thresher.learning.numbering import in_agreement
 from thresher.learning.readout import Readout
 
 _SMALL = 1 << 48
@@ -85,9 +84,7 @@ def checked_data(weights: Readout | None, source: Any) -> Any:
     """The source; `DataError` if its data cannot have the features of these weights, if there are any."""
     if weights is None:
         return source
-    if weights.layout is not None and source.layout is not None:
-        check_same_features(weights.layout, has_small_keys(weights), source.layout)
-    return in_agreement(weights.numbering, source)
+    return in_agreement(weights, source, "the initial weights were learned from")
 
 
 def has_small_keys(weights: Readout) -> bool:

@@ -20,7 +20,7 @@ from thresher.learning.anatomy import anatomy
 from thresher.learning.assessment import Assessment, assessed
 from thresher.learning.curve import Curve
 from thresher.learning.head import F64, Head
-from thresher.learning.predicting import source_to_predict
+from thresher.learning.predicting import source_for
 from thresher.learning.ranking import Ranking
 from thresher.learning.readout import Readout
 from thresher.learning.slices import figures_of_slices, slices_of
@@ -114,7 +114,7 @@ def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[
     if facts.model is None:
         raise DataError(f"{facts.name}: {facts.missing} is missing: there is no model to measure")
     readout = facts.model.readout
-    source = source_to_predict(readout, data, readout.head.domain, **reading)
+    source = source_for(readout, data, readout.head.domain, **reading)
     slices = slices_of(readout, source, data, columns, threshold, reading)
     ranks = _Ranks(readout.head, readout.classes)
     found = assessed(readout, source, threshold, *ranks.listeners, *slices)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from thresher.data.errors import DataError
 from thresher.data.formats.listing import DEFAULT, ENDINGS, FORMATS, KNOWN_AS, LINES, TABLES, Lines, Table
-from thresher.data.layout import CELL_FIELDS, AnyLayout, SettledLayout
+from thresher.data.layout import CELL_FIELDS, AnyLayout
 
 SomeLayout = TypeVar("SomeLayout", bound=AnyLayout)
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
@@ -67,24 +67,7 @@ def check_format(name: str) -> str:
     return name
 
 
-def check_same_features(trained: SettledLayout, small: bool, layout: SettledLayout) -> None:
-    """Raise `DataError` if data with `layout` cannot have the features of a model `trained` on other data.
-
-    VW text may use whole numbers as ids: if all its keys are `small`, none is the hash of a name.
-    """
-    if not all(one.format or one.columns for one in (trained, layout)):
-        return  # for data in memory, only the classes are known
-    before, now = features_of(trained), features_of(layout)
-    ids = now == "ids" and before == "names" and small and not trained.bits
-    if before != now and not ids and (before, now) != ("ids", "names"):
-        forms = [FORMATS[one.format].title if one.format else "a table" for one in (trained, layout)]
-        raise DataError(
-            f"the initial weights were learned from {forms[0]}, whose features are {before};"
-            f" the features of {forms[1]} are {now}"
-        )
-
-
-def features_of(layout: SettledLayout) -> str:
+def features_of(layout: AnyLayout) -> str:
     """The kind of its features: ``columns``, ``names`` or ``ids``."""
     form = FORMATS.get(layout.format)
     if not isinstance(form, Lines):

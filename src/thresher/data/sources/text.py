@@ -337,6 +337,7 @@ class TextSource:
         A file with several columns gets no hint: then the format is right.
         """
         hint = "" if len(self.layout.columns) > 1 else looks_like(bad.raw, self.layout.format)
+        hint = hint.removesuffix(" --label COL") if self.unlabelled else hint
         return f"{str(bad).removesuffix(NAME_WORDS)}; {hint}" if hint else str(bad)
 
     def fingerprint(self) -> str:
