@@ -21,7 +21,14 @@ from thresher.data.formats.choosing import (
 )
 from thresher.data.formats.listing import FORMATS, TABLES
 from thresher.data.formats.looks import looks_like
-from thresher.data.layout import AnyLayout, SettledLayout, chosen_in, has_columns, settled_without_columns
+from thresher.data.layout import (
+    AnyLayout,
+    Extension,
+    SettledLayout,
+    chosen_in,
+    has_columns,
+    settled_without_columns,
+)
 from thresher.data.sources.parsed import TAG
 
 _FIRST, _LONG = 1 << 12, 1 << 20
@@ -36,7 +43,19 @@ def table_source(table: Any, **options: Any) -> TextSource:
     """A source of the rows of `table`, which has ``__arrow_c_stream__``: see `arrow_streams.StreamSource`."""
     from thresher.data.formats.tables.arrow_streams import StreamSource
 
-    return StreamSource(table, **options)
+    source = StreamSource(table, **options)
+    _look_at_spelling(source, options.get("layout"))
+    return source
+
+
+def _look_at_spelling(source: TextSource, given: AnyLayout | None) -> None:
+    """Notice columns that are written otherwise than in the data that settled their layout."""
+    if not source.layout.columns:
+        return
+    from thresher.data.formats.tables.respelled import respelled
+
+    knows = given is not None and (has_columns(given) or isinstance(given, Extension))
+    source.beforehand = respelled(source, 0 if knows else 1)
 
 
 @contextmanager
@@ -186,6 +205,6 @@ def open_source(
     source.ids = ids or settled.grouped_by
     source.mark(marked)
     source.may_be_words, source.unlabelled = getattr(form, "may_be_words", False), unlabelled
-    source.readers, source.live = readers, live
-    source.chosen = chosen_in(given)
+    source.readers, source.live, source.chosen = readers, live, chosen_in(given)
+    _look_at_spelling(source, given)
     return source

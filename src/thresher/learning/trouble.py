@@ -9,11 +9,20 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, as_option_value, column_meant
+from thresher.data.columns import (
+    AS_BOOLEAN,
+    AS_DATE,
+    AS_NUMBER,
+    CATEGORICAL,
+    LABEL,
+    NUMERIC,
+    as_option_value,
+    column_meant,
+)
 from thresher.data.errors import printable
 from thresher.data.formats.tables.heads import ColumnSeen, shown_cell
 from thresher.data.labels import is_number
-from thresher.data.report import FOUND, HEADER, LACKING, LATE, MOST_LATE, NOT_UTF8, Noticed, Report
+from thresher.data.report import FOUND, HEADER, LACKING, LATE, MOST_LATE, NOT_UTF8, RESPELLED, Noticed, Report
 from thresher.data.text.utf8 import REMEDIES
 from thresher.data.wording import as_shown, warn_user
 from thresher.learning.baserate import base_rate_loss, worst_constant_loss
@@ -504,11 +513,18 @@ def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Trou
 
 def troubles_of_reading(report: Report, layout: Any = None) -> list[Trouble]:
     """Trouble with columns that reading has shown; `layout`: the one settled for these data, if any."""
-    kinds = (LATE, LACKING, HEADER, NOT_UTF8)
+    kinds = (LATE, LACKING, HEADER, NOT_UTF8, RESPELLED)
     found = {what: [one for one in report.noticed if one.what == what] for what in kinds}
     never = _never({one.column for one in report.noticed if one.what == FOUND}, layout) if layout else None
     late, lacking = _late(found[LATE], layout), _lacking(found[LACKING], layout)
-    troubles = late, lacking, never, _header(found[HEADER]), _not_utf8(found[NOT_UTF8])
+    troubles = (
+        late,
+        lacking,
+        never,
+        _header(found[HEADER]),
+        _not_utf8(found[NOT_UTF8]),
+        _respelled(found[RESPELLED]),
+    )
     return [trouble for trouble in troubles if trouble is not None]
 
 
@@ -585,6 +601,22 @@ def _header(found: Sequence[Noticed]) -> Trouble | None:
         return None
     reason = f"the line {found[0].place} repeats the header, as in the middle of joined files"
     return Trouble("repeated-header", f"{reason}: such lines are skipped; remove them from the data")
+
+
+_VALUES = {AS_NUMBER: "numbers", AS_BOOLEAN: "true and false", AS_DATE: "dates"}
+
+
+def _respelled(found: Sequence[Noticed]) -> Trouble | None:
+    """Columns whose values are written otherwise than in the training data."""
+    if not found:
+        return None
+    what, _, cell = found[0].kind.partition(" ")
+    others = len({one.column for one in found}) - 1
+    more = f" (and {others} more column{'s' * (others > 1)} likewise)" if others else ""
+    unlike = f"where the training data had {_VALUES[what]}{more}"
+    reason = f"column {found[0].column} of {found[0].place} has {shown_cell(cell)} {unlike}"
+    remedy = "write them as in the training data"
+    return Trouble("respelled-column", f"{reason}, so the model knows none of its values: {remedy}")
 
 
 def _not_utf8(found: Sequence[Noticed]) -> Trouble | None:

@@ -113,6 +113,8 @@ class TextSource:
     """whether rows are wanted as soon as they have arrived; set by `open_source`"""
     marked = ""
     """a condition that rows in a group meet; see `mark`"""
+    beforehand: Sequence[Noticed] = ()
+    """what the first rows have shown of columns; set by `open_source`"""
     readers: Readers | None = None
     """what reads and parses blocks in other processes; None: threads of this one"""
     _read = NOTHING_READ
@@ -216,6 +218,7 @@ class TextSource:
         self._started = True
         if start is None:
             self.report = Report()
+            self.report.notice(self.beforehand)
         quarantine = None
         if self.on_error.path is not None:
             kept = None if start is None else self.report.quarantined_bytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple
@@ -129,11 +129,10 @@ def _first_batch(source: Any) -> Any:
         return next(batches, None)
 
 
-def _can_be_seen(source: Any) -> bool:
+def _can_be_seen(source: Any, file: int = 0) -> bool:
     """Whether the columns of a file can be looked at before it is read."""
-    return (
-        source.layout.format in TABLES and not is_stream(source.names[0]) and not is_remote(source.names[0])
-    )
+    name = source.names[file]
+    return source.layout.format in TABLES and not is_stream(name) and not is_remote(name)
 
 
 def _categories_in(batch: Any, kinds: Mapping[str, str]) -> frozenset[str]:
@@ -149,15 +148,23 @@ def _categories_in(batch: Any, kinds: Mapping[str, str]) -> frozenset[str]:
     )
 
 
-def _cells_of(source: Any, batch: Any, rows: int) -> Mapping[str, Sequence[str]]:
+def first_cells(source: Any, names: Collection[str], rows: int, file: int) -> Mapping[str, Sequence[str]]:
+    """The cells of the columns `names` in the first rows of a file; of batches, only of the first file."""
+    batch = None if file else _first_batch(source)
+    if batch is not None:
+        batch = batch.select([place for place, name in enumerate(batch.schema.names) if name in names])
+    return _cells_of(source, batch, rows, file)
+
+
+def _cells_of(source: Any, batch: Any, rows: int, file: int = 0) -> Mapping[str, Sequence[str]]:
     """The cells of each column in the first rows that are not missing, as text."""
     if batch is not None:
         return _of_batch(batch, rows, source.layout)
-    if hasattr(source, "head") or not _can_be_seen(source) or TABLES[source.layout.format].batches:
+    if hasattr(source, "head") or not _can_be_seen(source, file) or TABLES[source.layout.format].batches:
         return {}
     from thresher.data.formats.tables import delimited
 
-    name = source.names[0]
+    name = source.names[file]
     spanning = delimited.dialect_of(source.layout) if source.layout.quoted_newlines else None
     lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, spanning)[: rows + 1]
     return (

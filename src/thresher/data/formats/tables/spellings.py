@@ -16,6 +16,15 @@ _PADDED = re.compile(rb"\+.*|-?0[0-9].*", re.DOTALL)
 _FRACTION = re.compile(rb"[^.]*\.([0-9]*)")
 
 
+def kind_of(cell: bytes) -> str:
+    """What a cell without surrounding blanks is by itself; empty for NaN and infinity."""
+    if NUMBER.fullmatch(cell):
+        return AS_NUMBER
+    if _NOT_FINITE.fullmatch(cell):
+        return ""
+    return AS_BOOLEAN if _BOOLEAN.fullmatch(cell) else AS_DATE if _DATE.fullmatch(cell) else AS_TEXT
+
+
 class Observed:
     """What the cells of a column are, found by looking at one after the other."""
 
@@ -36,16 +45,13 @@ class Observed:
         """Look at a cell that is not missing."""
         cell = cell.strip()
         self.count += 1
-        if NUMBER.fullmatch(cell):
-            what = AS_NUMBER
-            if not cell.isdigit() or cell[:1] == b"0":
-                self._look_at_digits(cell)
-        else:
+        what = kind_of(cell)
+        if what != AS_NUMBER:
             self.numeric = False
-            if _NOT_FINITE.fullmatch(cell):
-                return
-            what = AS_BOOLEAN if _BOOLEAN.fullmatch(cell) else AS_DATE if _DATE.fullmatch(cell) else AS_TEXT
-        self._what = what if self._what in ("", what) else AS_TEXT
+        elif not cell.isdigit() or cell[:1] == b"0":
+            self._look_at_digits(cell)
+        if what:
+            self._what = what if self._what in ("", what) else AS_TEXT
 
     def _look_at_digits(self, cell: bytes) -> None:
         self._padded = self._padded or _PADDED.fullmatch(cell) is not None
