@@ -286,8 +286,10 @@ def _are_codes(name: str, cells: Sequence[str]) -> bool:
     They have so many digits that they are not exact; or the column is named like a code; or they are long, of
     one length, in no order, and not times.
     """
+    if not all(map(_DIGITS.fullmatch, cells)):
+        return False
     texts = {cell.partition(".")[0].lstrip("-") for cell in cells}
-    if len(texts) < _MANY_CODES or not all(map(_DIGITS.fullmatch, cells)):
+    if len(texts) < _MANY_CODES:
         return False
     if _CODE.search(name) is not None:
         return True
