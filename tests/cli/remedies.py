@@ -119,6 +119,55 @@ CASES = [
         "train d.csv -m m --holdout 'v > 2'",
         then="train d.csv -m m --holdout 0.1",
     ),
+    Case(
+        "if they are not in the order of time, draw the rows to hold out, --holdout 0.1",
+        {"d.svm": "".join(sorted(ROWS.splitlines(keepends=True)))},
+        "train d.svm -m m --holdout last:0.2",
+        then="train d.svm -m m --holdout 0.1",
+    ),
+    Case(
+        "if the condition is not meant to do that, draw the rows to hold out, --holdout 0.1",
+        {"d.csv": NUMBERS},
+        "train d.csv -m m --holdout 'label = 1'",
+        then="train d.csv -m m --holdout 0.1",
+    ),
+    Case(
+        "if rows are not in the order of time, draw the folds, --folds {}",
+        {"d.svm": "".join(sorted(ROWS.splitlines(keepends=True)))},
+        "cv d.svm --l1 0.1:1:2 --folds forward:4",
+        then="cv d.svm --l1 0.1:1:2 --folds 4",
+    ),
+    Case(
+        "use another --seed, or leave --group out",
+        {"d.csv": csv("label,u,x", "{y},u{y},{a}")},
+        "cv d.csv --l1 0.1:1:2 --folds 2 --group u --seed 5",
+        then="cv d.csv --l1 0.1:1:2 --folds 2",
+    ),
+    Case(
+        "{}, because groups are few or of unequal size: use another --seed, or leave --group out",
+        {"d.csv": csv("label,u,x", "{y},u{h},{a}")},
+        "train d.csv -m m --group u --holdout 0.1 --seed 3",
+        then="train d.csv -m m --holdout 0.1 --seed 3",
+    ),
+    Case(
+        "{}: leave --group out, or name what rows belong to",
+        {"d.vw": svm(form="{y} |a {a} |b {b}").replace("0 |", "-1 |")},
+        "train d.vw -m m --group c --holdout 0.1",
+        then="train d.vw -m m --holdout 0.1",
+    ),
+    Case(
+        "{}: use --holdout 0.1, or leave --group out (a column can be left out with --ignore)",
+        {"d.csv": csv("label,u,x", "{y},u{k},{a}")},
+        "train d.csv -m m --group u",
+        then="train d.csv -m m --group u --holdout 0.1",
+    ),
+    Case(
+        "the hold-out has rows of one class only, and the rows learned have both:"
+        " use --holdout 0.1, or other data",
+        {"d.svm": ROWS, "h.svm": "".join(row for row in ROWS.splitlines(keepends=True) if row[0] == "1")},
+        "train d.svm -m m --holdout h.svm",
+        then="train d.svm -m m --holdout 0.1",
+    ),
     # learning: warnings
     Case(
         "give it more --rounds (currently {}), or a larger --tolerance",

@@ -90,7 +90,6 @@ def test_what_has_no_group() -> None:
     ("form", "group", "words"),
     [
         ("svmlight", "query", 'svmlight has no columns: groups are group="qid"'),
-        ("vw", "qid", 'vw has no columns: groups are group="tag"'),
         ("libffm", "qid", "libffm has no columns: group needs another format"),
         ("csv", "user", "no column is called 'user'"),
     ],

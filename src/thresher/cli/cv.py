@@ -200,7 +200,7 @@ def _trainer(
     folds = Folds(recipes, split.count, forward=split.forward, whole=model is not None, say=watching.say)
     beside: Any = {"watcher": watching, "ready": ahead.wait}
     more = 1 + split.forward
-    trainer = reading.trainer(folds, source, None, Plan(passes, None), order, more, **beside)
+    trainer = reading.trainer(folds, source, None, Plan(passes, None, folds=True), order, more, **beside)
     return counted(trainer), penalty_name(base.rule) if varied else None
 
 
@@ -233,6 +233,7 @@ def _tell(
     )
     from thresher.lanes import table
 
+    outcome.warnings += found.folds.troubles()
     tell_skipped(outcome.reports[0])
     tell_weightless(outcome.weightless, outcome.examples)
     tell_warnings(outcome.warnings)

@@ -235,7 +235,7 @@ class Table(Writing):
         typer.Option(
             metavar="COL",
             help="Keep rows with the same value on one side of --holdout and in one fold: a column, which "
-            "is then no feature; qid in svmlight; tag in VW text.",
+            "is then no feature; qid in svmlight; tag, or a namespace, in VW text.",
         ),
     ] = None
     numeric: Annotated[

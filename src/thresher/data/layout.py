@@ -48,7 +48,8 @@ class AnyLayout:
     ngrams: str = "words=1"
     """which n-grams of texts are features: see `grams_of`"""
     group: str = ""
-    """what keeps rows together in hold-outs and folds: a column, ``qid`` of svmlight, or the ``tag`` of VW"""
+    """what keeps rows together in hold-outs and folds: a column; ``qid`` of svmlight; the ``tag``, or else a
+    namespace, of VW"""
     ignore: tuple[str, ...] = ()
     """columns that are not read"""
     interact: tuple[str, ...] = ()
@@ -227,7 +228,7 @@ def has_columns(layout: AnyLayout) -> TypeGuard[SettledLayout]:
 
 def settled_without_columns(layout: AnyLayout) -> SettledLayout:
     """The layout of data in a format without columns; raises `DataError` if a column option is given."""
-    if layout.group and layout.group != GROUPS.get(layout.format):
+    if layout.group and layout.format != "vw" and layout.group != GROUPS.get(layout.format):
         known = GROUPS.get(layout.format)
         instead = f"groups are --group {known}" if known else "--group needs another format"
         raise DataError(f"{layout.format} has no columns: {instead}")

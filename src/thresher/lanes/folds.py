@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,9 @@ from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
 from thresher.learning.shares import are_given
+from thresher.learning.sides import counts_of, difference
 from thresher.learning.trained import Tally
+from thresher.learning.trouble import Trouble, no_groups, unlike
 
 _MOST_FOLDS, _MOST_MODELS = 1000, 4096
 _FORWARD = "forward:"
@@ -123,6 +126,9 @@ class Folds:
         """lanes that learn all rows"""
         self._reported: set[int] = set()
         self._rows = self._given = 0
+        self._classes = [Counter[float]() for _ in range(count + 1)]
+        """rows of each class in each fold, and before all folds"""
+        self._in_groups = self._named = False
 
     @property
     def _sets(self) -> list[Lanes]:
@@ -209,11 +215,16 @@ class Folds:
         dropped = self.dropped
         judges = [_Judge(lanes, [k for k in lanes.alive if k not in dropped]) for lanes in self.lanes]
         sizes = np.zeros(self.count, np.int64)
+        self._classes, self._named = [Counter[float]() for _ in range(self.count + 1)], False
         for chunk in chunks:
             folds = self._folds_of(chunk)
             sizes += np.bincount(folds[folds >= 0], minlength=self.count)
+            self._named = self._named or (chunk.groups is not None and bool(chunk.groups.any()))
+            self._in_groups = chunk.groups is not None
             for k, judge in enumerate(judges):
-                judge.add(chunk.take(folds == k))
+                judge.add(part := chunk.take(folds == k))
+                self._classes[k] += counts_of(self.head, part)
+            self._classes[-1] += counts_of(self.head, chunk.take(folds < 0)) if self.forward else Counter()
         if self._rows < self.count:
             raise DataError(f"{self.count} folds need at least {self.count} rows; rows read: {self._rows}")
         if not sizes.all():
@@ -221,6 +232,21 @@ class Folds:
             raise DataError(f"{few} got none: take fewer folds, or try other seeds")
         found = [judge.figures() for judge in judges]
         return [[one[k] for one in found if k in one] for k in range(len(self.recipes))]
+
+    def troubles(self) -> list[Trouble]:
+        """Trouble with the rows of the folds, which have been judged."""
+        found = [no_groups("")] if self._in_groups and not self._named else []
+        for k, held in enumerate(self._classes[:-1] if self.forward or self._named else []):
+            others = [*range(k), -1] if self.forward else [j for j in range(self.count) if j != k]
+            learned = sum((self._classes[j] for j in others), Counter[float]())
+            if reason := difference(held, learned, f"rows of fold {k + 1}"):
+                return [*found, unlike(reason, self._remedy())]
+        return found
+
+    def _remedy(self) -> str:
+        if self.forward:
+            return f"if rows are not in the order of time, draw the folds, --folds {self.count}"
+        return "use another --seed, or leave --group out"
 
     @property
     def recipe(self) -> Recipe:

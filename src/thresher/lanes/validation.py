@@ -23,7 +23,7 @@ from thresher.lanes.estimates import Estimate, Results, estimates_of
 from thresher.lanes.folds import Folds, Split, check_size
 from thresher.lanes.frontier import check_choice, choose, noted
 from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
-from thresher.learning.api import groups_given, planned
+from thresher.learning.api import groups_given
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.checks import check_flag
 from thresher.learning.finite import DivergedError
@@ -187,7 +187,7 @@ def cv(
     split = Split.of(folds).checked(str(order), groups_given(groups, layout, options))
     check_flag("refit", refit)
     check_choice(choose)
-    plan, _ = planned(passes, 0)
+    plan = Plan(passes, None, folds=True)
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
     base, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)
@@ -213,7 +213,8 @@ def _chosen(trainer: Trainer[Folds], penalty: str | None, choice: str) -> CrossV
     """Train and evaluate the folds; errors come before warnings."""
     outcome = trainer.run()
     found = judged_by(trainer, penalty)
-    return with_choice(replace(found, warnings=warn(outcome.warnings), choice=choice))
+    troubles = [*outcome.warnings, *found.folds.troubles()]
+    return with_choice(replace(found, warnings=warn(troubles), choice=choice))
 
 
 def counted(trainer: Trainer[Folds]) -> Trainer[Folds]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -16,11 +16,13 @@ from thresher.data.errors import DataError
 from thresher.data.layout import grouped_by
 from thresher.data.source import MemorySource, Through
 from thresher.learning.draws import groups_held_out, held_out
+from thresher.learning.head import Head
 from thresher.learning.metrics import score
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
 from thresher.learning.shares import Last, Meeting, Part, as_text, check_ungrouped
-from thresher.learning.trouble import Trouble, nothing_held_out, nothing_met
+from thresher.learning.sides import counts_of, difference, off
+from thresher.learning.trouble import Trouble, no_groups, nothing_held_out, nothing_met, uneven_groups, unlike
 
 Figures = dict[str, float | int | None]
 
@@ -38,13 +40,19 @@ class Holdout:
 
     seed = 0
     """seed of the choice of rows"""
+    _head: Head | None = None
+    _words: tuple[str, ...] = ()
+    _names = ""
+    """the name of the groups of the rows"""
 
     def __init__(self, every: Part = 0, given: Any = None) -> None:
         self.every, self._given = every, None if given is None else identified(given)
         self._kept: list[Chunk] = []
         self._learned: int | None = None
         """how many rows come before those that are held out, if those are the last; None: not known yet"""
-        self._in_groups = self._read = False
+        self._in_groups = self._read = self._named = False
+        self._held_counts, self._learned_counts = Counter[float](), Counter[float]()
+        self._rows = self._held_rows = 0
         self.incomplete = bool(every)
         """whether held-out examples of the stream are still to be collected"""
         self.figures: Figures | None = None
@@ -54,7 +62,9 @@ class Holdout:
     def attach(self, model: Any, source: Any) -> None:
         """Draw with the seed of `model`. `DataError` if rows have groups, but are not drawn."""
         self.seed = model.recipe.seed
-        check_ungrouped(self.every, grouped_by(source.layout))
+        self._head, self._names = model.head, grouped_by(source.layout)
+        self._words = source.layout.classes if source.layout else ()
+        check_ungrouped(self.every, self._names)
 
     def rest(self, source: Any) -> Any:
         """`source` without its held-out rows."""
@@ -91,7 +101,7 @@ class Holdout:
             return np.asarray(chunk.groups != 0)
         if chunk.groups is None:
             return held_out(offered, len(chunk), self.every, self.seed)
-        self._in_groups = True
+        self._in_groups, self._named = True, self._named or bool(chunk.groups.any())
         return groups_held_out(chunk.groups, offered, self.every, self.seed)
 
     def _before_the_last(self, last: Last, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
@@ -119,19 +129,39 @@ class Holdout:
 
     def _split(self, chunk: Chunk, held: NDArray[np.bool_]) -> Chunk:
         """The rows of a chunk that are not held out."""
-        if not held.any():
-            return chunk
+        out = chunk.take(held) if held.any() else None
+        rest = chunk if out is None else chunk.take(~held).at(chunk.place, chunk.after)
         if self.incomplete:
-            self._kept.append(chunk.take(held))
-        return chunk.take(~held).at(chunk.place, chunk.after)
+            self._rows, self._held_rows = self._rows + len(chunk), self._held_rows + len(out or ())
+            if self._head is not None:
+                self._learned_counts += counts_of(self._head, rest)
+                self._held_counts += Counter() if out is None else counts_of(self._head, out)
+            self._kept += [] if out is None else [out]
+        return rest
 
     def troubles(self) -> list[Trouble]:
         """Trouble with the choice of the rows."""
-        if self._kept or not self._read:
+        if not self._read:
             return []
+        if not self._kept:
+            nothing = [nothing_met(self.every.condition)] if isinstance(self.every, Meeting) else []
+            return [nothing_held_out()] if self._in_groups else nothing
+        found = [] if self._named or not self._in_groups else [no_groups(self._names)]
+        if not isinstance(self.every, Last | Meeting) and self._named:
+            got, wanted = self._held_rows / self._rows, float(1 / self.every)
+            found += [uneven_groups(got, wanted)] if off(got, wanted, self._rows) else []
+        drawn = not isinstance(self.every, Last | Meeting)
+        if drawn and not self._named:
+            return found  # what differs then differs by chance
+        reason = difference(self._held_counts, self._learned_counts, words=self._words)
+        return [*found, unlike(reason, self._remedy())] if reason else found
+
+    def _remedy(self) -> str:
+        if isinstance(self.every, Last):
+            return "if they are not in the order of time, draw the rows to hold out, --holdout 0.1"
         if isinstance(self.every, Meeting):
-            return [nothing_met(self.every.condition)]
-        return [nothing_held_out()] if self._in_groups else []
+            return "if the condition is not meant to do that, draw the rows to hold out, --holdout 0.1"
+        return "use another --seed, or leave --group out"
 
     @property
     def given(self) -> Any:

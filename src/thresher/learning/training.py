@@ -28,7 +28,14 @@ from thresher.learning.shares import MOST_EVERY, Last, Meeting, Part, as_text, c
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.trained import Tally, Trained
 from thresher.learning.training_state import Held, Origin, Position, TrainingState
-from thresher.learning.trouble import Run, Trouble, troubles_of, troubles_of_reading
+from thresher.learning.trouble import (
+    Run,
+    Trouble,
+    one_class_held_out,
+    troubles_of,
+    troubles_of_reading,
+    unused_groups,
+)
 
 MOST_PASSES = 10**9
 _LONG = 1 << 30
@@ -53,6 +60,8 @@ class Plan:
     checkpoint: Path | None = None
     checkpoint_every: int = 0
     """examples between checkpoints; 0: save one only when stopped"""
+    folds: bool = False
+    """whether what is trained splits the rows into folds"""
 
     def __post_init__(self) -> None:
         """Raise ValueError for numbers out of range."""
@@ -161,7 +170,7 @@ class Trainer(Generic[M]):
         self.label = float("nan")
         """label of the last example learned"""
         self._report = Report()
-        self._started = self._compiled = 0.0
+        self._started, self._compiled, self._in_groups = 0.0, 0.0, False
         self._examples_before = 0
         self.owns_checkpoint = False
         """whether this training wrote the checkpoint or resumed from it"""
@@ -247,6 +256,7 @@ class Trainer(Generic[M]):
                     self._check_position(len(chunk))
                     self.resumed = False
                 self._ready()
+                self._in_groups = self._in_groups or chunk.groups is not None
                 self._learn(chunk)
                 self.position = self.position.moved_past(chunk, source.report)
                 self.watcher.advance(self.model.examples, self._share(source))
@@ -404,6 +414,14 @@ class Trainer(Generic[M]):
             warnings=troubles,
         )
 
+    def _lacks_a_class(self) -> bool:
+        """Whether separate data to hold out have one of two classes only, and not by chance."""
+        figures, seen = self.holdout.figures or {}, self._seen
+        if figures.get("auc", 0.5) is not None or not seen.weight:
+            return False
+        share = seen.positive / seen.weight
+        return int(figures.get("examples") or 0) * min(share, 1 - share) >= 10
+
     def _troubles(self) -> list[Trouble]:
         """Trouble with the data or the run, for the model that is kept."""
         shows = self.plan.report_every is not None
@@ -413,4 +431,8 @@ class Trainer(Generic[M]):
         given = self.holdout.given
         beside = [] if given is None else troubles_of_reading(given.report)
         beside += self.holdout.troubles()
+        if self._in_groups and not self.holdout.every and not self.plan.folds:
+            beside.append(unused_groups())
+        if given is not None and self._lacks_a_class():
+            beside.append(one_class_held_out())
         return [*troubles_of(run), *beside]

@@ -545,6 +545,44 @@ def nothing_met(condition: str) -> Trouble:
     )
 
 
+def unlike(reason: str, remedy: str) -> Trouble:
+    """Rows that are held out, or in a fold, and have other classes than those that are learned."""
+    return Trouble("unlike-holdout", f"{reason}: {remedy}")
+
+
+def uneven_groups(got: float, wanted: float) -> Trouble:
+    """A share of the rows that is far from what was asked for, because groups are few or of unequal size."""
+    reason = f"{100 * got:.0f} % of the rows were held out instead of {100 * wanted:.0f} %"
+    return Trouble(
+        "uneven-groups",
+        f"{reason}, because groups are few or of unequal size: use another --seed, or leave --group out",
+    )
+
+
+def no_groups(name: str) -> Trouble:
+    """Groups that no row has."""
+    reason = f"no row has a group{f' ({name})' if name else ''}, so rows were drawn one by one"
+    return Trouble("no-groups", f"{reason}: leave --group out, or name what rows belong to")
+
+
+def unused_groups() -> Trouble:
+    """Groups without a hold-out or folds that are drawn."""
+    reason = "--group keeps rows together in a hold-out that is drawn and in folds, and there is none"
+    return Trouble(
+        "unused-groups",
+        f"{reason}: use --holdout 0.1, or leave --group out (a column can be left out with --ignore)",
+    )
+
+
+def one_class_held_out() -> Trouble:
+    """Separate data to hold out that have only one of two classes."""
+    return Trouble(
+        "unlike-holdout",
+        "the hold-out has rows of one class only, and the rows learned have both: use --holdout 0.1, or other"
+        " data",
+    )
+
+
 def _late(found: Sequence[Noticed], layout: Any) -> Trouble | None:
     """Columns that are ignored, because they had no value where the columns were settled."""
     if not found:

@@ -14,6 +14,8 @@ Wabbit computes. If `bits` is given, only that many low bits of a key are kept.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from thresher.data.features.factors import of_namespaces
@@ -24,7 +26,7 @@ from thresher.data.formats.lines.line_parser import LineParser, Wording
 from thresher.data.formats.lines.vw_labels import kind_of_label
 from thresher.data.labels import ONE
 from thresher.data.layout import AnyLayout
-from thresher.data.sources.parsed import Reading
+from thresher.data.sources.parsed import TAG, Reading
 
 _EXPECTED = {
     outcomes.NO_LABEL: "a label before '|' (a word that touches '|' is a tag)",
@@ -63,6 +65,20 @@ def tag_of(line: bytes) -> str:
     return ""
 
 
+def text_of(line: bytes, namespace: bytes) -> str:
+    """The features of a namespace in a line, as they are written; empty if there are none.
+
+    >>> text_of(b"1 'tag|user:2 u17 from:ulm |item i4 |user u18", b"user")
+    'u17 from:ulm u18'
+    """
+    words = list[bytes]()
+    for part in line.removesuffix(b"\r").split(b"|")[1:]:
+        name = part.replace(b"\t", b" ").partition(b" ")[0]
+        if name.partition(b":")[0] == namespace:
+            words += part[len(name) :].split()
+    return b" ".join(words).decode("utf-8", "backslashreplace")
+
+
 def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of VW text."""
     vw = layout.hash == "vw"
@@ -77,12 +93,15 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
         careful=None if usual else True,
     )
 
+    grouped = "" if layout.group == TAG else layout.group
+    tag = partial(text_of, namespace=grouped.encode()) if grouped else tag_of
+
     def seed(name: str) -> int:
         return hash_bytes(name.encode(), layout.seed, VW if vw else WIDE) if name else nameless
 
     return LineParser(
         grammar,
-        Wording(_EXPECTED, usual=usual, tag=tag_of, advice=_kind_message),
+        Wording(_EXPECTED, usual=usual, tag=tag, advice=_kind_message),
         reading,
         of_namespaces(layout, seed),
         named=True,

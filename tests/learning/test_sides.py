@@ -1,0 +1,187 @@
+"""Warnings about rows that are held out: other classes than those learned, and groups that do nothing."""
+
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher
+from thresher.data import Chunk
+from thresher.learning.draws import groups_held_out
+from thresher.learning.sides import difference, off
+
+ROWS = 400
+X = np.eye(7)[np.arange(ROWS) % 7]
+Y = np.where(np.arange(ROWS) % 5 < 2, 1, -1)
+SORTED = np.sort(Y)
+USERS = np.arange(ROWS) // 2
+
+pytestmark = pytest.mark.usefixtures("plainly")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def told(function: Any, y: Any = Y, **options: Any) -> dict[str, str]:
+    """The warnings about what is held out, by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = function(X, y, **options)
+    names = ("unlike-holdout", "uneven-groups", "no-groups", "unused-groups", "empty-holdout")
+    return {one.name: one.message for one in found.warnings if one.name in names}
+
+
+def counts(positive: int, negative: int) -> Counter[float]:
+    return Counter({1.0: positive, -1.0: negative})
+
+
+@pytest.mark.parametrize(
+    ("held", "learned", "words"),
+    [
+        (counts(20, 0), counts(50, 50), "all 20 held-out rows have the label 1, of the rows learned 50 %"),
+        (
+            counts(0, 20),
+            counts(50, 50),
+            "none of 20 held-out rows have the label 1, of the rows learned 50 %",
+        ),
+        (counts(9, 0), counts(50, 50), ""),  # fewer than ten of the other class are missing
+        (counts(0, 500), counts(10, 990), ""),  # one class is rare
+        (
+            counts(40, 360),
+            counts(800, 800),
+            "10 % of the held-out rows have the label 1, of the rows learned 50 %",
+        ),
+        (counts(60, 40), counts(500, 500), ""),  # two standard errors
+        (counts(5400, 4600), counts(50000, 50000), ""),  # eight standard errors, but a small difference
+        (
+            counts(60, 9940),
+            counts(100, 99900),
+            "0.6 % of the held-out rows have the label 1, of the rows learned 0.1 %",
+        ),
+        (counts(9, 991), counts(1, 8999), ""),  # too few to say
+        (counts(50, 50), counts(0, 0), ""),
+        (
+            Counter({0.0: 50}),
+            Counter({0.0: 300, 3.0: 100, 5.0: 50}),
+            "all 50 held-out rows have the label 0, of",
+        ),
+        (Counter({2.0: 90, 3.0: 10}), Counter({2.0: 300, 3.0: 300}), "have the label"),
+    ],
+)
+def test_what_is_told(held: Counter[float], learned: Counter[float], words: str) -> None:
+    found = difference(held, learned)
+    assert words in found
+    assert bool(words) == bool(found)
+
+
+def test_classes_are_called_by_their_words() -> None:
+    assert "the label spam, of" in difference(counts(50, 0), counts(50, 50), words=("ham", "spam"))
+
+
+def test_chance_is_not_told() -> None:
+    """Rows drawn at random, many times, with common and rare classes."""
+    rng = np.random.default_rng(7)
+    for share in (0.5, 0.1, 0.01, 0.001):
+        for held, learned in ((100, 900), (1000, 9000), (20, 80)):
+            for _ in range(300):
+                a, b = rng.binomial(held, share), rng.binomial(learned, share)
+                assert not difference(counts(a, held - a), counts(b, learned - b))
+
+
+def test_shares_far_off() -> None:
+    assert [off(got, 0.1, 1000) for got in (0.04, 0.05, 0.1, 0.2, 0.21, 0.0)] == [
+        True,
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert not off(0.5, 0.1, 100)
+
+
+def test_the_last_rows_of_sorted_labels() -> None:
+    found = told(thresher.train, SORTED, holdout="last:0.2")
+    reason = (
+        "all 80 held-out rows have the label 1, of the rows learned 25 %: if they are not in the order of"
+    )
+    assert found["unlike-holdout"] == f"{reason} time, draw the rows to hold out, holdout=0.1"
+    assert not told(thresher.train, SORTED, holdout=0.1)
+    assert not told(thresher.train, holdout="last:0.2")
+    assert "unlike-holdout" in told(thresher.path, SORTED, l1=[0.1, 1.0], holdout="last:0.2")
+    assert "unlike-holdout" in told(thresher.tune, SORTED, rules=["ftrl"], budget=2, holdout="last:0.2")
+    assert not told(thresher.train, np.sort(np.arange(ROWS) % 9), loss="squared", holdout="last:0.2")
+
+
+def test_folds() -> None:
+    found = told(thresher.cv, SORTED, folds="forward:4", rule="ftrl:l1=0.1")
+    assert (
+        "rows of fold 3 have the label 1, of the rows learned 0 %: if rows are not" in found["unlike-holdout"]
+    )
+    assert not told(thresher.cv, SORTED, folds=4, rule="ftrl:l1=0.1")
+    assert not told(thresher.cv, folds="forward:4", rule="ftrl:l1=0.1")
+    found = told(thresher.cv, folds=2, rule="ftrl:l1=0.1", groups=Y, seed=5)
+    assert "use another seed, or leave group out" in found["unlike-holdout"]
+    assert not told(thresher.cv, folds=4, rule="ftrl:l1=0.1", groups=USERS)
+    assert "no-groups" in told(thresher.cv, folds=4, rule="ftrl:l1=0.1", groups=[None] * ROWS)
+
+
+def test_separate_data_of_one_class() -> None:
+    held = Chunk.from_csr(np.arange(51), np.zeros(50, int), np.ones(50), np.ones(50))
+    assert "has rows of one class only" in told(thresher.train, holdout=held)["unlike-holdout"]
+    both = Chunk.from_csr(np.arange(51), np.zeros(50, int), np.ones(50), Y[:50])
+    assert not told(thresher.train, holdout=both)
+    assert not told(thresher.train, holdout=held.rows(0, 9))
+
+
+def test_groups_that_do_nothing() -> None:
+    for function, more in ((thresher.train, {}), (thresher.tune, {"rules": ["ftrl"], "budget": 2})):
+        assert (
+            "there is none: use holdout=0.1, or leave group out"
+            in told(function, groups=USERS, **more)["unused-groups"]
+        )
+        assert not told(function, groups=USERS, holdout=0.1, **more)
+    assert not told(thresher.path, groups=USERS, l1=[0.1, 1.0])
+    assert "unused-groups" in told(thresher.path, groups=USERS, l1=[0.1, 1.0], holdout_every=0)
+    assert "no row has a group" in told(thresher.train, groups=[""] * ROWS, holdout=0.1)["no-groups"]
+
+
+def test_a_huge_group() -> None:
+    users = np.where(np.arange(ROWS) % 3 == 0, -1, np.arange(ROWS))
+    far = next(seed for seed in range(99) if _share(users, seed) > 0.3)
+    near = next(seed for seed in range(99) if 0.05 < _share(users, seed) < 0.15)
+    found = told(thresher.train, groups=users, holdout=0.1, seed=far)["uneven-groups"]
+    assert f"{100 * _share(users, far):.0f} % of the rows were held out instead of 10 %" in found
+    assert not told(thresher.train, groups=users, holdout=0.1, seed=near)
+
+
+def _share(users: Any, seed: int) -> float:
+    from thresher.data.formats.row_groups import groups_of
+
+    return float(groups_held_out(groups_of(users), 0, 10, seed).mean())
+
+
+def test_namespaces_of_vw_text() -> None:
+    """Their text is the group, and they stay features; another name is reported."""
+    lines = [f"{y} |user u{k // 4} x:a |item i{k % 7}\n" for k, y in enumerate(Y)]
+    Path("rows.vw").write_text("".join(lines))
+    groups = [f"u{k // 4} x:a" for k in range(ROWS)]
+    found = thresher.train("rows.vw", "ft-ftrl:l1=0.01", group="user", holdout=0.2)
+    held = groups_held_out(_hashes(groups), 0, 5, 0)
+    assert found.examples == ROWS - held.sum()
+    with pytest.warns(
+        thresher.TroubleWarning, match=r"no row has a group \(usr\), so rows were drawn one by one"
+    ):
+        thresher.train("rows.vw", "ft-ftrl:l1=0.01", group="usr", holdout=0.2)
+
+
+def _hashes(groups: list[str]) -> Any:
+    from thresher.data.formats.row_groups import groups_of
+
+    return groups_of(groups)
