@@ -11,6 +11,7 @@ import pytest
 
 from tests.commands import SAMPLE, own_cache
 from thresher import Model, open_source
+from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
 from thresher.learning import checkpoint, modelfile
 from thresher.learning.modelfile import ModelFileError
@@ -35,6 +36,7 @@ class Case:
     cached: bool = False
     held: bool = False
     order: str = "as-is"
+    grouped: bool = False
 
 
 def overfit() -> Model:
@@ -54,6 +56,7 @@ CASES = {
         Plan(passes=3, holdout_every=Last(Fraction(1, 3))), on_error="quarantine=bad.txt"
     ),
     "the last, cached, permuted": Case(Plan(passes=3, holdout_every=Last(70)), cached=True, order="every"),
+    "groups": Case(Plan(passes=2, holdout_every=4), grouped=True),
     "early stop": Case(Plan(passes=9, holdout_every=4, patience=2), overfit),
     "early stop on a file": Case(Plan(passes=9, patience=3), overfit, held=True),
     "early stop, patience to spare": Case(Plan(passes=3, holdout_every=4, patience=9), overfit),
@@ -97,7 +100,8 @@ def litter(data: list[str]) -> None:
 
 
 def trainer(case: Case, data: list[str], loaded: Any = None, every: int = EVERY) -> Trainer[Model]:
-    source = open_source(data, on_error=case.on_error, block_bytes=BLOCK, threads=2)
+    layout = AnyLayout(group="qid") if case.grouped else None
+    source = open_source(data, layout=layout, on_error=case.on_error, block_bytes=BLOCK, threads=2)
     model = loaded[0] if loaded else case.model()
     order = make_order(case.order, model.recipe.seed)
     passes = Passes(source, order.reads(case.plan.passes), cached=case.cached)
@@ -125,6 +129,10 @@ def test_going_on_from_any_checkpoint_ends_in_the_same_place(
 ) -> None:
     if case.on_error != "fail":
         litter(data)
+    if case.grouped:
+        lines = Path(data[0]).read_bytes().splitlines()
+        parts = [(line.partition(b" "), k // 3) for k, line in enumerate(lines)]
+        Path(data[0]).write_bytes(b"".join(b"%s qid:%d %s\n" % (p[0], q, p[2]) for p, q in parts))
     taken: list[bytes] = []
     save = checkpoint.save
 
