@@ -183,6 +183,19 @@ def test_a_header_that_is_repeated(end: str, options: Any, tmp_path: Path) -> No
     assert open_source(path, layout=Layout(label="y")).layout.kinds == ("label", "numeric")
 
 
+@pytest.mark.parametrize("again", ['"label","c"', "Label,C", "LABEL,c", '"Label",C'])
+@pytest.mark.parametrize("options", [{}, {"quoted_newlines": True}, {"quoting": False}])
+def test_a_header_that_is_repeated_in_another_spelling(again: str, options: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"label,c\nyes,a\nno,b\n{again}\nno,a\nyes,b\n")
+    source = open_source(path, layout=Layout(classes=("no", "yes"), **options))
+    assert sum(len(chunk) for chunk in source.chunks()) == 4
+    assert [tuple(one)[:1] for one in source.report.noticed] == [("header",)]
+    rows = "label,x\n1,0.5\n0,1.5\n"
+    path.write_text(f"{rows}{again.replace('c', 'x').replace('C', 'X')}\n1,2\n")
+    assert open_source(path, layout=Layout(**options)).layout.kinds == ("label", "numeric")
+
+
 @pytest.mark.parametrize(
     ("first", "skipped"),
     [("label,0,1,2", 1), ("label,a,b,c", 1), ("1,Ulm,b,c", 0), ("1,0.5,2,3", 0), ("label,5,7,9", 0)],

@@ -200,6 +200,15 @@ def test_dates_that_all_differ_are_dates_and_no_ids(tmp_path: Path) -> None:
     assert list(warned(as_csv(table(day=days), tmp_path))) == ["dates-as-categories"]
 
 
+@pytest.mark.parametrize("blank", ['""', '" "'])
+def test_blanks_in_quotes_among_numbers_of_tsv(blank: str, tmp_path: Path) -> None:
+    rows = "".join(f"{k % 2}\t{blank if k % 5 == 0 else k * 7 % 60}\n" for k in range(400))
+    (tmp_path / "t.tsv").write_text(f"label\tx\n{rows}")
+    found = warned(str(tmp_path / "t.tsv"))
+    assert f"cells of column x are in quotes ('{blank}')" in found["quoted-cells"]
+    assert "quoted-cells" not in warned(str(tmp_path / "t.tsv"), format="csv", delimiter="\t")
+
+
 def test_white_space_that_is_no_blank(tmp_path: Path) -> None:
     found = warned(as_csv(table(age=numbers_but(*["\xa0"] * 9)), tmp_path))
     assert found["numbers-as-categories"].endswith("except '\\xa0': leave such cells empty")

@@ -123,7 +123,7 @@ class DelimitedFormat:
 
     files: list[Kinds]
     headers: list[bytes]
-    """the header line of each file; empty if there is none that could be repeated"""
+    """the header line of each file, see `as_header`; empty if there is none that could be repeated"""
     may_be_words: bool = False
     """whether labels look like words"""
 
@@ -208,8 +208,8 @@ def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect, 
         return _Head(name, [str(k + 1) for k in range(len(cells))], first, lines, b"")
     names = [_text(cell) for cell in cells]
     _check_quotes(names, layout, name)
-    header = first if _can_repeat(cells) and b"\n" not in first else b""
-    rows_only = [line for line in lines[1:] if line.removeprefix(MARK) != header]
+    header = as_header(first) if _can_repeat(cells) and b"\n" not in first else b""
+    rows_only = [line for line in lines[1:] if as_header(line) != header]
     return _Head(name, names, first, rows_only, header)
 
 
@@ -234,6 +234,11 @@ def _check_quotes(names: list[str], layout: AnyLayout, file: str) -> None:
 
 def _is_quoted(cell: str) -> bool:
     return len(cell) > 1 and cell[0] == cell[-1] == '"'
+
+
+def as_header(line: bytes) -> bytes:
+    """A line as headers are compared: without a byte order mark and quotes, in small letters."""
+    return line.removeprefix(MARK).replace(b'"', b"").lower()
 
 
 def _can_repeat(cells: list[bytes]) -> bool:
@@ -521,7 +526,7 @@ class DelimitedParser:
         found = list[list[str]]()
         for row in self._rows(block, begin):
             bare = row.removesuffix(b"\r")
-            if bare and bare.removeprefix(MARK) != header:
+            if bare and as_header(bare) != header:
                 cells = cells_of(bare, self._dialect)
                 found.append([_text(cells[at]) if at < len(cells) else "" for at in places])
         return found
@@ -592,7 +597,7 @@ class DelimitedParser:
         if goes_on and not all(_fits(cells_of(piece, plain), kinds) for piece in pieces):
             return "the cell contains a line break: use --quoted-newlines"
         first = block.text[block.begin : min(block.size, HEAD)].tobytes().splitlines()[:_PLAIN_ROWS]
-        rows = [line for line in first + pieces if line and line != self._headers[block.file]]
+        rows = [line for line in first + pieces if line and as_header(line) != self._headers[block.file]]
         if all(len(cells_of(line, plain)) == len(kinds.names) for line in rows):
             instead = " in place of --quoted-newlines" if self._dialect.span else ""
             return f"the quote is part of the cell: use --no-quoting{instead}"

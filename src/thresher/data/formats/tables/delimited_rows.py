@@ -249,13 +249,19 @@ def _first_of(found, start, cell, at, end):
 
 @scalar
 def _repeats(text, at, header, first_at):
-    """Whether the line at `at` is the header, perhaps after a byte order mark; keeps where it is first."""
+    """Whether the line at `at` is the header, see `delimited.as_header`; keeps where it is first."""
     marked = byte(text, at) == 0xEF and byte(text, at + 1) == 0xBB and byte(text, at + 2) == 0xBF
-    begin = at + 3 if marked else at
+    end = at + 3 if marked else at
     for k in range(header.size):
-        if byte(text, begin + k) != header[k]:
+        while byte(text, end) == _QUOTE:
+            end += 1
+        code = byte(text, end)
+        if code + 32 * (65 <= code <= 90) != header[k]:
             return False
-    found = header.size > 0 and ends_line(text, begin + header.size)
+        end += 1
+    while byte(text, end) == _QUOTE:
+        end += 1
+    found = header.size > 0 and ends_line(text, end)
     if found and first_at[-1] < 0:
         first_at[-1] = at
     return found

@@ -181,13 +181,18 @@ def _of_cells(layout: Any, lines: Sequence[bytes], most: int) -> Mapping[str, Se
     names, rows = layout.columns, [cells_of(line, dialect) for line in lines]
     if layout.header:
         names, rows = [str(cell, "utf-8", "backslashreplace") for cell in rows[0]], rows[1:]
-        rows = [row for row in rows if [str(cell, "utf-8", "backslashreplace") for cell in row] != names]
+        first = [cell.strip('"').lower() for cell in names]
+        rows = [row for row in rows if _as_names(row) != first]
     cells: dict[str, list[str]] = {name: [] for name in names}
     for row in rows[:most]:
         for name, cell in zip(names, row, strict=False):
             if cell.strip(SPACES) and cell not in dialect.missing:
                 cells[name].append(str(cell, "utf-8", "replace"))
     return cells
+
+
+def _as_names(row: Iterable[bytes]) -> list[str]:
+    return [str(cell.strip(b'"'), "utf-8", "backslashreplace").lower() for cell in row]
 
 
 def _of_objects(lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
@@ -299,9 +304,9 @@ def _are_codes(name: str, cells: Sequence[str]) -> bool:
 
 
 def _quoted(cells: Sequence[str]) -> str:
-    """A cell in quotes, if all cells are, or if it has doubled quotes inside, as only a quoted cell has."""
+    """A cell in quotes, if all cells are, or one that is blank or has doubled quotes inside."""
     inside = [cell[1:-1] for cell in cells if len(cell) > 1 and cell[0] == cell[-1] == '"']
-    doubled = (one for one in inside if '""' in one and '"' not in one.replace('""', ""))
+    doubled = (one for one in inside if not one.strip() or ('""' in one and '"' not in one.replace('""', "")))
     example = inside[0] if inside and len(inside) == len(cells) else next(doubled, None)
     return "" if example is None else f'"{example}"'
 
