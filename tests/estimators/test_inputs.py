@@ -13,7 +13,7 @@ from scipy.sparse import coo_array, csc_matrix, csr_array, csr_matrix
 import thresher
 import thresher.data
 from thresher.data.layout import Layout
-from thresher.sklearn import SparseOnlineClassifier
+from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier
 
 Y = np.array([1, -1, 1, 1, -1, -1] * 10)
 
@@ -235,3 +235,26 @@ def test_ten_million_columns() -> None:
     assert model._model.nbytes < 2_000_000
     assert model.coef_.data.nbytes < 100_000
     assert len(model.__getstate__()["_model"]) < 1_000_000
+
+
+@pytest.mark.parametrize("estimator", [SparseOnlineClassifier, SparseFrontierClassifier])
+def test_entries_that_are_zero_or_repeated_change_nothing(estimator: Any) -> None:
+    chance = np.random.default_rng(0)
+    dense = chance.normal(size=(60, 4))
+    labels = dense[:, 0] + dense[:, 1] > 0
+    dense[::2, 1] = 0.0
+    halves = [np.repeat(dense.ravel() / 2, 2), np.repeat(np.tile(range(4), 60), 2), np.arange(0, 481, 8)]
+    repeated = csr_matrix(tuple(halves), shape=dense.shape)
+    before = repeated.copy()
+    expected = estimator(random_state=0).fit(dense, labels).decision_function(dense)
+    for other in (repeated, repeated.tocoo()):
+        found = estimator(random_state=0).fit(other, labels)
+        assert np.array_equal(found.decision_function(dense), expected)
+        assert np.array_equal(found.decision_function(other), expected)
+    assert np.array_equal(repeated.data, before.data), "X is not changed"
+
+
+def test_probabilities_of_an_estimator_are_its_own() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = SparseOnlineClassifier().fit(X, np.arange(60) % 3 + 4)
+    assert np.array_equal(thresher.predict(model, X, output="probability"), model.predict_proba(X))

@@ -78,6 +78,11 @@ class WordTable:
         self._table[COUNT] += 1
         self._known[word] = number
 
+    @property
+    def are_numbers(self) -> bool:
+        """Whether all words are whole numbers."""
+        return all(_WHOLE.fullmatch(word.decode().removesuffix(".0")) for word in self._known)
+
     def words(self) -> dict[int, bytes]:
         """The words that readers added, by number."""
         entries, letters = self._table[ENTRIES:].reshape(-1, FIELDS), self._letters.data

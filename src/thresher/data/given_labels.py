@@ -93,11 +93,20 @@ def texts_of(labels: Any) -> list[bytes] | None:
     return texts
 
 
+def _whole(labels: Any) -> list[bytes] | None:
+    """Whole numbers as text, one for each example; None for other labels."""
+    array = array_of(labels)
+    if array.ndim != 1 or array.dtype.kind not in "iuf" or (array != np.floor(array)).any():
+        return None
+    return [b"%d" % number for number in array.tolist()]
+
+
 def numbers_of(labels: Any, domain: Domain) -> Any:
     """Labels in memory as numbers: words become the classes of `domain`, or raise `DataError`."""
     if domain.words is None:
         return array_of(labels)
-    if (texts := texts_of(labels)) is None:
+    texts = texts_of(labels) or (_whole(labels) if domain.words.are_numbers else None)
+    if texts is None:
         return labels
     found = np.array([domain.words.number_of(text) for text in texts], np.float32)
     wrong = np.flatnonzero(~domain.allows(found))

@@ -130,7 +130,8 @@ def predict(
         model: a Model, a Readout, an Ensemble, the path of a saved model or ensemble, a fitted estimator,
             or a result of `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
         data: examples; labels are optional and ignored. See `Model.predict`.
-        output: ``margin``, ``probability`` or ``label``: see `Model.predict`.
+        output: ``margin``, ``probability`` or ``label``: see `Model.predict`. Probabilities of an estimator
+            with several classes are those of its ``predict_proba``.
         reading: how to read `data`, where that differs from the training data: the options of
             `thresher.open_source` and the fields of a `Layout`.
 
@@ -143,7 +144,10 @@ def predict(
     ['big']
     """
     check_names(predict, reading, SourceOptions)
-    found = _ready(model).predict(with_columns(model, data), output, **reading)
+    ready, given = _ready(model), with_columns(model, data)
+    if output == "probability" and hasattr(model, "classes_") and ready.head.outputs.kind == "classes":
+        return ready.predict_proba(given, **reading)  # of an estimator, whose probabilities add up to 1
+    found = ready.predict(given, output, **reading)
     return _as_classes(model, found) if output == "label" else found
 
 

@@ -139,11 +139,22 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
     given, X = X, validate_data(estimator, X, ensure_all_finite=False, reset=reset, **arguments)
     if issparse(X):
         check_starts(X.indptr, min(len(X.indices), len(X.data)))
+        X = _without_zeros(X)
         return Numbers(X.indptr, X.indices, X.data)
     X = nulls_as_zeros(given, X)
     rows, columns = np.nonzero(X)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(X)))])
     return Numbers(starts, np.ascontiguousarray(columns), X[rows, columns])
+
+
+def _without_zeros(X: Any) -> Any:
+    """X in CSR without stored zeros and repeated entries: the order of examples is drawn from the entries."""
+    if X.has_canonical_format and np.count_nonzero(X.data) == len(X.data):
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return X
 
 
 def _named(estimator: Any, X: Any, reset: bool) -> Numbers:

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
-from itertools import islice
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
@@ -233,7 +232,8 @@ def _of_column(column: Any, kind: str | None) -> list[str]:
 
 
 def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:
-    words = sum(len(cell.split()) for cell in islice(cells, 100)) / max(1, min(len(cells), 100))
+    counted = cells[:100] if kind == CATEGORICAL else ()  # numbers are one word
+    words = sum(len(cell.split()) for cell in counted) / max(1, len(counted))
     guessed = kind == CATEGORICAL and not chosen
     written, example = _written(cells) if guessed else ("", cells[0] if cells else "")
     strays = _strays(cells) if guessed and not written else ()
