@@ -412,3 +412,18 @@ def test_columns_are_the_rows_turned_and_signed() -> None:
         signed = data.y[:, np.newaxis] * data.X[:, np.argsort(names)]
         assert dense[:, :4].tolist() == signed.tolist()
         assert dense[:, 4].tolist() == data.y.tolist()
+
+
+@pytest.mark.parametrize("order", ["cyclic", "parallel"])
+def test_rows_of_importance_0_are_not_there(order: Any) -> None:
+    chance = np.random.default_rng(0)
+    X, y = chance.normal(size=(300, 5)), chance.choice([-1, 1], 300)
+    weights = np.ones(300)
+    weights[np.arange(300) % 3 == 1] = 0
+    there = weights > 0
+    found = [
+        thresher.boost((X, y, weights), l1=0.5, order=order),
+        thresher.boost((X[there], y[there]), l1=0.5, order=order),
+    ]
+    one, other = ((model.keys, model.weights, model.bias) for model in found)
+    assert all(map(np.array_equal, one, other))

@@ -238,7 +238,7 @@ CUT = "this last line has no line end: was it cut off?"
 ENDS = [
     ("csv", b"", "standard input: empty, no examples"),
     ("svmlight", b"", "standard input: empty, no examples"),
-    ("jsonl", gzip.compress(b""), "standard input: empty, no examples"),
+    ("jsonl", gzip.compress(b"", mtime=0), "standard input: empty, no examples"),
     ("csv", b"a,b\n", "standard input: no examples, only a header"),
     ("csv", b"a,b", "standard input: no examples, only a header"),
     ("csv", b"a,b\n1,x\n2", f"-:3:2: expected 2 columns, found 1; {CUT}"),
@@ -247,7 +247,7 @@ ENDS = [
     ("jsonl", b'{"a": 1, "b": "x"}\n{"a": 2, "b', CUT),
     ("svmlight", b"1 1:1\n1 2", CUT),
     ("vw", b"| a:1\n| a:", CUT),
-    ("csv", gzip.compress(b"a,b\n1,x\n" * 99)[:30], "(damaged or cut off)"),
+    ("csv", gzip.compress(b"a,b\n1,x\n" * 99, mtime=0)[:30], "(damaged or cut off)"),
     ("csv", b"PAR1\x15\n" + bytes(99), "a binary file, not text (Parquet: try --format parquet)"),
     ("jsonl", b"\x93NUMPY\n" + bytes(99), "a binary file, not text (a NumPy array"),
     ("csv", "a,b\n1,x\n".encode("utf-16-be"), "iconv -f UTF-16BE -t UTF-8"),

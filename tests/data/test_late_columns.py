@@ -234,3 +234,19 @@ def test_blank_categories_of_a_dictionary() -> None:
     table = pa.table({"label": [1, 0, 1, 0, 1] * 9, "c": values})
     (chunk,) = table_source(table).chunks()
     assert chunk.nnz == 4 * 9
+
+
+@pytest.mark.parametrize("word", ["NaN", "-", "", " ", "unknown"])
+def test_a_text_for_a_missing_value_says_nothing_about_the_type(word: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [{"label": 1, "x": word, "c": word}, {"label": 0, "x": 0.5, "c": "b"}, {"label": 1, "x": 2}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = open_source(path, on_error="skip")
+    assert source.layout.kinds == ("label", "numeric", "categorical")
+    assert sum(len(chunk) for chunk in source.chunks()) == 2
+    with pytest.raises(
+        DataError, match=rf"a.jsonl:1:1: expected a number in column 'x', found '\"{word}\"'; write"
+    ):
+        list(open_source(path).chunks())
+    path.write_text(json.dumps({"label": 1, "x": word}) + "\n")
+    assert open_source(path).layout.kinds == ("label", "categorical")

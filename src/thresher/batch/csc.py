@@ -55,7 +55,8 @@ def columns_of(source: Any, intercept: bool) -> Columns:
     Takes 24 bytes per stored value at the peak and 8 afterwards. Raises the errors of the source, and
     OverflowError for more than 2**31 - 1 examples.
     """
-    return in_columns(concat([concat([chunk]) for chunk in source.chunks()]), intercept)
+    whole = concat([concat([chunk.counting()]) for chunk in source.chunks()])
+    return in_columns(whole, intercept)
 
 
 def in_columns(whole: Chunk, intercept: bool) -> Columns:

@@ -28,9 +28,10 @@ def _at_once(source: Any, intercept: bool, loss: Any, plan: Plan) -> Rounds:
     try:
         rows = 0
         for chunk in source.chunks():
-            for number, part in stripes(rows, chunk):
+            counting = chunk.counting()
+            for number, part in stripes(rows, counting):
                 holder.add(number, part)
-            rows += len(chunk)
+            rows += len(counting)
         return Parallel(holder, intercept, loss, plan)
     except BaseException:
         holder.close()

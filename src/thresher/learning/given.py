@@ -220,7 +220,8 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
         return source
     if (table := _as_table(data, layout)) is not None:
         return table_source(table, domain=domain, **options)
-    if isinstance(data, bytes | Mapping) or hasattr(data, "read") or not hasattr(data, "__iter__"):
+    no_rows = isinstance(data, bytes | Mapping) or hasattr(data, "read") or getattr(data, "ndim", 1) == 0
+    if no_rows or not hasattr(data, "__iter__"):
         hint = ": put one row into a list" if isinstance(data, Mapping) else ""
         raise DataError(f"data must be {_KINDS}, not {type(data).__name__}{hint}")
     rest = iter(data)
@@ -331,6 +332,7 @@ def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
     """
     table = hasattr(data, _STREAM) or is_dataset(data)
     matrix = hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds(data, list | np.ndarray)
+    matrix = matrix or (_holds(data, tuple) and not _holds(data[0], Mapping))
     if not (table or matrix or _holds_mappings(data)):
         return False
     if layout is None or not has_columns(layout):

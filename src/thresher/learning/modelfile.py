@@ -283,7 +283,9 @@ def _of_directory(name: str) -> str:
     reason = "a directory, not a model"
     folder = Path(name)
     if ENSEMBLE.is_at(folder):
-        return f"an ensemble, not one model: name one of its files, such as {folder / ENSEMBLE.model_file(0)}"
+        one = folder / ENSEMBLE.model_file(0)
+        how = f"name one of its files, such as {one}; in Python, thresher.Ensemble.load loads all"
+        return f"an ensemble, not one model: {how}"
     if not FRONTIER.is_at(folder):
         return reason
     return f"{reason}; thresher path {name} --choose best -m MODEL extracts one of its models"

@@ -52,6 +52,7 @@ from thresher.data.formats.tables.table_rows import Kinds, cell_filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import FIRST_BAD, FOUND, LATE, MOST_LATE
 from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
+from thresher.data.text.numbers import means_missing
 from thresher.data.text.utf8 import REMEDIES, undecoded
 
 _NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
@@ -192,9 +193,12 @@ def _schema_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> tuple
         if isinstance(read, dict):
             objects += 1
             for field, value in read.items():
-                found[field] = _wider(found.get(field, pa.null()), value)
+                kind = found.setdefault(field, pa.null())
                 if isinstance(value, str):
                     texts[field].append(value)
+                if not _says_missing(value):
+                    found[field] = _wider(kind, value)
+    found |= {field: pa.string() for field in texts if pa.types.is_null(found[field])}
     if not objects and not live:
         wrong = undecoded(np.frombuffer(b"\n".join(lines), np.uint8))
         hint = f" in UTF-8; {REMEDIES[wrong.looks]}" if wrong else ""
@@ -202,6 +206,11 @@ def _schema_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> tuple
     if not objects and ids:
         found[ids] = pa.null()
     return pa.schema([pa.field(field, kind) for field, kind in found.items()]), texts
+
+
+def _says_missing(value: Any) -> bool:
+    """Whether it is a text for a missing value, which says nothing about the type of other values."""
+    return isinstance(value, str) and means_missing(value.encode("utf-8", "surrogatepass"))
 
 
 def _wider(kind: Any, value: Any) -> Any:
@@ -359,6 +368,8 @@ class JsonlParser(BatchParser):
             kind = schema.field(name).type if name in schema.names else None
             if kind is not None and not _fits(value, kind, used.field(name).type):
                 found = shown(json.dumps(value).encode())
+                if _says_missing(value):
+                    found += "; write null for a missing value, or leave out such rows with --on-error skip"
                 return BadLine("", 0, 1, f"{_called(kind)} in column '{name}'", found, line)
         return read
 
