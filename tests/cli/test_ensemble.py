@@ -177,8 +177,8 @@ def test_what_is_refused(options: str, thresher: Thresher) -> None:
 
 def test_commands_for_one_model(thresher: Thresher, model: Path) -> None:
     assert thresher(f"{COMMAND} --weights-only").status == 0
-    one = "thresher: e: an ensemble, not one model: name one of its files, such as e/model-000.model; in Python, "
-    one += "thresher.Ensemble.load loads all\n"
+    one = "thresher: e: an ensemble, not one model: name one of its files, such as e/model-000.model; "
+    one += "in Python, thresher.Ensemble.load loads all\n"
     for command in ("weights e", "report e", "diff e e", "diff model e", "train train.svm -m x --init e -q"):
         status = 2 if command.startswith("diff") else 1
         assert thresher(command) == (status, "", one), command

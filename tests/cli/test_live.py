@@ -261,8 +261,8 @@ def test_pipes_that_end_early(
 ) -> None:
     """Whatever has come before is answered."""
     if form in ("svmlight", "vw"):
-        Path("train.svm").write_bytes(b"1 1:1\n0 2:1\n")
-        assert thresher("train train.svm -m m -q").status == 0
+        Path("train").write_bytes(b"1 1:1\n0 2:1\n" if form == "svmlight" else b"1 | a\n-1 | b\n")
+        assert thresher(f"train train --format {form} -m m -q").status == 0
     capfd.readouterr()
     answers = talk(f"predict m - --format {form}", [], status=1, begin=text, rest=None)
     err = capfd.readouterr().err
