@@ -85,7 +85,7 @@ SETTINGS: dict[str, list[str]] = {
     "fobos-linf": ["linf=0.3", "linf=0.1", "linf=1"],
     "eg": ["norm=2,features=50", "norm=1,features=30,signed=false", "norm=3,features=1000"],
     "simplex": ["features=45", "features=60"],
-    "l1-ball": ["radius=0.5", "radius=0.05", "radius=3"],
+    "l1-ball": ["radius=3", "radius=0.05", "radius=0.5"],
     "pegasos": [
         "l2=0.3",
         "l2=1,project=false",

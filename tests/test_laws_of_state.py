@@ -33,10 +33,11 @@ from tests.streams import (
 )
 from thresher.data.chunk import Chunk
 from thresher.engine import index, lookup
-from thresher.engine.protocol import PROTOCOL
+from thresher.engine.protocol import PROTOCOL, writes
 from thresher.learning import feed, modelfile
 from thresher.learning.model import Model
 from thresher.learning.modelbytes import as_bytes
+from thresher.parts.registry import REGISTRY
 
 STORES = ["growing", "direct", "hashed:6"]
 ROOT = Path(__file__).parent.parent
@@ -188,9 +189,12 @@ def hashed_name(key: Any, bits: int, seed: int) -> int:
 
 @pytest.mark.parametrize("name", RULES)
 def test_the_store_changes_nothing(name: str, dense: Stream) -> None:
+    freed = 0
     for spec in kinds_of(name):
         with case(spec), not_compiled():
-            check_stores(spec, "float64", dense)
+            freed += check_stores(spec, "float64", dense)
+    if all(writes(REGISTRY["rule"][name], verb) for verb in ("relocate", "idle")):
+        assert freed > FEATURES / 2, "rows must move where they are pointed to"
 
 
 @pytest.mark.parametrize("name", ["fobos", "ft-ftrl"])
@@ -200,7 +204,8 @@ def test_the_store_changes_nothing_in_compiled_code(name: str, dense: Stream) ->
             check_stores(spec, "float32", dense)
 
 
-def check_stores(spec: str, dtype: str, dense: Stream) -> None:
+def check_stores(spec: str, dtype: str, dense: Stream) -> int:
+    """Learn in each store; return how many rows were freed by the one that sweeps."""
     direct = learned(spec, dense.chunk, store="direct", dtype=dtype)
     expected = comparable(direct, lambda j: j)
     bits, seed = 12, 5
@@ -216,6 +221,7 @@ def check_stores(spec: str, dtype: str, dense: Stream) -> None:
         make_small(monkeypatch)
         swept = learned(spec, dense.chunk, store="growing", dtype=dtype)
     assert comparable(swept, lambda j: j) == expected
+    return int(swept.state()["counts"][1])
 
 
 @pytest.mark.parametrize("name", RULES)
