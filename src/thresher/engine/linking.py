@@ -21,6 +21,7 @@ from numba.core.errors import TypingError
 
 from thresher.engine.codecache import CodeCache
 from thresher.engine.notices import compiling, work_of
+from thresher.engine.part_errors import check_returned, in_kernel, in_method
 
 _codegen: Any = codegen  # these modules have no type hints
 _llvm: Any = binding
@@ -115,7 +116,8 @@ def _check_borrows(state: Any) -> None:
         if state.targetctx.data_model_manager[one].contains_nrt_meminfo():
             name = state.func_id.func_qualname
             raise TypingError(
-                f"{name} makes or returns {one}, but does not count references: make it a helper"
+                f"{name} makes or returns {one}, but does not count references: compute with numbers only, or"
+                " make it a helper"
             )
 
 
@@ -154,13 +156,19 @@ class LinkedCompiler(_compiler.CompilerBase):
         """Load the function from the cache, or compile and cache it, for use in other kernels too."""
         state, cache = self.state, CodeCache(function)
         if function.__closure__ or " at 0x" in str(state.args):  # function arguments have no stable name
-            return super().compile_extra(function)
+            return self._compiled(function)
         words = state.flags.get_mangle_string()
         reduced = cache.kept(state.args, state.targetctx.codegen(), words)
         if reduced is not None:
             return _revived(state.targetctx, *reduced)
-        compiled = super().compile_extra(function)
+        compiled = self._compiled(function)
         cache.keep(state.args, compiled, words)
+        return compiled
+
+    def _compiled(self, function: Any) -> Any:
+        with in_method(function, self.state.args):
+            compiled = super().compile_extra(function)
+        check_returned(function, self.state.args, compiled.signature.return_type)
         return compiled
 
     def define_pipelines(self) -> list[Any]:
@@ -185,7 +193,7 @@ class KernelCompiler(_compiler.Compiler):
     def compile_extra(self, function: Any) -> Any:
         """The compiled function."""
         work = work_of(f"{function.__module__}.{function.__name__}", self.state.args)
-        with _no_collection(), compiling(work):
+        with _no_collection(), compiling(work), in_kernel():
             return super().compile_extra(function)
 
 

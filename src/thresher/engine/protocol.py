@@ -16,6 +16,7 @@ import numpy as np
 from numba.extending import overload
 
 from thresher.engine.jit import BORROWING, OPTIONS
+from thresher.engine.part_errors import declare_part, declare_returned
 
 T = TypeVar("T", bound=type)
 
@@ -75,17 +76,18 @@ NEEDED: dict[str, dict[str, str]] = {
 
 
 def verb(
-    *kinds: str, required: bool = False, arrays: bool = False, compiled: bool = True
+    *kinds: str, required: bool = False, arrays: bool = False, compiled: bool = True, returns: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a verb of these kinds: the decorated function gives its name, parameters and default.
 
     The verb calls the method of the part it is given. If `required`, every class must define it. `arrays`
     allows its methods to create arrays; methods called in loops over coordinates must not. With
-    `compiled=False`, only Python calls it.
+    `compiled=False`, only Python calls it. `returns` says what its methods must return, see `part_errors`.
     """
 
     def declare(default: Callable[..., Any]) -> Callable[..., Any]:
         name = default.__name__
+        declare_returned(name, returns)
 
         @functools.wraps(default)
         def call(self: Any, *args: Any) -> Any:
@@ -110,6 +112,7 @@ def implements(kind: str) -> Callable[[T], T]:
     """
 
     def complete(cls: T) -> T:
+        declare_part(kind, cls)
         for name, declared in PROTOCOL[kind].items():
             method, takes = getattr(cls, name, None), ", ".join(declared.parameters)
             if method is None and declared.required:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from thresher.engine.part_errors import NUMBER, PAIR, TRUTH
 from thresher.engine.protocol import IN_SPECS, rebuilt, verb
 
 # Losses
 
 
-@verb("loss", required=True)
+@verb("loss", required=True, returns=PAIR)
 def value_slope(self, margin, y):
     """Loss and its derivative with respect to the margin: ``(loss, slope)``."""
 
 
-@verb("loss")
+@verb("loss", returns=NUMBER)
 def link(self, margin):
     """Map the margin to what `predict` prints: a probability, a mean. Default: the margin."""
     return margin
@@ -37,12 +38,12 @@ def links(self, margins, out):
 # Step sizes
 
 
-@verb("rate", required=True)
+@verb("rate", required=True, returns=NUMBER)
 def at(self, t):
     """Step size of example t = 1, 2, ..."""
 
 
-@verb("rate")
+@verb("rate", returns=TRUTH)
 def steady(self):
     """Whether the step size is constant. Default: no."""
     return False
@@ -51,7 +52,7 @@ def steady(self):
 # Penalties of a feature's weights for all outputs
 
 
-@verb("group", required=True)
+@verb("group", required=True, returns=NUMBER)
 def alone(self, v, owed):
     """The weight of one output after a penalty of strength `owed`."""
 
@@ -61,7 +62,7 @@ def together(self, out, owed):
     """Apply a penalty of strength `owed` to a feature's weights for all outputs, in place."""
 
 
-@verb("group", required=True, arrays=True)
+@verb("group", required=True, arrays=True, returns=NUMBER)
 def dual(self, v):
     """The dual norm of v: the smallest penalty strength that makes v zero."""
 
@@ -83,7 +84,7 @@ def begin_pass(self, clock, number, S):
     """
 
 
-@verb("rule", required=True)
+@verb("rule", required=True, returns=NUMBER)
 def weight(self, S, j, now):
     """Weight of row j, with the lazy update applied; changes nothing."""
 
@@ -96,19 +97,19 @@ def couple(self, T, out, now):
     """
 
 
-@verb("group", "rule")
+@verb("group", "rule", returns=TRUTH)
 def grouped(self):
     """Whether the outputs of a feature are always stepped together. Default: no."""
     return False
 
 
-@verb("rule")
+@verb("rule", returns=NUMBER)
 def meet(self, S, j, w, x, now):
     """The weight that an example with value x predicts with, given the settled one `w`. Default: `w`."""
     return w
 
 
-@verb("rule")
+@verb("rule", returns=NUMBER)
 def size_before_margin(self, S, j, x, now):
     """What row j contributes to the `size` of the example: ``x * x``, ``x V x``, ... Default: 0."""
     return 0.0
@@ -123,7 +124,7 @@ def note_after_margin(self, margin, importance, value, slope, size, clock):
     """
 
 
-@verb("rule")
+@verb("rule", returns=NUMBER)
 def slope_after_margin(self, margin, value, slope, size, clock):
     """The slope to step with, given margin, loss and size of the example. Default: the slope.
 
@@ -138,7 +139,7 @@ def step(self, S, j, w, x, slope, now):
     """Update row j: its settled weight is `w`, the gradient ``slope * x``."""
 
 
-@verb("rule")
+@verb("rule", returns=TRUTH)
 def outgrown(self, S, j, x, now):
     """Whether x exceeds in magnitude all that row j has seen, so that `step` has more to do. Default: no.
 
@@ -165,7 +166,7 @@ def step_on_sum(self, S, j, w, x, gradient, now):
     step(self, S, j, w, gradient, S.dtype.type(1), now)
 
 
-@verb("rule")
+@verb("rule", returns=TRUTH)
 def rewrites(self, clock):
     """Whether `constrain` is about to write rows that are not in the example. Default: no."""
     return False
@@ -181,19 +182,19 @@ def tick(self, clock):
     """End the example. Default: nothing."""
 
 
-@verb("rule")
+@verb("rule", returns=NUMBER)
 def renorm(self, clock):
     """A power of two to multiply every row by now. Default: 1."""
     return 1.0
 
 
-@verb("rule")
+@verb("rule", returns=NUMBER)
 def shown(self, S, j, w, now):
     """The weight of row j as readers see it, given the settled one `w`. Default: `w`."""
     return w
 
 
-@verb("rule")
+@verb("rule", returns=TRUTH)
 def idle(self, S, j, w, now):
     """Whether row j, with settled weight `w`, is equivalent to a row of zeros. Default: no."""
     return False
@@ -238,7 +239,7 @@ def drift(self, clock, out):
     """Write the change of an untouched weight in one step to `out`, as DRIFTS numbers. Default: nothing."""
 
 
-@verb("rule")
+@verb("rule", returns=NUMBER)
 def area(self, S, j, n, sums, now):
     """Sum of the weight of row j over n examples whose drifts sum to `sums`. Default: n times the weight.
 

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from thresher.engine import verbs as verbs  # declares the verbs checked here
-from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, implements, rebuilt, writes
+from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, implements, rebuilt
+from thresher.parts.declarations import LIMITS, check_declarations, check_first_steps
 from thresher.parts.known_as import NAMES, PARAMETERS, SPARSE_RULES
 
 T = TypeVar("T", bound=type)
@@ -28,8 +29,6 @@ _PLAIN_NUMBER = re.compile(r"\d*\.?\d+(e[+-]?\d+)?")
 AUTO = "auto"
 """Not a rule: training chooses among several, see `lanes.auto`."""
 REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in ATTRIBUTES}
-_DOMAINS = "binary", "real", "nonnegative"
-"""labels that a loss of one output can take"""
 _FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of kind "loss" may name either
 
 
@@ -57,17 +56,12 @@ def part(kind: str) -> Callable[[T], T]:
         for name, value in ATTRIBUTES[kind].items():
             if not hasattr(cls, name):
                 setattr(cls, name, value)
-        if kind == "rule" and _couples_without_areas(cls):
-            raise TypeError(f"{kind} {cls.__name__} has couple and DRIFTS: it must define areas too")
+        check_declarations(kind, cls)
         _check_name_is_free(kind, cls)
         _tell_from_before(kind, cls)
-        _check_values_at_birth(cls)
+        _check_values_at_birth(kind, cls)
         if kind == "rule":
-            _check_clock(cls)
-        if kind == "loss" and cls.DOMAIN not in _DOMAINS:  # type: ignore[attr-defined]
-            raise TypeError(
-                f"{kind} {cls.__name__}: DOMAIN must be {', '.join(_DOMAINS[:-1])} or {_DOMAINS[-1]}"
-            )
+            _check_state(cls)
         _attach_to_module(cls)
         REGISTRY[kind][part_name(cls)] = cls
         return cls
@@ -101,8 +95,8 @@ def _tell_from_before(kind: str, cls: type) -> None:
         cls.__name__ = f"{before.__name__}_"
 
 
-def _check_clock(cls: Any) -> None:
-    """TypeError unless a new clock holds a float64 for each name in CLOCK."""
+def _check_state(cls: Any) -> None:
+    """TypeError unless a new clock holds a float64 for each name in CLOCK, and no method goes beyond it."""
     if len(cls._field_defaults) < len(cls._fields):
         return  # a rule without defaults for all fields
     clock = cls().clock0()
@@ -112,13 +106,10 @@ def _check_clock(cls: Any) -> None:
             f"rule {cls.__name__}: clock0 must return an array of float64 with a number for each of CLOCK ="
             f" {cls.CLOCK}, not {what}"
         )
+    check_first_steps(cls(), clock)
 
 
-def _couples_without_areas(cls: Any) -> bool:
-    return bool(cls.DRIFTS) and writes(cls, "couple") and not writes(cls, "areas")
-
-
-def _check_values_at_birth(cls: Any) -> None:
+def _check_values_at_birth(kind: str, cls: Any) -> None:
     """Make every number a float (``l1=1`` and ``l1=1.0`` share a kernel) and check it against LIMITS.
 
     SpecError also for a non-number where a number is needed.
@@ -132,9 +123,37 @@ def _check_values_at_birth(cls: Any) -> None:
             if isinstance(cls._field_defaults.get(field), float) and not isinstance(value, float):
                 raise SpecError(f"{part_name(cls)}: {field} must be a number, not {value!r}")
             _check_limit(cls, field, value)
-        return tuple.__new__(klass, values)
+        made: Any = tuple.__new__(klass, values)
+        if kind == "loss":
+            _check_link(made)
+        return made
 
+    cls._field_defaults.update({field: _as_float(value) for field, value in cls._field_defaults.items()})
     cls.__new__ = new
+
+
+def _check_link(loss: Any) -> None:
+    """SpecError unless `link` gives numbers; probabilities that rise with the margin, if it says so."""
+    begin, found = f"{part_name(type(loss))}: link", []
+    for margin in (-30.0, 0.0, 30.0):
+        try:
+            one = loss.link(margin)
+        except ArithmeticError:
+            continue  # compiled code gives inf or NaN
+        except (AttributeError, NameError, TypeError, ValueError) as error:
+            raise SpecError(f"{begin} fails at margin {margin:g}: {type(error).__name__}: {error}") from error
+        if not isinstance(one, int | float | np.number):
+            raise SpecError(f"{begin} must return a number; at margin {margin:g} it is {one!r}")
+        if loss.PROBABILITY and not 0 <= one <= 1:
+            raise SpecError(
+                f"{begin} must be in [0, 1] if PROBABILITY = True; at margin {margin:g} it is {float(one):g}"
+            )
+        found.append(float(one))
+    if loss.PROBABILITY and found != sorted(found):
+        raise SpecError(
+            f"{begin} must not fall as the margin rises if PROBABILITY = True; at margins -30, 0 and 30 it is"
+            f" {', '.join(f'{one:g}' for one in found)}"
+        )
 
 
 def _as_float(value: Any) -> Any:
@@ -146,25 +165,12 @@ def _as_float(value: Any) -> Any:
     return value
 
 
-_LIMITS: dict[str, Callable[[float], bool]] = {
-    ">= 0": lambda v: v >= 0,
-    "> 0": lambda v: v > 0,
-    ">= 1, inf included": lambda v: v >= 1,
-    "0, or >= 1": lambda v: v == 0 or v >= 1,
-    "in [0, 1]": lambda v: 0 <= v <= 1,
-    "in (0, 1)": lambda v: 0 < v < 1,
-    "in (0.5, 1)": lambda v: 0.5 < v < 1,
-    "a whole number >= 1": lambda v: v >= 1 and v == math.floor(v),
-    "any number": lambda v: True,
-}
-
-
 def _check_limit(cls: Any, field: str, value: Any) -> None:
     if not isinstance(value, float):
         return
     limit = limit_of(cls, field)
     bounded = "inf" not in limit and not math.isinf(cls._field_defaults.get(field, 0.0) or 0.0)
-    if math.isnan(value) or (bounded and math.isinf(value)) or not _LIMITS[limit](value):
+    if math.isnan(value) or (bounded and math.isinf(value)) or not LIMITS[limit](value):
         finite = "finite and " if math.isinf(value) else ""
         raise SpecError(f"{part_name(cls)}: {field} must be {finite}{limit}, not {value:g}")
 
@@ -245,6 +251,12 @@ def make(kind: str, spec: Any, **nested: Any) -> Any:
         raise SpecError(f"expected the name of a {kind} or a {kind}, not {spec!r}")
     name, _, rest = ("", "", "") if ready else spec.partition(":")
     cls = type(spec) if ready else lookup(kind, name.strip())
+    without = [] if ready else [field for field in cls._fields if field not in cls._field_defaults]
+    if without:
+        raise SpecError(
+            f"{part_name(cls)} has no default for {without[0]}, which a SPEC needs: give it one in class"
+            f" {cls.__qualname__.rpartition('.')[2]}, such as {without[0]}: float = 1.0"
+        )
     values = {} if ready else _read_fields(cls, rest)
     for field in nested:
         if field not in cls._fields:

@@ -1,0 +1,171 @@
+"""Errors in the methods of parts: one line with the part, the method, the line of its file and the reason.
+
+Numba reports a method that it cannot compile from the kernel inwards, in some 40 lines. Here, compilers note
+which method of a part failed innermost, and the kernel raises that error alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from numba import types as numba_types
+from numba.core.errors import ForceLiteralArg, NumbaError
+
+_types: Any = numba_types  # has no type hints
+NUMBER, PAIR, TRUTH = "a number", "two numbers, (loss, slope)", "true or false"
+_RETURNS: dict[str, str] = {}
+_KINDS: dict[type, str] = {}
+_PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_WRAPPED = re.compile(
+    r"Failed in \w+ mode pipeline|During: |raised from |There are \d+ candidate|\s*- Of which "
+)
+
+
+class PartError(TypeError):
+    """A method of a part that cannot be compiled, or returns something else than its verb."""
+
+
+class _Failure(NamedTuple):
+    method: Callable[..., Any]
+    cls: type
+    error: NumbaError
+
+
+class _Compiling(threading.local):
+    kernels = 0
+
+    def __init__(self) -> None:
+        self.methods: list[tuple[Callable[..., Any], type]] = []
+        """methods of parts that are being compiled, outermost first"""
+        self.failures: list[_Failure] = []
+
+
+_now = _Compiling()
+
+
+def declare_returned(verb: str, what: str) -> None:
+    """Note what the methods of a verb return: NUMBER, PAIR, TRUTH, or "" for nothing that is used."""
+    _RETURNS[verb] = what
+
+
+def declare_part(kind: str, cls: type) -> None:
+    """Note that a class is a part of this kind."""
+    _KINDS[cls] = kind
+
+
+@contextlib.contextmanager
+def in_kernel() -> Iterator[None]:
+    """Compile a kernel. Raises `PartError` instead of Numba's error if a method of a part is the reason."""
+    outermost = _now.kernels == 0
+    if outermost:
+        _now.failures.clear()
+    _now.kernels += 1
+    try:
+        yield
+    except ForceLiteralArg:
+        raise  # no failure: Numba compiles again
+    except NumbaError:
+        if not outermost or not _now.failures:
+            raise
+        raise _error_of(_now.failures[-1]) from None
+    finally:
+        _now.kernels -= 1
+
+
+@contextlib.contextmanager
+def in_method(function: Callable[..., Any], types: Sequence[Any]) -> Iterator[None]:
+    """Compile a function that kernels call; note if it fails and is, or is called by, a method of a part."""
+    cls = _part_of(function, types)
+    if cls is not None:
+        _now.methods.append((function, cls))
+    before = len(_now.failures)
+    try:
+        yield
+    except NumbaError as error:
+        if len(_now.failures) == before and _now.methods:
+            _now.failures.append(_Failure(*_now.methods[-1], error))
+        raise
+    else:
+        del _now.failures[before:]  # Numba tried again, and succeeded
+    finally:
+        if cls is not None:
+            _now.methods.pop()
+
+
+def _part_of(function: Callable[..., Any], types: Sequence[Any]) -> type | None:
+    """The part that a function with arguments of these types is a method of, or None."""
+    cls: Any = getattr(types[0], "instance_class", None) if types else None
+    return cls if cls in _KINDS and getattr(cls, function.__name__, None) is function else None
+
+
+def check_returned(function: Callable[..., Any], types: Sequence[Any], returned: Any) -> None:
+    """`PartError` if the compiled method of a part returns another type than its verb."""
+    cls, what = _part_of(function, types), _RETURNS.get(function.__name__, "")
+    if cls is not None and what and not _is(what, returned):
+        code = function.__code__
+        raise PartError(
+            f"{_begin(function, cls)} ({code.co_filename}, line {code.co_firstlineno}) must return {what},"
+            f" from every branch, not {_named(returned)}"
+        )
+
+
+def _is(what: str, returned: Any) -> bool:
+    if what == PAIR:
+        return (
+            isinstance(returned, _types.BaseTuple) and len(returned) == 2 and all(map(_is_number, returned))
+        )
+    return _is_number(returned)
+
+
+def _is_number(one: Any) -> bool:
+    return isinstance(one, _types.Number | _types.Boolean)
+
+
+def _named(returned: Any) -> str:
+    """A type in the words of Python.
+
+    >>> from numba import types
+    >>> _named(types.none), _named(types.Optional(types.UniTuple(types.float64, 2)))
+    ('None', '(float64, float64) or None')
+    """
+    if isinstance(returned, _types.Optional):
+        return f"{_named(returned.type)} or None"
+    if isinstance(returned, _types.BaseTuple):
+        return f"({', '.join(map(_named, returned))})"
+    return {"none": "None", "unicode_type": "text"}.get(str(returned), str(returned))
+
+
+def _begin(function: Callable[..., Any], cls: type) -> str:
+    return f"{_KINDS[cls]} {cls.__qualname__.rpartition('.')[2]}: {function.__name__}"
+
+
+def _error_of(failure: _Failure) -> PartError:
+    method, _, error = failure
+    code, text = method.__code__, str(error)
+    places = [(m["file"], int(m["line"])) for m in _PLACE.finditer(text)]
+    file, line = places[0] if places else (code.co_filename, code.co_firstlineno)
+    if file.rpartition("/")[2] == code.co_filename.rpartition("/")[2]:
+        file = code.co_filename  # Numba's is relative
+    return PartError(
+        f"{_begin(method, failure.cls)} ({file}, line {line}) cannot be compiled: {_reason(text)}"
+    )
+
+
+def _reason(text: str) -> str:
+    r"""Numba's reason, the innermost, in one line.
+
+    >>> _reason("Failed in nopython mode pipeline (step: x)\nUnknown attribute 'f' of type A\n\nFile ...")
+    "Unknown attribute 'f' of type A"
+    >>> _reason("No implementation of function add found for signature:\n \n >>> add(float64, none)\n")
+    'No implementation of function add found for signature: add(float64, none)'
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not _WRAPPED.match(line)]
+    reason = said[0] if said else text.strip()
+    if reason.endswith(":") and len(said) > 1:
+        reason += f" {said[1].removeprefix('>>> ')}"
+    return reason

@@ -1,0 +1,233 @@
+"""Parts that users write: what is wrong with one is said in one line that names it."""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+
+from thresher import parts
+from thresher.engine.jit import kernel
+from thresher.engine.part_errors import PartError
+from thresher.engine.verbs import step, value_slope, weight
+from thresher.parts.registry import REGISTRY, SpecError, part
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("rule", "loss"):
+        monkeypatch.setitem(REGISTRY, kind, dict(REGISTRY[kind]))
+
+
+def loss_with(default: Any = 0.1, **changes: Any) -> Any:
+    class Mine(NamedTuple):
+        e: Any = default
+
+        def value_slope(self, margin: Any, y: Any) -> Any:
+            return (margin - y) ** 2, margin - y
+
+    return changed(Mine, changes)
+
+
+def changed(cls: Any, changes: dict[str, Any]) -> Any:
+    for name, value in changes.items():
+        setattr(cls, name, value)
+    return cls
+
+
+def rising(self: Any, margin: float) -> float:
+    return 1 / (1 + float(np.exp(-margin)))
+
+
+def rule_of(**changes: Any) -> Any:
+    class Mine(NamedTuple):
+        e: float = 0.1
+
+        def weight(self, S: Any, j: Any, now: Any) -> Any:
+            return S[j, 0]
+
+        def step(self, S: Any, j: Any, w: Any, x: Any, slope: Any, now: Any) -> None:
+            S[j, 0] = w - self.e * slope * x
+
+    return changed(Mine, {"SLOTS": ("w",), **changes})
+
+
+BINARY = {"DOMAIN": "binary", "PROBABILITY": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "cls", "said"),
+    [
+        (
+            "loss",
+            loss_with(LIMITS={"e": "positive"}),
+            r"loss Mine: LIMITS\['e'\] must be one of '>= 0', .*; not 'positive'",
+        ),
+        ("loss", loss_with(LIMITS={"f": "> 0"}), r"loss Mine: LIMITS names 'f'; its fields are e"),
+        ("rule", rule_of(PENALTIES=("l1",)), r"rule Mine: PENALTIES names 'l1'; its fields are e"),
+        ("rule", rule_of(TUNED={"l1": (0.1, 1.0)}), r"rule Mine: TUNED names 'l1'; its fields are e"),
+        ("loss", loss_with("a"), r"loss Mine: the default of e must be a number, True or False, not 'a'"),
+        ("loss", loss_with(None), r"loss Mine: the default of e must be a number, True or False, not None"),
+        ("loss", loss_with(**BINARY), r"loss Mine: PROBABILITY = True needs link\(self, margin\)"),
+        ("loss", loss_with(PROBABILITY=True, link=rising), r'PROBABILITY = True needs DOMAIN = "binary"'),
+        ("rule", rule_of(SLOTS="w"), r"rule Mine: SLOTS must be a tuple of names, such as \('w',\), not 'w'"),
+        ("rule", rule_of(SLOTS=()), r"rule Mine: SLOTS must name at least one column"),
+        ("rule", rule_of(CLOCK="t"), r"rule Mine: CLOCK must be a tuple of names"),
+        ("rule", rule_of(DTYPE="float16"), r"rule Mine: DTYPE must be float32 or float64, not 'float16'"),
+        ("rule", rule_of(tick=lambda self, clock: None), r"rule Mine has tick, but no CLOCK: say CLOCK ="),
+        (
+            "rule",
+            rule_of(CLOCK=("t",), tick=lambda self, clock: clock[1]),
+            r"rule Mine: tick uses .* there is not: SLOTS = \('w',\), CLOCK = \('t',\)",
+        ),
+        ("rule", rule_of(weight=lambda self, S, j, now: S[j, 1]), r"rule Mine: weight uses a column of S"),
+        ("rule", rule_of(weight=lambda self, S, j, now: S[j, 0] + now[1]), r"rule Mine: weight uses"),
+    ],
+)
+def test_a_wrong_declaration_is_refused(kind: str, cls: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said) as caught:
+        part(kind)(cls)
+    assert "\n" not in str(caught.value)
+    assert "mine" not in REGISTRY[kind]
+
+
+def test_what_a_first_step_cannot_know_is_left_to_the_compiler() -> None:
+    """A name that the module defines below the class, and a number that Python cannot compute."""
+    part("rule")(rule_of(weight=lambda self, S, j, now: defined_later(S[j, 0])))  # type: ignore[name-defined]  # noqa: F821
+    part("rule")(rule_of(weight=lambda self, S, j, now: 1 / 0))
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        (lambda self, margin: 5.0, r"mine: link must be in \[0, 1\] .*; at margin -30 it is 5"),
+        (lambda self, margin: None, r"mine: link must return a number; at margin -30 it is None"),
+        (lambda self, margin: 1 - rising(self, margin), r"link must not fall .* and 30 it is 1, 0.5, "),
+        (lambda self, margin: self.f, r"mine: link fails at margin -30: AttributeError: .* no attribute 'f'"),
+    ],
+)
+def test_a_link_gives_probabilities(link: Callable[..., Any], said: str) -> None:
+    part("loss")(loss_with(**BINARY, link=link))
+    with pytest.raises(SpecError, match=said):
+        parts.make("loss", "mine:e=0.5")
+
+
+def test_a_link_is_checked_with_the_parameters_given() -> None:
+    part("loss")(loss_with(**BINARY, link=lambda self, margin: rising(self, margin) * self.e))
+    parts.make("loss", "mine:e=0.5")
+    with pytest.raises(SpecError, match=r"mine: link must be in \[0, 1\] .* at margin 0 it is 2"):
+        parts.make("loss", "mine:e=4")
+
+
+def test_a_default_may_be_written_as_a_whole_number() -> None:
+    part("loss")(loss_with(1))
+    assert parts.make("loss", "mine") == (1.0,)
+    assert parts.make("loss", "mine:e=2") == (2.0,)
+    with pytest.raises(SpecError, match="mine: e must be a number, not 'a'"):
+        parts.make("loss", "mine:e=a")
+
+
+def test_a_spec_needs_defaults() -> None:
+    class Bare(NamedTuple):
+        e: float
+
+        def value_slope(self, margin: Any, y: Any) -> Any:
+            return margin, 1.0
+
+    made = part("loss")(Bare)(0.5)
+    assert parts.make("loss", made) is made
+    for spec in ("bare", "bare:e=1"):
+        with pytest.raises(
+            SpecError, match=r"bare has no default for e, .* in class Bare, such as e: float = 1.0"
+        ):
+            parts.make("loss", spec)
+
+
+# Methods that cannot be compiled
+
+
+@kernel
+def look_up(loss, margin, y):  # type: ignore[no-untyped-def]
+    value, slope = value_slope(loss, margin, y)
+    return value + slope
+
+
+@kernel
+def move(rule, S, now):  # type: ignore[no-untyped-def]
+    step(rule, S, 0, weight(rule, S, 0, now), 1.0, 0.5, now)
+
+
+def forgetful(self: Any, margin: Any, y: Any) -> Any:
+    if margin > y:
+        return 1.0, 1.0
+    return None
+
+
+def mixed(self: Any, margin: Any, y: Any) -> Any:
+    if margin > y:
+        return 1.0, 1.0
+    return 1.0, "a"
+
+
+def called(self: Any, margin: Any, y: Any) -> Any:
+    return margin + "a", y
+
+
+def lost(self: Any, margin: Any, y: Any) -> Any:
+    return nowhere(margin), 1.0  # type: ignore[name-defined]  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    ("method", "line", "said"),
+    [
+        (forgetful, 0, r"must return two numbers, .* from every branch, not \(float64, float64\) or None"),
+        (lambda self, margin, y: (1.0, 1.0, 1.0), 0, r"two numbers, .*, not \(float64, float64, float64\)"),
+        (lambda self, margin, y: 1.0, 0, r"must return two numbers, .*, not float64"),
+        (mixed, 3, r"cannot be compiled: Can't unify return type from .*Literal\[str\]\(a\)"),
+        (lambda self, margin, y: (self.f, 1.0), 0, r"compiled: Unknown attribute 'f' of type Mine"),
+        (lost, 0, r"cannot be compiled: NameError: name 'nowhere' is not defined"),
+        (
+            called,
+            1,
+            r"cannot be compiled: No implementation of function .* found for signature: add\(float64, ",
+        ),
+    ],
+)
+def test_a_loss_that_cannot_be_compiled_is_named(method: Any, line: int, said: str) -> None:
+    method.__name__ = "value_slope"
+    loss = part("loss")(loss_with(value_slope=method))()
+    with pytest.raises(PartError) as caught:
+        look_up(loss, 0.5, 1.0)
+    place = f"({__file__}, line {method.__code__.co_firstlineno + line})"
+    assert str(caught.value).startswith(f"loss Mine: value_slope {place} ")
+    assert re.search(said, str(caught.value))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (lambda self, S, j, now: None, "must return a number, from every branch, not None"),
+        (lambda self, S, j, now: [S[j, 0]], "cannot be compiled: .* makes or returns list.*: compute with"),
+    ],
+)
+def test_a_rule_that_cannot_be_compiled_is_named(method: Any, said: str) -> None:
+    method.__name__ = "weight"
+    rule = part("rule")(rule_of(weight=method))()
+    with pytest.raises(
+        PartError, match=rf"rule Mine: weight \(.*, line {method.__code__.co_firstlineno}\) {said}"
+    ):
+        move(rule, np.zeros((1, 1)), (0.0,))
+
+
+@kernel
+def add(loss, other):  # type: ignore[no-untyped-def]
+    return value_slope(loss, 1.0, 1.0)[0] + other
+
+
+def test_an_error_of_numba_that_no_part_makes_stays_as_it_is() -> None:
+    loss = part("loss")(loss_with())()
+    with pytest.raises(TypingError):
+        add(loss, "a")
