@@ -31,7 +31,15 @@ from thresher.data.formats.lines.gathering import bad_table
 from thresher.data.formats.not_utf8 import Noted, noted
 from thresher.data.formats.outcomes import OUTCOMES, SUM_RANGE
 from thresher.data.formats.tables import arrow_rows as rows
-from thresher.data.formats.tables.arrow_texts import TEXTS, as_bytes, cast, is_text, rows_not_utf8, texts_of
+from thresher.data.formats.tables.arrow_texts import (
+    TEXTS,
+    as_bytes,
+    cast,
+    is_text,
+    rows_not_utf8,
+    taken,
+    texts_of,
+)
 from thresher.data.formats.tables.table_rows import NOT_FINITE, Kinds, check_columns_of_labels, expected_of
 from thresher.data.formats.tables.where import Filter, as_ids
 from thresher.data.labels import LISTED, hint_of_words
@@ -203,7 +211,7 @@ class BatchParser:
             return self._marked(batch, block, noticed)
         kept = self._filters[block.file].rows(batch)
         uncounted = block.passed + batch.num_rows - len(kept)
-        batch = batch.take(pa.array(kept))
+        batch = taken(batch, kept)
         noticed = tuple(
             (what, column, block.passed + int(kept[at - 1]) + 1, kind)
             for what, column, at, kind in _not_utf8(batch, kinds)

@@ -49,6 +49,26 @@ def as_bytes(kind: Any) -> Any:
     return pa.large_list(as_bytes(kind.value_type)) if types.is_large_list(kind) else kind
 
 
+def taken(batch: Any, rows: NDArray[np.int64]) -> Any:
+    """These rows of a batch. pyarrow cannot take rows of string views, as polars has them: these are cast."""
+    kinds = [_without_views(one.type) for one in batch.schema]
+    if kinds != batch.schema.types:
+        fields = [one.with_type(kind) for one, kind in zip(batch.schema, kinds, strict=True)]
+        batch = batch.cast(pa.schema(fields))
+    return batch.take(pa.array(rows))
+
+
+def _without_views(kind: Any) -> Any:
+    types = pa.types
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        return TEXTS if types.is_string_view(kind) else pa.large_binary()
+    if types.is_list(kind):
+        return pa.list_(_without_views(kind.value_type))
+    if types.is_struct(kind):
+        return pa.struct([one.with_type(_without_views(one.type)) for one in kind])
+    return pa.large_list(_without_views(kind.value_type)) if types.is_large_list(kind) else kind
+
+
 def rows_not_utf8(array: Any) -> tuple[NDArray[np.int64], str]:
     """The rows of an array with text that is not UTF-8, ascending, and what it looks like (see `utf8`)."""
     types, kind, none = pa.types, array.type, np.zeros(0, np.int64)
