@@ -461,6 +461,13 @@ CASES = [
         "train d.csv -m m --numeric v",
     ),
     Case(
+        "; write null for a missing value, or leave out such rows with --on-error skip",
+        {"d.jsonl": '{"label": 1, "v": 0.5}\n{"label": 0, "v": "NaN"}\n' + '{"label": 1, "v": 0.25}\n' * 9},
+        "train d.jsonl -m m --label label",
+        then="train d.jsonl -m m --label label",
+        mended={"d.jsonl": '{"label": 1, "v": 0.5}\n{"label": 0, "v": null}\n'},
+    ),
+    Case(
         "; to use words as labels, name them: --classes WORD,WORD,...",
         {"d.svm": svm(form="w{y} {a}:1 5:{v}")},
         "train d.svm -m m",

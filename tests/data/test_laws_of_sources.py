@@ -116,16 +116,22 @@ def test_the_size_of_blocks_changes_no_row(
         monkeypatch.setattr(arrow_files, "BATCH", max(1, block // 50))
         result = read(opened(sample, path, threads=threads, block=block))
         counts.add(len(result.chunks))
-        found.add(repr((result.rows, result.reports[-1])))
+        found.add(repr((result.rows, without_hints(result.reports[-1]))))
         assert result.reports[-1]["examples"] == len(result.rows) == 60
         assert result.reports[-1]["skipped"] == len(bad)
     assert len(found) == 1
     assert len(counts) > 1
 
 
+def without_hints(report: dict[str, Any]) -> dict[str, Any]:
+    """Without advice about bad rows, which depends on the rows beside them."""
+    bad = [{**one, "found": one["found"].partition("; ")[0]} for one in report["first_bad"]]
+    return {**report, "first_bad": bad}
+
+
 def plain(report: dict[str, Any]) -> dict[str, Any]:
-    """Without names of files, and without what was found, whose hint depends on the rows beside it."""
-    bad = [{**one, "file": "", "found": ""} for one in report["first_bad"]]
+    """Without advice and names of files."""
+    bad = [{**one, "file": ""} for one in without_hints(report)["first_bad"]]
     return {**report, "first_bad": bad, "noticed": len(report.get("noticed", ()))}
 
 
@@ -189,7 +195,7 @@ def weights_of(sample: Sample, path: Path, **options: Any) -> tuple[bytes, ...]:
 
 
 @SAMPLED
-@pytest.mark.filterwarnings("ignore:the labels -1 and 0")
+@pytest.mark.filterwarnings("ignore:the labels -1 and 0", "ignore:.*not UTF-8")
 def test_every_record_is_learned_or_reported(tmp_path: Path, name: str) -> None:
     sample = ALL[name]
     records, wrong = sample.mixed(90, 60, 2)

@@ -51,6 +51,8 @@ def read(name: str, **options: Any) -> tuple[list[Any], Any]:
     source = open_source(name, layout=layout, on_error="skip", **options)
     found = [(chunk.place, chunk.after, rows_of(chunk)) for chunk in source.chunks()]
     counts = source.report.as_dict()
+    noticed = [(what, where.rpartition("/")[2], rest) for what, _, where, rest in counts.get("noticed", ())]
+    counts["noticed"] = noticed
     return found, (counts.pop("first_bad") and counts, source.total_bytes, source.position_bytes)
 
 

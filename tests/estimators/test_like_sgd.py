@@ -79,6 +79,7 @@ def test_invscaling_is_a_power(power: float) -> None:
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:the progressive loss is")  # of steps as long as scikit-learn's
 @pytest.mark.parametrize("loss", ["log_loss", "hinge", "modified_huber", "squared_hinge"])
 def test_optimal_is_a_power(loss: str) -> None:
     alpha = 0.1

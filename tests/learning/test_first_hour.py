@@ -58,8 +58,8 @@ def test_a_model_of_texts_predicts_texts(tmp_path: Path) -> None:
         model = thresher.train(texts, ["p", "n"] * 50)
         for data in (["good", "bad"], ("good", "bad"), np.array(["good", "bad"], object)):
             assert model.predict(data, "label").tolist() == ["p", "n"]
-        (tmp_path / "t.svm").write_text("1 1:1\n")
-        assert model.predict([str(tmp_path / "t.svm")]).shape == (1,), "a file, not a text"
+        (tmp_path / "t.vw").write_text("1 | good\n")
+        assert model.predict([str(tmp_path / "t.vw")]).shape == (1,), "a file, not a text"
 
 
 def test_a_table_under_another_name(tmp_path: Path) -> None:

@@ -55,8 +55,9 @@ def columns_of(source: Any, intercept: bool) -> Columns:
     Takes 24 bytes per stored value at the peak and 8 afterwards. Raises the errors of the source, and
     OverflowError for more than 2**31 - 1 examples.
     """
-    whole = concat([concat([chunk.counting()]) for chunk in source.chunks()])
-    return in_columns(whole, intercept)
+    whole = concat([concat([chunk]) for chunk in source.chunks()])
+    counting = whole.counting()
+    return in_columns(counting if len(counting) else whole, intercept)
 
 
 def in_columns(whole: Chunk, intercept: bool) -> Columns:

@@ -97,7 +97,8 @@ def in_agreement(model: Any, source: Any, trained: str = _TRAINED, given: str = 
     before, now = kind_of_model(model), kind_of(source)
     if not agree(before, now):
         raise refusal(before, now, trained, given)
-    if getattr(source, "by_position", False) and model.numbering is not None and model.numbering.matrix:
+    of_matrix = model.numbering is not None and model.numbering.matrix and not model.matches_names
+    if of_matrix and getattr(source, "by_position", False):
         warn_user(
             "the model was trained on a matrix, so the columns of the table are matched by position, not by"
             " name: give them in the order of the matrix, or train on a table [by-position]",

@@ -7,6 +7,7 @@ damage is detected.
 from __future__ import annotations
 
 import json
+import stat
 import struct
 import zlib
 from collections.abc import Iterator
@@ -234,15 +235,24 @@ def looks_like_ours(path: Path) -> bool | None:
 
     A pipe is not looked into: what is read from it would be lost.
     """
-    if path.exists() and not path.is_file():
-        return False
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return False
         with open(path, "rb") as file:
             return begins_a_model(file.read(_HEAD))
     except FileNotFoundError:
         return None
     except OSError:
         return False
+
+
+def _is_special(path: Path) -> bool:
+    """Whether it is a pipe, a device or the like, and not a file or a folder."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
@@ -253,7 +263,7 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
     from safetensors import safe_open
 
     name = str(path)
-    if Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir()):
+    if _is_special(Path(path)):
         raise ModelFileError(f"{name}: a pipe or device, not a model file")
     try:
         with open(path, "rb"):  # gives a clearer error than safetensors if it cannot be read

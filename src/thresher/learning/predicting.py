@@ -111,6 +111,8 @@ class Predictor:
     names: Names | None
     numbering: Numbering | None
     """the ids of the training data, if its features are numbers"""
+    matches_names = False
+    """whether columns of tables are matched by name before, by the estimator that this belongs to"""
 
     def note_ids(
         self, span: tuple[int, int] | None, columns: int | None, layout: SettledLayout | None

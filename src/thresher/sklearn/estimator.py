@@ -161,6 +161,7 @@ class SparseEstimator(BaseEstimator):
             low, last = int(numbers.keys.min(initial=self.n_features_in_)), self.n_features_in_ - 1
             for model in models:
                 model.numbering = Numbering(low, last, True)
+                model.matches_names = hasattr(self, "feature_names_in_")
 
     def _matrix(self, numbers: Numbers, encoded: EncodedLabels, domain: Any) -> Any:
         from thresher.data.labels import check_labels
