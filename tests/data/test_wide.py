@@ -19,6 +19,7 @@ from thresher.data.formats.tables import arrow_files, table_rows
 from thresher.data.formats.tables.arrow_batches import check_types
 from thresher.data.formats.tables.arrow_streams import reader_of
 from thresher.data.layout import Layout, SettledLayout
+from thresher.data.sparse_frames import is_sparse_frame
 
 gc.freeze()
 COLUMNS = 300
@@ -133,3 +134,41 @@ def test_frames_are_converted_as_by_pyarrow() -> None:
     assert ours.schema.equals(theirs.schema)
     assert reader_of(frame[::-1]).read_all().equals(theirs.take([1, 0]))
     assert reader_of(frame[:0]).read_all().equals(theirs[:0])
+
+
+class TextsOnly:
+    """The first rows of a table, of which only columns of text may be taken out."""
+
+    def __init__(self, batch: Any) -> None:
+        self._batch, self.schema, self.taken = batch, batch.schema, list[str]()
+
+    def column(self, place: int) -> Any:
+        self.taken.append(self.schema.names[place])
+        return self._batch.column(place)
+
+
+def test_what_types_tell_is_not_looked_up_in_the_rows() -> None:
+    columns = {f"c{k}": [0.5, 1.5] for k in range(COLUMNS)}
+    table = pa.table(
+        {**columns, "word": ["a", "b"], "day": ["2024-01-01", "2024-01-02"], "flag": [True, False]}
+    )
+    head = TextsOnly(table.to_batches()[0])
+    found = arrow_files.spelling_by(table.schema, head)
+    assert head.taken == ["word", "day"]
+    assert [found[name] for name in ("c7", "word", "day", "flag")] == ["number", "text", "date", "boolean"]
+    assert arrow_files.spelling_by(table.schema, None)["day"] == "text"
+
+
+def test_types_of_pandas_are_asked_once_whether_they_are_sparse() -> None:
+    asked = list[str]()
+
+    class Dtype:
+        def __str__(self) -> str:
+            asked.append("")
+            return "float64"
+
+    class Frame:
+        iloc, ndim, dtypes = None, 2, [Dtype()] * COLUMNS
+
+    assert not is_sparse_frame(Frame())
+    assert len(asked) == 1

@@ -21,11 +21,14 @@ def is_sparse_frame(table: Any) -> bool:
     """Whether `table` is a sparse DataFrame. `DataError` if it is partly sparse."""
     if not hasattr(table, "iloc") or getattr(table, "ndim", 2) != 2:
         return False
-    kinds = [str(kind).startswith("Sparse") for kind in table.dtypes]
-    if any(kinds) and not all(kinds):
+    sparse = {kind for kind in set(table.dtypes) if str(kind).startswith("Sparse")}
+    if not sparse:
+        return False
+    kinds = [kind in sparse for kind in table.dtypes]
+    if not all(kinds):
         name = table.columns[kinds.index(True)]
         raise DataError(f"column {name!r} is sparse, but others are not: make it dense (.sparse.to_dense())")
-    return any(kinds)
+    return True
 
 
 def matrix_of(frame: Any) -> Any:

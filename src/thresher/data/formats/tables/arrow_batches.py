@@ -62,7 +62,7 @@ def guesses(schema: Any) -> list[str]:
     Columns that pandas has noted as categories are categorical, whatever the type they are stored in.
     """
     noted = _categories_of(schema)
-    kinds = ((field.name, guess(field)) for field in schema)
+    kinds = zip(schema.names, map(_guessed, schema.types), strict=True)
     return [CATEGORICAL if kind == NUMERIC and name in noted else kind for name, kind in kinds]
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thresher.data.chunk import Place
-from thresher.data.columns import LABEL, UNREAD, settle
+from thresher.data.columns import AS_TEXT, LABEL, UNREAD, settle
 from thresher.data.errors import DataError
 from thresher.data.files.paths import is_stream, named, size_of
 from thresher.data.files.paths import opened as opened_file
@@ -85,6 +85,8 @@ def kinds_by(layout: SettledLayout, schema: Any, name: str, ids: str = "") -> Ki
 
 def _typed(schema: Any, later: Sequence[Any]) -> Any:
     """The schema with types of `later` ones in place of null."""
+    if not later:
+        return schema
     fields = [
         next((one.field(field.name) for one in later if _has_type(one, field.name)), field)
         if pa.types.is_null(field.type)
@@ -106,8 +108,11 @@ def has_words(kinds: Kinds, schema: Any) -> bool:
 
 def spelling_by(schema: Any, head: Any) -> dict[str, str]:
     """What the values of the columns are, by their types and the first rows, a record batch or None."""
-    first = {} if head is None else dict(zip(head.schema.names, head.columns, strict=True))
-    return {field.name: spelling_of_column(field.type, first.get(field.name)) for field in schema}
+    found = dict(zip(schema.names, map(spelling_of_type, schema.types), strict=True))
+    places = {} if head is None else {name: place for place, name in enumerate(head.schema.names)}
+    for name in [name for name, spelling in found.items() if not spelling]:
+        found[name] = spelling_of_column(head.column(places[name])) if name in places else AS_TEXT
+    return found
 
 
 def by_schema(

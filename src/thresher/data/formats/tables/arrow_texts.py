@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,7 @@ def cast(array: Any, kind: Any) -> Any:
     return array if array.type == kind else pc.cast(array, kind, safe=False)
 
 
+@functools.lru_cache(256)
 def spelling_of_type(kind: Any) -> str:
     """What the values of a type are; empty for text, which may be dates or booleans."""
     types = pa.types
@@ -115,11 +117,8 @@ def spelling_of_type(kind: Any) -> str:
     return "" if is_text(kind) else AS_TEXT
 
 
-def spelling_of_column(kind: Any, head: Any) -> str:
-    """What the values of a column are; `head` has its first values, or is None if they are unknown."""
-    found = spelling_of_type(kind)
-    if found or head is None:
-        return found or AS_TEXT
+def spelling_of_column(head: Any) -> str:
+    """What the values of a column of text are, by its first ones."""
     head = head.slice(0, _HEAD)
     return spelling_of_texts(head.view(as_bytes(head.type)).to_pylist())
 
@@ -177,6 +176,7 @@ def fraction_in(column: Any) -> float | None:
     """The first number of a column that is not whole; None if there is none."""
     if not pa.types.is_floating(column.type):
         return None
-    numbers = column.drop_null().to_numpy(zero_copy_only=False)
+    column = column.drop_null() if column.null_count else column  # which takes longer than all else here
+    numbers = column.to_numpy(zero_copy_only=False)
     found = numbers[numbers != np.floor(numbers)]
     return float(found[0]) if len(found) else None
