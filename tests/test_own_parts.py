@@ -11,13 +11,13 @@ from numba.core.errors import TypingError
 from thresher import parts
 from thresher.engine.jit import kernel
 from thresher.engine.part_errors import PartError
-from thresher.engine.verbs import step, value_slope, weight
+from thresher.engine.verbs import at, step, value_slope, weight
 from thresher.parts.registry import REGISTRY, SpecError, part
 
 
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    for kind in ("rule", "loss"):
+    for kind in ("rule", "loss", "rate"):
         monkeypatch.setitem(REGISTRY, kind, dict(REGISTRY[kind]))
 
 
@@ -175,6 +175,11 @@ def called(self: Any, margin: Any, y: Any) -> Any:
     return margin + "a", y
 
 
+def opening(self: Any, margin: Any, y: Any) -> Any:
+    with open("x") as file:
+        return file, y
+
+
 def lost(self: Any, margin: Any, y: Any) -> Any:
     return nowhere(margin), 1.0  # type: ignore[name-defined]  # noqa: F821
 
@@ -185,8 +190,9 @@ def lost(self: Any, margin: Any, y: Any) -> Any:
         (forgetful, 0, r"must return two numbers, .* from every branch, not \(float64, float64\) or None"),
         (lambda self, margin, y: (1.0, 1.0, 1.0), 0, r"two numbers, .*, not \(float64, float64, float64\)"),
         (lambda self, margin, y: 1.0, 0, r"must return two numbers, .*, not float64"),
-        (mixed, 3, r"cannot be compiled: Can't unify return type from .*Literal\[str\]\(a\)"),
+        (mixed, 0, r"cannot be compiled: Can't unify return type from .*Literal\[str\]\(a\)"),
         (lambda self, margin, y: (self.f, 1.0), 0, r"compiled: Unknown attribute 'f' of type Mine"),
+        (opening, 0, r"cannot be compiled: The 'with .*' construct is not supported"),
         (lost, 0, r"cannot be compiled: NameError: name 'nowhere' is not defined"),
         (
             called,
@@ -198,8 +204,9 @@ def lost(self: Any, margin: Any, y: Any) -> Any:
 def test_a_loss_that_cannot_be_compiled_is_named(method: Any, line: int, said: str) -> None:
     method.__name__ = "value_slope"
     loss = part("loss")(loss_with(value_slope=method))()
-    with pytest.raises(PartError) as caught:
-        look_up(loss, 0.5, 1.0)
+    for _ in range(2):  # Numba does not try again what has failed
+        with pytest.raises(PartError) as caught:
+            look_up(loss, 0.5, 1.0)
     place = f"({__file__}, line {method.__code__.co_firstlineno + line})"
     assert str(caught.value).startswith(f"loss Mine: value_slope {place} ")
     assert re.search(said, str(caught.value))
@@ -220,6 +227,33 @@ def test_a_rule_that_cannot_be_compiled_is_named(method: Any, said: str) -> None
         PartError, match=rf"rule Mine: weight \(.*, line {method.__code__.co_firstlineno}\) {said}"
     ):
         move(rule, np.zeros((1, 1)), (0.0,))
+
+
+def plain_helper(t: float) -> float:
+    return 1 / t
+
+
+def rate_with(method: Callable[..., Any]) -> Any:
+    class Mine(NamedTuple):
+        e: float = 0.1
+
+    method.__name__ = "at"
+    return part("rate")(changed(Mine, {"at": method}))
+
+
+def test_a_rate_that_a_rule_calls_is_named() -> None:
+    rate = rate_with(lambda self, t: plain_helper(t))
+    rule = part("rule")(rule_of(weight=lambda self, S, j, now: S[j, 0] * at(self.e, 1.0)))
+    said = r"rate Mine: at \(.*\) cannot be compiled: .*'plain_helper'.*: decorate it with numba.njit"
+    for _ in range(2):
+        with pytest.raises(PartError, match=said):
+            move(tuple.__new__(rule, [rate()]), np.zeros((1, 1)), (0.0,))
+
+
+def test_a_rate_gives_a_number() -> None:
+    for method, said in ((lambda self, t: None, "it is None"), (lambda self, t: self.f, "no attribute 'f'")):
+        with pytest.raises(SpecError, match=rf"mine: at .* at step 1.*{said}"):
+            rate_with(method)()
 
 
 @kernel

@@ -13,13 +13,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from numba import types as numba_types
-from numba.core.errors import ForceLiteralArg, NumbaError
+from numba.core.errors import ForceLiteralArg, NumbaError, UnsupportedBytecodeError
 
 _types: Any = numba_types  # has no type hints
 NUMBER, PAIR, TRUTH = "a number", "two numbers, (loss, slope)", "true or false"
+_REFUSED = NumbaError, UnsupportedBytecodeError
 _RETURNS: dict[str, str] = {}
 _KINDS: dict[type, str] = {}
-_PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_known: dict[str, _Failure] = {}
+"""All failures by how a call of the method begins in messages: Numba does not try again what has failed."""
+_PLACE = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)|at (?P<at>\S+\.py) \((?P<number>\d+)\)')
+_FUNCTION = re.compile(r"Function\(<(?:built-in )?function (\w+)(?: at 0x\w+)?>\)")
+_OTHERS = re.compile(r"[/\\](?:numba|thresher)[/\\]")
+"""files that users have not written"""
 _WRAPPED = re.compile(
     r"Failed in \w+ mode pipeline|During: |raised from |There are \d+ candidate|\s*- Of which "
 )
@@ -32,7 +38,7 @@ class PartError(TypeError):
 class _Failure(NamedTuple):
     method: Callable[..., Any]
     cls: type
-    error: NumbaError
+    error: Exception
 
 
 class _Compiling(threading.local):
@@ -53,8 +59,10 @@ def declare_returned(verb: str, what: str) -> None:
 
 
 def declare_part(kind: str, cls: type) -> None:
-    """Note that a class is a part of this kind."""
+    """Note that a class is a part of this kind, and forget failures of an earlier class of its name."""
     _KINDS[cls] = kind
+    for begin in [begin for begin, one in _known.items() if one.cls.__name__ == cls.__name__]:
+        del _known[begin]
 
 
 @contextlib.contextmanager
@@ -68,10 +76,11 @@ def in_kernel() -> Iterator[None]:
         yield
     except ForceLiteralArg:
         raise  # no failure: Numba compiles again
-    except NumbaError:
-        if not outermost or not _now.failures:
+    except _REFUSED as error:
+        found = _now.failures[0] if _now.failures else _known_in(str(error))
+        if not outermost or found is None:
             raise
-        raise _error_of(_now.failures[-1]) from None
+        raise _error_of(found) from None
     finally:
         _now.kernels -= 1
 
@@ -85,15 +94,28 @@ def in_method(function: Callable[..., Any], types: Sequence[Any]) -> Iterator[No
     before = len(_now.failures)
     try:
         yield
-    except NumbaError as error:
-        if len(_now.failures) == before and _now.methods:
-            _now.failures.append(_Failure(*_now.methods[-1], error))
+    except _REFUSED as error:
+        if not _now.failures and _now.methods:
+            _note(*_now.methods[-1], error)
         raise
     else:
         del _now.failures[before:]  # Numba tried again, and succeeded
     finally:
         if cls is not None:
             _now.methods.pop()
+
+
+def _note(method: Callable[..., Any], cls: type, error: Exception) -> None:
+    begin = f"{method.__name__}({cls.__name__}("
+    found = _known_in(str(error), begin)
+    if found is None:
+        found = _known[begin] = _Failure(method, cls, error)
+    _now.failures.append(found)
+
+
+def _known_in(text: str, but: str = "") -> _Failure | None:
+    """The failure of another method that a message of Numba mentions."""
+    return next((one for begin, one in _known.items() if begin in text and begin != but), None)
 
 
 def _part_of(function: Callable[..., Any], types: Sequence[Any]) -> type | None:
@@ -146,8 +168,10 @@ def _begin(function: Callable[..., Any], cls: type) -> str:
 def _error_of(failure: _Failure) -> PartError:
     method, _, error = failure
     code, text = method.__code__, str(error)
-    places = [(m["file"], int(m["line"])) for m in _PLACE.finditer(text)]
-    file, line = places[0] if places else (code.co_filename, code.co_firstlineno)
+    places = [(m["file"] or m["at"], int(m["line"] or m["number"])) for m in _PLACE.finditer(text)]
+    own = code.co_filename, code.co_firstlineno
+    places = [] if "unify return type" in text else places  # of all its branches, in any order
+    file, line = next((place for place in places if not _OTHERS.search(place[0])), own)
     if file.rpartition("/")[2] == code.co_filename.rpartition("/")[2]:
         file = code.co_filename  # Numba's is relative
     return PartError(
@@ -163,9 +187,9 @@ def _reason(text: str) -> str:
     >>> _reason("No implementation of function add found for signature:\n \n >>> add(float64, none)\n")
     'No implementation of function add found for signature: add(float64, none)'
     """
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [_FUNCTION.sub(r"\1", line).strip().removeprefix("- ") for line in text.splitlines()]
     said = [line for line in lines if line and not _WRAPPED.match(line)]
-    reason = said[0] if said else text.strip()
-    if reason.endswith(":") and len(said) > 1:
-        reason += f" {said[1].removeprefix('>>> ')}"
-    return reason
+    reason, *more = said or [text.strip()]
+    while reason.endswith(":") and more:
+        reason += f" {more.pop(0).removeprefix('>>> ')}"
+    return f"{reason}: decorate it with numba.njit" if "<class 'function'>" in reason else reason

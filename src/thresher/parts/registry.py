@@ -126,6 +126,8 @@ def _check_values_at_birth(kind: str, cls: Any) -> None:
         made: Any = tuple.__new__(klass, values)
         if kind == "loss":
             _check_link(made)
+        if kind == "rate":
+            _value_at(f"{part_name(cls)}: at", "step", 1.0, made.at)
         return made
 
     cls._field_defaults.update({field: _as_float(value) for field, value in cls._field_defaults.items()})
@@ -136,14 +138,9 @@ def _check_link(loss: Any) -> None:
     """SpecError unless `link` gives numbers; probabilities that rise with the margin, if it says so."""
     begin, found = f"{part_name(type(loss))}: link", []
     for margin in (-30.0, 0.0, 30.0):
-        try:
-            one = loss.link(margin)
-        except ArithmeticError:
-            continue  # compiled code gives inf or NaN
-        except (AttributeError, NameError, TypeError, ValueError) as error:
-            raise SpecError(f"{begin} fails at margin {margin:g}: {type(error).__name__}: {error}") from error
-        if not isinstance(one, int | float | np.number):
-            raise SpecError(f"{begin} must return a number; at margin {margin:g} it is {one!r}")
+        one = _value_at(begin, "margin", margin, loss.link)
+        if one is None:
+            continue
         if loss.PROBABILITY and not 0 <= one <= 1:
             raise SpecError(
                 f"{begin} must be in [0, 1] if PROBABILITY = True; at margin {margin:g} it is {float(one):g}"
@@ -154,6 +151,19 @@ def _check_link(loss: Any) -> None:
             f"{begin} must not fall as the margin rises if PROBABILITY = True; at margins -30, 0 and 30 it is"
             f" {', '.join(f'{one:g}' for one in found)}"
         )
+
+
+def _value_at(begin: str, what: str, point: float, method: Callable[[float], Any]) -> Any:
+    """What a method returns, which must be a number; None if plain Python cannot compute it."""
+    try:
+        one = method(point)
+    except ArithmeticError:
+        return None  # compiled code gives inf or NaN
+    except (AttributeError, NameError, TypeError, ValueError) as error:
+        raise SpecError(f"{begin} fails at {what} {point:g}: {type(error).__name__}: {error}") from error
+    if not isinstance(one, int | float | np.number):
+        raise SpecError(f"{begin} must return a number; at {what} {point:g} it is {one!r}")
+    return one
 
 
 def _as_float(value: Any) -> Any:
