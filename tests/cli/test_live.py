@@ -202,6 +202,7 @@ def test_the_first_object_says_little_about_the_others(thresher: Thresher, talk:
         b"{}",
         b'{"a": null, "b": null, "l": [], "n": null}',
         b"oops",
+        b'{"a": true, "b": 27000000, "l": [5], "n": "yes"}',
         b'{"a": "1", "b": {}, "l": "u"}',
     ):
         (nothing, *rest) = talk("predict m - --format jsonl --on-error skip", [first + b"\n", *whole])

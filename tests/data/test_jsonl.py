@@ -52,6 +52,42 @@ def test_a_line_means_what_it_means_alone(tmp_path: Path, body: list[str]) -> No
     assert read(path, 1 << 20) == read(path, 1)
 
 
+ROWS = [
+    *('"x": 3', '"x": 2.5', '"x": true', '"x": "1"', '"x": {}', '"c": 27000000', '"c": 2.0', '"c": true'),
+    *('"c": "27000000"', '"k": "b"', '"k": 7', '"k": 7.0', '"k": false', '"b": "true"', '"b": 1'),
+    *('"t": ["u", 5]', '"t": [5]', '"t": []', '"w": true', '"w": 2', '"x": null'),
+]
+
+
+@pytest.mark.parametrize("label", ["1", "true", '"a"'])
+def test_the_first_row_decides_nothing_once_columns_are_settled(tmp_path: Path, label: str) -> None:
+    """Each row means the same whatever the first one holds, in training and with a settled layout."""
+    path = tmp_path / "d.jsonl"
+    given = Layout("", categorical=("k",), weight="w", classes=("a", "b") if "a" in label else ())
+    usual = f'{{"label": {label}, "x": 1.5, "c": "a", "k": 3, "b": true, "t": ["u"], "w": 1}}'
+    path.write_text(usual + "\n")
+    settled = open_source(path, layout=given).layout
+    rows = [f'{{"label": {label}, "w": 1, {row}}}' for row in ROWS]
+
+    def meanings(lines: list[str], layout: Any) -> list[Any]:
+        """What each line means; None for a bad one."""
+        path.write_text("\n".join(lines) + "\n")
+        source = open_source(path, layout=layout, on_error="skip", threads=1)
+        found = [row for chunk in source.chunks() for row in rows_of(chunk)]
+        bad = {one.line for one in source.report.first_bad}
+        good = iter(found)
+        return [None if k + 1 in bad else next(good) for k in range(len(lines))]
+
+    whole = meanings([usual, *rows], settled)
+    assert meanings([usual, *rows], given) == whole
+    assert [row for row, found in zip(ROWS, whole[1:], strict=True) if found is None] == [
+        '"x": "1"',
+        '"x": {}',
+    ]
+    for k, row in enumerate(rows):
+        assert meanings([row, usual, *rows], settled) == [whole[1 + k], *whole]
+
+
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_bytes(b'{"label": 1, "c": "a"}\n{"label": 1, "c": "\xff"}\n{"label": 0}\n')
     source = open_source(tmp_path / "d.jsonl", on_error="skip")

@@ -12,8 +12,8 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +45,7 @@ from thresher.data.formats.looks import looks_pretty
 from thresher.data.formats.not_utf8 import Noted
 from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
-from thresher.data.formats.tables.arrow_texts import is_text, spelling_of_type
+from thresher.data.formats.tables.arrow_texts import spelling_of_type, texts_of
 from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import Kinds, cell_filter
@@ -75,13 +75,26 @@ class JsonlFormat:
 
     files: list[Kinds]
     schemas: list[Any]
-    """the fields to read from each file"""
+    """the fields to read from each file, with the types of its first rows"""
+    wide: list[Any]
+    """the same fields, with the types that accept all values of their kinds"""
     may_be_words: bool = False
     """whether labels look like words"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> JsonlParser:
         """Make a parser for one thread."""
         return JsonlParser(self, layout, reading)
+
+
+class _Head(NamedTuple):
+    """What the first rows of a file show of its fields."""
+
+    fields: Any
+    """a schema of them"""
+    texts: Mapping[str, list[str]]
+    """their values that are texts"""
+    types: Mapping[str, Mapping[type, Any]]
+    """the types of their values other than lists"""
 
 
 def opened(
@@ -98,26 +111,28 @@ def opened(
     If `live`, a stream is read up to its first line, which says little about the others: the type of a field
     that does not fit the layout there is left open.
     """
-    files, schemas, may_be_words, heads, whole = list[Kinds](), list[Any](), False, list[Any](), True
-    texts = dict[str, list[str]]()
+    files, schemas, wide, may_be_words, whole = list[Kinds](), list[Any](), list[Any](), False, True
+    texts, heads = dict[str, list[str]](), list[_Head]()
     for name in names:
         head = beginning(name, streams, live)
         whole = whole and len(head) < HEAD
-        fields, words = _schema_of(lines_of(head, name), name, live and is_stream(name), ids)
-        heads.append(fields)
-        for field, some in words.items():
+        heads.append(_head_of(lines_of(head, name), name, live and is_stream(name), ids))
+        for field, some in heads[-1].texts.items():
             texts.setdefault(field, some)
-    found = layout if has_columns(layout) else _settled(layout, heads, names[0], not whole, texts)
+    first = [head.fields for head in heads]
+    found = layout if has_columns(layout) else _settled(layout, first, names[0], not whole, texts)
     used = found.unlabelled() if unlabelled else found
-    for name, head in zip(names, heads, strict=True):
-        head = _fitting(used, head) if live and is_stream(name) else head
-        schema = pa.schema([*_nulls(set(used.columns).difference(head.names)), *head])
+    for name, rows in zip(names, heads, strict=True):
+        fields = _fitting(used, rows, live and is_stream(name))
+        schema = pa.schema([*_nulls(set(used.columns).difference(fields.names)), *fields])
         kinds = kinds_by(used, schema, name, ids)._replace(marks=cell_filter(marked, None, name))
         files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, schema)
         read = zip(schema, kinds.what, strict=True)
-        schemas.append(pa.schema([_field(what, field, layout) for field, what in read if what not in UNREAD]))
-    return found, JsonlFormat(files, schemas, may_be_words)
+        needed = [(what, field) for field, what in read if what not in UNREAD]
+        schemas.append(pa.schema([_field(what, field, layout) for what, field in needed]))
+        wide.append(pa.schema([_wide_field(what, field, layout) for what, field in needed]))
+    return found, JsonlFormat(files, schemas, wide, may_be_words)
 
 
 def _settled(
@@ -140,13 +155,22 @@ def _settled(
     return by_schema(layout, first, guesses, name, spelling, heads[1:], open_ended)
 
 
-def _fitting(layout: SettledLayout, head: Any) -> Any:
-    """The fields of an object, without the types that do not fit their kinds in the layout."""
-    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
-    fit = (fits(field.type, kinds.get(field.name, "")) for field in head)
-    return pa.schema(
-        [field if one else field.with_type(pa.null()) for field, one in zip(head, fit, strict=True)]
-    )
+def _fitting(layout: SettledLayout, head: _Head, live: bool) -> Any:
+    """The first fields of a file, each with the first of its types that fits its kind in the layout.
+
+    If `live`, a type that does not fit is left open.
+    """
+    kinds, fields = dict(zip(layout.columns, layout.kinds, strict=True)), list[Any]()
+    for field in head.fields:
+        kind = kinds.get(field.name, "")
+        types = (field.type, *head.types.get(field.name, {}).values())
+        fit = [one for one in types if fits(one, kind)]
+        if kind in (CATEGORICAL, TEXT):
+            fit.sort(key=lambda one: not pa.types.is_string(one))
+        elif kind in (NUMERIC, BINS, WEIGHT):
+            fit.sort(key=pa.types.is_boolean)
+        fields.append(field.with_type(fit[0] if fit else pa.null() if live else field.type))
+    return pa.schema(fields)
 
 
 def _nulls(names: Iterable[str]) -> list[Any]:
@@ -169,19 +193,32 @@ def _field(what: str, field: Any, layout: AnyLayout) -> Any:
     return pa.field(field.name, kind)
 
 
+def _wide_field(what: str, field: Any, layout: AnyLayout) -> Any:
+    """The same with the type that accepts all values of its kind, whatever those in the first rows are."""
+    kind = _field(what, field, layout).type
+    if what in (NUMERIC, BINS, WEIGHT) or (what == LABEL and pa.types.is_boolean(kind)):
+        kind = pa.float64()
+    elif what == LIST:
+        kind = _ANY_LIST
+    elif what != LABEL or pa.types.is_string(kind) or layout.classes:
+        kind = pa.null()
+    return pa.field(field.name, kind)
+
+
 def _is_any(kind: Any) -> bool:
     """Whether a type accepts values of several types."""
     return bool(pa.types.is_null(kind) or kind == _ANY_LIST)
 
 
-def _schema_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> tuple[Any, dict[str, list[str]]]:
-    """A schema of the fields of the objects in `lines`, and the texts in these.
+def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _Head:
+    """The fields of the objects in `lines`.
 
     A field without a value has the type null; if `live` and there is no object yet, so has the field `ids`.
     """
     if pretty := looks_pretty(lines[0]):
         raise OddFileError(f"{name}: {pretty}")
     found, objects, texts = dict[str, Any](), 0, defaultdict[str, list[str]](list)
+    types = defaultdict[str, dict[type, Any]](dict)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
             raise DataError(f"{name}: {too_many(count)}")
@@ -198,6 +235,8 @@ def _schema_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> tuple
                     texts[field].append(value)
                 if not _says_missing(value):
                     found[field] = _wider(kind, value)
+                    if type(value) in _TYPES:
+                        types[field][type(value)] = _TYPES[type(value)]
     found |= {field: pa.string() for field in texts if pa.types.is_null(found[field])}
     if not objects and not live:
         wrong = undecoded(np.frombuffer(b"\n".join(lines), np.uint8))
@@ -205,7 +244,7 @@ def _schema_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> tuple
         raise DataError(f"{name}: none of its first lines is a JSON object{hint}")
     if not objects and ids:
         found[ids] = pa.null()
-    return pa.schema([pa.field(field, kind) for field, kind in found.items()]), texts
+    return _Head(pa.schema([pa.field(field, kind) for field, kind in found.items()]), texts, types)
 
 
 def _says_missing(value: Any) -> bool:
@@ -259,7 +298,7 @@ class JsonlParser(BatchParser):
 
     def __init__(self, form: JsonlFormat, layout: SettledLayout, reading: Reading) -> None:
         super().__init__(form.files, layout, reading)
-        self._schemas = form.schemas
+        self._schemas, self._wide = form.schemas, form.wide
         self._watched = _Watched(layout, next((one.ids for one in form.files if one.ids), ""))
 
     def parse(self, block: Any) -> Parsed:
@@ -306,7 +345,7 @@ class JsonlParser(BatchParser):
 
     def _careful(self, block: Block) -> Parsed:
         """Parse a block line by line."""
-        kinds, schema = _for_any_number(self._files[block.file], self._schemas[block.file])
+        kinds, schema = self._files[block.file], self._wide[block.file]
         lines = block.text[block.begin : block.size].tobytes().split(b"\n")[:-1]
         objects, places, refused, blank = list[dict[str, Any]](), list[int](), list[BadLine](), 0
         noticed = dict[tuple[str, str], tuple[int, str]]()
@@ -314,9 +353,12 @@ class JsonlParser(BatchParser):
             if not line.strip():
                 blank += 1
                 continue
-            read = self._object(line, self._schemas[block.file], schema)
+            read = self._object(line, schema)
             if isinstance(read, dict):
-                objects.append({field.name: _as(read.get(field.name), field.type) for field in schema})
+                spelled = bool(kinds.spelling)
+                objects.append(
+                    {field.name: _as(read.get(field.name), field.type, spelled) for field in schema}
+                )
                 places.append(k)
                 self._notice(read, k + 1, noticed)
             else:
@@ -345,8 +387,8 @@ class JsonlParser(BatchParser):
             if what and (what, name) not in noticed:
                 noticed[what, name] = line, _looks(pa.field(name, _wider(pa.null(), value)))
 
-    def _object(self, line: bytes, schema: Any, used: Any) -> dict[str, Any] | BadLine:
-        """The fields of `schema` in a line, as values of the types of `used`; or the bad line."""
+    def _object(self, line: bytes, schema: Any) -> dict[str, Any] | BadLine:
+        """The fields of `schema` in a line; or the bad line."""
         try:
             read = _loaded(str(line, "utf-8"))
         except json.JSONDecodeError as error:
@@ -366,7 +408,7 @@ class JsonlParser(BatchParser):
                 written = shown(name.encode("utf-8", "backslashreplace"))
                 return BadLine("", 0, 1, "names that are valid Unicode", written, line)
             kind = schema.field(name).type if name in schema.names else None
-            if kind is not None and not _fits(value, kind, used.field(name).type):
+            if kind is not None and not _fits(value, kind):
                 found = shown(json.dumps(value).encode())
                 if _says_missing(value):
                     found += "; write null for a missing value, or leave out such rows with --on-error skip"
@@ -459,65 +501,44 @@ def _lines(text: NDArray[np.uint8], rows: list[int]) -> list[bytes]:
 
 def _called(kind: Any) -> str:
     """The name of an Arrow type in terms of JSON, for messages."""
-    if kind == _ANY_LIST:
-        return "a list (text or a whole number each)"
     if pa.types.is_list(kind):
-        return f"a list ({_called(kind.value_type)} each)"
-    if pa.types.is_boolean(kind):
-        return "true or false"
-    if pa.types.is_null(kind):
-        return "text, a number, true or false"
-    return "text" if pa.types.is_string(kind) else "a number"
+        return f"a list ({'text or a whole number' if kind == _ANY_LIST else 'a number'} each)"
+    return "text, a number, true or false" if pa.types.is_null(kind) else "a number"
 
 
-def _for_any_number(kinds: Kinds, schema: Any) -> tuple[Kinds, Any]:
-    """Kinds and schema in which numbers that are categories, of any size, are read as texts.
-
-    Models that keep the spelling of formats read 64-bit numbers only.
-    """
-    if not kinds.spelling:
-        return kinds, schema
-    fields, spelling = list(schema), [*kinds.spelling]
-    for k, field in enumerate(fields):
-        place = kinds.names.index(field.name)
-        if kinds.what[place] == LIST and not is_text(field.type.value_type):
-            fields[k] = pa.field(field.name, pa.list_(pa.string()))
-        elif kinds.what[place] in (CATEGORICAL, TEXT) and spelling_of_type(field.type) == AS_NUMBER:
-            fields[k], spelling[place] = pa.field(field.name, pa.string()), AS_NUMBER
-    return kinds._replace(spelling=spelling), pa.schema(fields)
-
-
-def _fits(value: Any, kind: Any, used: Any) -> bool:
-    """Whether a JSON value is of an Arrow type, and so can be converted to the type `used`."""
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a JSON value is of the type of a wide field."""
     if value is None:
         return True
     if kind == _ANY_LIST:
-        texts = pa.string()
-        return isinstance(value, list) and all(type(one) is int or _fits(one, texts, texts) for one in value)
+        return isinstance(value, list) and all(type(one) is int or _is_text(one) for one in value)
     if pa.types.is_list(kind):
-        return isinstance(value, list) and all(_fits(one, kind.value_type, used.value_type) for one in value)
-    if pa.types.is_string(kind):
-        return isinstance(value, str) and not _is_broken(value)
-    if pa.types.is_null(kind):
-        return isinstance(value, int | float) or (isinstance(value, str) and not _is_broken(value))
-    if pa.types.is_boolean(kind) or isinstance(value, bool):
-        return pa.types.is_boolean(kind) and isinstance(value, bool)
-    if pa.types.is_integer(kind) and pa.types.is_integer(used):
-        return isinstance(value, int) and -(2**63) <= value < 2**63
-    return isinstance(value, int | float)
+        return isinstance(value, list) and all(_fits(one, kind.value_type) for one in value)
+    return isinstance(value, int | float) or (pa.types.is_null(kind) and _is_text(value))
 
 
-def _as(value: Any, kind: Any) -> Any:
-    """A value that `_fits`, converted for pyarrow."""
-    if pa.types.is_null(kind) and value is not None and not isinstance(value, str):
-        return str(value) if type(value) is int else pc.cast(pa.array([value]), pa.string())[0].as_py()
+def _is_text(value: Any) -> bool:
+    """Whether a value is null or a text without half of a surrogate pair."""
+    return value is None or (isinstance(value, str) and not _is_broken(value))
+
+
+def _as(value: Any, kind: Any, spelled: bool) -> Any:
+    """A value that `_fits`, converted for pyarrow; `spelled`: numbers as texts have one spelling each."""
     if pa.types.is_list(kind) and isinstance(value, list):
-        return [_as(one, kind.value_type) for one in value]
-    if pa.types.is_string(kind) and isinstance(value, int | float):
-        return repr(value)
+        return [str(one) if kind == _ANY_LIST and type(one) is int else one for one in value]
+    if pa.types.is_null(kind) and isinstance(value, int | float):
+        return _written(str(value).lower(), isinstance(value, float), spelled)
     if pa.types.is_floating(kind) and isinstance(value, int):
         try:
             return float(value)
         except OverflowError:
             return math.inf
     return value
+
+
+@lru_cache(1 << 12)
+def _written(number: str, fraction: bool, spelled: bool) -> str:
+    """A number, or true or false, as the text that pyarrow makes of it, or as it is spelled."""
+    if spelled:
+        return str(texts_of(pa.array([number], pa.string()), AS_NUMBER)[0].as_py())
+    return str(pc.cast(pa.array([float(number)]), pa.string())[0].as_py()) if fraction else number
