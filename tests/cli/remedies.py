@@ -468,6 +468,12 @@ CASES = [
         mended={"d.jsonl": '{"label": 1, "v": 0.5}\n{"label": 0, "v": null}\n'},
     ),
     Case(
+        "{}: leave it out of the data, or use --holdout 0.1",
+        {"d.svm": svm()},
+        "train d.svm -m m --holdout d.svm",
+        then="train d.svm -m m --holdout 0.1",
+    ),
+    Case(
         "; to use words as labels, name them: --classes WORD,WORD,...",
         {"d.svm": svm(form="w{y} {a}:1 5:{v}")},
         "train d.svm -m m",

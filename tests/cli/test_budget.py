@@ -56,9 +56,9 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
     assert thresher(*command, "-q").status == 0
     assert Path("again").read_bytes() == Path(f"f/{folder.model_file(table.chosen)}").read_bytes()
     ran_out = thresher(f"path train.svm -m g {GRID} --choose nnz:3 --json")
-    sparsest = f"weights: the sparsest has {min(coarse)}, and stronger penalties leave fewer"
-    assert f"{sparsest}; choosing the best" in ran_out.err
-    assert "--holdout" not in ran_out.json["command"]
+    sparsest = f"weights: the sparsest has {min(coarse)}; stronger penalties, --l1, leave fewer"
+    assert f"{sparsest}; choosing that instead" in ran_out.err
+    assert "--holdout every-10th" in ran_out.json["command"], "of the same rows"
     first = contents("f")
     assert thresher(COMMAND).out.count(f"{use['used']} of {BUDGET} weights") == 1
     assert contents("f") == first
@@ -109,8 +109,10 @@ def test_data_that_can_be_read_only_once_keep_the_choice(thresher: Thresher) -> 
     with pytest.warns(package.TroubleWarning, match=r"read only once.*run again with l1=.0\.\S+:16"):
         once = package.path(iter(rows), rule="ftrl", l1="0.3:10:2", choose="nnz:6")
     assert len(once.points) == 2
-    with pytest.warns(package.TroubleWarning, match="no model has at most 0 weights.*choosing the best"):
-        assert package.path(rows, rule="ftrl", l1="0.01:0.02:2", choose="nnz:0").choice == "best"
+    with pytest.warns(package.TroubleWarning, match=r"at most 0 weights.*l1, leave fewer; choosing that"):
+        few = package.path(rows, rule="ftrl", l1="0.01:0.02:2", choose="nnz:0")
+    assert few.choice == f"nnz:{few.model_.nonzero}"
+    assert few.model_.nonzero == min(point.nonzero for point in few.points)
     often = package.path(rows, rule="ftrl", l1="0.3:10:2")
     assert "of 6 weights" not in repr(often)
     assert often.model("nnz:6").nonzero > once.model_.nonzero

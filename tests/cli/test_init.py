@@ -127,6 +127,20 @@ def test_features_of_another_kind_are_refused(thresher: Thresher, shop: Path) ->
         train("a.svm", init="names", layout=Layout("svmlight"))
 
 
+def test_words_for_weights_of_numbers_are_refused(thresher: Thresher, shop: Path) -> None:
+    first, *rows = Path("shop.csv").read_text().splitlines()
+    kinds = {"1": "click", "0": "skip"}
+    words = "".join(f"{kinds[row[0]]}{row[1:]}\n" for row in rows)
+    Path("words.csv").write_text(f"{first}\n{words}")
+    told = (
+        "from labels that are numbers, and these are words (click, skip): write numbers in place of the words"
+    )
+    ran = thresher("train words.csv -m m -q --init before")
+    assert (ran.status, ran.err) == (1, f"thresher: the initial weights were learned {told}\n")
+    with pytest.raises(DataError, match="labels that are numbers, and these are words"):
+        train("words.csv", init="before")
+
+
 def test_the_same_in_python(shop: Path) -> None:
     before, columns = load("before"), Layout("jsonl", label="bought", categorical=("n",))
     model = train("shop.csv", "sgd", init=before)

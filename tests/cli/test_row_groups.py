@@ -31,5 +31,10 @@ def test_a_column_of_groups_is_no_feature_and_fresh_data_need_none(thresher: Thr
     thresher("train rows.csv -q --rule ftrl:l1=0.001 --group user --holdout 0.2 -m m --passes 2")
     assert len(thresher("predict m new.csv").out.split()) == 2
     assert thresher("evaluate m new.csv --json").json["examples"] == 2
+    for data in ("new.csv", "rows.csv"):
+        ran = thresher(f"train {data} -q --init m -m m3 --json")
+        assert (ran.status, ran.json["warnings"], ran.json["features_seen"]) == (0, [], 1), ran.err
+    ran = thresher("train rows.csv -q --init m -m m3 --group user --holdout 0.2 --json")
+    assert (ran.status, ran.json["holdout_examples"] % 4) == (0, 0), ran.err
     for command in ("train rows.csv -m m2", "cv rows.csv"):
         assert "no column is called 'usr'" in thresher(f"{command} --group usr").err

@@ -120,3 +120,33 @@ def test_classes_of_labels_that_are_other_numbers(classes: Any) -> None:
     assert np.array_equal(model.predict(X), thresher.train(X, Y, rule="sgd").predict(X))
     with pytest.raises(DataError, match="example 1: expected one of the classes 3, 7 as label, found '8'"):
         thresher.train(X, labels + 1, rule="sgd", classes=classes)
+
+
+def test_numbers_and_names_in_dictionaries_do_not_mix() -> None:
+    model = thresher.train(ROWS, Y, rule="sgd")
+    for call in (lambda data: model.predict(data), lambda data: model.learn(data, Y[: len(data)])):
+        with pytest.raises(DataError, match="the features of rows of numbered features are ids"):
+            call([{7: 1.0}, {8: 1.0}])
+
+
+def test_ids_for_a_hashed_model_of_vw_names() -> None:
+    named = thresher.train("t.vw", rule="sgd", store="hashed:12")
+    with pytest.raises(
+        DataError, match="VW text, whose features are names; the features of svmlight are ids"
+    ):
+        named.predict("t.svm", format="svmlight")
+    Path("ids.vw").write_text("1 | 0:1 1:2\n-1 | 1:1\n")
+    numbered = thresher.train("ids.vw", rule="sgd", store="hashed:12")
+    assert len(numbered.predict("t.svm", format="svmlight")) == len(Y)
+
+
+def test_a_holdout_by_position_is_told_of() -> None:
+    with pytest.warns(thresher.TroubleWarning, match="the data are a matrix, so the columns of the table"):
+        thresher.train(X, Y, rule="sgd", holdout=(FRAME, Y))
+
+
+def test_a_table_for_weights_of_vw_text() -> None:
+    with pytest.raises(
+        DataError, match="the initial weights were learned from VW text, whose features are names"
+    ):
+        thresher.train(FRAME, Y, rule="sgd", init=thresher.train("t.vw", rule="sgd"))

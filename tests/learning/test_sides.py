@@ -185,3 +185,18 @@ def _hashes(groups: list[str]) -> Any:
     from thresher.data.formats.row_groups import groups_of
 
     return groups_of(groups)
+
+
+def test_a_holdout_that_is_learned_too(tmp_path: Path, plainly: None) -> None:
+    file = tmp_path / "a.svm"
+    file.write_text("1 1:1 2:1\n0 2:1\n" * 60)
+    (tmp_path / "b.svm").write_text(file.read_text())
+    (tmp_path / "link.svm").symlink_to(file)
+    for held in (file, tmp_path / "link.svm"):
+        with pytest.warns(thresher.TroubleWarning, match=rf"the hold-out is among the data \({held}\)"):
+            thresher.train(str(tmp_path / "[ab].svm"), rule="sgd", holdout=str(held))
+    model = thresher.train(str(file), rule="sgd", holdout=str(tmp_path / "b.svm"))
+    assert model.holdout is not None
+    assert model.holdout["loss"] == thresher.evaluate(model, str(tmp_path / "b.svm"))["loss"]
+    assert model.frame()["holdout_loss"].tolist()[-1] == model.holdout["loss"]
+    assert thresher.train(str(file), rule="sgd").holdout is None

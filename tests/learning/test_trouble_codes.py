@@ -73,6 +73,13 @@ def test_row_numbers_with_a_name(name: str, tmp_path: Path) -> None:
     assert list(told(path)) in (["index-column"], ["id-columns"])
 
 
+@pytest.mark.parametrize("name", ["bid", "max_bid", "amount_paid", "valid", "humid", "grid", "covid"])
+def test_words_that_end_like_an_id_are_no_codes(name: str, tmp_path: Path) -> None:
+    data = frame(**{name: chance.integers(0, 100, ROWS)})
+    data.to_csv(path := tmp_path / "a.csv", index=False)
+    assert told(path) == {}
+
+
 CODES = {
     "C14": chance.choice(chance.integers(10, 25_000, 200), ROWS),
     "C15": chance.choice(chance.integers(10, 25_000, 200), ROWS),

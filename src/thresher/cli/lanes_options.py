@@ -128,20 +128,21 @@ def check_varied(rule: str, l1: str | None, base: Recipe) -> None:
 
 
 def chosen_of(points: Sequence[Judged], which: str, say: Callable[[str], None]) -> tuple[int, str]:
-    """The index of the point that `which` selects, and the criterion used: BEST if none satisfies `which`.
+    """The index of the point that `which` selects, and the criterion used: another if none satisfies it.
 
     Calls `say` in that case, and when the choice is at an end of the range. DataError if no model has a loss.
     """
     from thresher.data.errors import DataError
-    from thresher.lanes.frontier import choose, end_of_range
+    from thresher.lanes.frontier import choose, end_of_range, instead_of
 
     try:
         number = choose(points, which)
     except ValueError as error:
         if which == BEST:
             raise DataError(str(error)) from error
-        say(f"{error}; choosing the best instead")
-        return chosen_of(points, BEST, say)
+        instead = instead_of(points, which)
+        say(f"{error}; choosing {'the best' if instead == BEST else 'that'} instead")
+        return chosen_of(points, instead, say)
     if message := end_of_range(points, number):
         say(message)
     return number, which

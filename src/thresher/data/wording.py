@@ -52,7 +52,7 @@ OPTIONS = _FLAGS | frozenset(
 )
 """Options of the command line that are keywords in Python."""
 PROSE = "|".join(("alone", "and", "are", "at", "for", "is", "it", "keeps", "needs", "or", "out", "to"))
-_VALUE = rf"(?: (?!-|(?:{PROSE})\b)('(?:[^']|'\\'')*'|[^\s();]*[^\s();:,.](?:,\.\.\.)?))?"
+_VALUE = rf"(?: (?!-|\[|(?:{PROSE})\b)('(?:[^']|'\\'')*'|[^\s();]*[^\s();:,.](?:,\.\.\.)?))?"
 _OPTION = rf"--([a-z][a-z0-9-]*){_VALUE}"
 _RUN = re.compile(rf"(?<![\w`-]){_OPTION}(?: {_OPTION})*")
 _ONE = re.compile(_OPTION)
@@ -97,6 +97,8 @@ def in_python(message: str) -> str:
 
     >>> in_python("take --rule ft-ftrl or normalized; try --format csv --no-header --label N, or --resume")
     'take rule="ft-ftrl" or normalized; try format="csv", header=False, label="N", or --resume'
+    >>> in_python("or a larger --tolerance [no-certificate]")
+    'or a larger tolerance [no-certificate]'
     """
     found = _RUN.sub(lambda run: ", ".join(map(_keyword, _ONE.finditer(run[0]))), message)
     return found.replace("let thresher tune", "let thresher.tune").replace("with thresher name,", _NAMES)

@@ -16,11 +16,12 @@ from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.order import Order, make_order
 from thresher.lanes import auto, budget, folder, table
-from thresher.lanes.frontier import Learned, Point, check_choice, choose, joined, noted, points_of
+from thresher.lanes.frontier import Learned, Point, check_choice, choose, instead_of, joined, noted, points_of
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes, alone
 from thresher.lanes.penalties import Range, penalty_name, with_penalty
 from thresher.lanes.picture import picture
+from thresher.learning.agreement import COLUMNS, kind_of_model
 from thresher.learning.api import groups_given, held_of, patience_of, planned, read_as, readout_of
 from thresher.learning.beginning import (
     are_files,
@@ -46,7 +47,7 @@ from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Outcome, Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
-from thresher.learning.warmstart import checked_data, layout_from, start_from
+from thresher.learning.warmstart import check_words, checked_data, layout_from, start_from
 from thresher.parts import AUTO
 
 if TYPE_CHECKING:
@@ -240,6 +241,7 @@ def train(
     read = read_as(*of, threads=threads, layout=layout, where=where)
     data = with_labels(data, labels, sample_weight)
     recipe, source = with_groups(_started(data, rule, loss, outputs, of_model, on_error, read), groups)
+    check_words(started, source.layout)
     held = held_of(holdout, recipe.head().domain, source, threads, on_error)
     beside = names, target, plan, make_order(str(order), recipe.seed), held, cache
     return _trained(recipe, of_model if _is_auto(rule) else None, started, source, *beside)
@@ -268,7 +270,7 @@ def _trained(
     outcome = trainer.run()
     trained: Model = trainer.model  # the one that is left
     unnamed = [] if names else names_follow(trained, source)
-    trained.warnings = warn(outcome.warnings + unnamed)
+    trained.warnings, trained.holdout = warn(outcome.warnings + unnamed), outcome.holdout
     if names:
         keep_names(trained, source)
     if plot is not None:
@@ -282,7 +284,8 @@ def _layout(
 ) -> AnyLayout | None:
     """How to read the data: as given, as in a recipe, or as the data of the initial weights were read."""
     found = given or (rule.layout if isinstance(rule, Recipe) else None)
-    if started is None or (started.numbering is not None and not are_files(data)) or is_matrix(data):
+    ids = started is not None and kind_of_model(started).features != COLUMNS
+    if started is None or (ids and not are_files(data)) or is_matrix(data):
         return found
     return layout_from(started, found)
 
@@ -416,14 +419,16 @@ F = TypeVar("F", "Frontier", "CrossValidation")
 
 
 def with_choice(found: F) -> F:
-    """The models, of which one is chosen: the best, with a warning, if the criterion selects none."""
+    """The models, of which one is chosen: `instead_of` it, with a warning, if the criterion selects none."""
     try:
         found.choose()
     except ValueError as error:
         if found.choice == "best":
             return found  # choosing explains it
-        warnings = found.warnings + warn([Trouble("choice", f"{error}; choosing the best instead")])
-        return replace(found, choice="best", warnings=warnings)
+        instead = instead_of(found.points, found.choice)
+        which = "the best" if instead == "best" else "that"
+        warnings = found.warnings + warn([Trouble("choice", f"{error}; choosing {which} instead")])
+        return with_choice(replace(found, choice=instead, warnings=warnings))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from contextlib import closing
@@ -165,8 +166,8 @@ def choose(points: Sequence[Judged], text: str) -> int:
         able = {k: one for k, one in able.items() if one[1] <= int(given)}
         if not able:
             raise ValueError(
-                f"no model has at most {int(given):,} weights: the sparsest has {fewest:,.12g}, and stronger "
-                "penalties leave fewer"
+                f"no model has at most {int(given):,} weights: the sparsest has {fewest:,.12g}; stronger "
+                "penalties, --l1, leave fewer"
             )
     best = min(able, key=lambda k: able[k])
     if kind in ("best", "nnz"):
@@ -179,6 +180,12 @@ def choose(points: Sequence[Judged], text: str) -> int:
     else:
         close = [k for k in able if points[k].loss <= least * (1 + float(given[:-1]) / 100)]
     return min(close, key=lambda k: able[k][::-1])
+
+
+def instead_of(points: Sequence[Judged], text: str) -> str:
+    """What to choose if no point satisfies `text`: the fewest weights for ``nnz:N``, else the best."""
+    sizes = [one.size or 0 for one in points if one.loss < float("inf")]
+    return f"nnz:{math.ceil(min(sizes))}" if text.startswith("nnz:") and sizes else "best"
 
 
 def end_of_range(points: Sequence[Judged], number: int) -> str | None:

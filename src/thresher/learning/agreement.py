@@ -58,7 +58,7 @@ def kind_of_model(model: Any) -> Kind:
     """The features of the data that a model was trained on."""
     keys, found = model._some_keys(), _kind_in(model.layout)
     if found is not None:
-        small = not len(keys) or bool(keys.max() <= _SMALL)
+        small = model.numbering is not None or bool(len(keys) and keys.max() <= _SMALL)
         return found._replace(numbers=found.numbers and small and not model.layout.bits)
     if model.numbering is not None or (len(keys) and keys.max() <= _SMALL):
         return Kind(IDS, "a matrix")
@@ -97,29 +97,38 @@ def in_agreement(model: Any, source: Any, trained: str = _TRAINED, given: str = 
     before, now = kind_of_model(model), kind_of(source)
     if not agree(before, now):
         raise refusal(before, now, trained, given)
-    of_matrix = model.numbering is not None and model.numbering.matrix and not model.matches_names
-    if of_matrix and getattr(source, "by_position", False):
-        warn_user(
-            "the model was trained on a matrix, so the columns of the table are matched by position, not by"
-            " name: give them in the order of the matrix, or train on a table [by-position]",
-            TroubleWarning,
-        )
+    if model.numbering is not None and model.numbering.matrix and not model.matches_names:
+        _warn_by_position(source, "the model was trained on a matrix")
     if before.features == IDS and now.features == NAMES:
-        source = _Numbers(source, refusal(before, now, trained, given))
+        source = _Numbers(source, refusal(before, now, trained, given), wanted=True)
+    if before.data == _NAMED == now.data:
+        source = _Numbers(
+            source, refusal(before, Kind(IDS, "rows of numbered features"), trained), wanted=False
+        )
     return numbered_alike(model.numbering, source)
 
 
-class _Numbers(Watched):
-    """Data of names for a model of ids: `DataError` if none of the first names is a number."""
+def _warn_by_position(source: Any, reason: str) -> None:
+    if getattr(source, "by_position", False):
+        warn_user(
+            f"{reason}, so the columns of the table are matched by position, not by name: give them in the"
+            " order of the matrix, or train on a table [by-position]",
+            TroubleWarning,
+        )
 
-    def __init__(self, source: Any, error: DataError) -> None:
+
+class _Numbers(Watched):
+    """Data of names, of which the first must be numbers as in the model, or not: else `DataError`."""
+
+    def __init__(self, source: Any, error: DataError, wanted: bool) -> None:
         super().__init__(source)
         self._error: DataError | None = error
+        self._wanted = wanted
 
     def look(self, chunk: Chunk) -> None:
         """Check the first chunk that has features."""
         if self._error is not None and chunk.nnz:
-            if chunk.keys.min() > _SMALL:
+            if chunk.keys.min() > _SMALL if self._wanted else chunk.keys.max() <= _SMALL:
                 raise self._error
             self._error = None
 
@@ -132,6 +141,8 @@ def check_holdout(source: Any, held: Any) -> Any:
     wide = [getattr(one, "columns", None) for one in (source, held)]
     if None not in wide and wide[0] != wide[1]:
         raise DataError(f"the data have {wide[0]:,} columns, the hold-out {wide[1]:,}: give the same columns")
+    if wide[0] is not None:
+        _warn_by_position(held, "the data are a matrix")
     if data.features == IDS and found.features == NAMES:
-        return _Numbers(held, refusal(data, found, "the data are"))
+        return _Numbers(held, refusal(data, found, "the data are"), wanted=True)
     return held

@@ -89,6 +89,8 @@ class Model(Predictor):
         self.numbering = None
         self.warm = False
         """whether it started from the weights of another model"""
+        self.holdout: dict[str, float | int | None] | None = None
+        """figures on the examples held out in training; None without any, and for a model that was loaded"""
         self.warnings: list[Trouble] = []
         """trouble found in training"""
         self._feed = feed
@@ -109,12 +111,14 @@ class Model(Predictor):
     def frame(self) -> pd.DataFrame:
         """The progress of training: a row per point of the curve, under the names that all results share.
 
-        See docs/python.md. ImportError without pandas.
+        The last has the figures on the examples held out. See docs/python.md. ImportError without pandas.
         """
-        from thresher.learning.frames import frame_of, identity
+        from thresher.learning.frames import frame_of, held, identity
 
-        who = identity(self.recipe)
-        return frame_of({**who, **point.as_dict()} for point in self.curve)
+        who, rows = identity(self.recipe), [point.as_dict() for point in self.curve]
+        if rows:
+            rows[-1] |= held(self.holdout)
+        return frame_of({**who, **row} for row in rows)
 
     def __copy__(self) -> Model:
         """An independent copy in the same state."""

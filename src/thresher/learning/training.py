@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from thresher.data.byrows import identified
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
+from thresher.data.files.paths import in_both
 from thresher.data.formats.tables.heads import ColumnSeen
 from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
@@ -31,6 +32,7 @@ from thresher.learning.training_state import Held, Origin, Position, TrainingSta
 from thresher.learning.trouble import (
     Run,
     Trouble,
+    learned_too,
     one_class_held_out,
     troubles_of,
     troubles_of_reading,
@@ -431,6 +433,8 @@ class Trainer(Generic[M]):
         given = self.holdout.given
         beside = [] if given is None else troubles_of_reading(given.report)
         beside += self.holdout.troubles()
+        if given is not None and (shared := in_both(self.source.names, given.names)):
+            beside.append(learned_too(shared))
         if self._in_groups and not self.holdout.every and not self.plan.folds:
             beside.append(unused_groups())
         if given is not None and self._lacks_a_class():

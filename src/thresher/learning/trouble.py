@@ -528,6 +528,13 @@ def troubles_of_reading(report: Report, layout: Any = None) -> list[Trouble]:
     return [trouble for trouble in troubles if trouble is not None]
 
 
+def learned_too(files: Sequence[str]) -> Trouble:
+    """A hold-out whose rows are learned."""
+    named = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
+    reason = f"the hold-out is among the data ({named}), so its rows are learned before they are judged"
+    return Trouble("learned-holdout", f"{reason}: leave it out of the data, or use --holdout 0.1")
+
+
 def nothing_held_out() -> Trouble:
     """A hold-out without rows: all groups are on the other side."""
     reason = "no row was held out, because there are few groups"

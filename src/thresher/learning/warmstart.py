@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import parts
+from thresher.data.class_words import listed_words
 from thresher.data.columns import extending, for_new_data
 from thresher.data.errors import DataError
 from thresher.data.layout import AnyLayout, Layout, has_columns
@@ -69,6 +70,8 @@ def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
     trained = weights.layout
     if trained is None:
         return given
+    if not getattr(given, "group", ""):
+        trained = trained.ungrouped()
     settled = given if given is not None and has_columns(given) else None
     if settled is not None and has_columns(trained):
         kinds = [dict(zip(one.columns, one.kinds, strict=True)) for one in (settled, trained)]
@@ -85,6 +88,16 @@ def checked_data(weights: Readout | None, source: Any) -> Any:
     if weights is None:
         return source
     return in_agreement(weights, source, "the initial weights were learned from")
+
+
+def check_words(weights: Readout | None, layout: AnyLayout | None) -> None:
+    """`DataError` if labels are words, but those of the weights were numbers: nothing says which is which."""
+    words = layout.classes if layout is not None else ()
+    if weights is not None and words and not weights.classes:
+        raise DataError(
+            "the initial weights were learned from labels that are numbers, and these are words"
+            f" ({listed_words(words)}): write numbers in place of the words"
+        )
 
 
 def has_small_keys(weights: Readout) -> bool:

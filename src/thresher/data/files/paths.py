@@ -66,6 +66,12 @@ def reads_once(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) 
     return any(is_stream(name) for name in expand(data))
 
 
+def in_both(names: Iterable[str], others: Iterable[str]) -> list[str]:
+    """The files of `others` that are among `names`, whatever they are called there."""
+    known = {os.path.realpath(name) for name in names if os.path.isfile(name)}
+    return [name for name in others if os.path.realpath(name) in known]
+
+
 def size_of(name: str) -> int | None:
     """Size in bytes of a file as stored; None if unknown, as for a pipe."""
     if remote.is_remote(name):

@@ -45,7 +45,7 @@ _INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__|level_\d|\.\.\.\d+")
 """Names of the index of a DataFrame, as pandas and R write it"""
 _CODE = re.compile(
     r"(^|[_\W])(id|uuid|guid|code|zip|zipcode|postcode|postal|plz|sku|isbn|ean|upc|asin|iban|phone|cat|category)"
-    r"([_\W]|$)|[a-z]Id$|^C\d+$",
+    r"([_\W]|$)|(?-i:[a-z]Id$)|(user|item|page|site|shop|device|product|customer|session|order|group)id$|^C\d+$",
     re.IGNORECASE,
 )
 """Names of columns whose numbers are codes, such as those of click logs, C14 to C21"""
@@ -56,7 +56,7 @@ _INEXACT = 16
 _TIMES = re.compile(r"1\d{9}(\d{3}){0,3}|(19|20)?\d\d(0[1-9]|1[0-2])[0-3]\d([0-2]\d([0-5]\d([0-5]\d)?)?)?")
 """Seconds, or thousandths and smaller parts, since 1970; and dates, some with a time of day"""
 _ID = re.compile(
-    r"(^|[_\W])(id|uuid|guid|key|index|idx|row|row_?(id|no|num|number|names?)|recno|serial)([_\W]|$)|[a-z]Id$",
+    r"(^|[_\W])(id|uuid|guid|key|index|idx|row|row_?(id|no|num|number|names?)|recno|serial)([_\W]|$)|(?-i:[a-z]Id$)",
     re.IGNORECASE,
 )
 
