@@ -34,6 +34,7 @@ def test_a_column_of_groups_is_no_feature_and_fresh_data_need_none(thresher: Thr
     for data in ("new.csv", "rows.csv"):
         ran = thresher(f"train {data} -q --init m -m m3 --json")
         assert (ran.status, ran.json["warnings"], ran.json["features_seen"]) == (0, [], 1), ran.err
+    assert thresher("train rows.csv -q --init m -m m3 --ignore user --json").json["features_seen"] == 1
     ran = thresher("train rows.csv -q --init m -m m3 --group user --holdout 0.2 --json")
     assert (ran.status, ran.json["holdout_examples"] % 4) == (0, 0), ran.err
     for command in ("train rows.csv -m m2", "cv rows.csv"):

@@ -204,17 +204,21 @@ def weighed(trained: SettledLayout, column: str) -> SettledLayout:
 def extending(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:
     """How to read data for a new model that starts from one `trained` on other data.
 
-    The columns of that model keep their kinds; new ones become features, as `chosen` or as they look.
+    The columns of that model keep their kinds; new ones become features, as `chosen` or as they look. Its
+    groups are those of its own rows.
     Raises the errors of `for_new_data`.
     """
     if not trained.columns:
         return for_new_data(trained, chosen)
+    if not chosen.get("group"):
+        trained = trained.ungrouped()
     given = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
     known = {name: kind for name, kind in zip(trained.columns, trained.kinds, strict=True) if kind != EMPTY}
     for option, value in given.items():
         named = names_in(value) if option == LABEL else [value] if isinstance(value, str) else value
-        if any(known.get(name, option) != option for name in named):
+        if any(known.get(name, option) not in (option, ABSENT) for name in named):
             raise DataError(f"the model was trained with other columns; leave --{option} out")
+        known = {name: kind for name, kind in known.items() if kind != ABSENT or name not in named}
     like = for_new_data(trained, {name: value for name, value in chosen.items() if name not in given})
     patterns = tuple(one for one in trained.ignore if _WILD.search(one))
     given["ignore"] = (*patterns, *given.get("ignore", ()))

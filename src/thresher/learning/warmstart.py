@@ -70,8 +70,6 @@ def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
     trained = weights.layout
     if trained is None:
         return given
-    if not getattr(given, "group", ""):
-        trained = trained.ungrouped()
     settled = given if given is not None and has_columns(given) else None
     if settled is not None and has_columns(trained):
         kinds = [dict(zip(one.columns, one.kinds, strict=True)) for one in (settled, trained)]
