@@ -81,3 +81,15 @@ def test_a_command_can_run_many_times(thresher: Thresher) -> None:
         assert process.func is type(one).process_value, (
             "values are not processed by one more function each time"
         )
+
+
+def test_an_option_given_twice(thresher: Thresher, narrow: None) -> None:
+    for options, said in (
+        ("--ignore a --ignore b", "--ignore: given twice: separate several by commas"),
+        ("-m m --model=n", "--model: given twice"),
+        ("--seed 1 --seed 2", "--seed: given twice"),
+    ):
+        ran = thresher(f"train train.svm {options}")
+        assert ran.status == 2
+        assert ran.err.startswith(f"thresher: {said}"), ran.err
+    assert thresher("train train.svm -m m -q --quiet --rule sgd").status == 0

@@ -120,7 +120,7 @@ def test_what_is_held_out_chooses_nothing(thresher: Thresher) -> None:
 
 
 def test_the_table(thresher: Thresher) -> None:
-    ran = thresher(f"{TUNE.removesuffix(' -q')} --budget 24")
+    ran = thresher(TUNE.removesuffix(" -q").replace("--budget 8", "--budget 24"))
     lines = ran.out.splitlines()
     assert lines.pop(0).startswith("late loss: over the last half of the rows used for choosing")
     assert lines[0].split() == ["round", "rows", "progressive", "loss", "late", "loss", "setting"]
@@ -171,8 +171,9 @@ def test_little_data(thresher: Thresher) -> None:
     lines = Path("train.svm").read_text().splitlines(keepends=True)
     Path("five.svm").write_text("".join(lines[:5]))
     Path("one.svm").write_text("1 3:1\n" * 50)
-    for name, more in (("five", ""), ("one", ""), ("five", "--budget 1"), ("train", "--budget 1")):
-        found = thresher(f"{TUNE} --json {more}".replace("train.svm", f"{name}.svm")).json
+    for name, budget in (("five", 8), ("one", 8), ("five", 1), ("train", 1)):
+        tune = TUNE.replace("--budget 8", f"--budget {budget}").replace("train.svm", f"{name}.svm")
+        found = thresher(f"{tune} --json").json
         alone(thresher, found["command"])
         assert found["report_examples"] == {"five": 1, "one": 5, "train": 40}[name]
 

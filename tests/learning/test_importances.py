@@ -119,6 +119,10 @@ def test_the_column_is_to_be_ignored() -> None:
     assert "use --ignore n in place of --weight n" in found
     again = warned(frame, label="y", ignore="n", categorical="site")
     assert again == {}
+    X = frame[["site"]]
+    beside = warned(X, y=frame["y"], sample_weight=frame["n"], categorical="site")["importances"]
+    assert "so that few rows decide: learn without importances, and" in beside
+    assert warned(X, y=frame["y"], categorical="site") == {}
 
 
 def test_cuts_change_nothing() -> None:

@@ -48,6 +48,7 @@ class Command(TyperCommand):
         """Return the arguments that are left over."""
         ctx.meta[ARGUMENTS] = tuple(args)
         _spare(self, ctx)
+        _check_once(self.get_params(ctx), args, ctx)
         left: list[str] = super().parse_args(ctx, args)
         return left
 
@@ -60,6 +61,25 @@ class Commands(TyperGroup):
         _spare(self, ctx)
         left: list[str] = super().parse_args(ctx, args)
         return left
+
+
+def _check_once(parameters: list[Any], args: list[str], ctx: Any) -> None:
+    """BadParameter for an option with one value that is given twice: the last would replace the others."""
+    single = [one for one in parameters if not (_is_argument(one) or one.multiple or one.is_flag)]
+    named, seen = {name: one for one in single for name in one.opts}, set[str]()
+    rest = iter(args)
+    for arg in rest:
+        if arg == "--":
+            return
+        name, equals, _ = arg.partition("=")
+        if (one := named.get(name)) is None:
+            continue
+        if one.name in seen:
+            several = ": separate several by commas" if ",..." in str(one.metavar) else ""
+            raise typer.BadParameter(f"given twice{several}", ctx, one)
+        seen.add(one.name)
+        if not equals:
+            next(rest, None)
 
 
 def _is_argument(parameter: Any) -> bool:

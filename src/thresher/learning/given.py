@@ -279,7 +279,9 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
     if table is None:
         return _in_memory(X, y, weights, domain, layout.classes if layout else ())
     table, layout = _joined(table, y, weights, layout, domain_of(domain))
-    return table_source(table, domain=domain, **{**options, "layout": layout})
+    source = table_source(table, domain=domain, **{**options, "layout": layout})
+    source.weighed_beside = weights is not None
+    return source
 
 
 def _beside_frame(frame: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None) -> Any:

@@ -88,11 +88,11 @@ def _step_sizes(rule: Any) -> list[str]:
     return [name for name in _STEP_SIZES if name in rule._fields and limits.get(name, "> 0") == "> 0"]
 
 
-def without_importances(recipe: Any, head: Any, means: Mapping[float, float]) -> str:
-    """What helps if importances differ between classes, which have these means."""
-    layout = recipe.layout
+def without_importances(beside: bool, recipe: Any, head: Any, means: Mapping[float, float]) -> str:
+    """What helps if importances, perhaps given `beside` a table, differ between classes, with these means."""
+    layout = None if beside else recipe.layout
     weight = layout.columns[layout.kinds.index(WEIGHT)] if layout and WEIGHT in layout.kinds else None
-    column = "" if weight is None else as_option_value([weight], layout.columns)
+    column = as_option_value([weight], layout.columns) if layout and weight is not None else ""
     remedy = f"use --ignore {column} in place of --weight {column}" if column else "learn without importances"
     if not head.joint.PROBABILITY:
         return f"{remedy}, and choose another threshold"

@@ -429,7 +429,10 @@ class Trainer(Generic[M]):
         shows = self.plan.report_every is not None
         average = self.model.tally.average
         patience, held = self.plan.patience, int((self.holdout.figures or {}).get("examples") or 0)
-        run = Run(self._seen, self.model, average, self._columns, self._report, patience, held, shows)
+        weighed = getattr(self.source, "weighed_beside", False)
+        run = Run(
+            self._seen, self.model, average, self._columns, self._report, patience, held, shows, weighed
+        )
         given = self.holdout.given
         beside = [] if given is None else troubles_of_reading(given.report)
         beside += self.holdout.troubles()

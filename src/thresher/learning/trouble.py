@@ -90,6 +90,8 @@ class Run:
     heldout_rows: int = 0
     shows_progress: bool = True
     """whether the user sees a progressive loss"""
+    weighed_beside: bool = False
+    """whether importances were given beside a table"""
 
     @cached_property
     def base(self) -> float | None:
@@ -174,7 +176,9 @@ def _importances(run: Run) -> Trouble | None:
         which, other = (_class_of(run, label) for label in (most, least))
         times = f"{means[most] / means[least]:.3g}"
         reason = f"the importances of {which} are {times} times those of {other}, so that few rows decide"
-        return Trouble("importances", f"{reason}: {without_importances(recipe, head, means)}")
+        return Trouble(
+            "importances", f"{reason}: {without_importances(run.weighed_beside, recipe, head, means)}"
+        )
     if seen.importance >= _UNEQUAL and not type(recipe.make_rule()).RELATIVE_IMPORTANCE:
         reason = f"the importances are {seen.importance:.3g} on average, and each makes a step longer"
         remedy = "divide them by their mean, or take --rule ft-ftrl or normalized, which need no such scale"

@@ -101,6 +101,8 @@ class TextSource:
     """columns whose kind the user gives; set by `open_source`"""
     may_be_words = False
     """whether the first labels look like words; set by `open_source`"""
+    weighed_beside = False
+    """whether importances were given beside a table in memory"""
     keep_hash = False
     """whether to hash the files while they are read, so that `fingerprint` need not read them again"""
     counts_rows = False
