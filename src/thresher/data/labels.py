@@ -169,6 +169,7 @@ make the other domains.
 
 
 _WORD = re.compile(rb"[^\W\d][^:]*$|[^\w\s:.?]+$")
+_MISSING = re.compile(rb"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
 _NUMBER = re.compile(
     rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|[+-]?(?:nan|inf|infinity)|n/?a|null|none|\?|",
     re.IGNORECASE,
@@ -207,9 +208,19 @@ NAME_WORDS = "; to use words as labels, name them: --classes WORD,WORD,..."
 """A hint"""
 
 
+def trained_on(domain: Domain) -> str:
+    """The hint for a model in place of `NAME_WORDS`: the labels that it was trained on."""
+    low, high = max(domain.low, 0.0) if domain.name == "binary" else domain.low, domain.high
+    known = f"{low:g} and {high:g}" if high - low == 1 else f"from {low:g} to {high:g}"
+    return f"; the labels in training were {known}: write these in place of words"
+
+
 def hint_of_words(found: bytes, domain: Domain) -> str:
-    """A hint to add to the message about a label that is a word, or an empty string."""
-    if not domain.has_classes or domain.words or is_number(found) or not _WORD.match(found):
+    """A hint to add to the message about a label that is a word, or an empty string.
+
+    Words such as ``none``, which may also mean that a label is missing, are among them; NaN is not.
+    """
+    if not domain.has_classes or domain.words or not _WORD.match(found) or _MISSING.fullmatch(found):
         return ""
     return NAME_WORDS
 

@@ -20,7 +20,7 @@ from thresher.data.formats.choosing import (
     source_of,
 )
 from thresher.data.formats.listing import FORMATS, TABLES
-from thresher.data.formats.looks import looks_like
+from thresher.data.formats.looks import looks_like, looks_to_a_model
 from thresher.data.layout import (
     AnyLayout,
     Extension,
@@ -43,19 +43,19 @@ def table_source(table: Any, **options: Any) -> TextSource:
     """A source of the rows of `table`, which has ``__arrow_c_stream__``: see `arrow_streams.StreamSource`."""
     from thresher.data.formats.tables.arrow_streams import StreamSource
 
-    source = StreamSource(table, **options)
-    _look_at_spelling(source, options.get("layout"))
-    return source
+    return _compared(StreamSource(table, **options), options.get("layout"))
 
 
-def _look_at_spelling(source: TextSource, given: AnyLayout | None) -> None:
-    """Notice columns that are written otherwise than in the data that settled their layout."""
+def _compared(source: TextSource, given: AnyLayout | None) -> TextSource:
+    """The source; columns that are written otherwise than in the data that settled their layout are noticed."""
+    source.of_a_model = isinstance(given, SettledLayout)
     if not source.layout.columns:
-        return
+        return source
     from thresher.data.formats.tables.respelled import respelled
 
     knows = given is not None and (has_columns(given) or isinstance(given, Extension))
     source.beforehand = respelled(source, 0 if knows else 1)
+    return source
 
 
 @contextmanager
@@ -69,9 +69,12 @@ def _hinting(name: str, given: AnyLayout) -> Iterator[None]:
         if given.format not in TABLES or is_in_batches(given.format) or is_stream(name):
             raise
         line = head_of(name, _FIRST, {}).partition(b"\n")[0]
-        hint = looks_like(line, given.format) if len(line) < _LONG else ""
+        look = looks_to_a_model if isinstance(given, SettledLayout) else looks_like
+        hint = look(line, given.format) if len(line) < _LONG else ""
         if not hint or ((given.delimiter or not given.header) and "ARFF" not in hint):
             raise
+        if hint.startswith(("this looks like JSON", "this looks like a JSON")):  # as cells, it says nothing
+            raise DataError(f"{name}: {hint}") from error
         raise DataError(f"{error}; {hint}") from error
 
 
@@ -206,5 +209,4 @@ def open_source(
     source.mark(marked)
     source.may_be_words, source.unlabelled = getattr(form, "may_be_words", False), unlabelled
     source.readers, source.live, source.chosen = readers, live, chosen_in(given)
-    _look_at_spelling(source, given)
-    return source
+    return _compared(source, given)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, OddFileError
 from thresher.data.files.magic import begins_a_model, binary_kind
 from thresher.data.files.paths import called, is_stream, named
 from thresher.data.files.remote import is_remote
@@ -107,7 +107,7 @@ def check_is_text(head: bytes, name: str) -> None:
     controls = len(head[:_START].translate(None, _NO_CONTROLS))
     if head[0] not in _BEGINS_TEXT or controls >= _CONTROLS:
         kind = binary_kind(head) or "supported compression: gzip, bz2, xz, zstd"
-        raise DataError(f"{called(name)}: a binary file, not text ({kind})")
+        raise OddFileError(f"{called(name)}: a binary file, not text ({kind})")
 
 
 class BlockReader:

@@ -8,7 +8,17 @@ from pathlib import PurePath
 from typing import Any, TypeVar
 
 from thresher.data.errors import DataError
-from thresher.data.formats.listing import DEFAULT, ENDINGS, FORMATS, KNOWN_AS, LINES, TABLES, Lines, Table
+from thresher.data.formats.listing import (
+    DEFAULT,
+    ENDINGS,
+    FORMATS,
+    KNOWN_AS,
+    LINES,
+    TABLES,
+    Lines,
+    Table,
+    kind_of_features,
+)
 from thresher.data.layout import CELL_FIELDS, AnyLayout
 
 SomeLayout = TypeVar("SomeLayout", bound=AnyLayout)
@@ -69,10 +79,7 @@ def check_format(name: str) -> str:
 
 def features_of(layout: AnyLayout) -> str:
     """The kind of its features: ``columns``, ``names`` or ``ids``."""
-    form = FORMATS.get(layout.format)
-    if not isinstance(form, Lines):
-        return "columns"
-    return "names" if form.named else "ids"
+    return kind_of_features(layout.format)
 
 
 def check_layout(layout: SomeLayout) -> SomeLayout:

@@ -77,6 +77,16 @@ TABLES = {
     ),
 }
 FORMATS: dict[str, Lines | Table] = {**LINES, **TABLES}
+
+
+def kind_of_features(form: str) -> str:
+    """The kind of features in a format: ``columns``, ``names`` or ``ids``."""
+    found = FORMATS.get(form)
+    if not isinstance(found, Lines):
+        return "columns"
+    return "names" if found.named else "ids"
+
+
 EXAMPLES = {name: form.example for name, form in FORMATS.items() if form.example}
 """Examples of the text formats, longer than the 32 bytes that are hashed at once."""
 DEFAULT = next(name for name, form in FORMATS.items() if not form.endings)

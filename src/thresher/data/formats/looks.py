@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from thresher.data.formats.listing import LINES
+from thresher.data.formats.listing import FORMATS, LINES, kind_of_features
 
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _NUMERIC = re.compile(_NUMBER)
@@ -35,6 +35,8 @@ _OPEN = re.compile(rb"\s*\{(?!.*\}\s*$).*")
 """The beginning of an object that goes on in the next line"""
 _QUOTED_NAMES = re.compile(rb'"[^"]*"(?: "[^"]*")+')
 _FOR_JSON = " and use --format jsonl --label COL"
+_FOR_TRAINING = re.compile(" --label COL| --no-header --label N.*")
+_SUGGESTED = re.compile(r": [a-z].*--format (\w+).*")
 _CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", " --delimiter ';'"))
 
 
@@ -63,6 +65,25 @@ def looks_like(line: bytes, form: str) -> str:
     if _QUOTED_NAMES.fullmatch(line) and form not in ("csv", "tsv"):
         found = "a table with blanks between its columns: try --format csv --delimiter ' ' --label COL"
     return f"this looks like {found}" if found else ""
+
+
+def looks_to_a_model(line: bytes, form: str) -> str:
+    """The same for a model that was trained on `form`, whose columns and label are known.
+
+    A format in which the data have other features than those of the model is named, but not suggested.
+
+    >>> looks_to_a_model(b"label,size", "tsv")
+    'this looks like CSV: try --format csv'
+    >>> looks_to_a_model(b"label,size", "svmlight")
+    'this looks like CSV, but the model was trained on svmlight'
+    """
+    found = _FOR_TRAINING.sub("", looks_like(line, form))
+    if found.startswith("this looks like a row,"):
+        return f"{found.partition(':')[0]}: write the names of the columns above it"
+    option = _SUGGESTED.search(found)
+    if option and kind_of_features(option[1]) != kind_of_features(form):
+        return f"{found[: option.start()]}, but the model was trained on {FORMATS[form].title}"
+    return found
 
 
 def looks_pretty(line: bytes) -> str:

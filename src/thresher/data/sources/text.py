@@ -26,9 +26,9 @@ from thresher.data.files.content import (
 from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams
-from thresher.data.formats.looks import looks_like
+from thresher.data.formats.looks import looks_like, looks_to_a_model
 from thresher.data.formats.row_groups import Names
-from thresher.data.labels import NAME_WORDS, Domain, domain_of
+from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Noticed, Report
 from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser, Reading
@@ -107,6 +107,8 @@ class TextSource:
     """whether to hash the files while they are read, so that `fingerprint` need not read them again"""
     counts_rows = False
     """whether the offset in a `Place` counts rows; otherwise it counts bytes"""
+    of_a_model = False
+    """whether its layout was settled by other data, such as those of a model; set by `open_source`"""
     unlabelled = False
     """whether labels of a table are ignored; set by `open_source`"""
     ids = ""
@@ -307,7 +309,7 @@ class TextSource:
 
     def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
         name = self.names[block.file]
-        bad = [one._replace(file=name, line=one.line + line) for one in parsed.bad]
+        bad = [self._named(one)._replace(file=name, line=one.line + line) for one in parsed.bad]
         if bad and self.on_error.kind == FAIL:
             started = self.report.examples + parsed.tally.examples
             hint = _CUT_OFF if self._ends_in(block, parsed.bad[0]) else ""
@@ -320,6 +322,12 @@ class TextSource:
         self.position_bytes = block.raw_position
         if block.so_far is not None and block.so_far.size > self._read.size:
             self._read = block.so_far
+
+    def _named(self, bad: BadLine) -> BadLine:
+        """The bad line; for a model, with the labels that it knows in place of the option to name words."""
+        if not self.of_a_model or not bad.found.endswith(NAME_WORDS):
+            return bad
+        return bad._replace(found=bad.found.removesuffix(NAME_WORDS) + trained_on(self.domain))
 
     def _ends_in(self, block: Any, bad: BadLine) -> bool:
         """Whether the data end in a bad line of a block of text, which has no line end."""
@@ -341,9 +349,10 @@ class TextSource:
 
         A file with several columns gets no hint: then the format is right.
         """
-        hint = "" if len(self.layout.columns) > 1 else looks_like(bad.raw, self.layout.format)
-        hint = hint.removesuffix(" --label COL") if self.unlabelled else hint
-        return f"{str(bad).removesuffix(NAME_WORDS)}; {hint}" if hint else str(bad)
+        look = looks_to_a_model if self.of_a_model else looks_like
+        hint = "" if len(self.layout.columns) > 1 else look(bad.raw, self.layout.format)
+        words = trained_on(self.domain) if self.of_a_model else NAME_WORDS
+        return f"{str(bad).removesuffix(words)}; {hint}" if hint else str(bad)
 
     def fingerprint(self) -> str:
         """A string that identifies the content of all files, in order; hashes files not hashed yet.
