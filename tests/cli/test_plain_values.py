@@ -83,13 +83,13 @@ def test_a_command_can_run_many_times(thresher: Thresher) -> None:
         )
 
 
-def test_an_option_given_twice(thresher: Thresher, narrow: None) -> None:
+def test_columns_given_twice(thresher: Thresher, narrow: None) -> None:
     for options, said in (
         ("--ignore a --ignore b", "--ignore: given twice: separate several by commas"),
-        ("-m m --model=n", "--model: given twice"),
-        ("--seed 1 --seed 2", "--seed: given twice"),
+        ("--numeric=a -m m --numeric=b", "--numeric: given twice: separate several by commas"),
+        ("--label a --label b", "--label: given twice"),
     ):
         ran = thresher(f"train train.svm {options}")
-        assert ran.status == 2
-        assert ran.err.startswith(f"thresher: {said}"), ran.err
-    assert thresher("train train.svm -m m -q --quiet --rule sgd").status == 0
+        assert (ran.status, ran.err) == (2, f"thresher: {said} (see thresher train --help)\n")
+    assert thresher("train train.svm -m m -q --rule ftrl --rule sgd").status == 0, "others replace the first"
+    assert thresher("info m --json").json["recipe"]["rule"].startswith("sgd")

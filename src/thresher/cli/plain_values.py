@@ -64,8 +64,9 @@ class Commands(TyperGroup):
 
 
 def _check_once(parameters: list[Any], args: list[str], ctx: Any) -> None:
-    """BadParameter for an option with one value that is given twice: the last would replace the others."""
+    """BadParameter for columns that are given twice: the last would replace the others, not join them."""
     single = [one for one in parameters if not (_is_argument(one) or one.multiple or one.is_flag)]
+    columns = {one.name for one in single if str(one.metavar).startswith("COL")}
     named, seen = {name: one for one in single for name in one.opts}, set[str]()
     rest = iter(args)
     for arg in rest:
@@ -74,7 +75,7 @@ def _check_once(parameters: list[Any], args: list[str], ctx: Any) -> None:
         name, equals, _ = arg.partition("=")
         if (one := named.get(name)) is None:
             continue
-        if one.name in seen:
+        if one.name in seen & columns:
             several = ": separate several by commas" if ",..." in str(one.metavar) else ""
             raise typer.BadParameter(f"given twice{several}", ctx, one)
         seen.add(one.name)

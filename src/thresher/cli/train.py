@@ -88,7 +88,7 @@ def _trainer(
     from thresher.engine import notices
     from thresher.learning import modelfile
     from thresher.learning.ahead import compile_ahead
-    from thresher.learning.warmstart import check_words, checked_data
+    from thresher.learning.warmstart import checked_data
 
     watching = watcher(quiet)
     notices.when_compiling(None if quiet else watching.say)
@@ -100,7 +100,6 @@ def _trainer(
     if model is None:
         look_at(spare, watching)
         layout, wanted = with_classes(learner.flags, reading, layout, say_unless(quiet, watching))
-        check_words(initial, layout)
         model = learner.new(wanted, initial, watching.say)
     example = learner.example(model)
     ahead = compile_ahead(example, plan.judges(reading.holdout), *learner.before(model, example))

@@ -47,7 +47,7 @@ def table_source(table: Any, **options: Any) -> TextSource:
 
 
 def _compared(source: TextSource, given: AnyLayout | None) -> TextSource:
-    """The source; columns that are written otherwise than in the data that settled their layout are noticed."""
+    """The source; columns written otherwise than in the data that settled their layout are noticed."""
     source.of_a_model = isinstance(given, SettledLayout)
     if not source.layout.columns:
         return source

@@ -47,7 +47,7 @@ from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.training import Outcome, Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
-from thresher.learning.warmstart import check_words, checked_data, layout_from, start_from
+from thresher.learning.warmstart import checked_data, layout_from, start_from
 from thresher.parts import AUTO
 
 if TYPE_CHECKING:
@@ -241,7 +241,6 @@ def train(
     read = read_as(*of, threads=threads, layout=layout, where=where)
     data = with_labels(data, labels, sample_weight)
     recipe, source = with_groups(_started(data, rule, loss, outputs, of_model, on_error, read), groups)
-    check_words(started, source.layout)
     held = held_of(holdout, recipe.head().domain, source, threads, on_error)
     beside = names, target, plan, make_order(str(order), recipe.seed), held, cache
     return _trained(recipe, of_model if _is_auto(rule) else None, started, source, *beside)

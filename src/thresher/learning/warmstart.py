@@ -85,13 +85,14 @@ def checked_data(weights: Readout | None, source: Any) -> Any:
     """The source; `DataError` if its data cannot have the features of these weights, if there are any."""
     if weights is None:
         return source
+    _check_words(weights, source.layout)
     return in_agreement(weights, source, "the initial weights were learned from")
 
 
-def check_words(weights: Readout | None, layout: AnyLayout | None) -> None:
+def _check_words(weights: Readout, layout: AnyLayout | None) -> None:
     """`DataError` if labels are words, but those of the weights were numbers: nothing says which is which."""
     words = layout.classes if layout is not None else ()
-    if weights is not None and words and not weights.classes:
+    if words and not weights.classes:
         raise DataError(
             "the initial weights were learned from labels that are numbers, and these are words"
             f" ({listed_words(words)}): write numbers in place of the words"
