@@ -757,7 +757,11 @@ ELSEWHERE = {
     "remove it": "a column without a name, which options cannot name",
     "leave out the features with such values": "changes the data",
     ", or use --dtype float64": OVERFLOWS,
-    "drop it, or skip it with --ignore {}": "a sparse frame: tests/learning/test_sparse_frames.py",
+    ", or skip it with --ignore {}": "a sparse frame: tests/learning/test_sparse_frames.py",
+    "labels were given beside the table in training: {},"
+    " and leave --label out": "a model of Python: tests/learning/test_first_hour.py",
+    "to count all rows alike, add it, with 1 in each row,"
+    " or use --weight '' to evaluate": "an option with an empty value: tests/cli/test_importance.py",
     "{} is not finished: run it again with the same options and --resume": STOPPED,
     "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,
     "the checkpoint has {} penalties from {} to {}; leave --l1 out": STOPPED,

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Thresher
+from thresher.data import DataError
+from thresher.learning.api import evaluate
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -68,5 +70,23 @@ def test_importances_that_the_model_was_not_trained_with(folder: Path, thresher:
     assert ran.json["test"]["loss"] == found["loss"]
     ran = thresher("evaluate m d.csv --weight a")
     assert (ran.status, "trained with 'a' as categorical; leave --weight out" in ran.err) == (2, True)
-    ran = thresher("evaluate m d.csv --weight none")
-    assert (ran.status, "no column 'none'" in ran.err) == (1, True)
+    ran = thresher("evaluate m d.csv --weight na")
+    assert (ran.status, ran.err.endswith("use --weight '' to evaluate; did you mean 'n'?\n")) == (1, True)
+
+
+def test_data_without_the_importances_of_training(folder: Path, thresher: Thresher) -> None:
+    """They are evaluated with all rows alike, on the command line and in Python, as if each had 1."""
+    rows = [(k % 4 == 0, 1 + k % 3, f"s{k % 5}") for k in range(60)]
+    (folder / "d.csv").write_text("label,n,a\n" + "".join(f"{y:d},{n},{a}\n" for y, n, a in rows))
+    (folder / "ones.csv").write_text("label,n,a\n" + "".join(f"{y:d},1,{a}\n" for y, _, a in rows))
+    (folder / "bare.csv").write_text("label,a\n" + "".join(f"{y:d},{a}\n" for y, _, a in rows))
+    assert thresher("train d.csv -m m -q --weight n --rule sgd").status == 0
+    ran = thresher("evaluate m bare.csv")
+    assert "no column 'n' of importances: to count all rows alike" in ran.err
+    expected = thresher("evaluate m ones.csv --json").json
+    for data in ("bare.csv", "d.csv"):
+        assert thresher("evaluate", "m", data, "--weight", "", "--json").json == expected
+        assert evaluate("m", data, weight="").items() <= expected.items()
+    assert thresher("report", "m", "--data", "bare.csv", "--weight", "").status == 0
+    with pytest.raises(DataError, match='use weight="" to evaluate'):
+        evaluate("m", "bare.csv")

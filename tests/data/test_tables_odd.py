@@ -53,7 +53,9 @@ def test_a_missing_weight_may_be_one(tmp_path: Path, name: str) -> None:
     new = tmp_path / f"new-{name}"
     if name != "data.jsonl":  # an absent field is a missing value
         WRITERS[name]([{k: v for k, v in row.items() if k != "w"} for row in rows], new)
-        with pytest.raises(DataError, match=r"no column 'w' .*; add it, with 1 in each row to count all"):
+        with pytest.raises(
+            DataError, match=r"no column 'w' of importances: to count all rows alike, add it, with 1"
+        ):
             open_source(new, layout=trained)
     WRITERS[name]([row | {"w": 1.0} for row in rows], new)
     assert set(read_all(new, layout=trained).weights) == {1.0}

@@ -213,8 +213,11 @@ def test_what_was_fitted_is_what_can_be_predicted(table: NDArray[Any]) -> None:
     ):
         with pytest.raises(ValueError, match="was fitted on"):
             fitted(X).predict(other)
-    with pytest.raises(ValueError, match="was not in the training data"):
-        fitted(frame).predict(frame.with_columns(more=pl.lit("x")))
+    wider = frame.with_columns(more=pl.lit("x"))
+    with pytest.raises(ValueError, match=r"column 'more' was not in the training data; drop it$"):
+        fitted(frame).predict(wider)
+    with pytest.raises(ValueError, match=r"column 'more' was not in the training data; drop it$"):
+        fitted(frame).partial_fit(wider, Y)
     with pytest.raises(ValueError, match="was fitted on"):
         fitted(table).partial_fit(rows, Y)
     with pytest.raises(ValueError, match="layout"):

@@ -47,8 +47,12 @@ def test_a_fitted_estimator_is_evaluated_on_its_own_labels(
 def test_data_without_labels_cannot_be_evaluated(frame: pd.DataFrame) -> None:
     with not_compiled():
         fitted = SparseOnlineClassifier(random_state=0).fit(frame, frame.a > 0)
-        with pytest.raises(DataError, match="no column holds labels"):
-            thresher.evaluate(fitted, frame)
+        for given in (frame, frame.assign(label=frame.a > 0)):
+            with pytest.raises(DataError, match=r"no column holds labels, .*: give them as y, in Python"):
+                thresher.evaluate(fitted, given)
+        with pytest.raises(DataError, match="beside the table in training: give them as y, in Python"):
+            thresher.evaluate(fitted, frame, label="a")
+        assert thresher.evaluate(fitted, frame, frame.a > 0)["examples"] == len(frame)
 
 
 @pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")

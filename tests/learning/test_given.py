@@ -409,3 +409,19 @@ def test_a_list_of_columns_may_name_one_with_a_comma(tmp_path: Path) -> None:
         assert layout is not None
         kinds = dict(zip(layout.columns, layout.kinds, strict=True))
         assert kinds["price, net"] == kinds["qty"] == keyword
+
+
+@pytest.mark.parametrize("missing", [float("nan"), None, pd.NA, pd.NaT])
+def test_missing_cells_of_rows_are_missing(missing: Any) -> None:
+    """`DataFrame.to_dict` writes them as NaN, in columns of text as well."""
+    frame = WHOLE.assign(city=WHOLE.city.where(Y > 0, None), flag=pd.Series([True, None] * 30, dtype=object))
+    frame["age"] = frame.age.mask(frame.index % 5 == 0)
+    rows = [
+        {name: missing if pd.isna(cell) else cell for name, cell in row.items()}
+        for row in frame.to_dict("records")
+    ]
+    model = thresher.train(frame, label="y")
+    same(thresher.train(rows, label="y"), model)
+    assert model.predict(rows).tolist() == model.predict(frame).tolist()
+    assert [model.predict([row])[0] for row in rows[:6]] == model.predict(frame)[:6].tolist()
+    assert thresher.evaluate(model, rows) == thresher.evaluate(model, frame)

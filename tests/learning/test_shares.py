@@ -139,3 +139,33 @@ def test_a_file_may_be_called_like_a_share() -> None:
     Path("0.2").write_text("1 1:1\n-1 3:1\n")
     found = thresher.path(CHUNK, "ft-ftrl", holdout="./0.2", l1="0.1:0.2:2")
     assert [point.holdout and point.holdout["examples"] for point in found.points] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("last", "did you mean last:0.1?"),
+        ("lst:0.1", "did you mean last:0.1?"),
+        ("last-500", "did you mean last:500?"),
+        ("LAST:20%", "did you mean last:20%?"),
+        ("evry-5th", "did you mean every-5th?"),
+        ("every", "did you mean every-10th?"),
+        ("user=u0001", "write text in quotes: \"user='u0001'\""),
+        ("day!=mon", "write text in quotes: \"day!='mon'\""),
+    ],
+)
+def test_a_misspelled_hold_out_is_not_just_a_missing_file(
+    given: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="there is no such file") as error:
+        part_of(given)
+    assert str(error.value).endswith(meant)
+    assert part_of(meant.partition("mean ")[2].rstrip("?") or meant.partition('"')[2].rstrip('"')) is not None
+    Path(given).touch()
+    assert part_of(given) is None
+
+
+@pytest.mark.parametrize("name", ["test", "test.svm", "day=20/part.parquet", "s3://b/last", "last*", "a,b"])
+def test_other_names_are_files(name: str) -> None:
+    assert part_of(name) is None

@@ -344,7 +344,8 @@ class Judging(Writing):
         str | None,
         typer.Option(
             metavar="COL",
-            help="Importance column of a table: its name, or its number.  [default: as in training]",
+            help="Importance column of a table: its name, or its number; '' counts all rows alike."
+            "  [default: as in training]",
         ),
     ] = None
 

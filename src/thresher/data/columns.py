@@ -176,8 +176,12 @@ def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout
         if chosen.get(name, have) != have:
             raise DataError(f"the model was trained {as_option(name, have)}; leave --{name} out")
     columns = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
-    if trained.columns and "weight" in columns:
-        trained = weighed(trained, columns.pop("weight"))
+    if trained.columns and "weight" in chosen:
+        trained = weighed(trained, columns.pop("weight", ""))
+    if trained.columns and LABEL in columns and LABEL not in trained.kinds:
+        raise DataError(
+            f"labels were given beside the table in training: {LABELS_BESIDE}, and leave --label out"
+        )
     if columns and not (trained.columns and same_columns(Layout(**columns), trained, "the model")):
         which = "other columns" if trained.columns else "no columns"
         raise DataError(f"the model was trained with {which}; leave --{' --'.join(columns)} out")
@@ -185,10 +189,19 @@ def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout
     return replace(trained.in_format(chosen.get("format") or trained.format), **written)
 
 
+LABELS_BESIDE = "give them as y, in Python"
+"""What to do about the labels of a model whose table held none"""
+
+
 def weighed(trained: SettledLayout, column: str) -> SettledLayout:
-    """The layout with the importances in `column`; `DataError` if that is something else in the model."""
-    name = next(iter(finder(trained.columns)(column)), column)
+    """The layout with the importances in `column`, or without any if it is empty.
+
+    `DataError` if the column is something else in the model.
+    """
     kinds = dict(zip(trained.columns, trained.kinds, strict=True))
+    if not column:
+        return replace(trained, kinds=tuple(IGNORE if kind == WEIGHT else kind for kind in trained.kinds))
+    name = next(iter(finder(trained.columns)(column)), column)
     if kinds.get(name, IGNORE) not in (*UNREAD, WEIGHT):
         raise DataError(f"the model was trained with '{name}' as {kinds[name]}; leave --weight out")
     kinds = {one: IGNORE if kind == WEIGHT else kind for one, kind in kinds.items()} | {name: WEIGHT}
@@ -377,10 +390,16 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
     some = any(kind in FEATURES for kind in kinds)
     for name, kind in known.items():
         if name not in there and kind not in UNREAD and not (some and kind in FEATURES):
-            add = "add it, with 1 in each row to count all rows alike; " if kind == WEIGHT else ""
-            missing = f"{file}: no column '{name}' ({kind} in the training data)"
-            raise DataError(f"{missing}; {add}the columns are: {_listed(names)}")
+            raise DataError(f"{file}: {_absent(name, kind, names)}")
     return kinds
+
+
+def _absent(name: str, kind: str, names: Sequence[str]) -> str:
+    """What to say of a column that a file does not have; importances may be those of another column."""
+    if kind != WEIGHT:
+        return f"no column '{name}' ({kind} in the training data); the columns are: {_listed(names)}"
+    alike = "to count all rows alike, add it, with 1 in each row, or use --weight '' to evaluate"
+    return f"no column '{name}' of importances: {alike}; {column_meant(name, names)}"
 
 
 def unexpected(layout: SettledLayout, names: Sequence[str]) -> list[str]:
@@ -389,14 +408,17 @@ def unexpected(layout: SettledLayout, names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in known and name not in ignored]
 
 
-def check_same(layout: SettledLayout, names: Sequence[str], file: str) -> None:
-    """Raise `DataError` unless a table has the feature columns of the layout, and no others."""
+def check_same(layout: SettledLayout, names: Sequence[str], file: str, ignores: bool = True) -> None:
+    """Raise `DataError` unless a table has the feature columns of the layout, and no others.
+
+    `ignores` says whether columns can be left out by an option.
+    """
     _check_once(names, file)
     for name in lacking(layout, names):
         raise DataError(f"{file}: no column '{name}'; the columns are: {_listed(names)}")
     for name in unexpected(layout, names):
-        skip = f"drop it, or skip it with --ignore {as_option_value([name], names)}"
-        raise DataError(f"{file}: column '{name}' was not in the training data; {skip}")
+        skip = f", or skip it with --ignore {as_option_value([name], names)}" if ignores else ""
+        raise DataError(f"{file}: column '{name}' was not in the training data; drop it{skip}")
 
 
 def lacking(layout: SettledLayout, names: Sequence[str]) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.columns import LABEL
+from thresher.data.columns import LABEL, LABELS_BESIDE
 from thresher.data.errors import DataError
 from thresher.learning.calibration import Binned, Calibration
 from thresher.learning.classwise import Classwise
@@ -282,7 +282,8 @@ def assessed(model: Any, source: Any, threshold: float | None = None, *also: Lis
     head = model.head
     check_threshold(head, threshold)
     if source.layout is not None and source.layout.columns and LABEL not in source.layout.kinds:
-        raise DataError(f"{source.names[0]}: no column holds labels, with which predictions are compared")
+        why = "no column holds labels, since they were given beside the table in training"
+        raise DataError(f"{source.names[0]}: {why}: {LABELS_BESIDE}")
     plain, more = Evaluation(head), _kind(head)(head, model.lowest_label, threshold, model.classes)
     for chunk in source.chunks():
         margins = model.predict(chunk, "margin")

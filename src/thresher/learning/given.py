@@ -399,7 +399,7 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     columns: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in data for name in row):
         try:
-            columns[str(name)] = column_of([row.get(name) for row in data])
+            columns[str(name)] = column_of([row.get(name) for row in data], nan_is_missing=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
             raise DataError(f"column '{name}' of the rows is not all text or all numbers: {error}") from error
     for name, kind in zip(settled.columns, settled.kinds, strict=True) if settled else ():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from difflib import get_close_matches
 from fractions import Fraction
 from numbers import Real
 from typing import Any, NamedTuple
@@ -50,6 +51,12 @@ _CONDITION = re.compile(
     r"""\s*("[^"]+"|[^\s'"<>=!(),]+)(\s*(<|>|=|!=)|\s+(in\s*\(|is\s+(not\s|null)))""", re.IGNORECASE
 )
 """How a condition begins: a column and an operator"""
+_EQUAL = re.compile(r"\s*([^\s'\"<>=!(),]+)\s*(!?=|[<>]=?)\s*([^'\"]+?)\s*")
+"""A condition on a text without quotes"""
+_MISSPELLED = re.compile(r"([A-Za-z]+)[-:=_ ]*(\d*\.?\d*%?)(?:th|st|nd|rd)?")
+"""A word, perhaps with a number: it may be a misspelled form of hold-out"""
+_FORMS = {"last": "last", "tail": "last", "every": "every"}
+"""Words for a form of hold-out, and the form"""
 _FINEST = 10**6
 """Maximum denominator of a share."""
 
@@ -76,7 +83,10 @@ def part_of(given: Any) -> Part | None:
         return _last(given, found[1])
     is_number = isinstance(given, Real) and not isinstance(given, bool)
     if not is_number and not (isinstance(given, str) and _NUMBER.fullmatch(given)):
-        return _meeting(given) if isinstance(given, str) else None
+        meeting = _meeting(given) if isinstance(given, str) else None
+        if meeting is None and isinstance(given, str) and (meant := _meant(given)):
+            raise ValueError(f"holdout {given}: there is no such file; {meant}")
+        return meeting
     share = _share(given)
     if not 0 < share < 1:
         raise ValueError(
@@ -118,6 +128,23 @@ def _meeting(given: str) -> Meeting | None:
             return None
         raise ValueError(str(error)) from error
     return Meeting(given.strip())
+
+
+def _meant(given: str) -> str:
+    """What the name of a file that does not exist probably means, if that is another hold-out; else empty."""
+    if os.path.exists(given) or re.search(r"[/\\*?\[]", given):
+        return ""
+    if found := _EQUAL.fullmatch(given):
+        return (
+            f"for the rows that meet a condition, write text in quotes: \"{found[1]}{found[2]}'{found[3]}'\""
+        )
+    found = _MISSPELLED.fullmatch(given)
+    near = get_close_matches(found[1].lower(), _FORMS, 1) if found else []
+    if not found or not near:
+        return ""
+    if _FORMS[near[0]] == "last":
+        return f"did you mean last:{found[2] or '0.1'}?"
+    return f"did you mean every-{found[2] if found[2].isdecimal() else 10}th?"
 
 
 def as_text(part: Part) -> str:

@@ -174,7 +174,7 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
         estimator._layout = _settled(layout_of(estimator), X)
         estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
         estimator.n_features_in_ = len(estimator._layout.columns)
-    check_same(estimator._layout, reader_of(X).schema.names, "X")
+    check_same(estimator._layout, reader_of(X).schema.names, "X", ignores=False)
     source = source_of_table(estimator, X)
     return _numbers(concat([concat([chunk]) for chunk in source.chunks()]))
 

@@ -105,10 +105,13 @@ def _columns_of(frame: Any) -> list[Any]:
         return [column_of(frame.iloc[:, k]) for k in range(frame.shape[1])]
 
 
-def column_of(values: Iterable[Any]) -> Any:
-    """Values as an Arrow array; whole numbers beyond 64 bits as decimals. Raises the errors of pyarrow."""
+def column_of(values: Iterable[Any], nan_is_missing: bool | None = None) -> Any:
+    """Values as an Arrow array; whole numbers beyond 64 bits as decimals. Raises the errors of pyarrow.
+
+    NaN is missing in columns of pandas, unless `nan_is_missing` says otherwise.
+    """
     try:
-        return pa.array(values)
+        return pa.array(values, from_pandas=nan_is_missing)
     except (OverflowError, pa.ArrowInvalid):
         given = [None if is_missing(value) else value for value in values]
         found = [value for value in given if value is not None]
