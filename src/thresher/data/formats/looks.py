@@ -37,6 +37,7 @@ _QUOTED_NAMES = re.compile(rb'"[^"]*"(?: "[^"]*")+')
 _FOR_JSON = " and use --format jsonl --label COL"
 _FOR_TRAINING = re.compile(" --label COL| --no-header --label N.*")
 _SUGGESTED = re.compile(r": [a-z].*--format (\w+).*")
+_BINARY = re.compile(r": \w+ --format (?:parquet|arrow)\b")
 _CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", " --delimiter ';'"))
 
 
@@ -84,6 +85,15 @@ def looks_to_a_model(line: bytes, form: str) -> str:
     if option and kind_of_features(option[1]) != kind_of_features(form):
         return f"{found[: option.start()]}, but the model was trained on {FORMATS[form].title}"
     return found
+
+
+def without_format(message: str, form: str) -> str:
+    """What a binary file is, without the format of tables, which a model of `form` cannot read.
+
+    >>> without_format("a: a binary file (Arrow: try --format arrow)", "svmlight")
+    'a: a binary file (Arrow, but the model was trained on svmlight)'
+    """
+    return _BINARY.sub(f", but the model was trained on {FORMATS[form].title}", message)
 
 
 def looks_pretty(line: bytes) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.errors import BadLine, DataError
+from thresher.data.errors import BadLine, DataError, OddFileError
 from thresher.data.files.blocks import BLOCK_BYTES, Block, BlockReader, block_ends
 from thresher.data.files.content import (
     NOTHING_READ,
@@ -26,7 +26,7 @@ from thresher.data.files.content import (
 from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams
-from thresher.data.formats.looks import looks_like, looks_to_a_model
+from thresher.data.formats.looks import looks_like, looks_to_a_model, without_format
 from thresher.data.formats.row_groups import Names
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
 from thresher.data.layout import SettledLayout
@@ -235,6 +235,10 @@ class TextSource:
                 self._read, self._read_all = ReadSoFar.of(watches.contents()), True
                 self._contents = watches.hashed()
             self.finished = self.finished or start is None
+        except OddFileError as error:
+            if self.of_a_model and not self.layout.columns:
+                raise DataError(without_format(error.args[0], self.layout.format)) from error
+            raise
         finally:
             pipeline.close(patient=self.rereadable)
             if quarantine is not None:
