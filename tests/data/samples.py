@@ -147,10 +147,10 @@ def _table(form: str, ending: str) -> Sample:
 
 _BAD_JSON: Sequence[bytes] = (
     *(b"{", b"[1]", b"5", b'{"label": 1} {"label": 1}', b'{"label": 1,}', b"{'label': 1}", b"{}"),
-    *(b'{"label": "1", "w": 1}', b'{"label": 1, "w": 1, "x": true}', b'{"label": 1, "w": 1, "city": 5}'),
+    *(b'{"label": "1", "w": 1}', b'{"label": 1, "w": 1, "x": "true"}', b'{"label": 1, "w": 1, "city": [5]}'),
     *(
         b'{"label": 1, "w": 1, "city": "\xff"}',
-        b'{"label": 1, "w": 1, "id": "3"}',
+        b'{"label": 1, "w": 1, "id": {}}',
         b'{"label": 01, "w": 1}',
     ),
     *(b'{"label": 1, "w": 1, "x": 1e400}', b'{"label": 1, "w": 1, "city": "\\ud800"}', b'{"label": 1'),
