@@ -121,6 +121,15 @@ class Through:
     def keep_hash(self, keep: bool) -> None:
         self._source.keep_hash = keep
 
+    @property
+    def namer(self) -> Any:
+        """What receives the names of features; missing if the underlying source has none to give."""
+        return self._source.namer
+
+    @namer.setter
+    def namer(self, namer: Any) -> None:
+        self._source.namer = namer
+
 
 class Watched(Through):
     """A source whose chunks are looked at on the way, alone or with the rows skipped among them."""
