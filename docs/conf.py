@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
+suppress_warnings = ["misc.highlighting_failure"]  # of console sessions with quotes that span lines
 exclude_patterns = ["_templates"]
 templates_path = ["_templates"]
 
