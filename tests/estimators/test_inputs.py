@@ -261,3 +261,26 @@ def test_probabilities_of_an_estimator_are_its_own() -> None:
     X = np.random.default_rng(0).normal(size=(60, 3))
     model = SparseOnlineClassifier().fit(X, np.arange(60) % 3 + 4)
     assert np.array_equal(thresher.predict(model, X, output="probability"), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(("share", "count"), [("last:0.2", 40), ("last:25%", 50), ("last:30", 30)])
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_the_last_rows_can_be_held_out(share: str, count: int, shuffle: bool) -> None:
+    """Whatever their labels are, these rows change no weight."""
+    chance = np.random.default_rng(0)
+    X, y = chance.normal(size=(200, 4)), chance.integers(0, 2, 200)
+    other = np.concatenate([y[:-count], 1 - y[-count:]])
+    more: dict[str, Any] = {"early_stopping": True, "patience": 99, "shuffle": False, "passes": 1}
+    found = [
+        SparseOnlineClassifier("sgd", validation_fraction=share, random_state=0, **more).fit(X, labels)
+        for labels in (y, other)
+    ]
+    assert np.array_equal(found[0].coef_, found[1].coef_)
+    alone = SparseOnlineClassifier("sgd", shuffle=False, passes=1, random_state=0).fit(X[:-count], y[:-count])
+    assert np.array_equal(found[0].coef_, alone.coef_)
+    frontier = SparseFrontierClassifier(validation_fraction=share, shuffle=shuffle, random_state=0)
+    assert frontier.fit(X, y).coef_.shape == (1, 4)
+    with pytest.raises(ValueError, match="would cut groups"):
+        SparseOnlineClassifier(validation_fraction=share, early_stopping=True).fit(X, y, groups=y)
+    with pytest.raises(ValueError, match="last:0: give a share of the rows"):
+        SparseOnlineClassifier(validation_fraction="last:0", early_stopping=True).fit(X, y)

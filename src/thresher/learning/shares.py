@@ -96,6 +96,11 @@ def part_of(given: Any) -> Part | None:
     return share.denominator if share.numerator == 1 else 1 / share
 
 
+def is_last(given: Any) -> bool:
+    """Whether it is a hold-out of the last rows. ValueError for one without a valid size."""
+    return isinstance(given, str) and given.startswith("last:") and isinstance(part_of(given), Last)
+
+
 def _share(given: Any) -> Fraction:
     """A number, or a percentage, as a share; 0 if it is out of range."""
     number, whole = (given[:-1], 100) if str(given).endswith("%") else (given, 1)

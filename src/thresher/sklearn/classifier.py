@@ -43,7 +43,8 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         fit_intercept: whether to learn an intercept, which is never penalised.
         class_weight: ``{class: factor}`` or ``"balanced"``; multiplies importances.
         warm_start: `fit` continues with the current model.
-        early_stopping: hold out `validation_fraction` of the examples, stratified by class; stop after
+        early_stopping: hold out `validation_fraction` of the examples, stratified by class, or the last of
+            them, as time demands (``"last:0.1"``); stop after
             `patience` passes without a lower hold-out loss, and keep the model of the best pass.
         scale: ``max-abs`` or ``standard``: divide the columns of a matrix, or the numeric columns of a table,
             by the largest magnitude or the standard deviation so far. `coef_` refers to the unscaled X.
@@ -89,7 +90,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         class_weight: ClassWeight = None,
         warm_start: bool = False,
         early_stopping: bool = False,
-        validation_fraction: float = 0.1,
+        validation_fraction: float | str = 0.1,
         patience: int = 5,
         scale: str | None = None,
         admit: str | int | None = None,

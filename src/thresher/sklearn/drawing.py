@@ -61,12 +61,14 @@ def weighted(draw: Any, encoded: EncodedLabels) -> Any:
 
 
 def held_out(
-    labels: F32, rows: Rows, fraction: float, groups: U64 | None = None
+    labels: F32, rows: Rows, fraction: float | str, groups: U64 | None = None
 ) -> list[tuple[Flags, Flags]]:
     """One split that holds out a share: evenly spaced when sorted by label, so stratified.
 
-    With `groups` of the examples of the matrix: as many whole groups as it takes.
+    With `groups` of the examples of the matrix: as many whole groups as it takes. ``last:0.1``: the last.
     """
+    if isinstance(fraction, str):
+        return [_last(rows, fraction, groups)]
     count = len(labels)
     wanted = max(1, round(count * fraction))
     if wanted == count:
@@ -81,6 +83,21 @@ def held_out(
     held = np.zeros(count, bool)
     held[np.argsort(labels, kind="stable")[places]] = True
     return [(~held, held)]
+
+
+def _last(rows: Rows, share: str, groups: U64 | None) -> tuple[Flags, Flags]:
+    """The rows of the matrix before the last, and the last."""
+    from thresher.learning.shares import Last, part_of
+
+    last, known = part_of(share), np.unique(rows)
+    assert isinstance(last, Last), "parameters are checked before"
+    if groups is not None:
+        raise ValueError(f"validation_fraction={share!r} would cut groups: leave one of them out")
+    learned = last.learned(len(known))
+    if not learned:
+        raise ValueError(f"validation_fraction leaves none of n_samples={len(known)} for training")
+    held = rows >= known[learned]
+    return ~held, held
 
 
 def folds(labels: F32, rows: Rows, count: int, groups: U64 | None = None) -> list[tuple[Flags, Flags]]:

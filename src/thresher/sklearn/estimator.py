@@ -95,6 +95,7 @@ class SparseEstimator(BaseEstimator):
 
     def _check_options(self) -> None:
         from thresher.learning.checks import check_flag, check_whole
+        from thresher.learning.shares import is_last
 
         for name in ("passes", "patience", "batch"):
             check_whole(name, getattr(self, name), 1)
@@ -107,8 +108,12 @@ class SparseEstimator(BaseEstimator):
         ):
             raise ValueError(f"n_jobs must be a whole number or None, not {self.n_jobs!r}")
         held = self.validation_fraction
-        if self._holds_out() and not (isinstance(held, float | np.floating) and 0 < held < 1):
-            raise ValueError(f"validation_fraction must be a number between 0 and 1, not {held!r}")
+        share = isinstance(held, float | np.floating) and 0 < held < 1
+        if self._holds_out() and not (share or is_last(held)):
+            raise ValueError(
+                "validation_fraction must be a number between 0 and 1, or the last rows, such as 'last:0.1',"
+                f" not {held!r}"
+            )
 
     def _holds_out(self) -> bool:
         """Whether `validation_fraction` of the examples is held out."""

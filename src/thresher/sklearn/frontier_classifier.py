@@ -81,7 +81,7 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         fit_intercept: bool = True,
         class_weight: ClassWeight = None,
         early_stopping: bool = False,
-        validation_fraction: float = 0.1,
+        validation_fraction: float | str = 0.1,
         patience: int = 5,
         scale: str | None = None,
         admit: str | int | None = None,

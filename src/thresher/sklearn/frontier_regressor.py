@@ -46,7 +46,7 @@ class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
         average: bool = False,
         fit_intercept: bool = True,
         early_stopping: bool = False,
-        validation_fraction: float = 0.1,
+        validation_fraction: float | str = 0.1,
         patience: int = 5,
         scale: str | None = None,
         admit: str | int | None = None,

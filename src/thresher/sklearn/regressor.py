@@ -45,7 +45,7 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         fit_intercept: bool = True,
         warm_start: bool = False,
         early_stopping: bool = False,
-        validation_fraction: float = 0.1,
+        validation_fraction: float | str = 0.1,
         patience: int = 5,
         scale: str | None = None,
         admit: str | int | None = None,
