@@ -18,10 +18,8 @@ _PENALTY = re.compile(r"a smaller \w+ \(currently [^)]*\)")
 
 def warn_of(estimator: Any, X: Any, troubles: list[Trouble]) -> None:
     """Emit a Python warning for each trouble of a run on X, and for trouble with the columns of X."""
-    meant = getattr(estimator, "class_weight", None) is not None  # classes that weigh more on purpose
-    troubles = [one for one in troubles if not (meant and one.name == "importances")]
     found = _troubles_of_columns(estimator, X) + troubles
-    if vars(estimator).get("class_weight") is not None:  # it is meant to differ
+    if getattr(estimator, "class_weight", None) is not None:  # classes weigh more on purpose
         found = [one for one in found if one.name != "importances"]
     warn([one._replace(message=_said(estimator, one.message)) for one in found])
 
