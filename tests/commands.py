@@ -10,7 +10,6 @@ from tests.forks import forked, started
 from thresher.engine.folders import cache_folder
 from thresher.engine.notices import COMPILING
 
-_AGAIN = "counts examples that were seen before"
 HERE = Path(thresher.__file__).parent.parent
 OLDER_MODEL = bytes(8) + b'{"__metadata__":{"thresher":'
 """What a file begins with that a model may replace."""
@@ -70,4 +69,4 @@ def said(err: bytes, *known: str) -> str:
     The warning about several passes without a hold-out is left out too, and lines with `known` words.
     """
     lines = err.decode(errors="replace").splitlines(keepends=True)
-    return "".join(line for line in lines if not any(words in line for words in (COMPILING, _AGAIN, *known)))
+    return "".join(line for line in lines if not any(words in line for words in (COMPILING, *known)))

@@ -270,12 +270,6 @@ CASES = [
         "train d.svm -m m --passes 6 --holdout h.svm --rule sgd --rate constant:1",
     ),
     Case(
-        "{}; it was {} in the first pass: judge by --holdout every-10th",
-        {"d.svm": ROWS},
-        "train d.svm -m m --passes 4",
-        python=False,
-    ),
-    Case(
         "leave out what it does not know with --ignore {}",
         {
             "d.jsonl": svm(form='{{"label": {y}, "a": "s{a}"}}'),

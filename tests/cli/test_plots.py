@@ -35,13 +35,30 @@ def drawn(thresher: Thresher) -> Thresher:
 
 def test_train_draws_its_table(drawn: Thresher) -> None:
     *_, last = Path("c").read_text().splitlines()
-    examples, _, average, _, _, nonzero, seen, _ = (float(cell) for cell in last.split("\t"))
+    examples, _, average, _, _, nonzero, seen, *_ = (float(cell) for cell in last.split("\t"))
     said, *labels = texts("train.svg")
     assert f"After {examples:,.0f} examples" in said
     assert f"loss is {average:.4g}, and {nonzero:,.0f} of {seen:,.0f} features" in said
     assert {"logistic loss", "average so far", "since the line before", "held-out rows"} <= set(labels)
     rows = len(Path("c").read_text().splitlines()) - 1
     assert [len(points) for points in lines("train.svg")] == [rows] * 4
+
+
+def test_later_passes_are_drawn_as_such(drawn: Thresher) -> None:
+    drawn("train train.svm -m m --passes 3 -q --plot three.svg --curve c")
+    heading, *rows = (line.split("\t") for line in Path("c").read_text().splitlines())
+    again = [int(row[heading.index("in_pass")]) > 1 for row in rows]
+    averages = {row[heading.index("average")] for row, later in zip(rows, again, strict=True) if later}
+    said, *labels = texts("three.svg")
+    assert len(averages) == 1
+    assert f"loss is {float(averages.pop()):.4g}, that of the first pass, and" in said
+    assert "rows seen before" in labels
+    drawn_points = [len(points) for points in lines("three.svg")]
+    assert sorted(drawn_points) == sorted([again.count(False)] * 2 + [again.count(True)] + [len(rows)] * 2)
+    package.train("train.svm", passes=3, plot="python.svg")
+    said, *labels = texts("python.svg")
+    assert "that of the first pass" in said
+    assert "rows seen before" not in labels, "the curve of a model does not know of them"
 
 
 def test_python_draws_what_the_command_draws(drawn: Thresher) -> None:

@@ -68,13 +68,31 @@ def test_a_resumed_run_warns_the_same(
     assert resumed["progressive_loss"] == whole["progressive_loss"]
 
 
-def test_later_passes_without_a_hold_out_flatter(thresher: Thresher, data: str) -> None:
-    sgd = "-m m -q --rule sgd"
-    ran = thresher(f"train sane.svm {sgd} --passes 4")
-    assert "counts examples that were seen before; it was" in ran.err
-    assert "--holdout every-10th" in ran.err
-    assert thresher(f"train sane.svm {sgd} --passes 4 --holdout held.svm").err == ""
-    assert thresher(f"train sane.svm {sgd}").err == ""
+def test_later_passes_do_not_flatter(thresher: Thresher, data: str) -> None:
+    sgd = "train sane.svm -m m --rule sgd"
+    once, later = thresher(f"{sgd} --json").json, thresher(f"{sgd} --passes 4")
+    assert f"progressive loss       {once['progressive_loss']:.6g} (first pass)\n" in later.out
+    assert (
+        "pass 2: from here on, since last is the loss on rows seen before; average stays that of" in later.err
+    )
+    assert "warning" not in later.err
+    found = thresher("info m").out
+    assert (
+        f"progressive loss       {once['progressive_loss']:.6g} (first pass)\nloss of later passes   0."
+        in found
+    )
+    again = thresher(f"{sgd} --passes 4 --json -q").json
+    assert again["progressive_loss"] == once["progressive_loss"]
+    assert thresher("info m --json").json["loss_of_later_passes"] < 0.9 * once["progressive_loss"]
+    assert "first pass" not in thresher(f"{sgd}").out + thresher("info m").out
+
+
+def test_the_loss_of_later_passes_is_called_so(thresher: Thresher, data: str) -> None:
+    rows = [f"{1 if k % 3 else -1} 1:{k * 7 % 10} 2:{500 + k * 31 % 97}\n" for k in range(200)]
+    Path("scales.svm").write_text("".join(rows))
+    ran = thresher("train scales.svm -m m -q --rule sgd --passes 2")
+    assert "the loss on rows seen before is" in ran.err
+    assert "progressive" not in ran.err
 
 
 def test_help_tells_of_strict(thresher: Thresher) -> None:

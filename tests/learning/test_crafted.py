@@ -76,6 +76,15 @@ def put(name: str, place: Any, value: Any) -> Callable[[Tensors], None]:
     return change
 
 
+def added(name: str, array: NDArray[Any]) -> Callable[[Tensors], None]:
+    """Add a tensor."""
+
+    def change(tensors: Tensors) -> None:
+        tensors[name] = array
+
+    return change
+
+
 def made(name: str, make: Callable[[NDArray[Any]], Any]) -> Callable[[Tensors], None]:
     """Replace a tensor."""
 
@@ -155,6 +164,8 @@ STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
     ("ftrl", {}, put("registers", 5, 51), "registers: none is larger than 50"),
     ("ftrl", {}, made("state.B", lambda a: a[:0]), r"B has the shape \[0, 3\], expected \[1, 3\]"),
     ("ftrl", {}, made("state.tally", lambda a: a[:2]), "tally has the shape"),
+    ("ftrl", {}, added("state.again", np.zeros(2)), "again has the shape"),
+    ("ftrl", {}, added("state.again", np.array([0, 0, 0.5])), "again: whether examples come again is 0 or 1"),
     ("ftrl", {}, put("counters", 0, -1), "counters: numbers of examples"),
     ("ftrl", {}, put("counters", 0, 1.5), "counters: numbers of examples"),
     (

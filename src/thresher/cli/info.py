@@ -122,7 +122,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     shown |= {f"{name}_of_data" if name == "examples" else name: n for name, n in facts["lines"].items()}
     shown |= {
         "examples_learned": facts["examples"],
-        "progressive_loss": facts["progressive_loss"],
+        **_losses(facts),
         "features_seen": facts["features_seen"],
         "features_live": facts["features_live"],
         "nonzero": facts["nonzero"],
@@ -139,6 +139,14 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     shown |= {f"bytes_{name}": size for name, size in sizes.items()}
     shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(facts["warnings"])}
     return shown if facts["command"] is None else {**shown, "command": facts["command"]}
+
+
+def _losses(facts: dict[str, Any]) -> dict[str, Any]:
+    """The losses in training: after several passes, those of the later ones apart."""
+    from thresher.learning.figures import of_first_pass
+
+    later = {name: facts[name] for name in ("loss_of_later_passes",) if name in facts}
+    return {"progressive_loss": of_first_pass(facts["progressive_loss"], bool(later)), **later}
 
 
 def _tables(facts: dict[str, Any]) -> list[str]:

@@ -159,6 +159,7 @@ def _tell(
     as_json: bool,
 ) -> None:
     from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings, tell_weightless
+    from thresher.learning.figures import of_first_pass
 
     path, curve, plot = files
     with saving.saved_before(path):
@@ -187,4 +188,6 @@ def _tell(
     figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
     if as_json:
         figures["warnings"] = in_json(outcome.warnings)
+    else:
+        figures["progressive_loss"] = of_first_pass(outcome.progressive_loss, outcome.passes > 1)
     show_result(figures, as_json, path)

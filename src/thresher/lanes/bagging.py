@@ -22,7 +22,7 @@ from thresher.learning.modelfile import LANES, ModelFileError
 from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
 from thresher.learning.seen import Seen
-from thresher.learning.trained import Tally
+from thresher.learning.trained import Tally, total
 from thresher.learning.training_state import TrainingState
 from thresher.learning.trouble import with_warnings
 
@@ -113,8 +113,12 @@ class Bagging(Ensemble[Model]):
     @property
     def tally(self) -> Tally:
         """Sums over the models, each of which predicted its own rows before it learned them."""
-        tallies = [model.tally for model in self.models]
-        return Tally(sum(one.loss for one in tallies), sum(one.weight for one in tallies))
+        return total(model.tally for model in self.models)
+
+    @property
+    def repeated(self) -> Tally:
+        """The same over examples that came again."""
+        return total(model.repeated for model in self.models)
 
     @property
     def last_prediction(self) -> float:

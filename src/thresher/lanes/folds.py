@@ -269,6 +269,11 @@ class Folds:
         return self._sets[-1].tally
 
     @property
+    def repeated(self) -> Tally:
+        """Sums of the same lane over examples that came again."""
+        return self._sets[-1].repeated
+
+    @property
     def last_prediction(self) -> float:
         """Last prediction of the same lane."""
         return self._sets[-1].last_prediction

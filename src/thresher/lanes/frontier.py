@@ -110,7 +110,7 @@ def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
                 penalty_in(model.rule),
                 str(model.recipe.rule),
                 model.nonzero,
-                model.tally.average if model.tally.weight else None,
+                model.tally.known,
                 figures,
                 close,
                 lanes.dropped.get(k),

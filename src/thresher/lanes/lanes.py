@@ -208,6 +208,11 @@ class Lanes:
         return self.lead.tally
 
     @property
+    def repeated(self) -> Tally:
+        """Sums of the lead over examples that came again."""
+        return self.lead.repeated
+
+    @property
     def last_prediction(self) -> float:
         """The last prediction of the lead."""
         return self.lead.last_prediction

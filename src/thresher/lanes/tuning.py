@@ -187,10 +187,10 @@ class Tuner:
         first = len(self.trials) - len(lanes.models)
         losses = lanes.race.record.averages()
         for k, model in enumerate(lanes.models):
-            trial, tally = self.trials[first + k], model.tally
+            trial = self.trials[first + k]
             trial.dropped = lanes.dropped.get(k)
             trial.rows = lanes.examples if k in lanes.alive else lanes.left_at[k]
-            trial.progressive_loss = tally.average if tally.weight else None
+            trial.progressive_loss = model.tally.known
             if k in lanes.alive:
                 trial.late_loss = losses[k]
         for k in lanes.alive:

@@ -19,6 +19,8 @@ from thresher.learning.record import of_this_version
 from thresher.learning.shares import renewed
 
 _FROM_HEADER = ("examples", "progressive_loss", "nonzero", "features_seen")
+_IF_KNOWN = ("loss_of_later_passes",)
+"""What the header has only after several passes, in which the progressive loss is that of the first."""
 
 
 def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any]:
@@ -33,6 +35,7 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         "version": header["version"],
         **recipe,
         **{name: header.get(name) for name in _FROM_HEADER},
+        **{name: header[name] for name in _IF_KNOWN if name in header},
         "features_live": _live(readout),
         "warm": header.get("warm", False),
         **stopped,

@@ -80,7 +80,7 @@ class Ensemble(Predictor, Generic[M]):
                     **identity_of(model),
                     "examples": getattr(model, "examples", None),
                     "nonzero": model.nonzero,
-                    "progressive_loss": tally.average if tally is not None and tally.weight else None,
+                    "progressive_loss": None if tally is None else tally.known,
                     "model": number,
                 }
             )

@@ -94,6 +94,11 @@ class Feed:
         self._pending = concat([])
 
     @property
+    def waits(self) -> bool:
+        """Whether examples wait in an incomplete batch."""
+        return len(self._pending) > 0
+
+    @property
     def examples(self) -> int:
         """Number of examples so far, including those waiting in an incomplete batch; none of importance 0."""
         return self.learned + len(self._pending)
@@ -138,6 +143,8 @@ class Feed:
         if labels.size:
             lowest = labels.item() if labels.size == 1 else float(labels.min())
             self.lowest_label = min(self.lowest_label, lowest)
+        for learner in learners:
+            learner.loop.count_as(again)
         chunk = self.intake.learned(chunk, again)
         for piece in chunk.pieces(_PIECE):  # small enough for its values to stay in cache
             if not (self._extremes or again or self._watched(learners)):

@@ -102,7 +102,8 @@ def _is_pass(value: Any) -> bool:
 
 
 def _is_row(value: Any) -> bool:
-    return _is_list(value, *[len(Row._fields)] * 2) and all(map(_is_number, value)) and _is_count(value[0])
+    fields = len(Row._fields)  # older checkpoints do not have the pass
+    return _is_list(value, fields - 1, fields) and all(map(_is_number, value)) and _is_count(value[0])
 
 
 EDITION: Fields = {"format": "a whole number", "version": "text"}
@@ -117,6 +118,7 @@ COUNTS: Fields = {
     "examples": "a number >= 0",
     "features_seen": "a number >= 0",
     "progressive_loss": "a number or null",
+    "loss_of_later_passes": "a number",
 }
 """Counts of a training, which a file may lack."""
 SHOWN: Fields = {"nonzero": "a number >= 0"}

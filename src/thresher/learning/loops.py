@@ -43,6 +43,7 @@ class Loop:
         """inner shape of a feature's weights: empty, or (outputs,)"""
         self.index = index
         self._left = False
+        self._again, self._aside = False, np.zeros(2)
         self._begin()
         self._origin = Origin(self.bias_rule, head.loss)
         self._row_rule, self._bias_row_rule = in_dtype(rule, dtype), in_dtype(self.bias_rule, dtype)
@@ -138,9 +139,28 @@ class Loop:
                 rule.place(output, places, wanted[:, k].astype(self.dtype), now)
         self._origin.stay(self.bclock)
 
+    def count_as(self, again: bool) -> None:
+        """Add losses from here on to those of examples that come `again`, or to those of new ones.
+
+        So progressive losses stay those of examples that the model had not seen.
+        """
+        if again != self._again:
+            before = self.tally[: len(self._aside)].copy()
+            self.tally[: len(self._aside)] = self._aside
+            self._again, self._aside = again, before
+
+    @property
+    def again(self) -> bool:
+        """Whether the examples are counted as coming again."""
+        return self._again
+
+    def sums(self, again: bool) -> Array:
+        """Sums of losses and importances of new examples, or of those that came `again` (2,)."""
+        return self.tally[: len(self._aside)] if again == self._again else self._aside
+
     @property
     def losses(self) -> float:
-        """Sum of all losses so far."""
+        """Sum of the losses so far in passes of this kind."""
         return float(self.tally[kernels.LOSS_SUM])
 
     def bias(self) -> Array:
@@ -181,12 +201,22 @@ class Loop:
 
     def state(self) -> dict[str, Array]:
         """Rows, clocks, intercept and sums."""
-        return {"S": self.S[: self.index.used], **self.clocks(), "tally": self.tally}
+        return {"S": self.S[: self.index.used], **self.clocks(), **self._tallies()}
+
+    def _tallies(self) -> dict[str, Array]:
+        """Sums over new examples, then over those that came again, and whether these still come."""
+        if not self._again and not self._aside.any():
+            return {"tally": self.tally}
+        fresh = np.concatenate([self.sums(False), self.tally[len(self._aside) :]])
+        return {"tally": fresh, "again": np.array([*self.sums(True), self._again])}
 
     def check(self, state: Tensors, rows: int, steps: int) -> None:
         """StateError if learning from `steps` examples cannot leave `state` in `rows` rows."""
         given(state, "S", (rows, *self.S.shape[1:]), self.dtype)
         given(state, "tally", self.tally.shape, np.float64, finite=False)
+        if "again" in state:
+            again = given(state, "again", (3,), np.float64, finite=False)
+            require(again[2] in (0.0, 1.0), "again", "whether examples come again is 0 or 1")
         for rule, table, name, mine in (
             (self.rule, state["S"], "clock", self.clock),
             (self.bias_rule, given(state, "B", self.B.shape, self.dtype), "bclock", self.bclock),
@@ -201,6 +231,9 @@ class Loop:
         self.S = resized(state["S"], self.index.size)
         self.clock, self.bclock = state["clock"].copy(), state["bclock"].copy()
         self.B, self.tally = state["B"].copy(), state["tally"].copy()
+        again = state.get("again", np.zeros(3))
+        self._again, self._aside = False, again[:2].copy()
+        self.count_as(bool(again[2]))
 
 
 class OneLoop(Loop):

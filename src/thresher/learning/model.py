@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -145,7 +145,25 @@ class Model(Predictor):
 
     def begin_pass(self, number: int) -> None:
         """Start pass `number`, counted from 1, over the same data, or resume it after a stop."""
+        if number > 1 and not self.loop.again:
+            self._end_first_pass()
         self.loop.begin_pass(number)
+
+    def _end_first_pass(self) -> None:
+        """End the progressive figures: examples in an incomplete batch count as if training ended here."""
+        before, waiting = self.loop.sums(False).copy(), self._feed.waits
+        if waiting:
+            last = copy(self)
+            last._warned = True
+            with suppress(DivergedError):  # raised when they are learned
+                last.finish()
+                self.loop.tally[:] = last.loop.tally
+        early = self.loop.sums(False) - before
+        if waiting and self.curve and self.curve[-1].examples == self.examples:
+            self.curve = self.curve[:-1]
+            self.mark()
+        self.loop.count_as(True)
+        self.loop.sums(True)[:] -= early  # will be counted again in the batch that they are part of
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
@@ -309,9 +327,13 @@ class Model(Predictor):
 
     @property
     def tally(self) -> Tally:
-        """Sums of progressive loss and importance."""
-        tally = self.loop.tally
-        return Tally(float(tally[kernels.LOSS_SUM]), float(tally[kernels.WEIGHT_SUM]))
+        """Sums of progressive loss and importance, over examples when they were new: the first pass."""
+        return Tally(*self.loop.sums(False).tolist())
+
+    @property
+    def repeated(self) -> Tally:
+        """The same sums over examples that came again, in later passes, after the model had learned them."""
+        return Tally(*self.loop.sums(True).tolist())
 
     @property
     def last_margin(self) -> float:

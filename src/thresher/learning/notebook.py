@@ -7,7 +7,7 @@ from typing import Any
 
 from thresher.drawing.svg import tag, text_of
 from thresher.learning.feature_names import known_names
-from thresher.learning.figures import shown
+from thresher.learning.figures import of_first_pass, shown
 from thresher.learning.finite import DivergedError
 
 _TOP = 5
@@ -22,7 +22,7 @@ def summary(model: Any) -> str:
         ("loss", str(recipe.loss)),
         ("outputs", str(recipe.outputs)),
         ("examples", shown(model.examples)),
-        ("progressive loss", shown(model.tally.average if model.tally.weight else None)),
+        ("progressive loss", of_first_pass(model.tally.known, model.repeated.weight > 0)),
         ("non-zero weights", f"{model.nonzero:,} of {model.features_seen:,} features seen"),
     ]
     body = [_row(name, text) for name, text in rows]

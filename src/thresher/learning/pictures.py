@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ class Stage(NamedTuple):
     nonzero: int | None
     """None if not counted"""
     features_seen: int
+    again: bool = False
+    """whether it is in a later pass: `since` is then the loss of rows seen before"""
 
 
 @dataclass(frozen=True)
@@ -81,16 +84,24 @@ def write(path: Path, picture: str) -> None:
 
 def stages_of_table(table: Sequence[Row]) -> list[Stage]:
     """The points of the progressive table."""
-    return [Stage(row.examples, row.loss_since, row.average, row.nonzero, row.features_seen) for row in table]
+    return [
+        Stage(row.examples, row.loss_since, row.average, row.nonzero, row.features_seen, row.in_pass > 1)
+        for row in table
+    ]
 
 
 def stages_of_curve(curve: Curve, nonzero: int) -> list[Stage]:
-    """The points of a model's curve; `nonzero` weights are left at the end."""
+    """The points of a model's curve; `nonzero` weights are left at the end.
+
+    A curve has progressive losses only: of the loss in later passes it knows nothing.
+    """
     found, before = [], Tally(0.0, 0.0)
     for point in curve:
-        since = Tally(point.loss - before.loss, point.weight - before.weight).average
-        found.append(Stage(point.examples, since, point.average, point.nonzero, point.features_seen))
-        before = Tally(point.loss, point.weight)
+        now = Tally(point.loss, point.weight)
+        since = Tally(now.loss - before.loss, now.weight - before.weight).average
+        again = now == before and now.weight > 0
+        found.append(Stage(point.examples, since, point.average, point.nonzero, point.features_seen, again))
+        before = now
     return [*found[:-1], *(stage._replace(nonzero=nonzero) for stage in found[-1:])]
 
 
@@ -107,14 +118,20 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
     # the default table has lines at 1, 2, 4, 8 ... examples, that of --report-every evenly spaced ones
     early = bool(examples) and 5 * examples[len(examples) // 2] < examples[-1]
     axis = Axis("examples", log=early, whole=True, low=None if early else 0)
-    average, since = [stage.average for stage in stages], [stage.since for stage in stages]
+    first = _of_first_pass(stages)
+    average, since = [stage.average for stage in first], [stage.since for stage in stages]
     shown = [
-        Series("since the line before", examples, since, quiet=True),
-        Series("average so far", examples, average),
+        Series("since the line before", examples[: len(first)], since[: len(first)], quiet=True),
+        Series("average so far", examples[: len(first)], average),
     ]
+    later = [stage for stage in stages[len(first) :] if not math.isnan(stage.since)]
+    if later:
+        places, losses_again = [stage.examples for stage in later], [stage.since for stage in later]
+        shown.append(Series("rows seen before", places, losses_again, quiet=True))
     if holdout is not None and holdout["loss"] is not None and examples:
         shown.append(Series("held-out rows", examples[-1:], [holdout["loss"]], "dots", emphasis=True))
-    steep = bool(average) and max([*average, *since]) > 50 * average[-1] > 0
+    losses_drawn = [loss for loss in (*average, *since) if not math.isnan(loss)]
+    steep = bool(average) and max(losses_drawn, default=0.0) > 50 * average[-1] > 0
     losses = Axis(f"{loss} loss", log=steep, low=None if steep else 0)
     counted = [stage for stage in stages if stage.nonzero is not None]
     nonzero, seen = [stage.nonzero or 0 for stage in counted], [stage.features_seen for stage in stages]
@@ -135,12 +152,19 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
     )
 
 
+def _of_first_pass(stages: Sequence[Stage]) -> Sequence[Stage]:
+    """The stages before rows came again."""
+    return stages[: next((k for k, stage in enumerate(stages) if stage.again), len(stages))]
+
+
 def _description(stages: Sequence[Stage], loss: str) -> str:
     if not stages:
         return "Nothing was learned."
-    end = stages[-1]
+    end, several = stages[-1], len(_of_first_pass(stages)) < len(stages)
+    average = f"the average progressive {loss} loss is {end.average:.4g}"
+    average += ", that of the first pass," if several else ","
     return (
-        f"After {end.examples:,} examples the average progressive {loss} loss is {end.average:.4g}, and "
+        f"After {end.examples:,} examples {average} and "
         f"{end.nonzero or 0:,} of {end.features_seen:,} features seen have a weight."
     )
 

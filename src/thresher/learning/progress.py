@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from thresher.learning.head import Head
@@ -23,9 +23,9 @@ class Row(NamedTuple):
     examples: int
     """examples learned so far"""
     loss_since: float
-    """average loss since the previous row"""
+    """average loss since the previous row; after the first pass, of examples that were learned before"""
     average: float
-    """average progressive loss"""
+    """average progressive loss: that of the first pass"""
     label: float
     """label of the last example"""
     prediction: float
@@ -34,8 +34,15 @@ class Row(NamedTuple):
     """number of nonzero weights"""
     features_seen: int
     """number of distinct features seen"""
+    in_pass: int
+    """the pass over the data, from 1"""
     rate: float
     """examples per second since the start"""
+
+    @classmethod
+    def of(cls, given: Sequence[Any]) -> Row:
+        """The row in a checkpoint; older ones do not have the pass."""
+        return cls(*given) if len(given) == len(cls._fields) else cls(*[*given[:-1], 1, given[-1]])
 
 
 class PassEnd(NamedTuple):
@@ -43,6 +50,8 @@ class PassEnd(NamedTuple):
 
     number: int
     examples: int
+    loss: float
+    """mean loss in this pass: in the first the progressive loss, then that of rows seen before"""
     holdout: dict[str, float | int | None] | None
 
 
@@ -82,7 +91,7 @@ class Lines(Silent):
     """A Watcher that says the rows of the table, and the figures on the hold-out, as lines of text."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
-        self._say, self._started = say, False
+        self._say, self._started, self._later = say, False, False
         self._head: Head | None = None
         self._words: Sequence[str] = ()
 
@@ -91,10 +100,16 @@ class Lines(Silent):
         self._head, self._words = head, words
 
     def row(self, row: Row) -> None:
-        """Say the row, after the heading if it is the first."""
+        """Say the row, after the heading if it is the first, and that rows come again if they do."""
         if not self._started:
             self._started = True
             self._say(_HEAD)
+        if row.in_pass > 1 and not self._later:
+            self._later = True
+            self._say(
+                f"pass {row.in_pass}: from here on, since last is the loss on rows seen before; average stays"
+                " that of the first pass"
+            )
         self._say(self._line(row))
 
     def passed(self, end: PassEnd) -> None:

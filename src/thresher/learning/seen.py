@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
-from thresher.learning.trained import Tally
+from thresher.learning.trained import Tally, total
 
 if TYPE_CHECKING:
     from thresher.learning.curve import Curve
@@ -157,10 +157,12 @@ class Seen:
         """Record the end of a pass."""
         self.passes.append((tally.loss, tally.weight, heldout))
 
-    def of_model(self, curve: Curve, tally: Tally) -> Seen:
-        """The same for one model, by its own losses, as if in one pass with nothing held out."""
+    def of_model(self, curve: Curve, tally: Tally, repeated: Tally) -> Seen:
+        """The same for one model, by its own losses, with nothing held out and all later passes as one."""
         seen = copy(self)
-        seen.passes, seen.marks = [(tally.loss, tally.weight, None)], []
+        seen.passes, seen.marks = [(*tally, None)], []
+        if repeated.weight > 0:
+            seen.passes.append((*total([tally, repeated]), None))
         for point in curve:
             if point.examples < self.rows:
                 seen.mark(point.examples, Tally(point.loss, point.weight))
@@ -239,7 +241,7 @@ class Seen:
 
     @property
     def pass_losses(self) -> list[float]:
-        """Mean progressive loss within each pass."""
+        """Mean loss in each pass: the progressive loss of the first, that of rows seen before in others."""
         ends = [(0.0, 0.0, None), *self.passes]
         return [Tally(b[0] - a[0], b[1] - a[1]).average for a, b in pairwise(ends)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from thresher.data.chunk import Chunk
@@ -15,17 +16,28 @@ if TYPE_CHECKING:
 
 
 class Tally(NamedTuple):
-    """Sums over the examples learned so far."""
+    """Sums over examples, each of which was predicted before it was learned."""
 
     loss: float
-    """sum of importance times progressive loss"""
+    """sum of importance times loss"""
     weight: float
     """sum of importances"""
 
     @property
     def average(self) -> float:
-        """Progressive loss; NaN before the first example."""
+        """Mean loss; NaN before the first example."""
         return self.loss / self.weight if self.weight else float("nan")
+
+    @property
+    def known(self) -> float | None:
+        """Mean loss; None before the first example."""
+        return self.average if self.weight else None
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """Sums over the examples of several tallies."""
+    found = [*tallies]
+    return Tally(sum(one.loss for one in found), sum(one.weight for one in found))
 
 
 class Trained(Protocol):
@@ -45,7 +57,11 @@ class Trained(Protocol):
 
     @property
     def tally(self) -> Tally:
-        """Sums of progressive loss and importance."""
+        """Sums of progressive loss and importance: those of the first pass."""
+
+    @property
+    def repeated(self) -> Tally:
+        """The same sums over examples that came again, in later passes."""
 
     @property
     def last_prediction(self) -> float:

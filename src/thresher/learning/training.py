@@ -27,7 +27,7 @@ from thresher.learning.record import Record
 from thresher.learning.seen import Seen
 from thresher.learning.shares import MOST_EVERY, Last, Meeting, Part, as_text, condition_of
 from thresher.learning.stopping import Interrupted, Stopper
-from thresher.learning.trained import Tally, Trained
+from thresher.learning.trained import Tally, Trained, total
 from thresher.learning.training_state import Held, Origin, Position, TrainingState
 from thresher.learning.trouble import (
     Run,
@@ -219,6 +219,8 @@ class Trainer(Generic[M]):
             raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
         self.position, self.label, self.table = before.position, before.label, list(before.table)
         self.reported, self._seen = before.reported, before.seen
+        if before.position.number > 1 and not self.model.repeated.weight:
+            self.reported = self.model.repeated  # an older checkpoint has one sum of all passes
         self.holdout.best, self.holdout.passes_since = before.best, before.passes_since
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
             self.watcher.say(
@@ -238,6 +240,9 @@ class Trainer(Generic[M]):
         while self.position.number <= self.plan.passes:
             self.model.begin_pass(self.position.number)
             self._pass()
+            if self.position.number == 1 < self.plan.passes:
+                self._tell()
+                self.reported = self.model.repeated
             if self._over():
                 break
             self.position = self.position.next_pass()
@@ -331,9 +336,15 @@ class Trainer(Generic[M]):
         if self.plan.checkpoint_every and done % self.plan.checkpoint_every == 0:
             self.save_checkpoint()
 
+    @property
+    def _number(self) -> int:
+        """The current pass, or the last one."""
+        return min(self.position.number, self.plan.passes)
+
     def _tell(self) -> None:
         """Add a row to the table, unless no table is kept or no examples were learned since the last row."""
-        model, tally = self.model, self.model.tally
+        model, number = self.model, self._number
+        sums = model.tally if number == 1 else model.repeated
         unchanged = bool(self.table) and self.table[-1].examples == model.examples
         if unchanged or self.plan.report_every is None:
             return
@@ -341,15 +352,16 @@ class Trainer(Generic[M]):
         seconds, compiling = self._spent()
         row = Row(
             model.examples,
-            Tally(tally.loss - self.reported.loss, tally.weight - self.reported.weight).average,
-            tally.average,
+            Tally(sums.loss - self.reported.loss, sums.weight - self.reported.weight).average,
+            model.tally.average,
             self.label,
             model.last_prediction,
             model.nonzero,
             model.features_seen,
+            number,
             (model.examples - self._examples_before) / max(seconds - compiling, 1e-9),
         )
-        self.reported = tally
+        self.reported = sums
         self.table.append(row)
         self.watcher.row(row)
 
@@ -362,8 +374,9 @@ class Trainer(Generic[M]):
             with closing(held.chunks()) as chunks:
                 figures = self.holdout.score(self.model, self._until_stopped(chunks))
         number = self.position.number
-        self._seen.passed(self.model.tally, None if figures is None else figures["loss"])
-        self.watcher.passed(PassEnd(number, self.model.examples, figures))
+        both = total([self.model.tally, self.model.repeated])
+        self._seen.passed(both, None if figures is None else figures["loss"])
+        self.watcher.passed(PassEnd(number, self.model.examples, self._seen.pass_losses[-1], figures))
         return self.holdout.settle(self.model, number, figures, self.plan.patience)
 
     def _share(self, source: Any) -> float | None:
@@ -389,7 +402,7 @@ class Trainer(Generic[M]):
         return time.perf_counter() - self._started, seconds_compiling() - self._compiled
 
     def _outcome(self) -> Outcome:
-        passes = min(self.position.number, self.plan.passes)
+        passes = self._number
         learned = self.model.examples - self._examples_before
         best = self.holdout.take_best(self.model)
         if best is not None:
@@ -426,13 +439,9 @@ class Trainer(Generic[M]):
 
     def _troubles(self) -> list[Trouble]:
         """Trouble with the data or the run, for the model that is kept."""
-        shows = self.plan.report_every is not None
-        average = self.model.tally.average
         patience, held = self.plan.patience, int((self.holdout.figures or {}).get("examples") or 0)
         weighed = getattr(self.source, "weighed_beside", False)
-        run = Run(
-            self._seen, self.model, average, self._columns, self._report, patience, held, shows, weighed
-        )
+        run = Run(self._seen, self.model, self._columns, self._report, patience, held, weighed)
         given = self.holdout.given
         beside = [] if given is None else troubles_of_reading(given.report)
         beside += self.holdout.troubles()

@@ -143,7 +143,7 @@ class TrainingState:
             "data": Origin(*given["data"]),
             "holdout": Held(renewed(share), Origin(*held)),
             "position": Position(**position, place=None if place is None else Place(*place)),
-            "table": [Row(*row) for row in given["table"]],
+            "table": [Row.of(row) for row in given["table"]],
             "seen": Seen.from_dict(given["seen"]),
             "reported": Tally(*given["reported"]),
             "best": None if given["best"] is None else Best(**given["best"], state=best),

@@ -81,15 +81,11 @@ class Run:
 
     seen: Seen
     model: Any
-    average: float
-    """progressive loss over all passes"""
     columns: Sequence[ColumnSeen] = ()
     report: Report = field(default_factory=Report)
     """what reading the data has shown"""
     patience: int = 0
     heldout_rows: int = 0
-    shows_progress: bool = True
-    """whether the user sees a progressive loss"""
     weighed_beside: bool = False
     """whether importances were given beside a table"""
 
@@ -111,7 +107,7 @@ class Run:
 
     @property
     def is_held_out(self) -> bool:
-        """Whether enough examples are held out to judge by; otherwise the progressive loss is used."""
+        """Whether enough examples are held out to judge by; otherwise that on learned rows is used."""
         return self.heldout is not None and self.heldout_rows > FEW
 
     @property
@@ -124,15 +120,16 @@ class Run:
 
     @property
     def loss(self) -> float:
-        """The held-out loss; without a hold-out of some size, the progressive loss of the last pass."""
+        """The held-out loss; without a hold-out of some size, that of the last pass."""
         held = self.heldout
         return held if held is not None and self.is_held_out else self.seen.pass_losses[-1]
 
     @property
     def against_base(self) -> str:
         """The loss next to that of the best constant, as text."""
-        which, constant = "held-out" if self.is_held_out else "progressive", shown(self.base)
-        return f"the {which} loss is {shown(self.loss)}, that of the best constant prediction {constant}"
+        which = "progressive loss" if len(self.seen.passes) == 1 else "loss on rows seen before"
+        which = "held-out loss" if self.is_held_out else which
+        return f"the {which} is {shown(self.loss)}, that of the best constant prediction {shown(self.base)}"
 
 
 def _sorted_labels(run: Run) -> Trouble | None:
@@ -454,33 +451,19 @@ def no_weights(penalties: Mapping[str, float], more: str = "") -> Trouble:
 
 
 def _overfits(run: Run) -> Trouble | None:
-    """Held-out loss that rises with each pass while the progressive loss falls."""
-    held, progressive = run.seen.heldout_losses, run.seen.pass_losses
-    if run.patience or len(held) < 2 or len(held) < len(progressive):
+    """Held-out loss that rises with each pass while the loss on the rows learned falls."""
+    held, learned = run.seen.heldout_losses, run.seen.pass_losses
+    if run.patience or len(held) < 2 or len(held) < len(learned):
         return None
     best = min(range(len(held)), key=held.__getitem__)
     after = held[best:]
     rises = all(b >= a for a, b in pairwise(after)) and after[-1] > 1.02 * after[0]
-    if not rises or progressive[-1] >= progressive[best]:
+    if not rises or learned[-1] >= learned[best]:
         return None
     reason = f"from {shown(held[best])} after pass {best + 1} to {shown(held[-1])} after pass {len(held)}"
     remedy = f"use --passes {best + 1}, or --early-stop 1 to keep the best pass"
     return Trouble(
-        "overfitting", f"the held-out loss rises {reason}, while the progressive loss falls: {remedy}"
-    )
-
-
-def _seen_again(run: Run) -> Trouble | None:
-    """A progressive loss that later passes make look too good, without a held-out loss to compare."""
-    few = run.seen.rows <= FEW or len(run.seen.passes) < 2
-    if few or run.heldout is not None or not run.shows_progress:
-        return None
-    first = run.seen.pass_losses[0]
-    if not run.average < 0.9 * first:
-        return None
-    reason = f"the progressive loss, {shown(run.average)}, counts examples that were seen before"
-    return Trouble(
-        "seen-again", f"{reason}; it was {shown(first)} in the first pass: judge by --holdout every-10th"
+        "overfitting", f"the held-out loss rises {reason}, while that on the rows learned falls: {remedy}"
     )
 
 
@@ -494,7 +477,6 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _full_filter,
     _nothing_left,
     _overfits,
-    _seen_again,
 )
 """Finders of trouble with a run, except `_loss`, in the order in which they report."""
 _OF_COLUMNS = (_quotes, _index, _ids, _codes, _numbers, _formatted, _dates, _texts, _names)
@@ -687,8 +669,8 @@ def with_warnings(record: Record, model: Any, seen: Seen) -> Record:
     They depend on the rows, their order and the recipe alone: not on hold-outs, on how the rows are split
     into files, or on other models trained on the same reading.
     """
-    own = seen.of_model(getattr(model, "curve", ()) if record.passes == 1 else (), model.tally)
-    found = troubles_of(Run(own, model, model.tally.average))
+    own = seen.of_model(getattr(model, "curve", ()), model.tally, model.repeated)
+    found = troubles_of(Run(own, model))
     return replace(record, warnings=tuple(one.message for one in found))
 
 

@@ -107,7 +107,7 @@ def _of_training(facts: Facts) -> list[Key]:
     found = "unknown" if loss is None else f"{loss:.4g}"
     size = info["bytes"]["to_predict"]
     return [
-        ("Progressive loss", found, "each example is predicted before it is learned from"),
+        ("Progressive loss", found, "each example is predicted before it is first learned from"),
         ("Memory to predict", _bytes(size), f"the file has {_bytes(info['bytes']['file'])}"),
     ]
 

@@ -47,6 +47,7 @@ def _stages(model: Model) -> list[Stage]:
     info = model.info
     found = pictures.stages_of_curve(model.curve, info["nonzero"])
     end = Stage(info["examples"], math.nan, info["progressive_loss"], info["nonzero"], info["features_seen"])
+    end = end._replace(again="loss_of_later_passes" in info)
     if found and found[-1].examples >= end.examples:
         return [*found[:-1], end._replace(since=found[-1].since)]
     return [*found, end]

@@ -14,12 +14,13 @@ class PassPrinter(Silent):
         self._model, self._verbose = model, verbose
 
     def passed(self, end: PassEnd) -> None:
-        """Print examples so far, progressive loss, number of nonzero weights and hold-out loss."""
+        """Print examples so far, the loss of the pass, number of nonzero weights and hold-out loss."""
         if not self._verbose:
             return
         held = "" if end.holdout is None else f", held-out loss {end.holdout['loss']:.6g}"
+        loss = "progressive loss" if end.number == 1 else "loss on rows seen before"
         print(
-            f"pass {end.number}: examples {end.examples:,}, progressive loss {self._model.tally.average:.6g},"
+            f"pass {end.number}: examples {end.examples:,}, {loss} {end.loss:.6g},"
             f" non-zero {self._model.nonzero:,}{held}"
         )
 
