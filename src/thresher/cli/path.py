@@ -100,7 +100,9 @@ def command(
         _take(Path(data[0]), choose, model, plot, as_json)
         return
     model, spare = _outputs(model, [options.quarantine_of(on_error), plot])
-    plan, held = planned(passes, None, _judged(holdout), early_stop, spare, checkpoint_every, table.group)
+    plan, held = planned(
+        passes, None, None, _judged(holdout), early_stop, spare, checkpoint_every, table.group
+    )
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None, plan.marked)
     choose = choose or BEST
     running = _running(plan, passes, flags, reading, l1, resume, quiet, choose)

@@ -187,7 +187,8 @@ def held_out(text: str | None, group: str | None, early_stop: int | None = None)
 
 
 def planned(
-    passes: int | None,
+    passes: int | str | None,
+    replay: str | None,
     report_every: int | None,
     holdout: str | None,
     early_stop: int | None,
@@ -195,11 +196,18 @@ def planned(
     checkpoint_every: int | None,
     group: str | None,
 ) -> tuple[Plan, str | None]:
-    """The training plan and the hold-out file, if any."""
+    """The training plan and the hold-out file, if any. `passes` is a number or ``auto``; default 1."""
+    from thresher.learning.repeating import AUTO, REPLAY, agreed_passes
     from thresher.learning.training import Plan
 
     part, held = held_out(holdout, group, early_stop)
-    return Plan(passes or 1, report_every, part, early_stop or 0, spare, checkpoint_every or 0), held
+    number = passes if passes == AUTO else int(passes or 1)
+    try:
+        made, kept = agreed_passes(number, REPLAY if replay is None else replay)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
+    saving = spare, checkpoint_every or 0
+    return Plan(made, report_every, part, early_stop or 0, *saving, replay=kept), held
 
 
 def with_classes(
@@ -268,14 +276,22 @@ def sources_of(
     return source, held
 
 
-def agreed(plan: Plan, passes: int | None, before: TrainingState | None) -> Plan:
-    """The plan, with options not given taken from the checkpoint."""
+def agreed(
+    plan: Plan, passes: int | str | None, before: TrainingState | None, replay: str | None = None
+) -> Plan:
+    """The plan, with options not given taken from the checkpoint; passes ``auto`` are those of it."""
+    from thresher.learning.repeating import AUTO, bytes_of
+
     if before is None:
         return plan
-    under_way = before.position.number
-    if passes is not None and passes < under_way:
+    under_way, number = before.position.number, None if passes in (None, AUTO) else int(passes or 1)
+    if number is not None and number < under_way:
         raise UsageError(f"the checkpoint is in pass {under_way}: --passes must be at least that")
-    return replace(plan, passes=passes or before.passes, patience=plan.patience or before.patience)
+    if replay is not None and before.replay and bytes_of(replay) != before.replay:
+        raise UsageError(f"the checkpoint was made with --replay {before.replay}B; leave --replay out")
+    kept = before.replay if number is None else 0
+    made = number or (1 if kept else before.passes)
+    return replace(plan, passes=made, replay=kept, patience=plan.patience or before.patience)
 
 
 def look_at(spare: Path, watching: Quiet) -> None:

@@ -26,6 +26,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     earlier version chose the rows to hold out.
     """
     from thresher.learning.recipe import Recipe, layout_of
+    from thresher.learning.repeating import is_automatic
     from thresher.learning.shares import NUMBERED
     from thresher.parts import REGISTRY
 
@@ -53,6 +54,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
         return None
     more = {
         **({"init": "INIT"} if info["warm"] else {}),
+        **({"passes": record["passes"]} if is_automatic(recipe) else {}),
         **_training(record),
         **({"on_error": "skip"} if record["skipped"] else {}),
         **({} if info["weights"]["named"] is None else {"names": True}),
@@ -75,7 +77,7 @@ def _training(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stopped(info: dict[str, Any]) -> dict[str, Any]:
-    more = _training(info)
+    more = _training({**info, "passes": 1} if info["replay"] else info)  # auto, as --resume knows
     more |= {"early_stop": info["patience"]} if info["patience"] else {}
     return more | {"resume": True}
 

@@ -36,7 +36,8 @@ def command(
     data: options.Data,
     model: t.ModelFile,
     flags: Any = None,
-    passes: t.Passes = None,
+    passes: t.AutoPasses = None,
+    replay: t.Replay = None,
     order: t.Order = None,
     holdout: t.Holdout = None,
     early_stop: t.EarlyStop = None,
@@ -60,24 +61,19 @@ def command(
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
     spare, learner = Path(f"{model}.checkpoint"), learner_of(flags, ensemble)
     check_files(learner, model, [curve, plot, spare], on_error, [*data, holdout or "-"], init, resume)
-    plan, held = planned(passes, report_every or 0, holdout, early_stop, spare, checkpoint_every, table.group)
+    asked = passes or "auto", replay
+    plan, held = planned(*asked, report_every or 0, holdout, early_stop, spare, checkpoint_every, table.group)
     reading = Reading(data, held, table, on_error, threads, cache, order, names, init, plan.marked)
     files = [*learner.files(model), curve, plot, spare]
-    trainer = _trainer(plan, passes, learner, reading, resume, quiet, *files)
+    trainer = _trainer(plan, asked, learner, reading, resume, quiet, *files)
     with closing(trainer.stopper.listen()):
-        outcome = run(trainer)
-        outcome.warnings += reading.unnamed(trainer.model, trainer.source)
-        with saving.signals_wait(model, trainer.stopper):
-            complete = _save(trainer, reading, model, weights_only, quiet)
-            _tell(trainer, outcome, learner, (model, curve, plot), as_json)
-            if not complete:
-                raise StoppedAfterSaving(f"interrupted; {saving.without_names(model)}")
+        outcome = _train(trainer, learner, reading, (model, curve, plot), not weights_only, quiet, as_json)
         check_strictly(outcome.warnings, strict, model)
 
 
 def _trainer(
     plan: Plan,
-    passes: int | None,
+    asked: tuple[str, str | None],
     learner: Learner,
     reading: Reading,
     resume: bool,
@@ -95,7 +91,7 @@ def _trainer(
     spare: Any = plan.checkpoint
     loaded, before = learner.load(spare) if resume else (None, None)
     initial = reading.initial_weights()
-    plan = agreed(plan, passes, before)
+    plan = agreed(plan, asked[0], before, asked[1])
     layout, model = reading.layout(loaded, initial), loaded
     if model is None:
         look_at(spare, watching)
@@ -117,12 +113,32 @@ def _trainer(
     return trainer
 
 
-def _save(trainer: Trainer[Model], reading: Reading, path: Path, weights_only: bool, quiet: bool) -> bool:
+def _train(
+    trainer: Trainer[Model],
+    learner: Learner,
+    reading: Reading,
+    files: tuple[Path, Path | None, Path | None],
+    state: bool,
+    quiet: bool,
+    as_json: bool,
+) -> Outcome:
+    """Train, save and report; the first of the files is the model."""
+    outcome = run(trainer)
+    outcome.warnings += reading.unnamed(trainer.model, trainer.source)
+    with saving.signals_wait(files[0], trainer.stopper):
+        complete = _save(trainer, reading, files[0], state, quiet)
+        _tell(trainer, outcome, learner, files, as_json)
+        if not complete:
+            raise StoppedAfterSaving(f"interrupted; {saving.without_names(files[0])}")
+    return outcome
+
+
+def _save(trainer: Trainer[Model], reading: Reading, path: Path, state: bool, quiet: bool) -> bool:
     """Save the model, then again with names if `--names` was given; False if a signal interrupted that."""
     from thresher.data.errors import DataError
     from thresher.learning.wholefile import discard
 
-    trainer.model.save(path, state=not weights_only)
+    trainer.model.save(path, state=state)
     if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
         discard(trainer.plan.checkpoint)
     if not (reading.names or reading.follows(trainer.model, trainer.source)):
@@ -134,7 +150,7 @@ def _save(trainer: Trainer[Model], reading: Reading, path: Path, weights_only: b
             return False
     except DataError as error:
         raise DataError(f"{error} ({saving.without_names(path)})") from error
-    trainer.model.save(path, state=not weights_only)
+    trainer.model.save(path, state=state)
     return True
 
 

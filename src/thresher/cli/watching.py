@@ -27,6 +27,9 @@ class Quiet:
     def passed(self, end: PassEnd) -> None:
         """Do nothing."""
 
+    def replay(self, rows: int, number: int, passes: int) -> None:
+        """Do nothing."""
+
     def say(self, message: str) -> None:
         """Print a line."""
         from thresher.data.errors import printable
@@ -56,6 +59,10 @@ class Plain(Quiet):
     def passed(self, end: PassEnd) -> None:
         """Print the metrics on the hold-out."""
         self._lines.passed(end)
+
+    def replay(self, rows: int, number: int, passes: int) -> None:
+        """Print that replay begins."""
+        self._lines.replay(rows, number, passes)
 
 
 class Terminal(Plain):

@@ -42,6 +42,9 @@ class Source(Protocol):
 class MemorySource:
     """Chunks in memory as a source. In a `Place`, `offset` counts chunks and `line` counts rows."""
 
+    in_memory = True
+    """whether reading again takes neither time nor memory"""
+
     def __init__(self, chunks: Chunk | Iterable[Chunk], domain: str | Domain = "real") -> None:
         self._chunks = [chunks] if isinstance(chunks, Chunk) else list(chunks)
         for chunk in self._chunks:

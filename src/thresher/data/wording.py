@@ -36,6 +36,7 @@ OPTIONS = _FLAGS | frozenset(
         *("label", "loss", "missing", "ngrams", "numeric", "on_error", "order", "outputs", "passes", "rate"),
         *(
             "ray",
+            "replay",
             "rounds",
             "tolerance",
             "rule",

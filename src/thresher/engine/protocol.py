@@ -64,6 +64,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
         "DTYPE": "float32",
         "DRIFTS": None,
         "RELATIVE_IMPORTANCE": False,  # whether multiplying all importances by a number changes nothing
+        "AUTOMATIC": False,  # columns are centred and short streams replayed, unless the user says otherwise
     },
 }
 NEEDED: dict[str, dict[str, str]] = {

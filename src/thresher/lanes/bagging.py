@@ -21,6 +21,7 @@ from thresher.learning.model import Model
 from thresher.learning.modelfile import LANES, ModelFileError
 from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
+from thresher.learning.repeating import is_automatic
 from thresher.learning.seen import Seen
 from thresher.learning.trained import Tally, total
 from thresher.learning.training_state import TrainingState
@@ -47,6 +48,10 @@ class Bagging(Ensemble[Model]):
         self.bags = bags
         super().__init__([Model(recipe) for _ in range(bags.count)], bags.rows)
         self._given = self._pass = self._rows = self._last = 0
+
+    def may_replay(self, steady: bool) -> bool:
+        """Whether the rule is automatic; a row must have the same number in every pass."""
+        return steady and is_automatic(self.recipe)
 
     def begin_pass(self, number: int) -> None:
         """Start pass `number`, from 1, over the same data in the same order, or resume it after a stop."""

@@ -14,7 +14,7 @@ from thresher.lanes.api import printing, trainer_of
 from thresher.lanes.bagging import Bagging
 from thresher.lanes.bags import Bags
 from thresher.lanes.validation import check_order
-from thresher.learning.api import groups_given, held_of, patience_of, planned, read_as
+from thresher.learning.api import groups_given, held_of, planned, read_as
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.ensemble import Ensemble
 from thresher.learning.given import Data, with_groups, with_labels
@@ -35,7 +35,8 @@ def ensemble(
     groups: ArrayLike | None = None,
     rule: Spec = "ft-ftrl",
     outputs: str | None = None,
-    passes: int = 1,
+    passes: int | str = "auto",
+    replay: int | str = "64MB",
     order: str = "as-is",
     holdout: Data | float | None = None,
     holdout_every: int = 0,
@@ -55,9 +56,11 @@ def ensemble(
         data, y, loss, sample_weight, groups, rule: as for `train`; but not the rule ``auto``.
         models: ``N`` or ``poisson:N``: N models that learn each row with a Poisson(1) importance (bagging);
             or ``disjoint:N``: each row is learned by one of N models. The draws depend on `seed`.
-        order: as for `train`, but in several passes not one that is drawn anew in each.
+        order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
+            ``passes="auto"`` makes one pass.
         holdout, holdout_every, early_stop, patience: as for `train`; the ensemble is evaluated as a whole.
-        outputs, passes, on_error, threads, cache, layout, where, report_every, options: as for `train`.
+        outputs, passes, replay, on_error, threads, cache, layout, where, report_every, options: as for
+            `train`.
 
     Raises the errors of `train`.
 
@@ -67,14 +70,13 @@ def ensemble(
     """
     check_names(ensemble, {"rule": rule, **options}, TrainOptions)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
-    plan, holdout = planned(passes, patience_of(patience, early_stop), holdout, holdout_every, report_every)
+    plan, holdout = planned(passes, replay, patience, early_stop, holdout, holdout_every, report_every)
     of = plan.holdout_every, groups_given(groups, layout, options)
     read = read_as(*of, on_error=on_error, threads=threads, layout=layout, where=where)
     data = with_labels(data, labels, sample_weight)
     recipe, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)
     held = held_of(holdout, recipe.head().domain, source, threads, on_error)
-    shuffling = make_order(str(order), recipe.seed)
-    check_order(shuffling, passes, "go to different models")
+    check_order(shuffling := make_order(str(order), recipe.seed), plan.passes, "go to different models")
     bagging = Bagging(replace(recipe, layout=None), Bags.of(models, recipe.seed))
     bagging.layout = source.layout
     watcher = printing(plan, bagging.head, source.layout)

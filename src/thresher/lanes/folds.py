@@ -24,6 +24,7 @@ from thresher.learning.metrics import Evaluation
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
 from thresher.learning.record import Record
+from thresher.learning.repeating import is_automatic
 from thresher.learning.seen import Seen
 from thresher.learning.shares import are_given
 from thresher.learning.sides import counts_of, difference
@@ -133,6 +134,10 @@ class Folds:
     @property
     def _sets(self) -> list[Lanes]:
         return self.lanes if self.whole is None else [*self.lanes, self.whole]
+
+    def may_replay(self, steady: bool) -> bool:
+        """Whether the rule is automatic; a row must have the same number in every pass."""
+        return steady and is_automatic(self.recipe)
 
     def begin_pass(self, number: int) -> None:
         """Start pass `number`, from 1, over the same data in the same order."""

@@ -127,6 +127,10 @@ class Lanes:
         model.curve = before.curve
         model.restore(state)
 
+    def may_replay(self, steady: bool) -> bool:
+        """Whether the rules of all models are automatic."""
+        return all(model.may_replay(steady) for model in self.models)
+
     def begin_pass(self, number: int) -> None:
         """Start pass `number`, from 1, over the same data, or resume it after a stop."""
         for k in self.alive:

@@ -16,6 +16,7 @@ from thresher.learning.modelfile import LANES, NAMES, Tensors
 from thresher.learning.readout import Readout
 from thresher.learning.recipe import Header
 from thresher.learning.record import of_this_version
+from thresher.learning.repeating import AUTO
 from thresher.learning.shares import renewed
 
 _FROM_HEADER = ("examples", "progressive_loss", "nonzero", "features_seen")
@@ -79,7 +80,8 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
         "stopped": {
             **({"models": len(header[LANES]["recipes"])} if LANES in header else {}),
             "pass": training["position"]["number"],
-            "passes": training["passes"],
+            "passes": training["passes"] if training.get("settled", True) else AUTO,
+            "replay": training.get("replay", 0),
             "patience": training["patience"],
             "order": training["order"],
             "holdout": training["holdout"][1] or renewed(training["holdout"][0]),

@@ -24,6 +24,7 @@ from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import ModelOrFile, codes_of, source_for, with_codes, with_columns
 from thresher.learning.readout import Readout
+from thresher.learning.repeating import agreed_passes
 from thresher.learning.shares import Part, check_ungrouped, condition_of, part_of
 from thresher.learning.slices import figures_of_slices, names_of_columns, slices_of
 from thresher.learning.training import Plan
@@ -45,8 +46,10 @@ def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tup
 
 
 def planned(
-    passes: int,
+    passes: int | str,
+    replay: int | str,
     patience: int,
+    early_stop: int | None,
     holdout: Any = None,
     holdout_every: int | None = None,
     report_every: int | None = None,
@@ -54,7 +57,9 @@ def planned(
 ) -> tuple[Plan, Data | None]:
     """The plan, and a separate hold-out or None. ValueError for patience without any hold-out."""
     every, given = held_apart(holdout, holdout_every, default)
-    plan = Plan(passes, report_every, holdout_every=every, patience=patience)
+    made, kept = agreed_passes(passes, replay)
+    patience = patience_of(patience, early_stop)
+    plan = Plan(made, report_every, holdout_every=every, patience=patience, replay=kept)
     if patience and not plan.judges(given):
         raise ValueError("stopping early needs examples that are held out: give holdout or holdout_every")
     return plan, given

@@ -155,6 +155,8 @@ TRAINING: Fields = {
     "seen": "an object",
 }
 """Fields of ``training`` in a checkpoint."""
+REPLAY: Fields = {"replay": "a place", "settled": "true or false"}
+"""Further fields of it, which older checkpoints do not have."""
 POSITION: Fields = {
     "number": "a number >= 1",
     "place": "three whole numbers or null",
@@ -231,7 +233,7 @@ def check_record(given: Any) -> None:
 
 def check_training(given: Any) -> None:
     """Check ``training`` and everything in it."""
-    check(given, TRAINING, "training")
+    check(given, {**TRAINING, **{name: kind for name, kind in REPLAY.items() if name in given}}, "training")
     _check_all_of(given["position"], POSITION, "position")
     report = given["position"]["report"]
     noticed = {"noticed": "lists of four texts"} if "noticed" in report else {}

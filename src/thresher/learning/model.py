@@ -39,6 +39,7 @@ from thresher.learning.readout import Readout
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.record import Record
 from thresher.learning.remedies import divergence_remedy, feature_name, largest_in
+from thresher.learning.repeating import is_automatic
 from thresher.learning.seen import Seen
 from thresher.learning.trained import Tally
 from thresher.learning.trouble import Trouble, with_warnings
@@ -142,6 +143,10 @@ class Model(Predictor):
     def at_rest(self) -> AbstractContextManager[None]:
         """Block learning in this context, for consistent reads; RuntimeError while another thread learns."""
         return self._feed.at_rest()
+
+    def may_replay(self, steady: bool) -> bool:
+        """Whether its rule is automatic."""
+        return is_automatic(self.recipe)
 
     def begin_pass(self, number: int) -> None:
         """Start pass `number`, counted from 1, over the same data, or resume it after a stop."""

@@ -1,16 +1,20 @@
-"""The source of each pass: the data in the first, then a binary cache if there may be one."""
+"""The source of each pass: the data in the first; then a binary cache, or rows that are kept in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from thresher.data.byrows import identified
 from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, Place
+from thresher.data.compact import CompactRows
 from thresher.data.errors import DataError
 from thresher.data.files.paths import STDIN
+from thresher.data.report import Report
 from thresher.data.source import MemorySource, Through
+from thresher.learning.repeating import Size, passes_for
 
 
 class Passes:
@@ -78,3 +82,122 @@ class Recorded(Through):
         for _ in self.chunks():
             pass
         self.ahead, self._source, self.report = True, self.cache or self._source, report
+
+
+class Kept(Through):
+    """A source that keeps its rows when it is first read, for later passes from memory.
+
+    Beyond the budget the rows are dropped at once, and there are no later passes.
+    """
+
+    def __init__(self, source: Any, budget: float, *, copying: bool = True) -> None:
+        """With `copying=False` rows are only counted: they stand in memory already."""
+        super().__init__(source)
+        self._budget, self._copying = budget, copying
+        self._rows: CompactRows | None = CompactRows()
+        self.size = Size()
+        """of the rows read so far"""
+        self.dropped = False
+        """whether the rows do not fit in the budget"""
+        self._whole: Report | None = None
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """The first pass. It reads from the beginning even if `start` is given, to keep all rows."""
+        self._rows, self.size = CompactRows(), Size()
+        with closing(self._source.chunks()) as chunks:
+            for chunk in chunks:
+                if not self.dropped:
+                    self._keep(chunk)
+                if start is None or (chunk.place is not None and chunk.place >= start):
+                    yield chunk
+        self._whole = self.report
+
+    def _keep(self, chunk: Chunk) -> None:
+        self.size = self.size.plus(chunk)
+        if self.size.bytes > self._budget:
+            self.drop()
+        elif self._copying and self._rows is not None:
+            self._rows.add(chunk)
+
+    def drop(self) -> None:
+        """Free the rows: there are no later passes."""
+        self._rows, self.dropped = None, True
+
+    @property
+    def rows_kept(self) -> int:
+        """How many rows are in memory."""
+        return 0 if self._rows is None else len(self._rows)
+
+    def later(self) -> Any:
+        """The source of each pass after the first."""
+        return _FromMemory(self) if self._copying else self._source
+
+    def read_again(self) -> None:
+        """Keep all rows without yielding them, to resume a later pass; does nothing if they are kept."""
+        if self._whole is None:
+            self._budget = float("inf")
+            for _ in self.chunks():
+                pass
+
+    def replay(self, start: Place | None) -> Iterator[Chunk]:
+        """A later pass, or the rest of one from `start` on."""
+        self.read_again()
+        if self._rows is None or self._whole is None:
+            raise AssertionError("rows that were dropped cannot be replayed")
+        self.report = self._whole
+        yield from self._rows.chunks(0 if start is None else start.offset)
+
+
+class _FromMemory(Through):
+    """The rows that a source has kept."""
+
+    position_bytes = 0
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass."""
+        for chunk in self._source.replay(start):
+            assert chunk.after is not None
+            rows = max(self._source.rows_kept, 1)
+            self.position_bytes = (self.total_bytes or 0) * chunk.after.offset // rows
+            yield chunk
+
+
+class Repetition:
+    """How many passes a training makes, and the rows of each.
+
+    With a budget there is one pass, and more if all rows can be kept in memory.
+    """
+
+    def __init__(self, passes: int, budget: int) -> None:
+        self.passes, self.budget = passes, budget
+        self.settled = not budget
+        """whether the number of passes is known"""
+        self._kept: Kept | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether rows are kept in memory."""
+        return self.budget > 0 and not (self.settled and self.passes == 1)
+
+    def resume(self, passes: int, settled: bool) -> None:
+        """Go on as an earlier run did, unless another number of passes was asked for."""
+        if self.budget:
+            self.passes, self.settled = passes, settled
+
+    def over(self, source: Any, number: int, *, copying: bool) -> Any:
+        """The rows of pass `number`: those of `source`, or those kept of it."""
+        if not self.keeps:
+            return source
+        self._kept = self._kept or Kept(source, self.budget, copying=copying)
+        return self._kept if number == 1 else self._kept.later()
+
+    def settle(self, over: bool) -> None:
+        """Decide on the number of passes, at the end of the first, or once the rows do not fit in memory."""
+        if self.settled or self._kept is None:
+            return
+        if self._kept.dropped:
+            self.settled = True
+        elif over:
+            self.passes, self.settled = passes_for(self._kept.size), True
+        if not self.keeps:
+            self._kept.drop()

@@ -67,6 +67,9 @@ class Watcher(Protocol):
     def passed(self, end: PassEnd) -> None:
         """A pass has ended."""
 
+    def replay(self, rows: int, number: int, passes: int) -> None:
+        """Pass `number` of so many begins, over rows in memory; called for the first such pass of a run."""
+
     def say(self, message: str) -> None:
         """A message for the user."""
 
@@ -81,6 +84,9 @@ class Silent:
         """Ignored."""
 
     def passed(self, end: PassEnd) -> None:
+        """Ignored."""
+
+    def replay(self, rows: int, number: int, passes: int) -> None:
         """Ignored."""
 
     def say(self, message: str) -> None:
@@ -105,12 +111,16 @@ class Lines(Silent):
             self._started = True
             self._say(_HEAD)
         if row.in_pass > 1 and not self._later:
-            self._later = True
-            self._say(
-                f"pass {row.in_pass}: from here on, since last is the loss on rows seen before; average stays"
-                " that of the first pass"
-            )
+            self._come_again(f"pass {row.in_pass}")
         self._say(self._line(row))
+
+    def _come_again(self, when: str) -> None:
+        """Say what the table shows from here on."""
+        self._later = True
+        self._say(
+            f"{when}: from here on, since last is the loss on rows seen before; average stays that of the"
+            " first pass"
+        )
 
     def passed(self, end: PassEnd) -> None:
         """Say the figures on the hold-out."""
@@ -119,6 +129,10 @@ class Lines(Silent):
         if end.holdout is not None:
             figures = ", ".join(f"{name} {shown(value)}" for name, value in end.holdout.items())
             self._say(f"pass {end.number}, held-out: {figures}")
+
+    def replay(self, rows: int, number: int, passes: int) -> None:
+        """Say that replay begins."""
+        self._come_again(f"replaying {rows:,} rows from memory, pass {number} of {passes}")
 
     def say(self, message: str) -> None:
         """Say a message."""

@@ -79,6 +79,9 @@ class Trained(Protocol):
     def admission(self) -> Admission | None:
         """Which features the model, or one of several, admits; None: all."""
 
+    def may_replay(self, steady: bool) -> bool:
+        """Whether rows in memory may be passed over again without being asked, in a steady order or not."""
+
     def begin_pass(self, number: int) -> None:
         """Pass `number` begins, or resumes after a stop."""
 

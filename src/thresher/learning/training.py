@@ -22,8 +22,10 @@ from thresher.engine.notices import seconds_compiling
 from thresher.learning import checkpoint, curve
 from thresher.learning.checks import check_whole
 from thresher.learning.holdout import Holdout
+from thresher.learning.passes import Repetition
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
 from thresher.learning.record import Record
+from thresher.learning.repeating import MOST_PASSES
 from thresher.learning.seen import Seen
 from thresher.learning.shares import MOST_EVERY, Last, Meeting, Part, as_text, condition_of
 from thresher.learning.stopping import Interrupted, Stopper
@@ -39,7 +41,6 @@ from thresher.learning.trouble import (
     unused_groups,
 )
 
-MOST_PASSES = 10**9
 _LONG = 1 << 30
 """Bytes that take about a second to read."""
 
@@ -53,6 +54,7 @@ class Plan:
     """How to train: everything but the model and the data."""
 
     passes: int = 1
+    """how many; with `replay`, the first"""
     report_every: int | None = 0
     """examples between rows of the table; 0: rows at 1, 2, 4, 8, ...; None: no table"""
     holdout_every: Part = 0
@@ -64,10 +66,14 @@ class Plan:
     """examples between checkpoints; 0: save one only when stopped"""
     folds: bool = False
     """whether what is trained splits the rows into folds"""
+    replay: int = 0
+    """keep up to this many bytes of rows in memory and, if these are all, pass over them again as often as
+    `passes_for` says, provided that what is trained allows it; 0: never"""
 
     def __post_init__(self) -> None:
         """Raise ValueError for numbers out of range."""
         check_whole("passes", self.passes, 1, MOST_PASSES)
+        check_whole("replay", self.replay, 0)
         if self.report_every is not None:
             check_whole("report_every", self.report_every, 0)
         check_whole("patience", self.patience, 0)
@@ -167,13 +173,13 @@ class Trainer(Generic[M]):
         self.watcher: Watcher = watcher or Silent()
         self.stopper = stopper or Stopper()
         self.table: list[Row] = []
+        self.repetition = Repetition(plan.passes, plan.replay if model.may_replay(self.order.steady) else 0)
         self.position = Position()
         self.reported = Tally(0.0, 0.0)
         self.label = float("nan")
         """label of the last example learned"""
         self._report = Report()
-        self._started, self._compiled, self._in_groups = 0.0, 0.0, False
-        self._examples_before = 0
+        self._started, self._compiled, self._in_groups, self._examples_before = 0.0, 0.0, False, 0
         self.owns_checkpoint = False
         """whether this training wrote the checkpoint or resumed from it"""
         self.resumed = False
@@ -189,7 +195,7 @@ class Trainer(Generic[M]):
         if lasting:
             self.source.keep_hash = True
         if self.holdout.given is not None:
-            self.holdout.given.keep_hash = lasting or self.plan.passes > 1
+            self.holdout.given.keep_hash = lasting or self.plan.passes > 1 or self.repetition.budget > 0
 
     def training_state(self) -> TrainingState:
         """The state of training that a checkpoint holds besides the model."""
@@ -200,7 +206,9 @@ class Trainer(Generic[M]):
             holdout=Held.of(self.holdout),
             evaluated=[] if given is None else list(given.content),
             order=self.order.spec,
-            passes=self.plan.passes,
+            passes=self.repetition.passes,
+            replay=self.repetition.budget,
+            settled=self.repetition.settled,
             patience=self.plan.patience,
             position=self.position,
             label=self.label,
@@ -222,6 +230,7 @@ class Trainer(Generic[M]):
         if before.position.number > 1 and not self.model.repeated.weight:
             self.reported = self.model.repeated  # an older checkpoint has one sum of all passes
         self.holdout.best, self.holdout.passes_since = before.best, before.passes_since
+        self.repetition.resume(before.passes, before.settled)
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
             self.watcher.say(
                 "reading the data again up to the checkpoint, to check that they have not changed"
@@ -237,10 +246,10 @@ class Trainer(Generic[M]):
         prepare_readers()
         self._started, self._compiled = time.perf_counter(), seconds_compiling()
         self._examples_before = self.model.examples
-        while self.position.number <= self.plan.passes:
+        while self.position.number <= self.repetition.passes:
             self.model.begin_pass(self.position.number)
             self._pass()
-            if self.position.number == 1 < self.plan.passes:
+            if self.position.number == 1 < self.repetition.passes:
                 self._tell()
                 self.reported = self.model.repeated
             if self._over():
@@ -253,8 +262,9 @@ class Trainer(Generic[M]):
 
     def _pass(self) -> None:
         number = self.position.number
-        read = self.source if number == 1 else self.reread()
-        source = self.order.over(self.holdout.rest(read), number)
+        source = self.order.over(self._rows_of(number), number)
+        if number > 1 and self.repetition.keeps and (number == 2 or self.resumed):
+            self.watcher.replay(self._seen.rows, number, self.repetition.passes)
         source.report = Report.from_dict(self.position.report)
         with closing(source.chunks(self.position.place)) as chunks:
             for chunk in self._until_stopped(chunks):
@@ -266,6 +276,7 @@ class Trainer(Generic[M]):
                 self._in_groups = self._in_groups or chunk.groups is not None
                 self._learn(chunk)
                 self.position = self.position.moved_past(chunk, source.report)
+                self.repetition.settle(False)
                 self.watcher.advance(self.model.examples, self._share(source))
         if self.resumed:
             self._check_position(0)
@@ -275,6 +286,13 @@ class Trainer(Generic[M]):
         self._report = source.report
         if number == 1:
             self._seen.end(self.model.examples, self.model.tally)
+            self.repetition.settle(True)
+
+    def _rows_of(self, number: int) -> Any:
+        """The rows to learn in a pass, in the order of the data."""
+        read = self.source if number == 1 or self.repetition.keeps else self.reread()
+        in_memory = getattr(self.source, "in_memory", False) or self.order.reads(2) == 1
+        return self.repetition.over(self.holdout.rest(read), number, copying=not in_memory)
 
     def _check_position(self, rows: int) -> None:
         """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
@@ -339,7 +357,7 @@ class Trainer(Generic[M]):
     @property
     def _number(self) -> int:
         """The current pass, or the last one."""
-        return min(self.position.number, self.plan.passes)
+        return min(self.position.number, self.repetition.passes)
 
     def _tell(self) -> None:
         """Add a row to the table, unless no table is kept or no examples were learned since the last row."""
@@ -369,11 +387,11 @@ class Trainer(Generic[M]):
         """End the pass: evaluate on the hold-out. Return whether patience has run out."""
         self.model.check_finite()
         held = self.holdout.source()
-        figures = None
-        if held is not None:
+        figures, number = None, self.position.number
+        once = self.repetition.budget > 0 and not getattr(held, "rereadable", True)
+        if held is not None and not (once and number < self.repetition.passes):
             with closing(held.chunks()) as chunks:
                 figures = self.holdout.score(self.model, self._until_stopped(chunks))
-        number = self.position.number
         both = total([self.model.tally, self.model.repeated])
         self._seen.passed(both, None if figures is None else figures["loss"])
         self.watcher.passed(PassEnd(number, self.model.examples, self._seen.pass_losses[-1], figures))
@@ -384,7 +402,7 @@ class Trainer(Generic[M]):
         if not source.total_bytes:
             return None
         within = source.position_bytes / source.total_bytes
-        return float((self.position.number - 1 + within) / self.plan.passes)
+        return float((self.position.number - 1 + within) / self.repetition.passes)
 
     def save_checkpoint(self) -> None:
         """Write model, position and table to the checkpoint of the plan."""

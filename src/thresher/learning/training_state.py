@@ -96,6 +96,10 @@ class TrainingState:
     """passes since the best one"""
     seen: Seen
     """statistics of the examples"""
+    replay: int = 0
+    """bytes of the rows that may be kept in memory; 0: none"""
+    settled: bool = True
+    """whether the number of passes is known"""
 
     def check_same(self, before: TrainingState) -> None:
         """Raise ValueError unless data, hold-out and order are those of `before`.

@@ -1,0 +1,120 @@
+"""``--passes auto`` and ``--replay`` on the command line."""
+
+import io
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Thresher
+from thresher.parts.rules.ft_ftrl import FtFtrl
+
+pytestmark = pytest.mark.usefixtures("narrow")
+MADE = 12
+"""Passes over the 200 rows"""
+
+
+@pytest.fixture(autouse=True)
+def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FtFtrl, "AUTOMATIC", True)
+
+
+def test_the_number_of_passes_is_shown_and_repeats_the_model(thresher: Thresher) -> None:
+    ran = thresher("train train.svm -m a --json")
+    assert ran.status == 0
+    assert ran.json["passes"] == MADE
+    (said,) = [line for line in ran.err.splitlines() if "replaying" in line]
+    assert said.startswith(f"replaying 200 rows from memory, pass 2 of {MADE}: from here on")
+    info = thresher("info a --json").json
+    assert info["record"]["passes"] == MADE
+    command = shlex.split(info["command"])
+    assert command[-2:] == ["--passes", str(MADE)]
+    words = [{"DATA": "train.svm", "MODEL": "b"}.get(word, word) for word in command[1:]]
+    again = thresher(*words)
+    assert "replaying" not in again.err
+    assert Path("a").read_bytes() == Path("b").read_bytes()
+
+
+@pytest.mark.parametrize("options", ["--replay 0", "--replay 1KB", "--passes 1"])
+def test_one_pass_is_shown_too_where_it_is_not_the_default(options: str, thresher: Thresher) -> None:
+    assert thresher(f"train train.svm -m a --json {options}").json["passes"] == 1
+    assert thresher("info a --json").json["command"].endswith(" --passes 1")
+
+
+def test_rules_by_name_make_one_pass_and_need_not_say_so(thresher: Thresher) -> None:
+    assert thresher("train train.svm -m a --rule sgd --json").json["passes"] == 1
+    assert "--passes" not in thresher("info a --json").json["command"]
+
+
+def test_standard_input_is_replayed(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert thresher("train train.svm -m a -q").status == 0
+    pipe = SimpleNamespace(closed=False, buffer=io.BytesIO(Path("train.svm").read_bytes()))
+    monkeypatch.setattr("sys.stdin", pipe)
+    assert thresher("train - -m b -q --no-cache").status == 0
+    assert Path("a").read_bytes() == Path("b").read_bytes()
+
+
+def test_quiet_says_nothing_of_it(thresher: Thresher) -> None:
+    assert thresher("train train.svm -m a -q").err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--passes 0", "--passes: expected auto or a whole number from 1 to 1,000,000,000, not '0'"),
+        ("--passes all", "--passes: expected auto or a whole number from 1 to 1,000,000,000, not 'all'"),
+        ("--replay 64XB", "--replay: must be a size such as 64MB or 1GB, or 0 for never, not '64XB'"),
+        ("--passes 3 --replay 1GB", "--replay has no effect with 3 passes"),
+    ],
+)
+def test_wrong_values(options: str, said: str, thresher: Thresher) -> None:
+    ran = thresher(f"train train.svm -m a {options}")
+    assert ran.status == 2
+    assert ran.err.startswith(f"thresher: {said}")
+
+
+def stopped(thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str, after: int) -> Any:
+    """Train, stopped with a checkpoint after so many examples."""
+    from thresher.learning.training import Trainer
+
+    handle = Trainer._handle_due
+
+    def watch(self: Trainer[Any]) -> None:
+        if self.model.examples >= after:
+            self.stopper.ask()
+        handle(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_handle_due", watch)
+        return thresher(f"train train.svm -m b {options}")
+
+
+@pytest.mark.parametrize("after", [200, 256])
+@pytest.mark.parametrize("kind", ["", "--rule auto", "--ensemble 2"])
+def test_a_stopped_run_is_resumed_without_options(
+    after: int, kind: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert thresher(f"train train.svm -m a -q {kind}").status == 0
+    ran = stopped(thresher, monkeypatch, f"-q {kind}", after)
+    assert ran.status == 130
+    if not kind:
+        info = thresher("info b.checkpoint --json").json
+        assert info["stopped"]["passes"] == ("auto" if after <= 200 else MADE)
+        assert "--passes" not in info["command"]
+    assert thresher(f"train train.svm -m b -q --resume {kind}").status == 0
+    for name in sorted(p.name for p in Path("a").iterdir()) if kind == "--ensemble 2" else [""]:
+        assert (Path("a") / name).read_bytes() == (Path("b") / name).read_bytes()
+
+
+def test_a_resumed_run_takes_the_passes_that_it_is_given(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped(thresher, monkeypatch, "-q", 256)
+    ran = thresher("train train.svm -m b -q --resume --replay 1GB")
+    assert ran.status == 2
+    assert "made with --replay 64000000B; leave --replay out" in ran.err
+    assert thresher("train train.svm -m b -q --resume --passes 3").status == 0
+    assert thresher("train train.svm -m a -q --passes 3").status == 0
+    assert Path("a").read_bytes() == Path("b").read_bytes()

@@ -1,0 +1,381 @@
+"""`passes="auto"`: rows that fit in memory are passed over again, as if the data had been read again."""
+
+import gzip
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import thresher
+from tests.commands import own_cache
+from tests.data.tables import WRITERS
+from tests.data.test_tables import some_rows
+from tests.learning.test_checkpoints import BLOCK, ROWS, litter
+from thresher import Chunk, Model, open_source
+from thresher.data import DataError, MemorySource, compact, concat
+from thresher.data.compact import CompactRows
+from thresher.data.layout import AnyLayout
+from thresher.data.order import make_order
+from thresher.learning import checkpoint, modelfile
+from thresher.learning.passes import Kept, Passes
+from thresher.learning.repeating import AUTO, Size, agreed_passes, bytes_of, passes_for
+from thresher.learning.shares import Last
+from thresher.learning.stopping import Interrupted
+from thresher.learning.training import Plan, Trainer
+from thresher.parts import REGISTRY
+from thresher.parts.rules.ft_ftrl import FtFtrl
+
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+MADE = 3
+"""Passes over rows that fit"""
+ENOUGH = 64_000_000
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plainly: None) -> None:
+    """A folder with 160 rows in two files, 40 others in ``held.svm``, and an automatic default rule."""
+    monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(FtFtrl, "AUTOMATIC", True)
+    monkeypatch.setattr("thresher.learning.passes.passes_for", lambda size: MADE)
+    narrow = [b" ".join(row.split()[:5]) + b"\n" for row in ROWS]
+    Path("a.svm").write_bytes(b"".join(narrow[:90]))
+    Path("b.svm.gz").write_bytes(gzip.compress(b"".join(narrow[90:160])))
+    Path("held.svm").write_bytes(b"".join(narrow[240:280]))
+
+
+ONE = Plan()
+
+
+@pytest.fixture
+def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rules are automatic."""
+    for rule in REGISTRY["rule"].values():
+        monkeypatch.setattr(rule, "AUTOMATIC", True)
+
+
+@dataclass(frozen=True)
+class Case:
+    plan: Plan = ONE
+    model: Callable[[], Model] = Model
+    order: str = "as-is"
+    on_error: str = "fail"
+    held: bool = False
+    grouped: bool = False
+    cached: bool = False
+
+
+CASES = {
+    "plain": Case(),
+    "cached": Case(cached=True),
+    "every-3rd": Case(Plan(holdout_every=3)),
+    "two of five, buffer": Case(Plan(holdout_every=Fraction(5, 2)), order="buffer:17"),
+    "the last, quarantine": Case(Plan(holdout_every=Last(Fraction(1, 3))), on_error="quarantine=bad.txt"),
+    "the last, every": Case(Plan(holdout_every=Last(50)), order="every"),
+    "groups": Case(Plan(holdout_every=4), grouped=True),
+    "a file, early stop": Case(Plan(patience=1), lambda: Model("sgd", "hinge", rate="constant:9"), held=True),
+    "once, skip": Case(order="once", on_error="skip"),
+    "every": Case(order="every"),
+    "buffer, cached": Case(order="buffer:40", cached=True),
+    "batches": Case(model=lambda: Model("rda", batch=7)),
+    "averages": Case(model=lambda: Model("sgd", average=True, rate="constant:0.1")),
+    "scaled, admitted": Case(model=lambda: Model("ftrl", scale="standard", admit="poisson:0.5,bits=16")),
+    "hashed": Case(model=lambda: Model("ftrl", store="hashed:9,signed")),
+}
+
+
+def trainer(case: Case, passes: int | str = AUTO, loaded: Any = None, **reading: Any) -> Trainer[Model]:
+    """A training of the two files, with so many passes or the automatic number."""
+    layout = AnyLayout(group="qid") if case.grouped else None
+    read = {"block_bytes": BLOCK, "threads": 2, "on_error": case.on_error, "layout": layout, **reading}
+    source = open_source(["a.svm", "b.svm.gz"], **read)
+    plan = replace(case.plan, replay=ENOUGH) if passes == AUTO else replace(case.plan, passes=int(passes))
+    model = loaded[0] if loaded else case.model()
+    order = make_order(case.order, model.recipe.seed)
+    ways = Passes(source, order.reads(plan.passes), cached=case.cached)
+    held = open_source("held.svm", block_bytes=BLOCK) if case.held else None
+    plan = replace(plan, checkpoint=Path("checkpoint"))
+    made = Trainer(model, ways.first, plan, reread=ways.later, order=order, holdout=held)
+    if loaded:
+        made.continue_from(loaded[1])
+    return made
+
+
+def prepare(case: Case) -> None:
+    """Bad lines, or groups, in the first file."""
+    if case.on_error != "fail":
+        litter(["a.svm"])
+    if case.grouped:
+        parts = [line.partition(b" ") for line in Path("a.svm").read_bytes().splitlines()]
+        rows = [b"%s qid:%d %s\n" % (part[0], k // 3, part[2]) for k, part in enumerate(parts)]
+        Path("a.svm").write_bytes(b"".join(rows))
+
+
+def end(ready: Trainer[Model]) -> Any:
+    """The model file and everything that is reported."""
+    outcome = ready.run()
+    modelfile.save(ready.model, "model")
+    figures = outcome.examples, outcome.passes, outcome.progressive_loss, outcome.skipped, outcome.holdout
+    table = [row[:-1] for row in outcome.table]
+    reports = [report.as_dict() for report in outcome.reports]
+    return Path("model").read_bytes(), figures, repr(table), reports, [one.name for one in outcome.warnings]
+
+
+def caches() -> list[Path]:
+    return list(Path("cache").rglob("*.arrow"))
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_it_equals_passes_that_read_the_data_again(case: Case, automatic: None) -> None:
+    prepare(case)
+    whole = end(trainer(case))
+    bad = Path("bad.txt").read_bytes() if Path("bad.txt").exists() else b""
+    assert whole[1][1] == MADE or case.plan.patience
+    assert not caches()
+    assert end(trainer(case, MADE)) == whole
+    for reading in ({"threads": 1, "block_bytes": 900}, {"threads": 3, "block_bytes": 5000}):
+        other = end(trainer(case, **reading))
+        assert other[0] == whole[0]  # the loss on a hold-out is summed chunk by chunk
+    assert not bad or Path("bad.txt").read_bytes() == bad
+    if case.cached and case.order == "as-is":
+        assert caches()
+        assert end(trainer(case)) == whole  # it reads the cache
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_it_goes_on_from_any_checkpoint(case: Case, automatic: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(case)
+    taken: list[bytes] = []
+    save = checkpoint.save
+
+    def keep(path: Path, model: Model, training_state: Any) -> None:
+        save(path, model, training_state)
+        taken.append(path.read_bytes())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", keep)
+        whole = end(trainer(replace(case, plan=replace(case.plan, checkpoint_every=40))))
+    bad = Path("bad.txt").read_bytes() if Path("bad.txt").exists() else b""
+    assert len(taken) >= 4
+    for k, content in enumerate(taken):
+        Path("checkpoint").write_bytes(content)
+        cut = {"block_bytes": 900, "threads": 1} if checkpoint_pass() > 1 and k % 2 else {}
+        found = end(trainer(case, loaded=checkpoint.load(Path("checkpoint")), **cut))
+        assert found[0] == whole[0]
+        assert cut or found == whole
+        assert not bad or Path("bad.txt").read_bytes() == bad
+    assert checkpoint_pass() > 1
+
+
+def checkpoint_pass() -> int:
+    return checkpoint.load(Path("checkpoint"))[1].position.number
+
+
+def test_other_rows_are_noticed_when_a_replay_is_resumed() -> None:
+    ready = trainer(Case())
+    stop_in_pass(ready, 2)
+    content = Path("a.svm").read_bytes()
+    Path("a.svm").write_bytes(content.replace(b"-1 ", b"+1 ", 1))
+    with pytest.raises(DataError, match="changed since it was first read"):
+        trainer(Case(), loaded=checkpoint.load(Path("checkpoint"))).run()
+
+
+def stop_in_pass(ready: Trainer[Model], number: int) -> None:
+    tend = ready._handle_due
+
+    def watch() -> None:
+        if ready.position.number == number:
+            ready.stopper.ask()
+        tend()
+
+    ready._handle_due = watch  # type: ignore[method-assign]
+    with pytest.raises(Interrupted):
+        ready.run()
+
+
+def rows_of(name: str) -> Any:
+    """120 rows in a form, and the options that name their columns."""
+    table = some_rows(120)
+    if name.startswith("data."):
+        WRITERS[name](table, Path(name))
+        return name, {"weight": "w", "numeric": "x,y", "categorical": "id"}
+    chance = np.random.default_rng(0)
+    X = chance.normal(size=(120, 4))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(label=y)
+    dictionaries = [{f"f{k % 5}": float(k), "b": 1.0} for k in range(120)]
+    return {
+        "matrix": ((X, y), {}),
+        "csr": ((sp.csr_matrix(X), y), {}),
+        "frame": (frame, {}),
+        "arrow": (pa.table(frame), {}),
+        "dictionaries": ((dictionaries, y), {}),
+        "pairs": ([*zip(dictionaries, y.tolist(), strict=True)], {}),
+        "chunks": ([Chunk.from_csr([0, 1, 2], [3, 4], [1.0, 2.0], [1, -1]) for _ in range(60)], {}),
+        "several outputs": ((X, np.column_stack([y, 1 - y])), {"outputs": "values:2", "loss": "squared"}),
+        "classes": ((X, np.arange(120) % 3), {"loss": "softmax"}),
+        "groups": ((X, y), {"groups": np.arange(120) // 4, "holdout": 0.25}),
+    }[name]
+
+
+KINDS = ["matrix", "csr", "frame", "arrow", "dictionaries", "pairs", "chunks", "several outputs", "classes"]
+KINDS += ["groups", "data.csv", "data.jsonl", "data.parquet", "data.arrows"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", ["as-is", "every"])
+def test_it_equals_a_number_of_passes_over_data_of_any_kind(kind: str, order: str) -> None:
+    data, options = rows_of(kind)
+    found = [thresher.train(data, passes=passes, order=order, **options) for passes in ("auto", MADE, 1)]
+    for k, model in enumerate(found):
+        modelfile.save(model, f"model{k}")
+    assert found[0].record is not None
+    assert found[0].record.passes == MADE
+    assert Path("model0").read_bytes() == Path("model1").read_bytes() != Path("model2").read_bytes()
+
+
+def test_rows_that_can_be_read_only_once_are_kept() -> None:
+    pairs, _ = rows_of("pairs")
+    once = thresher.train(iter(pairs))
+    assert once.record is not None
+    assert once.record.passes == MADE
+    assert (once.weights()[1] == thresher.train(pairs, passes=MADE).weights()[1]).all()
+
+
+@pytest.mark.parametrize("more", [{"rule": "sgd"}, {"replay": 0}, {"replay": "1KB"}])
+def test_there_is_one_pass_for_other_rules_and_rows_that_do_not_fit(more: Any) -> None:
+    data, _ = rows_of("matrix")
+    model = thresher.train(data, **more)
+    assert model.record is not None
+    assert model.record.passes == 1
+    assert (model.weights()[1] == thresher.train(data, passes=1, **{**more, "replay": 0}).weights()[1]).all()
+
+
+def test_rule_auto_replays_what_it_chose() -> None:
+    data, _ = rows_of("matrix")
+    found = [thresher.train(data, rule="auto", passes=passes) for passes in ("auto", MADE)]
+    assert found[0].examples == 120 * MADE
+    assert (found[0].weights()[1] == found[1].weights()[1]).all()
+
+
+def test_ensembles_replay_too_unless_rows_come_in_another_order() -> None:
+    data, _ = rows_of("matrix")
+    for order, passes in (("as-is", MADE), ("once", MADE), ("every", 1)):
+        found = [thresher.ensemble(data, models=2, order=order, passes=n) for n in ("auto", passes)]
+        assert found[0].models[0].examples == found[1].models[0].examples
+        assert (found[0].predict(data[0]) == found[1].predict(data[0])).all()
+        assert found[0].models[0].examples > 50 * passes
+
+
+def test_a_hold_out_that_can_be_read_once_is_evaluated_after_the_last_pass() -> None:
+    pairs, _ = rows_of("pairs")
+    found = [thresher.train(pairs[40:], holdout=iter(pairs[:40])), thresher.train(pairs[40:])]
+    assert found[0].holdout is not None
+    assert found[0].holdout["loss"] == thresher.evaluate(found[1], pairs[:40])["loss"]
+    assert (found[0].weights()[1] == found[1].weights()[1]).all()
+
+
+def test_rows_are_dropped_as_soon_as_they_do_not_fit() -> None:
+    pieces = [Chunk.from_csr([0, 1], [k], [1.0], [1]) for k in range(10)]
+    kept = Kept(MemorySource(pieces), 28 * 5)
+    assert [kept.rows_kept for _ in kept.chunks()] == [1, 2, 3, 4, 5, 0, 0, 0, 0, 0]
+    assert kept.dropped
+
+
+def test_memory_of_rows_is_returned_at_once() -> None:
+    rows = CompactRows()
+    rows.add(Chunk.from_csr([0, 1], [1], [1.0], [1]))
+    (block,) = (weakref.ref(one) for one in rows._blocks)
+    root = weakref.ref(_root(rows._blocks[0]._keys))
+    kept = Kept(MemorySource([Chunk.from_csr([0, 1], [1], [1.0], [1])]), 1)
+    kept._rows = rows
+    del rows
+    kept.drop()
+    assert block() is root() is None
+
+
+def _root(array: Any) -> Any:
+    return array if array.base is None else _root(array.base)
+
+
+@given(st.integers(1, 40), st.integers(1, 9), st.lists(st.integers(1, 7), min_size=1), st.integers(0, 50))
+def test_kept_rows_are_the_rows_however_they_are_cut(
+    room: int, most: int, cuts: list[int], first: int
+) -> None:
+    ones = np.arange(50, dtype=np.float32)
+    stream = replace(
+        Chunk.from_csr(np.cumsum([0, *(k * 7 % 5 for k in range(50))]), np.arange(100), ones.repeat(2), ones),
+        targets=np.arange(100, dtype=np.float32).reshape(50, 2),
+        groups=np.arange(50, dtype=np.uint64),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("_BLOCK_BYTES", 36 * room), ("_MOST_ROWS", most), ("_MOST_VALUES", 2 * most)):
+            patch.setattr(compact, name, value)
+        rows, at = CompactRows(), 0
+        for size in cycle(cuts):
+            rows.add(stream.rows(at, at + size))
+            if (at := at + size) >= 50:
+                break
+        whole = CompactRows()
+        whole.add(stream)
+        found, other = [*rows.chunks(first)], [*whole.chunks(first)]
+    assert [one.place for one in found] == [one.place for one in other]
+    joined = concat(found) if found else stream.rows(50, 50)
+    rest = stream.rows(first, 50)
+    for name in ("indptr", "keys", "values", "labels", "weights", "targets", "groups"):
+        assert (getattr(joined, name) == getattr(rest, name)).all()
+
+
+def test_the_number_of_passes_is_one_function_of_the_rows() -> None:
+    assert [passes_for(Size(rows)) for rows in (0, 1, 3334, 8000, 13_333, 10**7)] == [1, 12, 11, 5, 3, 3]
+
+
+def test_passes_are_those_of_the_rows_that_are_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Size] = []
+
+    def note(size: Size) -> int:
+        found.append(size)
+        return 1
+
+    monkeypatch.setattr("thresher.learning.passes.passes_for", note)
+    chunk = Chunk.of_rows([(1, {1: 1.0, 2: 1.0}), (-1, {1: 1.0}), (1, {3: 2.0, 4: 1.0})], [1, 0, 2])
+    for order in ("as-is", "every", "buffer:2"):
+        Trainer(Model(), MemorySource(chunk), Plan(replay=100), order=make_order(order)).run()
+    Trainer(Model(), MemorySource([chunk.rows(k, k + 1) for k in range(3)]), Plan(replay=100)).run()
+    assert found == [Size(2, 4, 2 * 16 + 4 * 12)] * 4
+
+
+@pytest.mark.parametrize(
+    ("replay", "size"), [("64MB", 64 * 10**6), ("1gb", 10**9), ("0.5 KB", 500), ("12", 12), (7, 7), ("0", 0)]
+)
+def test_sizes(replay: int | str, size: int) -> None:
+    assert bytes_of(replay) == size
+
+
+@pytest.mark.parametrize("replay", ["", "MB", "64 M B", "-1", "1XB", -1, 1.5, None, "9999TB"])
+def test_sizes_that_are_none(replay: Any) -> None:
+    with pytest.raises(ValueError, match="replay must be"):
+        bytes_of(replay)
+
+
+@pytest.mark.parametrize("passes", ["all", "3", 0, -1, 1.5, True, None])
+def test_passes_that_are_none(passes: Any) -> None:
+    with pytest.raises(ValueError, match="passes must be"):
+        thresher.train(rows_of("matrix")[0], passes=passes)
+
+
+def test_a_budget_is_for_automatic_passes() -> None:
+    with pytest.raises(ValueError, match="replay has no effect with 3 passes"):
+        thresher.train(rows_of("matrix")[0], passes=3, replay="1GB")
+    assert agreed_passes(3, 0) == agreed_passes(3, "64MB") == (3, 0)
