@@ -760,6 +760,7 @@ ELSEWHERE = {
     "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,
     "the checkpoint has {} penalties from {} to {}; leave --l1 out": STOPPED,
     "the checkpoint was made with --order {}; leave --order out": STOPPED,
+    "the checkpoint was made with --replay {}; leave --replay out": STOPPED,
     "{} is left from an earlier run and not used; --resume continues from it": STOPPED,
     "All weights are zero, so every prediction is the same."
     " Train with a smaller penalty (--l1), or on more data.": "a sentence of the page that report writes",

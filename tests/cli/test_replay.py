@@ -114,7 +114,7 @@ def test_a_resumed_run_takes_the_passes_that_it_is_given(
     stopped(thresher, monkeypatch, "-q", 256)
     ran = thresher("train train.svm -m b -q --resume --replay 1GB")
     assert ran.status == 2
-    assert "made with --replay 64000000B; leave --replay out" in ran.err
+    assert "made with --replay 64000000; leave --replay out" in ran.err
     assert thresher("train train.svm -m b -q --resume --passes 3").status == 0
     assert thresher("train train.svm -m a -q --passes 3").status == 0
     assert Path("a").read_bytes() == Path("b").read_bytes()

@@ -288,7 +288,7 @@ def agreed(
     if number is not None and number < under_way:
         raise UsageError(f"the checkpoint is in pass {under_way}: --passes must be at least that")
     if replay is not None and before.replay and bytes_of(replay) != before.replay:
-        raise UsageError(f"the checkpoint was made with --replay {before.replay}B; leave --replay out")
+        raise UsageError(f"the checkpoint was made with --replay {before.replay}; leave --replay out")
     kept = before.replay if number is None else 0
     made = number or (1 if kept else before.passes)
     return replace(plan, passes=made, replay=kept, patience=plan.patience or before.patience)
