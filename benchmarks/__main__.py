@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 
@@ -23,15 +23,19 @@ from benchmarks import (
     lanes,
     learning,
     memory,
+    narrow,
+    offsets,
     parsing,
     passes,
     paths,
     penalties,
     processes,
+    replays,
     report,
     rules,
     scaleout,
     softmax,
+    sparser,
     startup,
     tables,
     texts,
@@ -66,13 +70,19 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Goal]]] = {
     "sklearn": estimators.run,
     "comparison": comparison.run,
     "defaults": defaults.run,
+    "narrow": narrow.run,
+    "offsets": offsets.run,
+    "replay": replays.run,
     "frontier": frontier.run,
+    "sparser": sparser.run,
     "path": paths.run,
     "folds": folds.run,
     "sklearn-frontier": penalties.run,
     "tune": tuning.run,
     "scale-out": scaleout.run,
 }
+WITH = {"defaults": ("narrow", "offsets", "replay"), "frontier": ("sparser", "path")}
+"""``--only`` one of these runs the others too: together they measure the default rule"""
 LOADS = Path(__file__).parent.parent / "build" / "loads"
 
 
@@ -92,9 +102,32 @@ def options() -> argparse.Namespace:
         metavar="S",
         help="seconds a table may spend on repeating measurements that other work disturbed",
     )
-    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, metavar="NAME", help="run only these")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=BENCHMARKS,
+        metavar="NAME",
+        help="run only these; "
+        + "; ".join(f"{one} runs {', '.join(more)} too" for one, more in WITH.items()),
+    )
+    parser.add_argument(
+        "--rules",
+        nargs="+",
+        default=(),
+        metavar="SPEC",
+        help="rules that 'sparser' compares with the default's soft thresholds",
+    )
     parser.add_argument("--list", action="store_true", help="list the benchmarks")
     return parser.parse_args()
+
+
+def wanted(names: Iterable[str]) -> list[str]:
+    """Return the benchmarks to run, each once: those named, and those that belong to them.
+
+    >>> wanted(["defaults", "narrow"])
+    ['defaults', 'narrow', 'offsets', 'replay']
+    """
+    return list(dict.fromkeys(one for name in names for one in (name, *WITH.get(name, ()))))
 
 
 def main() -> None:
@@ -104,14 +137,21 @@ def main() -> None:
         for name, run in BENCHMARKS.items():
             print(f"{name:16} {(import_module(run.__module__).__doc__ or '').splitlines()[0]}")
         return
-    setting = Setting(chosen.loads.resolve(), chosen.data, chosen.scale, chosen.repeat, chosen.patience)
+    setting = Setting(
+        chosen.loads.resolve(),
+        chosen.data,
+        chosen.scale,
+        chosen.repeat,
+        chosen.patience,
+        tuple(chosen.rules),
+    )
     print(report.machine())
     print(
         f"scale {setting.scale:g}, medians of {setting.repeat} alternating runs; 'least' is the shortest run,"
         " 'others' the number of cores that other work kept busy"
     )
     found: list[Goal] = []
-    for name in chosen.only or BENCHMARKS:
+    for name in wanted(chosen.only or BENCHMARKS):
         found += BENCHMARKS[name](setting)
     report.goals(found)
 

@@ -22,6 +22,8 @@ class Setting:
     scale: float
     repeat: int
     patience: float
+    rules: tuple[str, ...] = ()
+    """rules that are compared with soft thresholds"""
 
     @cached_property
     def rcv1like(self) -> Rcv1Like:
