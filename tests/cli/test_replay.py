@@ -99,6 +99,7 @@ def test_a_stopped_run_is_resumed_without_options(
     assert thresher(f"train train.svm -m a -q {kind}").status == 0
     ran = stopped(thresher, monkeypatch, f"-q {kind}", after)
     assert ran.status == 130
+    assert Path("b").exists() == (after > 200)
     if not kind:
         info = thresher("info b.checkpoint --json").json
         assert info["stopped"]["passes"] == ("auto" if after <= 200 else MADE)
@@ -118,3 +119,27 @@ def test_a_resumed_run_takes_the_passes_that_it_is_given(
     assert thresher("train train.svm -m b -q --resume --passes 3").status == 0
     assert thresher("train train.svm -m a -q --passes 3").status == 0
     assert Path("a").read_bytes() == Path("b").read_bytes()
+
+
+def test_a_replay_that_is_stopped_leaves_a_model(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = stopped(thresher, monkeypatch, "-q", 512)
+    assert ran.status == 130
+    saved = "the model is saved in b; checkpoint in b.checkpoint, continue with --resume"
+    assert ran.err == f"thresher: stopped after 512 examples, in pass 3 of {MADE}; {saved}\n"
+    figures = thresher("info b --json").json
+    assert (figures["kind"], figures["examples"], figures["command"]) == ("model", 512, None)
+    assert thresher("evaluate b test.svm --json").json["examples"] == 100
+
+
+def test_a_replay_that_is_stopped_leaves_the_best_pass(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = "-q --holdout test.svm --early-stop 9 --rule ft-ftrl:alpha=300,l1=0"
+    losses = [
+        thresher(f"train train.svm -m a --passes {k} {options} --json").json["holdout_loss"]
+        for k in (1, 2, 3)
+    ]
+    ran = stopped(thresher, monkeypatch, options, 512)
+    assert ran.status == 130
+    assert thresher("evaluate b test.svm --json").json["loss"] == pytest.approx(min(losses[:2]))
+    assert losses[1] != losses[0]

@@ -1,12 +1,14 @@
 """`passes="auto"`: rows that fit in memory are passed over again, as if the data had been read again."""
 
 import gzip
+import signal
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import cycle
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -379,3 +381,63 @@ def test_a_budget_is_for_automatic_passes() -> None:
     with pytest.raises(ValueError, match="replay has no effect with 3 passes"):
         thresher.train(rows_of("matrix")[0], passes=3, replay="1GB")
     assert agreed_passes(3, 0) == agreed_passes(3, "64MB") == (3, 0)
+
+
+def during(monkeypatch: pytest.MonkeyPatch, number: int, signals: int = 1) -> None:
+    """Send Ctrl-C in a pass."""
+    handle = Trainer._handle_due
+
+    def watch(self: Trainer[Any]) -> None:
+        if self.position.number == number and self.model.examples % 60 == 8:
+            for _ in range(signals):
+                signal.raise_signal(signal.SIGINT)
+        handle(self)
+
+    monkeypatch.setattr(Trainer, "_handle_due", watch)
+    monkeypatch.setattr("thresher.learning.curve.until_due", lambda done: 1)
+
+
+@pytest.mark.parametrize("holdout", [None, 0.5])
+def test_ctrl_c_in_a_replay_ends_it(holdout: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, _ = rows_of("matrix")
+    during(monkeypatch, 2)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.warns(thresher.TroubleWarning, match=f"interrupted in pass 2 of {MADE}"):
+        model = thresher.train(data, holdout=holdout)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert "ended-early" in [one.name for one in model.warnings]
+    assert model.record is None
+    assert model.examples == (68 if holdout else 128)
+    assert (model.holdout or {}).get("examples") == (60 if holdout else None)
+
+
+def test_ctrl_c_in_the_first_pass_and_in_passes_that_were_asked_for_is_as_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data, _ = rows_of("matrix")
+    for number, passes in ((1, "auto"), (2, 2)):
+        with monkeypatch.context() as patch:
+            during(patch, number)
+            with pytest.raises(KeyboardInterrupt):
+                thresher.train(data, passes=passes)
+
+
+def test_programs_that_handle_ctrl_c_themselves_go_on_doing_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, _ = rows_of("matrix")
+    during(monkeypatch, 2)
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        assert thresher.train(data).examples == 120 * MADE
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert came
+
+
+def test_other_threads_train_too() -> None:
+    data, _ = rows_of("matrix")
+    found: list[Model] = []
+    thread = Thread(target=lambda: found.append(thresher.train(data)))
+    thread.start()
+    thread.join()
+    assert found[0].examples == 120 * MADE

@@ -25,6 +25,7 @@ from thresher.cli.reading import (
 
 if TYPE_CHECKING:
     from thresher.learning.model import Model
+    from thresher.learning.stopping import Interrupted
     from thresher.learning.training import Outcome, Plan, Trainer
 
 SHORT = "Learn a sparse linear model from a stream."
@@ -123,7 +124,12 @@ def _train(
     as_json: bool,
 ) -> Outcome:
     """Train, save and report; the first of the files is the model."""
-    outcome = run(trainer)
+    from thresher.learning.stopping import Interrupted
+
+    try:
+        outcome = run(trainer)
+    except Interrupted as stopped:
+        raise _after_saving(stopped, trainer, reading, files[0], state) from None
     outcome.warnings += reading.unnamed(trainer.model, trainer.source)
     with saving.signals_wait(files[0], trainer.stopper):
         complete = _save(trainer, reading, files[0], state, quiet)
@@ -131,6 +137,26 @@ def _train(
         if not complete:
             raise StoppedAfterSaving(f"interrupted; {saving.without_names(files[0])}")
     return outcome
+
+
+def _after_saving(
+    stopped: Interrupted, trainer: Trainer[Model], reading: Reading, path: Path, state: bool
+) -> Interrupted:
+    """The same, with the model saved if it was stopped in a replay: it has learned all rows."""
+    from thresher.learning.finite import DivergedError
+    from thresher.learning.stopping import Interrupted
+
+    number, passes = trainer.position.number, trainer.repetition.passes
+    if number == 1 or not trainer.repetition.keeps:
+        return stopped
+    try:
+        trainer.keep_best()
+        trainer.model.save(path, state=state)
+    except DivergedError:
+        return stopped
+    saved = saving.without_names(path) if reading.names else f"the model is saved in {path}"
+    where = f", in pass {number} of {passes}; {saved}"
+    return Interrupted(stopped.checkpoint, stopped.examples, where)
 
 
 def _save(trainer: Trainer[Model], reading: Reading, path: Path, state: bool, quiet: bool) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -12,11 +13,11 @@ T = TypeVar("T")
 
 
 class Interrupted(Exception):  # noqa: N818  (not an error: the user requested it)
-    """Training was stopped; the model is saved in `checkpoint` (None: not saved)."""
+    """Training was stopped; `checkpoint` (None: nowhere) continues it. `saved` says what else was saved."""
 
-    def __init__(self, checkpoint: Path | None, examples: int) -> None:
+    def __init__(self, checkpoint: Path | None, examples: int, saved: str = "") -> None:
         where = f"; checkpoint in {checkpoint}, continue with --resume" if checkpoint else ""
-        super().__init__(f"stopped after {examples:,} examples{where}")
+        super().__init__(f"stopped after {examples:,} examples{saved}{where}")
         self.checkpoint = checkpoint
         self.examples = examples
 
@@ -56,6 +57,18 @@ class Stopper:
         """Install the signal handlers; call it from the main thread only."""
         self._old = take(self._on_signal)
         return self
+
+    def listen_here(self) -> bool:
+        """Let Ctrl-C stop training that was started from Python; return whether it does.
+
+        It does not in other threads, and in programs that handle Ctrl-C themselves.
+        """
+        number, plain = signal.SIGINT, signal.default_int_handler
+        main = threading.current_thread() is threading.main_thread()
+        if not main or self._old or signal.getsignal(number) is not plain:
+            return False
+        self._old = {number: signal.signal(number, self._on_signal)}
+        return True
 
     def close(self) -> None:
         """Restore the previous handlers."""

@@ -34,6 +34,7 @@ from thresher.learning.training_state import Held, Origin, Position, TrainingSta
 from thresher.learning.trouble import (
     Run,
     Trouble,
+    ended_early,
     learned_too,
     one_class_held_out,
     troubles_of,
@@ -148,6 +149,11 @@ class Trainer(Generic[M]):
     line; `DivergedError`.
     """
 
+    cut_short = False
+    """whether Ctrl-C ended a replay"""
+    _here = False
+    """whether Ctrl-C ends training, not the program"""
+
     def __init__(
         self,
         model: M,
@@ -246,6 +252,20 @@ class Trainer(Generic[M]):
         prepare_readers()
         self._started, self._compiled = time.perf_counter(), seconds_compiling()
         self._examples_before = self.model.examples
+        try:
+            self._passes()
+        except Interrupted:
+            if not self._here:
+                raise
+            self._end_early()
+        finally:
+            self._stop_listening()
+        self.model.finish()
+        self.model.check_finite()
+        self._tell()
+        return self._outcome()
+
+    def _passes(self) -> None:
         while self.position.number <= self.repetition.passes:
             self.model.begin_pass(self.position.number)
             self._pass()
@@ -255,16 +275,35 @@ class Trainer(Generic[M]):
             if self._over():
                 break
             self.position = self.position.next_pass()
+
+    def _begin_replay(self) -> None:
+        """Say that rows are passed over again, which Ctrl-C may then end early."""
+        self.watcher.replay(self._seen.rows, self.position.number, self.repetition.passes)
+        self._here = self.plan.checkpoint is None and self.stopper.listen_here()
+
+    def _stop_listening(self) -> None:
+        if self._here:
+            self.stopper.close()
+            self.stopper.asked = False
+
+    def _end_early(self) -> None:
+        """End training in the middle of a replay: no more rows, but the figures on the hold-out."""
+        self._stop_listening()
+        self.cut_short = True
+        self._over()
+
+    def keep_best(self) -> None:
+        """Make the model of a replay that was stopped the one to keep: the best pass so far, or as it is."""
         self.model.finish()
         self.model.check_finite()
-        self._tell()
-        return self._outcome()
+        self.holdout.passes_since += 1  # the pass that was stopped is not better
+        self.holdout.take_best(self.model)
 
     def _pass(self) -> None:
         number = self.position.number
         source = self.order.over(self._rows_of(number), number)
         if number > 1 and self.repetition.keeps and (number == 2 or self.resumed):
-            self.watcher.replay(self._seen.rows, number, self.repetition.passes)
+            self._begin_replay()
         source.report = Report.from_dict(self.position.report)
         with closing(source.chunks(self.position.place)) as chunks:
             for chunk in self._until_stopped(chunks):
@@ -428,7 +467,9 @@ class Trainer(Generic[M]):
         troubles = self._troubles()
         self._seen.columns = getattr(self.source, "columns", None)
         settings = (self.order.spec, as_text(self.holdout.every), self.source.where)
-        self.holdout.keep_record(self.model, Record.of(self._report, best or passes, *settings), self._seen)
+        if best is not None or not self.cut_short:
+            record = Record.of(self._report, best or passes, *settings)
+            self.holdout.keep_record(self.model, record, self._seen)
         given = self.holdout.given
         seconds, compiling = self._spent()
         return Outcome(
@@ -469,4 +510,6 @@ class Trainer(Generic[M]):
             beside.append(unused_groups())
         if given is not None and self._lacks_a_class():
             beside.append(one_class_held_out())
+        if self.cut_short:
+            beside.append(ended_early(self._number, self.repetition.passes))
         return [*troubles_of(run), *beside]

@@ -558,6 +558,15 @@ def no_groups(name: str) -> Trouble:
     return Trouble("no-groups", f"{reason}: leave --group out, or name what rows belong to")
 
 
+def ended_early(number: int, passes: int) -> Trouble:
+    """Ctrl-C during a replay."""
+    return Trouble(
+        "ended-early",
+        f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often; train"
+        " again for the other passes",
+    )
+
+
 def unused_groups() -> Trouble:
     """Groups without a hold-out or folds that are drawn."""
     reason = "--group keeps rows together in a hold-out that is drawn and in folds, and there is none"
