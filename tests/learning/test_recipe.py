@@ -27,6 +27,7 @@ OTHERS: dict[str, tuple[Any, Any]] = {
     "batch": (1, 7),
     "average": (False, True),
     "scale": (None, "max-abs"),
+    "centre": (False, True),
     "admit": (None, "3"),
     "store": ("growing", "hashed:9,5,signed"),
     "intercept": (True, False),

@@ -66,7 +66,7 @@ def test_room_for_features_leaves_no_trace(scale: str, monkeypatch: pytest.Monke
 def test_what_waits_is_measured_too(scale: str) -> None:
     """Statistics cover all examples, including those before the feature was admitted."""
     rows = [{1: 4.0, 2: 1.0}, {1: -2.0}, {1: 1.0}]
-    model = Model("sgd", scale=scale, admit=3)
+    model = Model("sgd", scale=scale, centre=False, admit=3)
     model.learn(Chunk.of_rows([(1.0, row) for row in rows]))
     divisors = model.readout().divisors
     assert divisors is not None

@@ -83,7 +83,7 @@ def _solved(
     except ValueError as error:
         raise UsageError(str(error)) from error
     say = Quiet().say
-    flags = ModelFlags(loss=loss, outputs="one")
+    flags = ModelFlags(loss=loss, outputs="one", centre=False)
     layout, _ = with_classes(flags, reading, reading.table.layout(), say_unless(quiet, Quiet()))
     source, _ = sources_of(reading, layout, part.DOMAIN, [model], 1)
     notices.when_compiling(None if quiet else say)

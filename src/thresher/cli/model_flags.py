@@ -82,6 +82,15 @@ class ModelFlags:
             "[default: none]",
         ),
     ] = None
+    centre: Annotated[
+        bool | None,
+        _option(
+            None,
+            "Subtract from columns that are hardly ever zero the mean of their values so far, measured in "
+            "the first pass.  [default: centre with the default rule and with --scale standard]",
+            "--centre/--no-centre",
+        ),
+    ] = None
     admit: Annotated[
         str | None,
         _option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from thresher.cli import options
 from thresher.cli.errors import UsageError
-from thresher.cli.model_flags import ModelFlags, options_of
+from thresher.cli.model_flags import ModelFlags, new_recipe, options_of
 from thresher.cli.overwriting import check_curve
 
 if TYPE_CHECKING:
@@ -211,7 +211,11 @@ def planned(
 
 
 def with_classes(
-    flags: ModelFlags, reading: Reading, layout: AnyLayout, say: Callable[[str], None]
+    flags: ModelFlags,
+    reading: Reading,
+    layout: AnyLayout,
+    say: Callable[[str], None],
+    initial: Readout | None = None,
 ) -> tuple[AnyLayout, dict[str, Any]]:
     """The layout of the data and the model's options; classes left open are found by reading the data.
 
@@ -221,8 +225,9 @@ def with_classes(
     from thresher.data.files.paths import reads_once
     from thresher.learning.classes import look
     from thresher.learning.head import leaves_classes_open
+    from thresher.learning.recipe import with_gaps, without_means
 
-    wanted = options_of(flags)
+    wanted = without_means(options_of(flags), initial)
     streams = reads_once(reading.data)
     loss, outputs = wanted.get("loss"), wanted.get("outputs")
     if streams and not layout.classes and leaves_classes_open(loss or "logistic", outputs):
@@ -238,7 +243,8 @@ def with_classes(
         raise UsageError(str(error)) from error
     if found.note:
         say(found.note)
-    return found.layout, wanted | {"loss": found.loss, "outputs": found.outputs}
+    wanted |= {"loss": found.loss, "outputs": found.outputs}
+    return with_gaps(found.layout, new_recipe(wanted).centre), wanted
 
 
 def sources_of(

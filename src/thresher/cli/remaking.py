@@ -93,10 +93,10 @@ def _boosted(header: dict[str, Any], layout: SettledLayout) -> str | None:
 
 def _asked(recipe: Any) -> ModelFlags:
     """The options that differ from their defaults."""
-    plain = type(recipe)()
+    plain = vars(type(recipe)()) | {"centre": recipe.centred_by_default}
     names = [field.name for field in fields(ModelFlags) if field.name not in OF_RULES]
     values = {name: getattr(recipe, name) for name in names}
-    changed = {name: value for name, value in values.items() if value != getattr(plain, name)}
+    changed = {name: value for name, value in values.items() if value != plain[name]}
     return ModelFlags(**changed)
 
 

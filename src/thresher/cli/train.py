@@ -96,7 +96,7 @@ def _trainer(
     layout, model = reading.layout(loaded, initial), loaded
     if model is None:
         look_at(spare, watching)
-        layout, wanted = with_classes(learner.flags, reading, layout, say_unless(quiet, watching))
+        layout, wanted = with_classes(learner.flags, reading, layout, say_unless(quiet, watching), initial)
         model = learner.new(wanted, initial, watching.say)
     example = learner.example(model)
     ahead = compile_ahead(example, plan.judges(reading.holdout), *learner.before(model, example))

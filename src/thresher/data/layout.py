@@ -66,6 +66,8 @@ class AnyLayout:
     """whether a quoted CSV cell may contain line breaks"""
     classes: tuple[str, ...] = ()
     """words used as labels, in the order of their classes; empty: labels are numbers"""
+    gaps: bool = False
+    """whether a missing number of a table is told from 0, for columns that are centred: it is a stored 0"""
 
     def __post_init__(self) -> None:
         """Raise `DataError` for an option that is out of range; a text is a list with commas between."""

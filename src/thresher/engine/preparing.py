@@ -11,6 +11,11 @@ LANES, LANE, LINE = np.uint64(4), np.uint64(16), np.uint64(64)
 """A key has a counter in each of four lanes of 16, which together fill one cache line."""
 MET, ADMITTED = range(2)  # columns of `counts`
 ROWS, MEAN, SQUARES = range(3)  # columns of `sums`
+COUNT, ZEROS, CENTRE = range(3)  # columns of `means`
+SPARE = 2.0
+"""A column may be zero in this many examples, or in a tenth of them, and still be centred."""
+UNDECIDED = 100.0
+"""After this many examples it is settled which columns are centred."""
 
 
 @kernel
@@ -87,6 +92,49 @@ def deviations(sums, rows, out):
     for c in range(1, out.size + 1):
         pass_zeros(sums, c, float(rows))
         out[c - 1] = divisor(sums, c)
+
+
+@scalar
+def measured(means, c, x):
+    """Add an example with value x to the mean of column c; whether the column is still centred."""
+    count, zeros = means[c, COUNT] + 1.0, means[c, ZEROS]
+    if x == 0.0:
+        zeros += 1.0
+    means[c, COUNT], means[c, ZEROS] = count, zeros
+    means[c, CENTRE] += (x - means[c, CENTRE]) / count
+    if x == 0.0 and count <= UNDECIDED and zeros > SPARE and zeros > count / 10.0:
+        means[c, COUNT] = -1.0
+    return means[c, COUNT] > 0.0
+
+
+@kernel
+def centre(columns, means, counts, gaps, indptr, keys, values, ends, of_kept, kept):
+    """Write examples to `ends`, `kept` and `of_kept`, with x - mean for x in each column; return the number.
+
+    `columns` (m,) are keys, which ascend like those of an example, and `means` (m, 3). If it `counts`,
+    x is added to the mean first, and a column that is zero too often leaves: its count becomes -1, and its
+    values are raw from this example on. In other columns and in absent ones x is 0, but with `gaps` a stored
+    0 is missing: it is neither counted nor kept. What is 0 once it is centred is left out.
+    """
+    out, many = 0, columns.size
+    for i in range(indptr.size - 1):
+        c = 0
+        p, end = indptr[i], indptr[i + 1]
+        while p < end or c < many:
+            here = c < many and (p == end or columns[c] <= keys[p])
+            there = p < end and (c == many or keys[p] <= columns[c])
+            x, key = float(values[p]) if there else 0.0, keys[p] if there else columns[c]
+            missing, kept_as_is = gaps and there and x == 0.0, there and not gaps
+            if here and not missing and means[c, COUNT] >= 0.0 and (not counts or measured(means, c, x)):
+                x, kept_as_is = x - means[c, CENTRE], False
+            small = np.float32(x)
+            if small != 0.0 or kept_as_is:
+                kept[out], of_kept[out] = key, small
+                out += 1
+            p += there
+            c += here
+        ends[i + 1] = out
+    return out
 
 
 @scalar

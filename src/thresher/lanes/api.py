@@ -44,7 +44,7 @@ from thresher.learning.pictures import checked, learning, stages_of_curve, write
 from thresher.learning.predicting import ModelOrFile
 from thresher.learning.progress import Lines
 from thresher.learning.readout import Readout
-from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.recipe import Recipe, Spec, with_gaps, without_means
 from thresher.learning.training import Outcome, Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
 from thresher.learning.warmstart import checked_data, layout_from, start_from
@@ -217,12 +217,12 @@ def train(
         plot: an SVG file to draw progressive loss and sparsity over the examples to.
         report_every: print the table of progress, a row per this many examples; 0: rows at 1, 2, 4, 8, ...
         options: options of the model, which are fields of a `Recipe` (``rate``, ``batch``, ``average``,
-            ``scale``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``) and ``alpha``, ``l1``, ``l2``
-            and ``eta0`` of its rule; options of how files and tables become features, which are fields of a
-            `Layout` (``format``, ``header``, ``delimiter``, ``missing``, ``label``, ``weight``, ``group``,
-            ``numeric``, ``bins``, ``categorical``, ``text``, ``ngrams``, ``interact``, ``ignore``,
-            ``classes``, ``bits``, ``hash`` ...). Columns are names, positions from 1, ranges or patterns:
-            ``label=1, bins="2-14"``.
+            ``scale``, ``centre``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``) and ``alpha``,
+            ``l1``, ``l2`` and ``eta0`` of its rule; options of how files and tables become features, which
+            are fields of a `Layout` (``format``, ``header``, ``delimiter``, ``missing``, ``label``,
+            ``weight``, ``group``, ``numeric``, ``bins``, ``categorical``, ``text``, ``ngrams``, ``interact``,
+            ``ignore``, ``classes``, ``bits``, ``hash`` ...). Columns are names, positions from 1, ranges or
+            patterns: ``label=1, bins="2-14"``.
             ``workers`` and ``ray``: that many processes, of the Ray cluster at that address or of this
             machine, read and parse the files (docs/scale-out.md).
 
@@ -237,8 +237,8 @@ def train(
     check_names(train, {"rule": rule, **options}, TrainOptions)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
     plan, holdout = planned(passes, replay, patience, early_stop, holdout, holdout_every, report_every)
-    of_layout, of_model = parted(options)
     started = None if init is None else readout_of(init)
+    of_layout, of_model = parted(without_means(options, started))
     layout = _layout(data, layout_given(layout, of_layout), rule, started)
     of = plan.holdout_every, groups_given(groups, layout, options)
     read = read_as(*of, threads=threads, layout=layout, where=where)
@@ -355,6 +355,7 @@ def _started(
         raise ValueError("a recipe contains its loss and outputs: change them with dataclasses.replace")
     _, _, read = classes_in(data, rule.loss, rule.outputs, on_error, read)
     recipe = replace(rule, layout=None, **of_model)
+    read |= {"layout": with_gaps(read["layout"], recipe.centre)}
     return recipe, opened(data, recipe.head().domain, on_error=on_error, **read)
 
 

@@ -62,7 +62,11 @@ def _kind(header: Header, tensors: Tensors) -> str:
 
 def _state_in(tensors: Tensors) -> int:
     """Bytes of the learning state, including the best pass in a checkpoint."""
-    return sum(a.nbytes for name, a in tensors.items() if not name.startswith(("weights.", "scale.", NAMES)))
+    return sum(
+        a.nbytes
+        for name, a in tensors.items()
+        if not name.startswith(("weights.", "scale.", "centre.", NAMES))
+    )
 
 
 def _stopped(path: str | Path, header: Header) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from thresher.learning.checks import MOST_SEED, check_whole
 from thresher.learning.classes import look
 from thresher.learning.given import Data, as_source, check_layout, is_bare, is_table, labels_beside
 from thresher.learning.keywords import layout_given, parted
-from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.recipe import Recipe, Spec, with_gaps
 
 
 def opened(data: Data, domain: str | Domain, **read: Any) -> Any:
@@ -88,6 +88,7 @@ def prepared(
     check_whole("seed", of_model.get("seed", 0), 0, MOST_SEED)
     loss, outputs, found = classes_in(data, loss, outputs, on_error, read)
     recipe = Recipe(rule, loss, outputs=outputs, **of_model)
+    found = found | {"layout": with_gaps(found["layout"], recipe.centre)}
     return recipe, opened(data, recipe.head().domain, on_error=on_error, **found)
 
 

@@ -141,7 +141,9 @@ def _counted(before: F64, after: F64) -> dict[str, int]:
 
 
 def _scaled_alike(a: Readout, b: Readout) -> bool:
-    """Whether numeric columns have the same divisors."""
+    """Whether columns have the same means and divisors."""
+    if a.means != b.means:
+        return False
     if a.divisors is None or b.divisors is None:
         return a.divisors is b.divisors
     same = np.array_equal(a.divisors.keys, b.divisors.keys)

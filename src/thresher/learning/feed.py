@@ -80,7 +80,7 @@ class Feed:
     """
 
     def __init__(self, recipe: Recipe) -> None:
-        self.intake = Intake(recipe.scale, recipe.admit, recipe.seed)
+        self.intake = Intake(recipe.scale, recipe.admit, recipe.seed, bool(recipe.centre))
         if recipe.layout is not None:
             self.intake.bind(recipe.layout)
         self.index = make_index(recipe.store, recipe.seed)

@@ -175,8 +175,8 @@ def check_layout(layout: Any) -> None:
 
 
 def is_bare(layout: AnyLayout | None) -> bool:
-    """Whether the layout says nothing except the label words, as for examples in memory."""
-    return layout is None or replace(layout, classes=()) in (SettledLayout(), Layout())
+    """Whether the layout says nothing but label words and gaps, as for examples in memory."""
+    return layout is None or replace(layout, classes=(), gaps=False) in (SettledLayout(), Layout())
 
 
 def is_beside(data: Any) -> bool:

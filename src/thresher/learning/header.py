@@ -131,6 +131,7 @@ _OF_TYPES = {
     "str | int | None": "text or null",
     "int": "a whole number",
     "bool": "true or false",
+    "bool | None": "true or false",
     "SettledLayout | None": "an object or null",
 }
 """The types of Recipe fields, and how a header holds them."""
@@ -221,7 +222,7 @@ def check_model(given: Any) -> None:
     if recipe["rule"] is None:
         check(recipe, {name: RECIPE[name] for name in _WEIGHTS}, "recipe")
     else:
-        _check_all_of(recipe, RECIPE, "recipe")
+        _check_all_of({"centre": False, **recipe}, RECIPE, "recipe")  # older models do not say
 
 
 def check_record(given: Any) -> None:

@@ -82,6 +82,7 @@ class ModelOptions(LayoutOptions, WorkerOptions, total=False):
     batch: int
     average: bool
     scale: Literal["max-abs", "standard"] | None
+    centre: bool | None
     admit: str | int | None
     store: str
     intercept: bool

@@ -19,6 +19,7 @@ from thresher.engine import kernels
 from thresher.engine.index import HashedIndex
 from thresher.engine.sound import Tensors
 from thresher.learning.admission import Admission
+from thresher.learning.centring import Means
 from thresher.learning.curve import Curve, marked, up_to
 from thresher.learning.feed import Feed
 from thresher.learning.finite import (
@@ -315,6 +316,10 @@ class Model(Predictor):
         self._feed.intake.bind(layout)
         self.recipe = replace(self.recipe, layout=layout)
 
+    def start_centring(self, means: Means) -> None:
+        """Centre columns by the means of another model, and go on from there."""
+        self._feed.intake.start_from(means)
+
     @property
     def classes(self) -> tuple[str, ...]:
         """Label words in the order of their classes; empty if labels are numbers."""
@@ -384,8 +389,10 @@ class Model(Predictor):
 
     @property
     def intercept(self) -> Any:
-        """Settled intercept, ``(outputs,)`` for many outputs; 0 without one."""
-        bias = self.loop.bias()
+        """Settled intercept for values as they are, ``(outputs,)`` for many outputs; 0 without one."""
+        means, bias = self._feed.intake.means(), self.loop.bias()
+        if means is not None and len(means.keys):
+            bias = self.loop.margins(self._feed.intake.read(means.nothing())).reshape(-1)
         return float(bias[0]) if self.head.count == 1 else bias
 
     def weights(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
@@ -426,8 +433,9 @@ class Model(Predictor):
         keys, weights = self._stored()
         unmet = self.loop.unmet()
         of_keys = not unmet.any() and not self.store.startswith(HashedIndex.NAME)
-        rest = (self.lowest_label, unmet, self._feed.intake.divisors(keys if of_keys else None))
-        readout = Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest)
+        intake = self._feed.intake
+        rest = self.lowest_label, unmet, intake.divisors(keys if of_keys else None)
+        readout = Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest, intake.means())
         readout.layout, readout.names, readout.numbering = self.layout, self.names, self.numbering
         return readout
 

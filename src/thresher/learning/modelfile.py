@@ -155,11 +155,13 @@ def weights_of(readout: Readout) -> Tensors:
     tensors: Tensors = {
         "weights.keys": readout.keys,
         "weights.values": readout.weights,
-        "weights.intercept": readout.bias,
+        "weights.intercept": readout.centred_bias,
         "weights.unmet": readout.unmet,
     }
     if readout.divisors is not None:
         tensors |= {"scale.keys": readout.divisors.keys, "scale.by": readout.divisors.by}
+    if readout.means is not None:
+        tensors |= readout.means.tensors()
     return tensors
 
 

@@ -15,6 +15,7 @@ from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
 from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.engine.stores import make_index
+from thresher.learning.centring import Means, means_of
 from thresher.learning.head import F64, Head, Output
 from thresher.learning.predicting import Predictor, some_features
 from thresher.learning.reading import table_margins
@@ -33,7 +34,9 @@ class Readout(Predictor):
     `keys` ``(stored,)`` uint64 ascend; `weights` ``(stored,)``, or ``(stored, outputs)`` for many outputs,
     and the intercepts `bias` ``(outputs,)`` have the dtype of the state. Features that are not stored have
     the weight `unmet` ``(outputs,)``, which is 0 except for rules that start elsewhere. `divisors` are those
-    of numeric columns, None without scaling; the weight of such a column applies to the scaled value.
+    of numeric columns, None without scaling; the weight of such a column applies to the scaled value. `means`
+    are those of centred columns, None if none are; then `centred_bias` are the intercepts for centred values,
+    and `bias`, float64, those for values as they are.
     """
 
     def __init__(
@@ -46,9 +49,10 @@ class Readout(Predictor):
         lowest_label: float = 0.0,
         unmet: NDArray[Any] | None = None,
         divisors: Divisors | None = None,
+        means: Means | None = None,
     ) -> None:
         self.head, self.loss, self.store = head, head.loss, store
-        self.keys, self.weights, self.bias = keys, weights, bias
+        self.keys, self.weights, self.centred_bias = keys, weights, bias
         self.lowest_label = lowest_label
         self.layout: SettledLayout | None = None
         """how the training data became features, if they came from files or tables"""
@@ -57,7 +61,7 @@ class Readout(Predictor):
         self.numbering = None
         self.made: tuple[str, int] | None = None
         """SPEC of the rule and seed of the model in the file; None if unknown"""
-        self.divisors = divisors
+        self.divisors, self.means = divisors, means
         self.unmet = np.zeros_like(bias) if unmet is None else unmet
         inner = weights.shape[1:]
         self._index = make_index(store)
@@ -88,7 +92,9 @@ class Readout(Predictor):
         weights = given(tensors, "weights.values", (len(keys), *inner), *kinds, **finite)
         bias = given(tensors, "weights.intercept", (head.count,), weights.dtype, **finite)
         unmet = given(tensors, "weights.unmet", (head.count,), weights.dtype, **finite)
-        return cls(head, store, keys, weights, bias, lowest_label, unmet, divisors_of(tensors))
+        return cls(
+            head, store, keys, weights, bias, lowest_label, unmet, divisors_of(tensors), means_of(tensors)
+        )
 
     def _some_keys(self) -> NDArray[np.uint64]:
         return some_features(self._index)
@@ -99,14 +105,32 @@ class Readout(Predictor):
         return self.layout.classes if self.layout else ()
 
     @property
+    def bias(self) -> NDArray[Any]:
+        """The intercepts ``(outputs,)`` for values as they are: without means."""
+        if self.means is None:
+            return self.centred_bias
+        return self.margins_of_prepared(self._scaled(self.means.of(self.means.nothing()))).reshape(-1)
+
+    @bias.setter
+    def bias(self, given: NDArray[Any]) -> None:
+        """Replace the intercepts; for centred values they change by as much."""
+        self.centred_bias = given if self.means is None else self.centred_bias + (given - self.bias)
+
+    @property
     def intercept(self) -> Any:
         """Intercept, ``(outputs,)`` for many outputs."""
         return float(self.bias[0]) if self.weights.ndim == 1 else self.bias
 
     def margins(self, chunk: Chunk) -> F64:
         """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
-        scaled = chunk if self.divisors is None else self.divisors.of(chunk)
-        found: F64 = table_margins(self._index, self._table, self.bias, scaled)
+        return self.margins_of_prepared(self._scaled(chunk if self.means is None else self.means.of(chunk)))
+
+    def _scaled(self, chunk: Chunk) -> Chunk:
+        return chunk if self.divisors is None else self.divisors.of(chunk)
+
+    def margins_of_prepared(self, chunk: Chunk) -> F64:
+        """The same for values that have been centred and scaled."""
+        found: F64 = table_margins(self._index, self._table, self.centred_bias, chunk)
         return found
 
     def respond(self, margins: F64, output: Output) -> F64:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import InitVar, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from thresher import parts
 from thresher.data.columns import check_settled
-from thresher.data.layout import SettledLayout
+from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.engine.stores import store_spec
 from thresher.learning.admission import Terms
 from thresher.learning.checks import MOST_SEED, check_flag, check_whole
@@ -57,6 +58,9 @@ class Recipe:
     scale: str | None = None
     """Divide columns by a statistic of the values so far, ``max-abs`` or ``standard`` (`MaxAbs`, `Standard`):
     the numeric columns of the `layout`, or every feature if it has no columns."""
+    centre: bool | None = None
+    """Subtract from columns that are hardly ever zero the mean of their values so far (see `Centring`). None:
+    if the rule is ``AUTOMATIC``, or with the scale ``standard``."""
     admit: str | int | None = None
     """A feature is learned from its N-th sighting on: ``N``, ``poisson:P``, or either with ``,bits=B``
     (see `Admission`)."""
@@ -86,6 +90,8 @@ class Recipe:
         check_whole("seed", self.seed, 0, MOST_SEED)
         check_flag("average", self.average)
         check_flag("intercept", self.intercept)
+        if self.centre is not None:
+            check_flag("centre", self.centre)
         if self.scale is not None:
             make_scaling(self.scale)
         if not isinstance(self.layout, SettledLayout | None):
@@ -101,6 +107,7 @@ class Recipe:
             outputs=head.outputs.spec,
             batch=int(self.batch),
             average=bool(self.average),
+            centre=is_centred(rule, self.scale, self.centre),
             admit=None if self.admit is None else Terms.of(self.admit).spec,
             store=store_spec(self.store, int(self.seed), full=False),
             intercept=bool(self.intercept),
@@ -114,9 +121,9 @@ class Recipe:
 
     def __repr__(self) -> str:
         """The call that makes this recipe, without default values."""
-        plain = Recipe()
+        plain = vars(Recipe()) | {"centre": self.centred_by_default}
         own = {field.name: getattr(self, field.name) for field in fields(self)}
-        shown = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != getattr(plain, k)]
+        shown = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != plain[k]]
         return f"Recipe({', '.join(shown)})"
 
     def head(self) -> Head:
@@ -126,6 +133,11 @@ class Recipe:
     def make_rule(self) -> Any:
         """The rule, including its rate."""
         return parts.rule_of(self.rule, self.rate)
+
+    @property
+    def centred_by_default(self) -> bool:
+        """Whether columns are centred with this rule and scale unless told otherwise."""
+        return is_centred(self.make_rule(), self.scale, None)
 
     @property
     def numbers(self) -> np.dtype[Any]:
@@ -147,12 +159,30 @@ class Recipe:
     @classmethod
     def from_dict(cls, given: Header) -> Recipe:
         """The inverse. ValueError, `DataError` for an invalid recipe; TypeError for unknown names."""
-        return cls(**{**given, "layout": layout_of(given)})
+        return cls(**{"centre": False, **given, "layout": layout_of(given)})
+
+
+def is_centred(rule: Any, scale: str | None, centre: bool | None) -> bool:
+    """Whether columns are centred: as given, or by default."""
+    return bool(rule.AUTOMATIC or scale == "standard") if centre is None else bool(centre)
+
+
+def with_gaps(layout: AnyLayout | None, centre: bool | None) -> AnyLayout:
+    """How to read data for a model: a missing number is told from 0 if columns are centred."""
+    found = layout or Layout()
+    return found if found.gaps == bool(centre) else replace(found, gaps=bool(centre))
+
+
+def without_means(of_model: Mapping[str, Any], weights: Any) -> dict[str, Any]:
+    """The options of a model that starts from `weights`: columns are centred only if they were."""
+    uncentred = weights is not None and weights.means is None
+    return {**({"centre": False} if uncentred else {}), **of_model}
 
 
 def settings(stored: Header) -> dict[str, Any]:
     """The fields of a stored recipe to show: those that define every model, and others if not the default."""
     shown = {one.name: one.default for one in fields(Recipe) if one.name != "layout" and one.name in stored}
+    shown |= {"centre": False} if "centre" in stored else {}
     return {
         name: stored[name]
         for name, default in shown.items()

@@ -40,6 +40,10 @@ def start_from(model: Model, weights: Readout) -> None:
         raise ValueError(
             "with scale or admit, the initial weights would apply to other values; leave scale and admit out"
         )
+    if model.recipe.centre and weights.means is None:
+        raise ValueError(
+            "the initial weights were learned from values that were not centred; leave centre out"
+        )
     if (have := weights.head.outputs) != model.head.outputs:
         raise ValueError(f"these weights are for outputs {have.spec}, not {model.head.outputs.spec}")
     if "hashed" in weights.store + model.store and weights.store != model.store:
@@ -52,7 +56,12 @@ def start_from(model: Model, weights: Readout) -> None:
         raise ValueError(f"{weights.weight_of(row)} is not finite in {model.dtype}")
     if _first_beyond(weights.bias, model.dtype) >= 0:
         raise ValueError(f"the intercept is not finite in {model.dtype}")
-    model.loop.place(weights.keys, weights.weights, weights.bias)
+    if model.recipe.centre:
+        assert weights.means is not None
+        model.start_centring(weights.means)
+    model.loop.place(
+        weights.keys, weights.weights, weights.centred_bias if model.recipe.centre else weights.bias
+    )
     model.warm, model.numbering, model.names = True, weights.numbering, weights.names
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LASTING = (
     *("rule", "loss", "rate", "l1", "l2", "eta0", "batch", "average", "fit_intercept"),
-    *("scale", "admit", "store", "dtype", "layout"),
+    *("scale", "centre", "admit", "store", "dtype", "layout"),
 )
 """Parameters that cannot change while a model goes on learning"""
 _lasting_of = attrgetter(*_LASTING)

@@ -48,6 +48,8 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
             `patience` passes without a lower hold-out loss, and keep the model of the best pass.
         scale: ``max-abs`` or ``standard``: divide the columns of a matrix, or the numeric columns of a table,
             by the largest magnitude or the standard deviation so far. `coef_` refers to the unscaled X.
+        centre: subtract from columns that are hardly ever zero the mean of their values so far; `coef_` and
+            `intercept_` refer to X as it is. None: with the default rule, and with the scale ``standard``.
         admit: learn a feature from its N-th occurrence on.
         store: ``growing``, ``direct``, ``hashed:BITS``; None: the fastest for the number of columns.
         dtype: of the state, ``float32`` or ``float64``. Data are float32.
@@ -93,6 +95,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         validation_fraction: float | str = 0.1,
         patience: int = 5,
         scale: str | None = None,
+        centre: bool | None = None,
         admit: str | int | None = None,
         store: str | None = None,
         dtype: str = "float32",
@@ -107,7 +110,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         self.passes, self.shuffle, self.batch, self.average = passes, shuffle, batch, average
         self.fit_intercept, self.class_weight, self.warm_start = fit_intercept, class_weight, warm_start
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
-        self.patience, self.scale, self.admit = patience, scale, admit
+        self.patience, self.scale, self.centre, self.admit = patience, scale, centre, admit
         self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 

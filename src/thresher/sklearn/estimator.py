@@ -134,11 +134,18 @@ class SparseEstimator(BaseEstimator):
             batch=self.batch,
             average=self.average,
             scale=self.scale,
+            centre=self.centre,
             admit=self.admit,
             store=self._store(),
             intercept=self.fit_intercept,
             dtype=self.dtype,
         )
+
+    def centres(self) -> bool:
+        """Whether columns are centred."""
+        from thresher.learning.recipe import is_centred
+
+        return is_centred(self._rule(), self.scale, self.centre)
 
     def _store(self) -> str:
         if self.store is not None:

@@ -84,6 +84,7 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         validation_fraction: float | str = 0.1,
         patience: int = 5,
         scale: str | None = None,
+        centre: bool | None = None,
         admit: str | int | None = None,
         store: str | None = None,
         dtype: str = "float32",
@@ -94,11 +95,10 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         random_state: RandomState = None,
     ) -> None:
         self.rule, self.loss, self.rate = rule, loss, rate
-        self.l1s, self.choose, self.cv, self.refit = l1s, choose, cv, refit
-        self.l2, self.eta0 = l2, eta0
+        self.l1s, self.choose, self.cv, self.refit, self.l2, self.eta0 = l1s, choose, cv, refit, l2, eta0
         self.passes, self.shuffle, self.batch, self.average = passes, shuffle, batch, average
         self.fit_intercept, self.class_weight = fit_intercept, class_weight
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
-        self.patience, self.scale, self.admit = patience, scale, admit
+        self.patience, self.scale, self.centre, self.admit = patience, scale, centre, admit
         self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state

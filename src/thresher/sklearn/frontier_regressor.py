@@ -49,6 +49,7 @@ class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
         validation_fraction: float | str = 0.1,
         patience: int = 5,
         scale: str | None = None,
+        centre: bool | None = None,
         admit: str | int | None = None,
         store: str | None = None,
         dtype: str = "float32",
@@ -64,6 +65,6 @@ class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
         self.passes, self.shuffle, self.batch, self.average = passes, shuffle, batch, average
         self.fit_intercept = fit_intercept
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
-        self.patience, self.scale, self.admit = patience, scale, admit
+        self.patience, self.scale, self.centre, self.admit = patience, scale, centre, admit
         self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state

@@ -169,9 +169,10 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data import concat
     from thresher.data.columns import check_same
     from thresher.data.formats.tables.arrow_streams import reader_of
+    from thresher.learning.recipe import with_gaps
 
     if reset:
-        estimator._layout = _settled(layout_of(estimator), X)
+        estimator._layout = with_gaps(_settled(layout_of(estimator), X), estimator.centres())
         estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
         estimator.n_features_in_ = len(estimator._layout.columns)
     check_same(estimator._layout, reader_of(X).schema.names, "X", ignores=False)

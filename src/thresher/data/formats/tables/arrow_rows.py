@@ -31,6 +31,7 @@ from thresher.data.formats.outcomes import (
 from thresher.data.formats.tables.table_rows import (
     BINS,
     CATEGORICAL,
+    GAPPED,
     KEPT,
     LABEL,
     LIST,
@@ -176,11 +177,11 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
                 store_word(staged, slot, key)
                 store_float(floats, slot, np.float32(1))
                 counts[r] += there
-        elif kind == NUMERIC:
-            value, _, outcome = _number(data, valid, at)
+        elif kind == NUMERIC or kind == GAPPED:
+            value, there, outcome = _number(data, valid, at)
             store_word(staged, slot, names[c])
             store_float(floats, slot, value)
-            counts[r] += value != np.float32(0)
+            counts[r] += value != np.float32(0) or (kind == GAPPED and not there)
         elif kind == BINS:
             value, there, outcome = _number(data, valid, at)
             key, one = binned(value, seed)
@@ -191,7 +192,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
             labels[r], outcome = _label(c, i, table, names[c], domain, target_of(targets, r))
         elif kind == WEIGHT:
             weights[r], outcome = _target(kind, data, valid, at, domain)
-        if crosses is not None and kind in (CATEGORICAL, KEPT, NUMERIC, BINS):
+        if crosses is not None and kind in (CATEGORICAL, KEPT, NUMERIC, GAPPED, BINS):
             origins[slot] = c
         if outcome != EXAMPLE and wrong[r] == EXAMPLE:
             wrong[r] = outcome + OUTCOMES * table[c, COLUMN]

@@ -46,6 +46,7 @@ from thresher.data.formats.outcomes import (
 from thresher.data.formats.tables.table_rows import (
     BINS,
     CATEGORICAL,
+    GAPPED,
     KEPT,
     LABEL,
     NOTE,
@@ -314,14 +315,14 @@ def _category(cell, at, end, blanks, seed, keys, values, nnz, naming, column):
 
 
 @scalar
-def _numeric(kind, value, key, seed, cell, keys, values, nnz, naming, column):
-    """Append the feature of a number (unless it is 0) or of its bin; returns the new `nnz`."""
+def _numeric(kind, value, stored, key, seed, cell, keys, values, nnz, naming, column):
+    """Append the feature of a number, if it is `stored`, or of its bin; returns the new `nnz`."""
     if kind == BINS:
         key, _ = binned(value, seed)
         offer_whole(naming, key, bin_of(value), column)
         return _enter(key, np.float32(1), keys, values, nnz)
     offer(naming, key, cell, 0, 0, column)
-    return _enter(key, value, keys, values, nnz) if value != np.float32(0) else nnz
+    return _enter(key, value, keys, values, nnz) if stored else nnz
 
 
 @scalar
@@ -384,8 +385,11 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
                 label = keep_label(into, names[c], value)
             elif kind == WEIGHT:
                 weight = value
-            elif outcome == EXAMPLE and last > first:
-                nnz = _numeric(*(kind, value, names[c], seeds[c], cell, keys, values, nnz, extra[1], c))
+            elif outcome == EXAMPLE and (last > first or kind == GAPPED):
+                stored = last == first or value != np.float32(0)
+                nnz = _numeric(
+                    *(kind, value, stored, names[c], seeds[c], cell, keys, values, nnz, extra[1], c)
+                )
         elif kind == NOTE:
             first_at[c] = _first_of(first_at[c], start, cell, first, last)
         if outcome != EXAMPLE:

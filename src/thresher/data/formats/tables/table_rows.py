@@ -51,9 +51,9 @@ from thresher.engine.jit import scalar
 if TYPE_CHECKING:
     from thresher.data.formats.tables.where import CellFilter
 
-LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, KEPT = range(-2, 9)
+LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, KEPT, GAPPED = range(-2, 10)
 """How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is not looked at; `KEPT`
-columns are categorical and may be blank."""
+columns are categorical and may be blank; `GAPPED` columns are numeric, and a missing cell is a stored 0."""
 SPELLED = 16
 """Added to the code of a column whose cells are values that can be written in several ways."""
 _CODES = {
@@ -140,6 +140,8 @@ def cell_filter(
 
 
 def _code_of(kind: str, layout: SettledLayout) -> int:
+    if kind == columns.NUMERIC and layout.gaps:
+        return GAPPED
     return KEPT if kind == columns.CATEGORICAL and not layout.blanks_missing else _CODES[kind]
 
 

@@ -1,0 +1,177 @@
+"""Centring: the running means of columns that are hardly ever zero are subtracted from their values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, read_only
+from thresher.data.columns import NUMERIC
+from thresher.data.features.names import numeric_keys
+from thresher.data.layout import SettledLayout, has_columns
+from thresher.engine import preparing
+from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
+from thresher.learning.head import F64
+
+U64 = NDArray[np.uint64]
+_FIRST = int(preparing.SPARE) + 1
+"""A column occurs in one of this many first examples."""
+
+
+class Means:
+    """Columns that are centred, by their keys ``(columns,)``, which ascend, and their means ``(columns,)``.
+
+    With `gaps`, a stored 0 is a missing value, which adds nothing to a margin.
+    """
+
+    def __init__(self, keys: U64, means: F64, counts: F64, gaps: bool = False) -> None:
+        self.keys, self.means, self.counts, self.gaps = keys, means, counts, gaps
+        """`counts`: the number of examples of each mean ``(columns,)``"""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the same values are subtracted from the same columns."""
+        return (
+            isinstance(other, Means)
+            and np.array_equal(self.keys, other.keys)
+            and np.array_equal(self.means, other.means)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def of(self, chunk: Chunk) -> Chunk:
+        """`chunk` with the means subtracted, in float64, then rounded to float32."""
+        table = np.column_stack([np.ones(len(self.keys)), np.zeros(len(self.keys)), self.means])
+        return _centred(self.keys, table, chunk, counts=False, gaps=self.gaps)
+
+    def tensors(self) -> Tensors:
+        """As stored in a model file."""
+        counts = {"centre.counts": self.counts, "centre.gaps": np.array([self.gaps])}
+        return {"centre.keys": self.keys, "centre.means": self.means, **counts}
+
+    @staticmethod
+    def nothing() -> Chunk:
+        """One example in which every column is zero."""
+        return Chunk.of_rows([(0.0, {})])
+
+
+def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool) -> Chunk:
+    room = chunk.nnz + len(chunk) * len(keys)
+    ends, of_kept, kept = (
+        np.zeros(len(chunk) + 1, np.int64),
+        np.empty(room, np.float32),
+        np.empty(room, np.uint64),
+    )
+    given = (read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values))
+    count = preparing.centre(read_only(keys), means, counts, gaps, *given, ends, of_kept, kept)
+    return replace(chunk, indptr=ends, keys=kept[:count], values=of_kept[:count])
+
+
+class Centring:
+    """Subtracts from a column the mean of its values so far, this example included: x - mean.
+
+    Columns are numeric ones of a table; in data without columns every feature may be one. A column is centred
+    as long as it is zero in at most two examples, or in at most a tenth of those so far; after 100 examples
+    it is settled for good which ones are. A feature that an example does not have is 0; a missing cell of a
+    table adds nothing, which means the mean, and is not counted.
+
+    Means are sums in float64 over the examples one by one, so it does not matter where the stream is cut.
+    """
+
+    def __init__(self) -> None:
+        self._keys, self._means = np.zeros(0, np.uint64), np.zeros((0, 3))
+        self._wanted: U64 | None = None
+        """keys that may be columns; None: all"""
+        self._gaps = False
+
+    def bind(self, layout: SettledLayout | None) -> None:
+        """Centre the numeric columns of `layout`, if it has columns."""
+        if layout is None:
+            return
+        self._gaps = layout.gaps
+        if has_columns(layout):
+            numeric = [*numeric_keys(layout)] if NUMERIC in layout.kinds else []
+            self._wanted = np.unique(np.array(numeric, np.uint64))
+
+    def running(self, chunk: Chunk, before: int) -> Chunk:
+        """`chunk`, which follows `before` examples, centred by the means up to each of its examples."""
+        first = min(max(_FIRST - before, 0), len(chunk))
+        parts = [self._meet(chunk.rows(k, k + 1), before + k) for k in range(first)]
+        rest = chunk if first == 0 else chunk.rows(first, len(chunk))
+        if len(rest) and (len(self._keys) or self._gaps):
+            rest = _centred(self._keys, self._means, rest, counts=True, gaps=self._gaps)
+            self._keep(self._means[:, preparing.COUNT] >= 0)
+        return rest if first == 0 else joined([*parts, rest], chunk)
+
+    def _meet(self, chunk: Chunk, before: int) -> Chunk:
+        """The next of the first examples; its features become columns that were zero before."""
+        new = chunk.keys if self._wanted is None else np.intersect1d(chunk.keys, self._wanted)
+        new = np.setdiff1d(new, self._keys)
+        keys = np.concatenate([self._keys, new])
+        fresh = np.tile([float(before), float(before), 0.0], (len(new), 1))
+        order = np.argsort(keys)
+        self._keys, self._means = keys[order], np.concatenate([self._means, fresh])[order]
+        return _centred(self._keys, self._means, chunk, counts=True, gaps=self._gaps)
+
+    def _keep(self, those: NDArray[np.bool_]) -> None:
+        if not those.all():
+            self._keys, self._means = self._keys[those], self._means[those]
+
+    def read(self, chunk: Chunk) -> Chunk:
+        """`chunk`, centred by the means so far, which do not change."""
+        if not (len(self._keys) or self._gaps):
+            return chunk
+        return _centred(self._keys, self._means, chunk, counts=False, gaps=self._gaps)
+
+    def means(self) -> Means:
+        """The means so far."""
+        return Means(
+            self._keys, self._means[:, preparing.CENTRE], self._means[:, preparing.COUNT], self._gaps
+        )
+
+    def start_from(self, means: Means) -> int:
+        """Go on with these columns and no others; returns the number of examples from which that is so."""
+        counts = np.maximum(means.counts, preparing.UNDECIDED)
+        self._keys, self._means = means.keys, np.column_stack([counts, np.zeros(len(counts)), means.means])
+        return _FIRST
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Columns and means."""
+        return {"centre.keys": self._keys, "centre.kept": self._means}
+
+    def check(self, state: Tensors) -> None:
+        """StateError unless `state` holds means."""
+        keys = given(state, "centre.keys", (None,), np.uint64)
+        require(ascending(keys), "centre.keys", "keys ascend")
+        kept = given(state, "centre.kept", (len(keys), 3), np.float64)
+        counts = kept[:, : preparing.CENTRE]
+        require(
+            (counts >= 0).all() and (counts <= MOST_STEPS).all(), "centre.kept", "counts are out of range"
+        )
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue from `state`."""
+        self._keys, self._means = state["centre.keys"].copy(), state["centre.kept"].copy()
+
+
+def means_of(tensors: Tensors) -> Means | None:
+    """The means in a model file; None without centring. StateError."""
+    if not any(name.startswith("centre.") for name in tensors):
+        return None
+    keys = given(tensors, "centre.keys", (None,), np.uint64)
+    require(ascending(keys), "centre.keys", "keys ascend")
+    means = given(tensors, "centre.means", (len(keys),), np.float64)
+    counts = given(tensors, "centre.counts", (len(keys),), np.float64)
+    gaps = given(tensors, "centre.gaps", (1,), np.bool_)
+    return Means(keys, means, counts, bool(gaps[0]))
+
+
+def joined(parts: list[Chunk], chunk: Chunk) -> Chunk:
+    """The examples of `chunk`, prepared in parts."""
+    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(one.indptr) for one in parts)])
+    keys, values = (
+        np.concatenate(arrays) for arrays in zip(*((p.keys, p.values) for p in parts), strict=True)
+    )
+    return replace(chunk, indptr=np.cumsum(sizes), keys=keys, values=values)

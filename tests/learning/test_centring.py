@@ -1,0 +1,305 @@
+"""Centred columns: their definition, the laws of models that have them, and weights for raw values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import thresher
+from tests import oracles
+from tests.plain import not_compiled
+from tests.streams import Stream, Vector, cut, fingerprint, model_of, stream_of
+from tests.test_laws_of_state import STORES, make_small
+from thresher import parts
+from thresher.data.chunk import Chunk
+from thresher.lanes.lanes import Lanes
+from thresher.learning import modelfile
+from thresher.learning.intake import Intake
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe
+from thresher.learning.warmstart import start_from
+
+ROWS = 150
+SHARES = np.array([1.0, 1.0, 0.99, 0.95, 0.93, 0.88, 0.5, 0.1, 0.02])
+"""how often each feature is not zero"""
+MEANS = np.array([3.0, -200.0, 1.0, 2.0, 0.0, 5.0, 1.0, 1.0, 1.0])
+
+
+def columns(seed: int, rows: int = ROWS, labels: Any = None) -> Stream:
+    """Features far from zero, some of them hardly ever zero."""
+    rng = np.random.default_rng(seed)
+    noise = rng.normal(size=(rows, len(SHARES)))
+    stored = rng.random(noise.shape) < SHARES
+    margin = noise @ np.linspace(-1, 1, len(SHARES))
+    y = np.where(margin + rng.normal(size=rows) > 0, 1.0, -1.0) if labels is None else labels(margin)
+    return stream_of(np.where(stored, noise + MEANS, 0.0), stored, y, rng.choice([0.5, 1.0, 2.0], rows))
+
+
+def centred(X: Vector, missing: Any = None) -> tuple[Vector, Vector]:
+    """The definition, in plain words: values of each row less the means so far; and the last means.
+
+    The mean is NaN for a column that is not centred.
+    """
+    missing = np.zeros(X.shape, bool) if missing is None else missing
+    out, means = np.where(missing, 0.0, X), np.full(X.shape[1], np.nan)
+    for j in range(X.shape[1]):
+        known: list[float] = []
+        first = next((t for t in range(len(X)) if X[t, j] != 0 or missing[t, j]), len(X))
+        for t in range(len(X)):
+            known += [] if missing[t, j] else [float(X[t, j])]
+            zeros = known.count(0.0)
+            if first > 2 or (len(known) <= 100 and zeros > 2 and zeros > len(known) / 10):
+                means[j] = np.nan
+                break
+            if t >= first:
+                means[j] = np.mean(known) if known else 0.0
+                out[t, j] = 0.0 if missing[t, j] else X[t, j] - means[j]
+        else:
+            continue
+    return out, means
+
+
+def dense(chunk: Chunk, features: int = len(SHARES)) -> Vector:
+    X = np.zeros((len(chunk), features))
+    X[np.repeat(np.arange(len(chunk)), np.diff(chunk.indptr)), chunk.keys.astype(int)] = chunk.values
+    return X
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_mean_of_the_values_so_far_is_subtracted(seed: int) -> None:
+    data, intake = columns(seed), Intake(centre=True)
+    found = dense(intake.learned(data.chunk, again=False))
+    expected, means = centred(data.X)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert 3 <= np.isfinite(means).sum() < len(SHARES)
+    less = np.where(np.isfinite(means), means, 0.0)
+    assert dense(intake.read(data.chunk)) == pytest.approx(data.X - less, rel=1e-6, abs=1e-6)
+    assert dense(intake.learned(data.chunk, again=True)) == pytest.approx(data.X - less, rel=1e-6, abs=1e-6)
+
+
+def test_features_of_texts_are_left_as_they_are() -> None:
+    rng = np.random.default_rng(1)
+    stored = rng.random((ROWS, 40)) < 0.1
+    data = stream_of(np.ones(stored.shape), stored, np.ones(ROWS), np.ones(ROWS))
+    intake = Intake(centre=True)
+    intake.learned(data.chunk, again=False)
+    assert intake.read(data.chunk) is data.chunk
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "default": {"spec": "ft-ftrl"},
+    "ftrl": {"spec": "ftrl:alpha=0.2,l1=0.1"},
+    "truncated-gradient": {"spec": "truncated-gradient:gravity=0.02,every=3"},
+    "squared": {"spec": "ft-ftrl", "loss": "squared"},
+    "averaged": {"spec": "fobos:l1=0.05", "average": True},
+    "batch": {"spec": "ft-ftrl", "batch": 4},
+    "classes": {"spec": "ft-ftrl", "loss": "softmax", "outputs": "classes:0-1"},
+    "scaled": {"spec": "sgd", "scale": "standard"},
+    "admitted": {"spec": "sgd", "scale": "max-abs", "admit": "2,bits=12"},
+}
+laws = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+def made(case: dict[str, Any], **options: Any) -> Model:
+    return model_of(**{"dtype": "float32", "seed": 3, "centre": True, **case, **options})
+
+
+def data_for(case: dict[str, Any], seed: int = 5) -> Stream:
+    return columns(seed, labels=(lambda m: (m > 0) * 1.0) if "outputs" in case else None)
+
+
+@laws
+def test_cutting_and_looking_change_nothing(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    make_small(monkeypatch)
+    chunk, store = data_for(case).chunk, STORES[[*CASES.values()].index(case) % len(STORES)]
+    with not_compiled():
+        whole, ranges, ones = (made(case, store=store) for _ in range(3))
+        whole.learn(chunk)
+        for lo, hi in ((0, 1), (1, 1), (1, 2), (2, 50), (50, 51), (51, ROWS)):
+            ranges.learn(chunk, lo, hi)
+            before = fingerprint(ranges)
+            ranges.predict(chunk)
+            ranges.readout().predict(chunk)
+            assert fingerprint(ranges) == before
+        for piece in cut(chunk, list(range(1, ROWS))):
+            ones.learn(piece)
+    assert fingerprint(ranges) == fingerprint(whole)
+    assert fingerprint(ones) == fingerprint(whole)
+
+
+@laws
+def test_stopping_changes_nothing(case: dict[str, Any], tmp_path: Path) -> None:
+    chunk = data_for(case).chunk
+    with not_compiled():
+        whole = made(case)
+        whole.learn(chunk)
+        for k in (1, 2, 30, 120):
+            begun = made(case)
+            begun.learn(chunk, 0, k)
+            begun.save(tmp_path / "model")
+            resumed, copied = Model.load(tmp_path / "model"), copy(begun)
+            for one in (resumed, copied):
+                one.learn(chunk, k, ROWS)
+                assert fingerprint(one) == fingerprint(whole)
+                np.testing.assert_array_equal(one.predict(chunk), whole.predict(chunk))
+
+
+@laws
+def test_weights_are_for_values_as_they_are(case: dict[str, Any], tmp_path: Path) -> None:
+    data = data_for(case)
+    with not_compiled():
+        model = made(case, dtype="float64")
+        model.learn(data.chunk)
+        model.finish()
+        model.save(tmp_path / "model")
+        margins, readout = model.predict(data.chunk), thresher.load(tmp_path / "model")
+        np.testing.assert_array_equal(readout.predict(data.chunk), margins)
+    weights = readout.weights.reshape(len(readout.keys), -1).astype(float)
+    if readout.divisors is not None:
+        weights = weights / readout.divisors.at(readout.keys)[:, np.newaxis]
+    plain = data.X[:, readout.keys.astype(int)] @ weights + readout.bias
+    assert plain.reshape(margins.shape) == pytest.approx(margins, rel=1e-4, abs=1e-4)
+    assert np.asarray(model.intercept) == pytest.approx(np.asarray(readout.intercept))
+    assert not np.allclose(readout.bias, readout.centred_bias)
+
+
+@pytest.mark.parametrize("spec", ["ft-ftrl", "ftrl:alpha=0.2,l1=0.1", "sgd", "adagrad-rda:eta=0.2,l1=0.01"])
+def test_rules_see_the_centred_values(spec: str) -> None:
+    """Law 1, with the dense oracle of centring before that of the rule."""
+    data = columns(8)
+    X = centred(data.X)[0].astype(np.float32).astype(float)
+    with not_compiled():
+        model = model_of(spec, centre=True)
+        model.learn(data.chunk)
+    rule = model.rule
+    trace = oracles.run(
+        parts.part_name(type(rule)), rule, model.loss, X, data.y, data.importance, intercept=True
+    )
+    readout = model.readout()
+    found = np.zeros(len(SHARES))
+    found[readout.keys.astype(int)] = readout.weights
+    assert found == pytest.approx(trace.weights, rel=1e-6, abs=1e-6)
+    assert float(readout.centred_bias[0]) == pytest.approx(trace.intercept, rel=1e-6, abs=1e-6)
+
+
+def test_lanes_equal_runs() -> None:
+    chunk = columns(9).chunk
+    recipes = [Recipe("ft-ftrl", l1=l1, centre=True) for l1 in (0.5, 1.0, 2.0)]
+    with not_compiled():
+        lanes = Lanes(recipes)
+        lanes.learn(chunk)
+        for lane, recipe in zip(lanes.models, recipes, strict=True):
+            alone = Model(recipe)
+            alone.learn(chunk)
+            np.testing.assert_array_equal(lane.predict(chunk), alone.predict(chunk))
+
+
+# Missing cells
+
+
+FRAME = pd.DataFrame(
+    {
+        "y": [int(k % 5 > 2) if k % 7 != 3 else k % 2 for k in range(60)],
+        "a": [None if k % 7 == 3 else 5.0 + k % 5 for k in range(60)],
+        "b": [0.0 if k % 20 == 19 else 100.0 + k % 2 for k in range(60)],
+        "c": ["x" if k % 3 else "z" for k in range(60)],
+    }
+)
+LABELLED: Any = {"label": "y", "centre": True}
+
+
+def as_frame(folder: Path) -> Any:
+    return FRAME
+
+
+def as_csv(folder: Path) -> Any:
+    FRAME.to_csv(folder / "rows.csv", index=False)
+    return folder / "rows.csv"
+
+
+def as_parquet(folder: Path) -> Any:
+    FRAME.to_parquet(folder / "rows.parquet")
+    return folder / "rows.parquet"
+
+
+def as_json(folder: Path) -> Any:
+    rows = ({k: v for k, v in row.items() if v == v} for row in FRAME.to_dict("records"))
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder / "rows.jsonl"
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.parametrize("form", [as_csv, as_parquet, as_json])
+def test_every_format_tells_a_missing_number_from_zero(form: Callable[[Path], Any], tmp_path: Path) -> None:
+    model, other = (thresher.train(data, **LABELLED) for data in (FRAME, form(tmp_path)))
+    found, expected = (one.readout() for one in (other, model))
+    assert found.means is not None
+    assert found.means == expected.means
+    np.testing.assert_array_equal(found.weights, expected.weights)
+    means = dict(zip(("a", "b"), (FRAME.a.mean(), FRAME.b.mean()), strict=True))
+    assert sorted(found.means.means) == pytest.approx(sorted(means.values()))
+    rows = pd.DataFrame({"a": [None, means["a"], 0.0], "b": [means["b"], None, 0.0], "c": ["x"] * 3})
+    one, two, three = other.predict(rows)
+    assert one == pytest.approx(two, abs=1e-5)
+    assert three != pytest.approx(one, abs=1e-3)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_a_product_with_a_missing_number_adds_nothing() -> None:
+    model = thresher.train(FRAME, interact="a,b", **LABELLED)
+    a, b = model.predict(FRAME.assign(a=None)), model.predict(FRAME.assign(a=None, b=101.0))
+    assert np.isfinite(a).all()
+    assert np.isfinite(b).all()
+
+
+# Models that begin with another's weights, and older ones
+
+
+@pytest.mark.usefixtures("plainly")
+def test_a_model_goes_on_with_the_means_of_the_weights_it_starts_from() -> None:
+    first, rows = columns(11), columns(12)
+    before = thresher.train(first.chunk, centre=True)
+    started = Model(Recipe("ft-ftrl", centre=True))
+    start_from(started, before.readout())
+    np.testing.assert_allclose(started.predict(rows.chunk), before.predict(rows.chunk), rtol=1e-5, atol=1e-5)
+    started.learn(rows.chunk)
+    means = started.readout().means
+    assert means is not None
+    both = np.concatenate([first.X, rows.X]).mean(axis=0)[means.keys.astype(int)]
+    assert means.means == pytest.approx(both)
+    plain = thresher.train(rows.chunk, "ftrl:alpha=0.001", init=before)
+    assert not plain.recipe.centre
+    assert not thresher.train(rows.chunk, init=thresher.train(first.chunk, centre=False)).recipe.centre
+
+
+def test_weights_for_other_values_are_refused() -> None:
+    with not_compiled():
+        plain = model_of("ft-ftrl", centre=False)
+        plain.learn(columns(11).chunk)
+    with pytest.raises(ValueError, match="not centred; leave centre out"):
+        start_from(Model(Recipe("ft-ftrl", centre=True)), plain.readout())
+
+
+def test_models_that_do_not_say_are_not_centred(tmp_path: Path) -> None:
+    with not_compiled():
+        model = made(CASES["ftrl"], centre=False)
+        model.learn(columns(3).chunk)
+        model.save(tmp_path / "model")
+        header, tensors = modelfile.read(tmp_path / "model")
+        del header["recipe"]["centre"], header["crc32"]
+        modelfile.write(tmp_path / "model", header, tensors)
+        assert not Model.load(tmp_path / "model").recipe.centre
+
+
+def test_the_scale_standard_centres_and_a_name_of_a_rule_does_not() -> None:
+    assert Recipe("sgd", scale="standard").centre
+    assert not Recipe("sgd", scale="standard", centre=False).centre
+    assert not Recipe("sgd").centre
+    assert not Recipe("sgd", scale="max-abs").centre
