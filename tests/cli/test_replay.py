@@ -48,11 +48,22 @@ def test_rules_by_name_make_one_pass_and_need_not_say_so(thresher: Thresher) -> 
     assert "--passes" not in thresher("info a --json").json["command"]
 
 
+def pipe(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(closed=False, buffer=io.BytesIO(content)))
+
+
 def test_standard_input_is_replayed(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     assert thresher("train train.svm -m a -q").status == 0
-    pipe = SimpleNamespace(closed=False, buffer=io.BytesIO(Path("train.svm").read_bytes()))
-    monkeypatch.setattr("sys.stdin", pipe)
+    rows = Path("train.svm").read_bytes()
+    pipe(monkeypatch, rows)
     assert thresher("train - -m b -q --no-cache").status == 0
+    assert Path("a").read_bytes() == Path("b").read_bytes()
+    pipe(monkeypatch, rows)
+    assert stopped(thresher, monkeypatch, "-q --no-cache", 512, "-").status == 130
+    pipe(monkeypatch, rows[:-9])
+    assert "changed since it was first read" in thresher("train - -m b -q --no-cache --resume").err
+    pipe(monkeypatch, rows)
+    assert thresher("train - -m b -q --no-cache --resume").status == 0
     assert Path("a").read_bytes() == Path("b").read_bytes()
 
 
@@ -75,7 +86,9 @@ def test_wrong_values(options: str, said: str, thresher: Thresher) -> None:
     assert ran.err.startswith(f"thresher: {said}")
 
 
-def stopped(thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str, after: int) -> Any:
+def stopped(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str, after: int, data: str = "train.svm"
+) -> Any:
     """Train, stopped with a checkpoint after so many examples."""
     from thresher.learning.training import Trainer
 
@@ -88,7 +101,7 @@ def stopped(thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str, a
 
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "_handle_due", watch)
-        return thresher(f"train train.svm -m b {options}")
+        return thresher(f"train {data} -m b {options}")
 
 
 @pytest.mark.parametrize("after", [200, 256])

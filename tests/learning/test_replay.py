@@ -212,6 +212,10 @@ def rows_of(name: str) -> Any:
     if name.startswith("data."):
         WRITERS[name](table, Path(name))
         return name, {"weight": "w", "numeric": "x,y", "categorical": "id"}
+    if name == "lists.svm":
+        labels = ["1,2", "3", "1", "2,3", ""]
+        Path(name).write_text("".join(f"{labels[k % 5]} {k % 7 + 1}:1 9:{k}\n" for k in range(120)))
+        return name, {"outputs": "labels:1-3"}
     chance = np.random.default_rng(0)
     X = chance.normal(size=(120, 4))
     y = (X[:, 0] + X[:, 1] > 0).astype(int)
@@ -232,7 +236,7 @@ def rows_of(name: str) -> Any:
 
 
 KINDS = ["matrix", "csr", "frame", "arrow", "dictionaries", "pairs", "chunks", "several outputs", "classes"]
-KINDS += ["groups", "data.csv", "data.jsonl", "data.parquet", "data.arrows"]
+KINDS += ["groups", "lists.svm", "data.csv", "data.jsonl", "data.parquet", "data.arrows"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -343,6 +347,17 @@ def test_the_number_of_passes_is_one_function_of_the_rows() -> None:
     assert [passes_for(Size(rows)) for rows in (0, 1, 3334, 8000, 13_333, 10**7)] == [1, 12, 11, 5, 3, 3]
 
 
+def test_the_share_that_is_done_counts_all_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for replay, passes in ((ENOUGH, MADE), (2000, 1)):
+        ready, shares = trainer(Case(), block_bytes=900), list[Any]()
+        ready.repetition.budget = replay
+        monkeypatch.setattr(ready.watcher, "advance", lambda examples, done, to=shares: to.append(done))
+        ready.run()
+        assert shares == sorted(shares)
+        assert shares[0] < 0.2 / passes
+        assert shares[-1] == 1.0
+
+
 def test_passes_are_those_of_the_rows_that_are_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Size] = []
 
@@ -352,10 +367,10 @@ def test_passes_are_those_of_the_rows_that_are_learned(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("thresher.learning.passes.passes_for", note)
     chunk = Chunk.of_rows([(1, {1: 1.0, 2: 1.0}), (-1, {1: 1.0}), (1, {3: 2.0, 4: 1.0})], [1, 0, 2])
-    for order in ("as-is", "every", "buffer:2"):
-        Trainer(Model(), MemorySource(chunk), Plan(replay=100), order=make_order(order)).run()
-    Trainer(Model(), MemorySource([chunk.rows(k, k + 1) for k in range(3)]), Plan(replay=100)).run()
-    assert found == [Size(2, 4, 2 * 16 + 4 * 12)] * 4
+    for pieces in ([chunk], [chunk.rows(k, k + 1) for k in range(3)]):
+        for order in ("as-is", "every", "buffer:2"):
+            Trainer(Model(), MemorySource(pieces), Plan(replay=100), order=make_order(order)).run()
+            assert found[-1] == Size(2, 4, 2 * 16 + 4 * 12)
 
 
 @pytest.mark.parametrize(

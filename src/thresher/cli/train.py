@@ -154,6 +154,9 @@ def _after_saving(
         trainer.model.save(path, state=state)
     except DivergedError:
         return stopped
+    except OSError as error:
+        error.add_note(str(stopped))
+        raise
     saved = saving.without_names(path) if reading.names else f"the model is saved in {path}"
     where = f", in pass {number} of {passes}; {saved}"
     return Interrupted(stopped.checkpoint, stopped.examples, where)

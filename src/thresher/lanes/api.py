@@ -227,6 +227,7 @@ def train(
             machine, read and parse the files (docs/scale-out.md).
 
     Trouble with the data or the run raises a `TroubleWarning` for each problem, also in ``model.warnings``.
+    Ctrl-C while rows are passed over again from `replay` memory returns the model, with such a warning.
     Raises `SpecError` and `DataError` (both are ValueErrors), ValueError for other invalid arguments,
     TypeError for unknown ones, `DivergedError`.
 

@@ -191,6 +191,13 @@ class Repetition:
         self._kept = self._kept or Kept(source, self.budget, copying=copying)
         return self._kept if number == 1 else self._kept.later()
 
+    def expected(self, within: float) -> int:
+        """How many passes there will be, as far as can be told after reading a share of the data."""
+        if self.settled or self._kept is None or not within:
+            return self.passes
+        whole = self._kept.size.times(1 / within)
+        return passes_for(whole) if whole.bytes <= self.budget else 1
+
     def settle(self, over: bool) -> None:
         """Decide on the number of passes, at the end of the first, or once the rows do not fit in memory."""
         if self.settled or self._kept is None:

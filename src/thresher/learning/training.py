@@ -441,7 +441,7 @@ class Trainer(Generic[M]):
         if not source.total_bytes:
             return None
         within = source.position_bytes / source.total_bytes
-        return float((self.position.number - 1 + within) / self.repetition.passes)
+        return float((self.position.number - 1 + within) / self.repetition.expected(within))
 
     def save_checkpoint(self) -> None:
         """Write model, position and table to the checkpoint of the plan."""
