@@ -93,6 +93,7 @@ CASES = {
     "batches": Case(model=lambda: Model("rda", batch=7)),
     "averages": Case(model=lambda: Model("sgd", average=True, rate="constant:0.1")),
     "scaled, admitted": Case(model=lambda: Model("ftrl", scale="standard", admit="poisson:0.5,bits=16")),
+    "centred": Case(Plan(holdout_every=3), lambda: Model(centre=True)),
     "hashed": Case(model=lambda: Model("ftrl", store="hashed:9,signed")),
 }
 
@@ -158,6 +159,7 @@ def test_it_equals_passes_that_read_the_data_again(case: Case, automatic: None) 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_goes_on_from_any_checkpoint(case: Case, automatic: None, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(case)
+    monkeypatch.setattr(compact, "_MOST_ROWS", 30)
     taken: list[bytes] = []
     save = checkpoint.save
 
