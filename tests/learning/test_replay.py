@@ -345,8 +345,11 @@ def test_kept_rows_are_the_rows_however_they_are_cut(
         assert (getattr(joined, name) == getattr(rest, name)).all()
 
 
-def test_the_number_of_passes_is_one_function_of_the_rows() -> None:
-    assert [passes_for(Size(rows)) for rows in (0, 1, 3334, 8000, 13_333, 10**7)] == [1, 12, 11, 5, 3, 3]
+def test_the_number_of_passes_is_one_function_of_rows_features_and_nonzeros() -> None:
+    assert passes_for(Size()) == 1
+    assert [passes_for(Size(rows, 10, features=5)) for rows in (1, 99, 100, 10**6)] == [5, 5, 40, 40]
+    assert [passes_for(Size(10**5, many, features=5)) for many in (10**5, 10**6, 10**7)] == [40, 4, 3]
+    assert [passes_for(Size(10**5, many, features=10**5)) for many in (10**5, 10**6, 10**7)] == [5, 4, 3]
 
 
 def test_the_share_that_is_done_counts_all_passes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,7 +375,7 @@ def test_passes_are_those_of_the_rows_that_are_learned(monkeypatch: pytest.Monke
     for pieces in ([chunk], [chunk.rows(k, k + 1) for k in range(3)]):
         for order in ("as-is", "every", "buffer:2"):
             Trainer(Model(), MemorySource(pieces), Plan(replay=100), order=make_order(order)).run()
-            assert found[-1] == Size(2, 4, 2 * 16 + 4 * 12)
+            assert found[-1] == Size(2, 4, 2 * 16 + 4 * 12, features=4)
 
 
 @pytest.mark.parametrize(

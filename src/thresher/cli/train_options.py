@@ -46,8 +46,8 @@ AutoPasses = Annotated[
         "--passes",
         metavar="N|auto",
         callback=_check_passes,
-        help="Passes over the data. auto: one; with a rule that is made for it, 3 to 12 over data that fit in"
-        " --replay, the fewer rows the more.  [default: auto; with --resume, as before]",
+        help="Passes over the data. auto: one; with a rule that is made for it, 3 to 40 over data that fit in"
+        " --replay, most over small tables.  [default: auto; with --resume, as before]",
     ),
 ]
 Replay = Annotated[

@@ -191,20 +191,23 @@ class Repetition:
         self._kept = self._kept or Kept(source, self.budget, copying=copying)
         return self._kept if number == 1 else self._kept.later()
 
-    def expected(self, within: float) -> int:
-        """How many passes there will be, as far as can be told after reading a share of the data."""
+    def expected(self, within: float, features: int) -> int:
+        """How many passes there will be, as far as can be told after a share of the data with `features`."""
         if self.settled or self._kept is None or not within:
             return self.passes
-        whole = self._kept.size.times(1 / within)
+        whole = self._kept.size._replace(features=features).times(1 / within)
         return passes_for(whole) if whole.bytes <= self.budget else 1
 
-    def settle(self, over: bool) -> None:
-        """Decide on the number of passes, at the end of the first, or once the rows do not fit in memory."""
+    def settle(self, over: bool, features: int) -> None:
+        """Decide on the number of passes, at the end of the first, or once the rows do not fit in memory.
+
+        `features` is the number of distinct features so far.
+        """
         if self.settled or self._kept is None:
             return
         if self._kept.dropped:
             self.settled = True
         elif over:
-            self.passes, self.settled = passes_for(self._kept.size), True
+            self.passes, self.settled = passes_for(self._kept.size._replace(features=features)), True
         if not self.keeps:
             self._kept.drop()

@@ -16,6 +16,12 @@ REPLAY = "64MB"
 """The budget if nobody says; about 129,000 rows of 40 features."""
 MOST_PASSES = 10**9
 MOST_REPLAY = 1 << 50
+_ROOMY = 20
+"""Examples for each feature from which later passes bring a model closer to the optimum, and no noise."""
+_MANY, _FEW, _LEAST = 40, 5, 3
+"""Passes over rows with as many examples for each feature, with fewer, and over very many rows."""
+_WORK = 4_000_000
+"""Non-zeros in all passes from which there are only `_LEAST`: about a tenth of a second."""
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?B)?", re.IGNORECASE)
 
@@ -30,6 +36,8 @@ class Size(NamedTuple):
     nonzeros: int = 0
     bytes: int = 0
     """12 for each non-zero, 16 for each row, 4 for each of several labels of a row, 8 for its group"""
+    features: int = 0
+    """distinct features in them, if they have been counted"""
 
     def plus(self, chunk: Chunk) -> Size:
         """With the rows of `chunk`."""
@@ -38,20 +46,29 @@ class Size(NamedTuple):
         nonzeros = chunk.nnz if rows == len(chunk) else int(np.diff(chunk.indptr)[counting].sum())
         each = 16 + (0 if chunk.targets is None else 4 * chunk.targets.shape[1])
         each += 0 if chunk.groups is None else 8
-        return Size(self.rows + rows, self.nonzeros + nonzeros, self.bytes + 12 * nonzeros + each * rows)
+        size = self.bytes + 12 * nonzeros + each * rows
+        return Size(self.rows + rows, self.nonzeros + nonzeros, size, self.features)
 
     def times(self, factor: float) -> Size:
-        """So many times as much."""
-        return Size(*(round(number * factor) for number in self))
+        """So many times as many rows, with the same features."""
+        rows, nonzeros, size = (round(number * factor) for number in self[:3])
+        return Size(rows, nonzeros, size, self.features)
 
 
 def passes_for(size: Size) -> int:
     """How many passes are made over rows of this size, which fit in the budget.
 
-    >>> passes_for(Size(rows=500)), passes_for(Size(rows=8_000)), passes_for(Size(rows=100_000))
-    (12, 5, 3)
+    A table of 500 rows and 20 columns, 2,000 rows of text, and a million rows of few columns:
+
+    >>> passes_for(Size(500, 10_000, features=20)), passes_for(Size(2_000, 184_000, features=4_800))
+    (40, 5)
+    >>> passes_for(Size(1_000_000, 4_000_000, features=50))
+    3
     """
-    return min(12, max(3, 40_000 // size.rows)) if size.rows else 1
+    if not size.rows:
+        return 1
+    most = _MANY if size.rows >= _ROOMY * size.features else _FEW
+    return min(most, max(_LEAST, _WORK // max(size.nonzeros, 1)))
 
 
 def bytes_of(replay: int | str) -> int:

@@ -315,7 +315,7 @@ class Trainer(Generic[M]):
                 self._in_groups = self._in_groups or chunk.groups is not None
                 self._learn(chunk)
                 self.position = self.position.moved_past(chunk, source.report)
-                self.repetition.settle(False)
+                self.repetition.settle(False, self.model.features_seen)
                 self.watcher.advance(self.model.examples, self._share(source))
         if self.resumed:
             self._check_position(0)
@@ -325,7 +325,7 @@ class Trainer(Generic[M]):
         self._report = source.report
         if number == 1:
             self._seen.end(self.model.examples, self.model.tally)
-            self.repetition.settle(True)
+            self.repetition.settle(True, self.model.features_seen)
 
     def _rows_of(self, number: int) -> Any:
         """The rows to learn in a pass, in the order of the data."""
@@ -441,7 +441,8 @@ class Trainer(Generic[M]):
         if not source.total_bytes:
             return None
         within = source.position_bytes / source.total_bytes
-        return float((self.position.number - 1 + within) / self.repetition.expected(within))
+        passes = self.repetition.expected(within, self.model.features_seen)
+        return float((self.position.number - 1 + within) / passes)
 
     def save_checkpoint(self) -> None:
         """Write model, position and table to the checkpoint of the plan."""
