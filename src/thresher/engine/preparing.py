@@ -107,6 +107,21 @@ def measured(means, c, x):
     return means[c, COUNT] > 0.0
 
 
+@scalar
+def keep_other(key, x, gaps, out, of_kept, kept):
+    """Write entry `out`, a value that is not centred, unless it is missing; return the next `out`."""
+    kept[out], of_kept[out] = key, x
+    return out + np.uint64(not gaps or x != np.float32(0))
+
+
+@scalar
+def keep_centred(key, x, out, of_kept, kept):
+    """Write entry `out`, a centred value, unless it is 0; return the next `out`."""
+    small = np.float32(x)
+    kept[out], of_kept[out] = key, small
+    return out + np.uint64(small != np.float32(0))
+
+
 @kernel
 def centre(columns, means, counts, gaps, indptr, keys, values, ends, of_kept, kept):
     """Write examples to `ends`, `kept` and `of_kept`, with x - mean for x in each column; return the number.
@@ -116,23 +131,25 @@ def centre(columns, means, counts, gaps, indptr, keys, values, ends, of_kept, ke
     values are raw from this example on. In other columns and in absent ones x is 0, but with `gaps` a stored
     0 is missing: it is neither counted nor kept. What is 0 once it is centred is left out.
     """
-    out, many = 0, columns.size
+    out, one = np.uint64(0), np.uint64(1)
     for i in range(indptr.size - 1):
-        c = 0
-        p, end = indptr[i], indptr[i + 1]
-        while p < end or c < many:
-            here = c < many and (p == end or columns[c] <= keys[p])
-            there = p < end and (c == many or keys[p] <= columns[c])
-            x, key = float(values[p]) if there else 0.0, keys[p] if there else columns[c]
-            missing, kept_as_is = gaps and there and x == 0.0, there and not gaps
-            if here and not missing and means[c, COUNT] >= 0.0 and (not counts or measured(means, c, x)):
-                x, kept_as_is = x - means[c, CENTRE], False
-            small = np.float32(x)
-            if small != 0.0 or kept_as_is:
-                kept[out], of_kept[out] = key, small
-                out += 1
-            p += there
-            c += here
+        p, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        for c in range(np.uint64(columns.size)):
+            column = columns[c]
+            while p < end and keys[p] < column:
+                out = keep_other(keys[p], values[p], gaps, out, of_kept, kept)
+                p += one
+            there = p < end and keys[p] == column
+            x = float(values[p]) if there else 0.0
+            centred = means[c, COUNT] >= 0.0 and not (gaps and there and x == 0.0)
+            if centred and (not counts or measured(means, c, x)):
+                out = keep_centred(column, x - means[c, CENTRE], out, of_kept, kept)
+            elif there:
+                out = keep_other(column, values[p], gaps, out, of_kept, kept)
+            p += np.uint64(there)
+        while p < end:
+            out = keep_other(keys[p], values[p], gaps, out, of_kept, kept)
+            p += one
         ends[i + 1] = out
     return out
 

@@ -58,7 +58,7 @@ class Means:
 
 
 def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool) -> Chunk:
-    room = chunk.nnz + len(chunk) * len(keys)
+    room = chunk.nnz + len(chunk) * len(keys) + 1
     ends, of_kept, kept = (
         np.zeros(len(chunk) + 1, np.int64),
         np.empty(room, np.float32),
@@ -90,10 +90,10 @@ class Centring:
         """Centre the numeric columns of `layout`, if it has columns."""
         if layout is None:
             return
-        self._gaps = layout.gaps
+        numeric = NUMERIC in layout.kinds
+        self._gaps = layout.gaps and numeric
         if has_columns(layout):
-            numeric = [*numeric_keys(layout)] if NUMERIC in layout.kinds else []
-            self._wanted = np.unique(np.array(numeric, np.uint64))
+            self._wanted = np.unique(np.array([*numeric_keys(layout)] if numeric else [], np.uint64))
 
     def running(self, chunk: Chunk, before: int) -> Chunk:
         """`chunk`, which follows `before` examples, centred by the means up to each of its examples."""
