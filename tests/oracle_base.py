@@ -37,8 +37,8 @@ class Oracle:
     def meet(self, w: Vector, x: Vector) -> Vector:
         return w
 
-    def begin_pass(self, number: int, w: Vector) -> None:
-        """Pass `number`, from 1, over the same rows begins at the weights w."""
+    def begin_pass(self, number: int, w: Vector, passes: int) -> None:
+        """Pass `number`, from 1, of `passes` over the same rows begins at the weights w."""
 
     def begin(self) -> Vector:
         """w_1."""

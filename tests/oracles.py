@@ -286,7 +286,7 @@ def run(
         path[0] = w
     for i in range(rows):
         if i % (rows // passes) == 0:
-            oracle.begin_pass(i * passes // rows + 1, w)
+            oracle.begin_pass(i * passes // rows + 1, w, passes)
         w = oracle.meet(w, X[i])
         margins[i] = w @ X[i]
         losses[i], slope = loss.value_slope(float(margins[i]), float(y[i]))

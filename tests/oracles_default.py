@@ -16,6 +16,8 @@ class FtFtrl(Oracle):
     slope²; (e) U += u, V += u² for u = slope·⟨w, x⟩, h = −adapt·U/√V. Pass p
     multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t).
     An example without a gradient leaves all of this as it was. The intercept: s = 1, λ = h = 0.
+    In the last ⌊relax·passes⌋ of several passes, at least one if relax > 0, a weight of zero stays zero, and
+    v = sw of every other becomes v − γκ/(3a).
     In a batch (c) and (e) are of each example; |x| in (a) is the largest that has a slope, γ = g/s with
     g the sum.
     What the group of a feature needs of each output: `pull` = -zκ, `held` = λf(√n + G)κ, `unit` = 1/(sa).
@@ -29,11 +31,14 @@ class FtFtrl(Oracle):
         self.s, self.z, self.n, self.a, self.met = (np.zeros_like(mask) for _ in range(5))
         self.last = np.zeros(1)
         self.passes, self.slope = np.ones(1), np.zeros(1)
+        self.relaxed = np.zeros(1, bool)
         self.sums, self.growth, self.factor = np.zeros(4), np.zeros(3), np.ones(2)
         self.rho, self.kappa = np.ones(1), np.ones_like(mask)
         self.pull, self.held, self.unit = np.zeros_like(mask), np.zeros_like(mask), np.ones_like(mask)
 
-    def begin_pass(self, number: int, w: Vector) -> None:
+    def begin_pass(self, number: int, w: Vector, passes: int) -> None:
+        share = self.rule.relax if number > 1 else 0.0
+        self.relaxed[0] = share > 0 and number > passes - max(1, int(share * passes))
         if number > 1:
             age, forget = self.last[0] + 1 - self.met, self.rule.forget
             forgotten = (w == 0) & (age > forget) & (forget > 0) & (self.mask > 0)
@@ -97,7 +102,11 @@ class FtFtrl(Oracle):
         floor = np.sqrt(self.sums[3] / self.sums[0])
         threshold = r.l1 * self.factor[0] * self.mask * (root + floor)
         unit = 1 / (safe * np.where(a > 0, a, 1.0))
-        out = np.where(g != 0, -soft(z, threshold) * kappa * unit, self.before)
+        w = -soft(z, threshold) * kappa * unit
+        if self.relaxed[0]:
+            free = self.s * self.before / safe - gamma * kappa * unit / 3
+            w = np.where(self.mask > 0, np.where(self.before == 0, 0.0, free), w)
+        out = np.where(g != 0, w, self.before)
         for mine, now in ((self.pull, -z * kappa), (self.held, threshold * kappa), (self.unit, unit)):
             mine[:] = np.where(g != 0, now, mine)
         self.a[:] = np.where(g != 0, a, self.a)

@@ -1,6 +1,7 @@
 """What the default promises: no scales to choose, no noise features, later passes add no evidence."""
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def test_all_ways_to_train_have_the_same_default(capsys: pytest.CaptureFixture[s
 
 def test_the_knob_has_one_name_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`l1` and `alpha` beside the rule are those of its SPEC; they are errors for rules without them."""
-    data, expected = stream(46, 60, 8), "ft-ftrl:alpha=2.0,l1=0.5,adapt=0.3,forget=0.0,group=single"
+    data, expected = stream(46, 60, 8), "ft-ftrl:alpha=2.0,l1=0.5,adapt=0.3,forget=0.0,group=single,relax=0.0"
     assert spec_of(Model(l1=0.5, alpha=2).rule) == expected
     assert spec_of(train(data.chunk, l1=0.5, alpha=2).rule) == expected
     for estimator in (SparseOnlineClassifier, SparseOnlineRegressor):
@@ -104,22 +105,58 @@ def repeated(data: Stream, passes: int) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("plainly")
-def test_a_later_pass_is_no_new_evidence() -> None:
-    """In later passes the threshold is that of the dense recursion."""
+@pytest.mark.parametrize("relax", [0.0, 0.1, 0.7])
+def test_a_later_pass_is_no_new_evidence(relax: float) -> None:
+    """In later passes the threshold is that of the dense recursion, and the last ones shrink nothing."""
     data, passes = stream(45, 60, 8), 3
-    spec = "ft-ftrl:alpha=0.3,l1=0.5"
+    spec = f"ft-ftrl:alpha=0.3,l1=0.5,relax={relax}"
     rows = repeated(data, passes)
     told, untold = model_of(spec), model_of(spec)
     for number in range(1, passes + 1):
-        told.begin_pass(number)
+        told.begin_pass(number, passes)
         told.learn(data.chunk)
         untold.learn(data.chunk)
-        told.begin_pass(number)  # twice, as after a stop: nothing changes
+        told.begin_pass(number, passes)  # twice, as after a stop: nothing changes
     trained = train(data.chunk, spec, passes=passes, dtype="float64", cache=False)
     expected = run("ft-ftrl", told.rule, told.loss, **rows, intercept=True, passes=passes)
     assert np.allclose(read_weights(told, 8), expected.weights, rtol=0, atol=1e-10)
     assert np.abs(read_weights(untold, 8) - expected.weights).max() > 1e-3
     assert (read_weights(trained, 8) == read_weights(told, 8)).all()
+
+
+@pytest.mark.usefixtures("plainly")
+def test_the_last_passes_learn_the_weights_that_were_chosen() -> None:
+    """They are the nonzero ones of the passes before, and not shrunk. Rows after them go on from there."""
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(300, 40))
+    y = np.where(rng.random(300) < 1 / (1 + np.exp(-2 * X[:, :4].sum(axis=1))), 1.0, -1.0)
+    data = stream_of(X, X != 0, y, np.ones(300))
+    before, shrunk, free = (
+        read_weights(train(data.chunk, f"ft-ftrl:l1=3,relax={relax}", passes=passes), 40)
+        for passes, relax in ((2, 0.0), (4, 0.0), (4, 0.5))
+    )
+    assert ((before != 0) == (np.arange(40) < 4)).all()
+    assert ((free != 0) == (before != 0)).all()
+    assert (free[:4] > 1.05 * shrunk[:4]).all()
+    assert np.count_nonzero(shrunk) > 4
+    model = train(data.chunk, "ft-ftrl:l1=3,relax=1", passes=4)
+    assert model.state()["clock"][FtFtrl.CLOCK.index("pass")] == 4.0
+    at_end = read_weights(model, 40)
+    model.learn(data.chunk, 0, 1)
+    assert 0 < np.abs(read_weights(model, 40) - at_end).max() < 0.05
+
+
+@pytest.mark.usefixtures("plainly")
+def test_with_a_group_no_pass_is_relaxed() -> None:
+    data = stream(45, 60, 8)
+    chunk = replace(data.chunk, labels=np.arange(60, dtype=np.float32) % 3 + 1)
+    spec = "ft-ftrl:l1=0.5,group={},relax={}"
+    for group, same in (("l2", True), ("single", False)):
+        plain, relaxed = (
+            train(chunk, spec.format(group, relax), loss="softmax", outputs="classes:3", passes=3)
+            for relax in (0, 1)
+        )
+        assert (plain.state()["S"].tobytes() == relaxed.state()["S"].tobytes()) == same
 
 
 def test_noise_does_not_come_back_in_later_passes() -> None:

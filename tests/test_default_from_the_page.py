@@ -32,9 +32,10 @@ class FromThePage:
     """The state of "Step by step"; dictionaries have an entry for each feature with s > 0."""
 
     def __init__(
-        self, loss: str, alpha: float, l1: float, adapt: float, forget: float, intercept: bool
+        self, loss: str, alpha: float, l1: float, adapt: float, forget: float, relax: float, intercept: bool
     ) -> None:
         self.loss, self.alpha, self.l1, self.adapt, self.forget = loss, alpha, l1, adapt, forget
+        self.relax, self.relaxed = relax, False
         self.intercept, self.number, self.T = intercept, 1, 0
         self.first: float | None = None
         self.s: dict[int, float] = {}
@@ -44,8 +45,10 @@ class FromThePage:
         self.b = self.z_b = self.r_b = self.a_b = 0.0
         self.rho = self.kappa = self.kappa_b = self.G = 0.0
 
-    def begin_pass(self, p: int) -> None:
+    def begin_pass(self, p: int, passes: int) -> None:
         self.number = p
+        last = max(1, int(self.relax * passes)) if self.relax else 0
+        self.relaxed = p > 1 and p > passes - last
         if p > 1:
             self.drop_forgotten(self.s, self.T + 1)
             self.f *= (p / (p - 1)) ** (min(1.0, 5 * len(self.s) / self.t) / 2)
@@ -95,9 +98,20 @@ class FromThePage:
         sigma = (new - r) / self.rho
         z += g - sigma * wide * w / self.kappa
         a += sigma
-        soft = math.copysign(max(abs(z) - self.f * self.l1 * (new + self.G), 0.0), z)
-        self.s[j], self.z[j], self.r[j], self.a[j] = wide, z, new, a
-        self.w[j], self.last[j] = -soft * self.kappa / (wide * a), self.T
+        threshold = self.f * self.l1 * (new + self.G)
+        soft = math.copysign(max(abs(z) - threshold, 0.0), z)
+        self.w[j] = -soft * self.kappa / (wide * a)
+        if self.relaxed:
+            self.w[j] = w - g * self.kappa / (3 * wide * a) if w else 0.0
+        self.s[j], self.z[j], self.r[j], self.a[j], self.last[j] = wide, z, new, a, self.T
+
+    def end_passes(self) -> None:
+        for j, w in self.w.items() if self.relaxed else ():
+            threshold = self.f * self.l1 * (self.r[j] + self.G)
+            limited = min(max(self.z[j], -threshold), threshold)
+            chosen = -self.s[j] * w * self.a[j] / self.kappa - math.copysign(threshold, w)
+            self.z[j] = chosen if w else limited
+        self.relaxed = False
 
     def step_intercept(self, pull: float) -> None:
         """Step 6."""
@@ -144,6 +158,8 @@ def settings() -> Iterator[tuple[str, dict[str, Any]]]:
     )
     yield from ((loss, {"l1": 0.5, "intercept": False}) for loss in ("hinge", "squared"))
     yield from (("logistic", {"l1": l1, "forget": 4.0, "alpha": 0.5}) for l1 in (0.3, 1.5))
+    yield from (("logistic", {"l1": 0.5, "relax": relax}) for relax in (0.1, 0.7))
+    yield "squared", {"l1": 0.3, "relax": 1.0, "forget": 4.0}
 
 
 @pytest.mark.parametrize("batch", [1, 4, 7])
@@ -152,17 +168,21 @@ def test_the_page_is_the_code(batch: int) -> None:
         with case(loss, given), not_compiled():
             rows, rule = (
                 rows_of(loss),
-                dict[str, Any]({"alpha": 3.0, "l1": 1.0, "adapt": 0.3, "forget": 0.0, **given}),
+                dict[str, Any]({"alpha": 3.0, "l1": 1.0, "adapt": 0.3, "forget": 0.0, "relax": 0.0, **given}),
             )
             intercept = rule.pop("intercept", True)
             copy = FromThePage(loss, intercept=intercept, **rule)
             spec = "ft-ftrl:" + ",".join(f"{name}={value}" for name, value in rule.items())
             model = Model(spec, loss, intercept=intercept, batch=batch, dtype="float64")
             chunk = Chunk.of_rows([(y, x) for y, x, _ in rows], [c for *_, c in rows])
-            for number in (1, 2, 3):
-                copy.begin_pass(number)
+            for number in (1, 2, 3, 0):
+                if number:
+                    copy.begin_pass(number, 3)
+                    model.begin_pass(number, 3)
+                else:
+                    copy.end_passes()
+                    model.end_passes()
                 copy.learn(rows, batch)
-                model.begin_pass(number)
                 model.learn(chunk, again=number > 1)
                 model.finish()
                 found = dict(zip(*(array.tolist() for array in model.weights()), strict=True))

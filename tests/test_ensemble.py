@@ -37,7 +37,7 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 def bagged(recipe: Recipe, bags: Bags, chunk: Chunk, passes: int = 1) -> Bagging:
     bagging = Bagging(recipe, bags)
     for number in range(1, passes + 1):
-        bagging.begin_pass(number)
+        bagging.begin_pass(number, passes)
         for piece in cut(chunk, PLACES):
             bagging.learn(piece, again=number > 1)
     bagging.finish()
@@ -54,7 +54,7 @@ def alone(recipe: Recipe, chunk: Chunk, times: Any, passes: int = 1) -> Model:
     kept = np.flatnonzero(times).tolist()
     model = Model(recipe)
     for number in range(1, passes + 1):
-        model.begin_pass(number)
+        model.begin_pass(number, passes)
         for row in kept:
             one = chunk.rows(row, row + 1)
             weights = (float(one.weights[0]) * np.array([times[row]])).astype(np.float32)
@@ -91,8 +91,8 @@ def test_averages_and_stores() -> None:
 def test_batches_many_outputs_and_passes(batch: int) -> None:
     rng = np.random.default_rng(5)
     chunk = replace(WIDE, targets=rng.choice([-1.0, 1.0], (ROWS, 3)).astype(np.float32))
-    for name in KINDS[:4]:
-        check(recipe_of(settings_of(name)[0], outputs="labels:3", batch=batch), SPECS[0], chunk, passes=2)
+    for spec in [*(settings_of(name)[0] for name in KINDS[:4]), "ft-ftrl:alpha=0.2,l1=0.3,relax=1"]:
+        check(recipe_of(spec, outputs="labels:3", batch=batch), SPECS[0], chunk, passes=2)
 
 
 @pytest.mark.usefixtures("small_tables", "plainly")

@@ -51,7 +51,7 @@ def test_what_was_found_is_shown_as_its_table() -> None:
 def folded(recipes: list[Recipe], chunk: Chunk, passes: int = 1, count: int = K, **options: Any) -> Folds:
     folds = Folds(recipes, count, **options)
     for number in range(1, passes + 1):
-        folds.begin_pass(number)
+        folds.begin_pass(number, passes)
         for piece in cut(chunk, PLACES):
             folds.learn(piece, again=number > 1)
     folds.finish()
@@ -62,7 +62,7 @@ def folded(recipes: list[Recipe], chunk: Chunk, passes: int = 1, count: int = K,
 def alone(recipe: Recipe, chunk: Chunk, passes: int = 1) -> Model:
     model = Model(recipe)
     for number in range(1, passes + 1):
-        model.begin_pass(number)
+        model.begin_pass(number, passes)
         model.learn(chunk, again=number > 1)
     model.finish()
     return model
@@ -100,7 +100,7 @@ def test_penalties_of_one_rule() -> None:
 def test_batches_many_outputs_and_passes(batch: int) -> None:
     rng = np.random.default_rng(5)
     chunk = replace(WIDE, targets=rng.choice([-1.0, 1.0], (ROWS, 3)).astype(np.float32))
-    specs = [settings_of(name)[0] for name in KINDS[::2]]
+    specs = [*(settings_of(name)[0] for name in KINDS[::2]), "ft-ftrl:alpha=0.2,l1=0.3,relax=1"]
     check([recipe_of(spec, outputs="labels:3", batch=batch) for spec in specs], chunk, passes=2)
 
 

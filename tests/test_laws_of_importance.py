@@ -73,7 +73,7 @@ def recipe_of(spec: str, options: dict[str, Any]) -> Recipe | None:
 def learned(recipe: Recipe, *chunks: Chunk, passes: int = 1) -> Model:
     model = Model(recipe)
     for number in range(1, passes + 1):
-        model.begin_pass(number)
+        model.begin_pass(number, passes)
         for chunk in chunks:
             model.learn(chunk, again=number > 1)
     model.finish()

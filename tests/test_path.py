@@ -18,7 +18,7 @@ from thresher.learning.draws import held_out
 
 
 def test_a_path_of_a_file(tmp_path: Path) -> None:
-    found = thresher.path(SAMPLE, "ft-ftrl", l1="0.1:2:3", passes=2)
+    found = thresher.path(SAMPLE, "ft-ftrl:relax=0.5", l1="0.1:2:3", passes=2)
     assert found.penalty == "l1"
     for k, point in enumerate(found.points):
         alone = thresher.train(SAMPLE, point.spec, passes=2, holdout_every=10)

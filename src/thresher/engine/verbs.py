@@ -77,10 +77,19 @@ def clock0(self):
 
 
 @verb("rule", compiled=False)
-def begin_pass(self, clock, number, S):
-    """Start, or resume, pass `number` (from 1) over the same data. Default: nothing.
+def begin_pass(self, clock, number, S, passes):
+    """Start, or resume, pass `number` (from 1) of `passes` over the same data. Default: nothing.
 
-    S holds the rows of one output. A second call for the same pass must change nothing.
+    S holds the rows of one output. `passes` is 0 if it is not known how many will follow. A second call for
+    the same pass must change nothing.
+    """
+
+
+@verb("rule", compiled=False)
+def end_passes(self, clock, S):
+    """End the passes over the same data: what is learned next is new. Default: nothing.
+
+    S holds the rows of one output.
     """
 
 

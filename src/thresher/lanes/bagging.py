@@ -53,12 +53,17 @@ class Bagging(Ensemble[Model]):
         """Whether the rule is automatic; a row must have the same number in every pass."""
         return steady and is_automatic(self.recipe)
 
-    def begin_pass(self, number: int) -> None:
-        """Start pass `number`, from 1, over the same data in the same order, or resume it after a stop."""
+    def begin_pass(self, number: int, passes: int = 0) -> None:
+        """Start pass `number`, from 1, of `passes` over the same data in the same order, or resume it."""
         if number != self._pass:
             self._pass, self._rows = number, 0
         for model in self.models:
-            model.begin_pass(number)
+            model.begin_pass(number, passes)
+
+    def end_passes(self) -> None:
+        """End the passes over the same data."""
+        for model in self.models:
+            model.end_passes()
 
     def learn(self, chunk: Chunk, /, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
         """Let each model learn its part of the rows lo <= i < hi of `chunk`. See `Model.learn`."""

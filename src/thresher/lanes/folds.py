@@ -139,11 +139,16 @@ class Folds:
         """Whether the rule is automatic; a row must have the same number in every pass."""
         return steady and is_automatic(self.recipe)
 
-    def begin_pass(self, number: int) -> None:
-        """Start pass `number`, from 1, over the same data in the same order."""
+    def begin_pass(self, number: int, passes: int = 0) -> None:
+        """Start pass `number`, from 1, of `passes` over the same data in the same order."""
         self._rows = 0
         for lanes in self._sets:
-            lanes.begin_pass(number)
+            lanes.begin_pass(number, passes)
+
+    def end_passes(self) -> None:
+        """End the passes over the same data."""
+        for lanes in self._sets:
+            lanes.end_passes()
 
     def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
         """Let each fold learn its part of the rows lo <= i < hi of `chunk`. See `Model.learn`.

@@ -131,10 +131,15 @@ class Lanes:
         """Whether the rules of all models are automatic."""
         return all(model.may_replay(steady) for model in self.models)
 
-    def begin_pass(self, number: int) -> None:
-        """Start pass `number`, from 1, over the same data, or resume it after a stop."""
+    def begin_pass(self, number: int, passes: int = 0) -> None:
+        """Start pass `number`, from 1, of `passes` over the same data, or resume it after a stop."""
         for k in self.alive:
-            self.models[k].begin_pass(number)
+            self.models[k].begin_pass(number, passes)
+
+    def end_passes(self) -> None:
+        """End the passes over the same data, for lanes that have been put back too."""
+        for model in self.models:
+            model.end_passes()
 
     def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
         """Let every lane learn rows lo <= i < hi of `chunk`. See `Model.learn`.

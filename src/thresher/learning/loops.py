@@ -187,13 +187,20 @@ class Loop:
         found = margins(self._read(), self.index, len(self.S), self.bias(), self.inner, chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
 
-    def begin_pass(self, number: int) -> None:
-        """Tell the rules that pass `number` over the same data begins or resumes."""
+    def begin_pass(self, number: int, passes: int = 0) -> None:
+        """Tell the rules that pass `number` of `passes` over the same data begins or resumes."""
         rows = self.S[: self.index.used]
         for rule, clocks, table in ((self.rule, self.clock, rows), (self.bias_rule, self.bclock, self.B)):
             own = np.atleast_2d(clocks)
             for output, clock in islice(self._outputs(table, clocks), len(own)):
-                rule.begin_pass(clock, number, output)
+                rule.begin_pass(clock, number, output, passes)
+
+    def end_passes(self) -> None:
+        """Tell the rules that the passes over the same data are over."""
+        rows = self.S[: self.index.used]
+        for rule, clocks, table in ((self.rule, self.clock, rows), (self.bias_rule, self.bclock, self.B)):
+            for output, clock in self._outputs(table, clocks):
+                rule.end_passes(clock, output)
 
     def clocks(self) -> dict[str, Array]:
         """Clocks and intercept."""

@@ -149,11 +149,18 @@ class Model(Predictor):
         """Whether its rule is automatic."""
         return is_automatic(self.recipe)
 
-    def begin_pass(self, number: int) -> None:
-        """Start pass `number`, counted from 1, over the same data, or resume it after a stop."""
+    def begin_pass(self, number: int, passes: int = 0) -> None:
+        """Start pass `number` of `passes`, counted from 1, over the same data, or resume it after a stop.
+
+        Without `passes`, or with 0, it is not known how many will follow.
+        """
         if number > 1 and not self.loop.again:
             self._end_first_pass()
-        self.loop.begin_pass(number)
+        self.loop.begin_pass(number, passes)
+
+    def end_passes(self) -> None:
+        """End the passes over the same data: what is learned next is new."""
+        self.loop.end_passes()
 
     def _end_first_pass(self) -> None:
         """End the progressive figures: examples in an incomplete batch count as if training ended here."""

@@ -36,7 +36,7 @@ class Recipe:
     for everything else that no model can have.
 
     >>> Recipe("ft-ftrl", l1=2.0).rule
-    'ft-ftrl:alpha=3.0,l1=2.0,adapt=0.3,forget=0.0,group=single'
+    'ft-ftrl:alpha=3.0,l1=2.0,adapt=0.3,forget=0.0,group=single,relax=0.0'
     >>> Recipe("pegasos", "hinge") == Recipe("pegasos", "hinge", dtype="float32")
     True
     """
@@ -159,7 +159,9 @@ class Recipe:
     @classmethod
     def from_dict(cls, given: Header) -> Recipe:
         """The inverse. ValueError, `DataError` for an invalid recipe; TypeError for unknown names."""
-        return cls(**{"centre": False, **given, "layout": layout_of(given)})
+        rule = given["rule"]
+        rule = parts.as_saved(rule) if isinstance(rule, str) else rule
+        return cls(**{"centre": False, **given, "rule": rule, "layout": layout_of(given)})
 
 
 def is_centred(rule: Any, scale: str | None, centre: bool | None) -> bool:

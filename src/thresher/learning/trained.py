@@ -82,8 +82,11 @@ class Trained(Protocol):
     def may_replay(self, steady: bool) -> bool:
         """Whether rows in memory may be passed over again without being asked, in a steady order or not."""
 
-    def begin_pass(self, number: int) -> None:
-        """Pass `number` begins, or resumes after a stop."""
+    def begin_pass(self, number: int, passes: int = 0) -> None:
+        """Pass `number` of `passes` begins, or resumes after a stop."""
+
+    def end_passes(self) -> None:
+        """The passes over the same data are over."""
 
     def learn(self, chunk: Chunk, /, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
         """Predict, then learn, rows lo <= i < hi."""

@@ -267,7 +267,7 @@ class Trainer(Generic[M]):
 
     def _passes(self) -> None:
         while self.position.number <= self.repetition.passes:
-            self.model.begin_pass(self.position.number)
+            self.model.begin_pass(self.position.number, self.repetition.passes)
             self._pass()
             if self.position.number == 1 < self.repetition.passes:
                 self._tell()
@@ -298,6 +298,7 @@ class Trainer(Generic[M]):
         self.model.check_finite()
         self.holdout.passes_since += 1  # the pass that was stopped is not better
         self.holdout.take_best(self.model)
+        self.model.end_passes()
 
     def _pass(self) -> None:
         number = self.position.number
@@ -465,6 +466,7 @@ class Trainer(Generic[M]):
         best = self.holdout.take_best(self.model)
         if best is not None:
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
+        self.model.end_passes()
         troubles = self._troubles()
         self._seen.columns = getattr(self.source, "columns", None)
         settings = (self.order.spec, as_text(self.holdout.every), self.source.where)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import helper, scalar
+from thresher.engine.jit import scalar
 from thresher.engine.verbs import dual, grouped, step_within, together
 from thresher.parts.registry import SpecError
 
@@ -21,6 +21,8 @@ COUNT, SQUARES, LENGTHS, SLOPES, DRIFT, SPREAD, GROWTH, PER_LENGTH, FACTOR, INVE
 THRESHOLD, FLOOR, PASS, TIME = range(10, 14)
 _FEW = 5.0
 """With fewer examples per feature than this, a model is likely to overfit in later passes."""
+_CALM = 1.0 / 3.0
+"""Steps that do not shrink are shorter by this factor, so that the noise of the last rows averages out."""
 _WIDEST = 1e38
 """Keeps 1 / s within float32: a feature never above 1e-38 is treated as if it had been that once."""
 _MOST = 4.0
@@ -68,16 +70,43 @@ def place(self, S, rows, w, now):
     S[rows, 0], S[rows, 4] = 0.0 - w, 0.0 - (w != 0.0)
 
 
-def begin_pass(number, forget, S, clock):
+def begin_pass(self, clock, number, S, passes):
+    """Set the threshold and the step size of a pass, and whether it shrinks weights."""
+    if number > abs(clock[PASS]):
+        _advance(number, self.forget, S, clock)
+    _relax(0.0 if grouped(self.group) else self.relax, number, passes, S, clock)
+
+
+def end_passes(self, clock, S):
+    """Shrink weights again."""
+    _relax(0.0, 1, 1, S, clock)
+
+
+def _advance(number, forget, S, clock):
     """In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t)."""
-    if number <= clock[PASS]:
-        return
     met = _met(forget, S, clock[TIME])
     crowded = min(1.0, _FEW * met / clock[COUNT]) if clock[COUNT] > 0.0 else 0.0
-    factor = math.sqrt(number / clock[PASS]) ** crowded
+    factor = math.sqrt(number / abs(clock[PASS])) ** crowded
     clock[GROWTH] -= math.log(factor)
     clock[THRESHOLD] *= factor
-    clock[PASS] = number
+    clock[PASS] = math.copysign(number, clock[PASS])
+
+
+def _relax(share, number, passes, S, clock):
+    """In the last passes, a `share` of all, PASS is negative. After them, let z follow v again."""
+    last = max(1, math.floor(share * passes)) if share > 0.0 and passes > 1 else 0
+    begun, before = abs(clock[PASS]), clock[PASS]
+    clock[PASS] = -begun if last and number > max(1, passes - last) else begun
+    if before < 0.0 < clock[PASS] and clock[FACTOR] > 0.0:
+        held, v = clock[THRESHOLD] * S[:, 2] + clock[FLOOR], S[:, 0]
+        chosen = -v * S[:, 3] / clock[FACTOR] - np.copysign(held, v)
+        S[:, 1] = np.where(v != 0.0, np.where(S[:, 3] > 0.0, chosen, S[:, 1]), S[:, 1].clip(-held, held))
+
+
+@scalar
+def unshrunk(S, v, g, a):
+    """-a v after a step that does not shrink v, where g is multiplied by kappa; zero stays zero."""
+    return g * S.dtype.type(_CALM) - v * a if v != 0.0 else v
 
 
 @scalar
@@ -86,13 +115,13 @@ def forgotten(forget, S, j, time):
     return forget > 0.0 and S[j, 0] == 0.0 and time - S[j, 5] > forget
 
 
-@helper
-def shrink_together(group, T, out):
+def couple(self, T, out, now):
     """Apply the prox of a group norm to z of each output, with the dual norm of their thresholds as strength.
 
     Outputs are weighted by their sums of gradients, so one whose slopes are tiny has next to no influence.
     Writes the weights to `out`.
     """
+    group = self.group
     if not grouped(group):
         return
     held = np.empty(out.size, out.dtype)
@@ -112,10 +141,10 @@ def _met(forget, S, time):
 
 def sound(self, S, clock, steps):
     """What is wrong with the statistics of `steps` examples, in words; "" if nothing. Plain Python."""
-    measured = np.delete(clock[: len(PLACES)], (DRIFT, GROWTH))
+    measured = np.delete(clock[: len(PLACES)], (DRIFT, GROWTH, PASS))
     if not (measured >= 0.0).all():
         return "measured sizes must not be negative"
-    if not (clock[PASS] >= 1.0 and clock[COUNT] <= steps and 1.0 <= clock[TIME] <= steps + 1):
+    if not (abs(clock[PASS]) >= 1.0 and clock[COUNT] <= steps and 1.0 <= clock[TIME] <= steps + 1):
         return f"passes are counted from 1, and examples up to {steps}"
     return "" if (S[:, 2:4] >= 0.0).all() else "sums of squares must not be negative"
 

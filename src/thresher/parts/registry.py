@@ -381,6 +381,18 @@ def spec_of(value: Any) -> str:
     return f"{part_name(type(value))}:{shown}"
 
 
+def as_saved(spec: str) -> str:
+    """The SPEC in a file, with the parameters of its rule that did not exist when the file was written.
+
+    >>> as_saved("ft-ftrl:alpha=3.0,l1=1.0,adapt=0.3,forget=0.0,group=single")
+    'ft-ftrl:alpha=3.0,l1=1.0,adapt=0.3,forget=0.0,group=single,relax=0.0'
+    """
+    name, _, given = spec.partition(":")
+    named = {one.partition("=")[0] for one in given.split(",")}
+    later: dict[str, float] = getattr(REGISTRY["rule"].get(name), "LATER", {})
+    return ",".join([spec, *(f"{field}={value!r}" for field, value in later.items() if field not in named)])
+
+
 def _written(value: Any) -> str:
     if isinstance(value, tuple):
         return part_name(type(value))

@@ -39,6 +39,13 @@ class FtFtrl(NamedTuple):
     divided, by (p / (p - 1))^(q / 2), q = min(1, 5 features / t): in full if there are fewer than five
     examples per feature met. The intercept has a factor of its own, with the q of one feature.
 
+    With `relax` above 0, the last passes, a share `relax` of them but at least one of several, do not shrink:
+    a weight that is zero stays zero, and every other one takes plain steps, v -= g kappa / (3 a) with
+    v = s w. So features are chosen with the threshold, then their weights are learned without it. After the
+    last pass, z becomes what the threshold turns into this v: -v a / kappa - sign(v) l1 (sqrt(n) + G), or z
+    limited to plus or minus l1 (sqrt(n) + G) if v is zero. So later examples go on from there. For a group of
+    many outputs, `relax` has no effect.
+
     An example without a gradient changes none of this. The intercept is a feature that is always 1, with
     l1 = adapt = 0; for squared, absolute, Huber and quantile loss it starts at the first label. In learning,
     w becomes w s / |x| before the margin is computed, where |x| is larger than s. Prediction alone uses the
@@ -63,7 +70,8 @@ class FtFtrl(NamedTuple):
     Reference: McMahan et al., Ad Click Prediction (KDD 2013), Algorithm 1; the threshold by Oiwa, Matsushima
     and Nakagawa, Frequency-aware Truncated Methods (ECML PKDD 2011), equation 9 with p = 2; s, t and N by
     Ross, Mineiro and Langford, Normalized Online Learning (UAI 2013), Algorithm 2. Their combination, L and h
-    are this project's: docs/default.md.
+    are this project's: docs/default.md. `relax` is the relaxed Lasso with phi = 0 (Meinshausen, Computational
+    Statistics and Data Analysis 52, 2007), whose second fit is by AdaGrad's steps.
 
     >>> FtFtrl(alpha=0.5).SLOTS
     ('v', 'z', 'root', 'a', 'inverse', 'met or held')
@@ -74,33 +82,28 @@ class FtFtrl(NamedTuple):
     adapt: float = 0.3
     forget: float = 0.0
     group: Any = Single()
+    relax: float = 0.0
     SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
     CLOCK = (*PLACES, "begun", "origin")
     DRIFTS, PENALTIES, RELATIVE_IMPORTANCE = (), ("l1",), True
-    LIMITS = {"alpha": "> 0", "forget": "0, or >= 1"}
+    LATER = {"relax": 0.0}
+    LIMITS = {"alpha": "> 0", "forget": "0, or >= 1", "relax": "in [0, 1]"}
     TUNED = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}
-    place, sound = measured.place, measured.sound
+    place, sound, couple = measured.place, measured.sound, measured.couple
+    begin_pass, end_passes = measured.begin_pass, measured.end_passes
     outgrown, step, step_on_sum = measured.outgrown, measured.step, measured.step_on_sum
 
     def intercept(self):
         """The same rule without a threshold, with the plain step size."""
-        return FtFtrl(self.alpha, 0.0, 0.0, 0.0)
+        return FtFtrl(self.alpha, l1=0.0, adapt=0.0, relax=0.0)
 
     def clock0(self):
         """The clock at the start of the first pass."""
         return measured.begin(self.l1, self.forget, self.group, len(self.CLOCK))
 
-    def begin_pass(self, clock, number, S):
-        """Set the threshold and the step size of pass `number`, from 1."""
-        measured.begin_pass(number, self.forget, S, clock)
-
     def weight(self, S, j, now):
         """Weight of row j."""
         return S[j, 0] * S[j, 4]
-
-    def couple(self, T, out, now):
-        """Apply the threshold of a group."""
-        measured.shrink_together(self.group, T, out)
 
     def grouped(self):
         """Whether a group norm is set."""
@@ -139,7 +142,10 @@ class FtFtrl(NamedTuple):
         a = S[j, 3] + (root - S[j, 2]) * now[PER_LENGTH]
         if a > 0.0:
             held = now[THRESHOLD] * root + now[FLOOR]
-            S[j, 0] = -alone(self.group, z, held) * now[FACTOR] / a
+            pull = alone(self.group, z, held) * now[FACTOR]
+            if now[PASS] < 0.0:
+                pull = measured.unshrunk(S, v, g * now[FACTOR], a)
+            S[j, 0] = -pull / a
             S[j, 5] = held * now[FACTOR] / a if grouped(self.group) else now[TIME]
             S[j, 1], S[j, 2], S[j, 3] = z, root, a
 
