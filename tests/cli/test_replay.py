@@ -12,7 +12,7 @@ from tests.cli.conftest import Thresher
 from thresher.parts.rules.ft_ftrl import FtFtrl
 
 pytestmark = pytest.mark.usefixtures("narrow")
-MADE = 12
+MADE = 5
 """Passes over the 200 rows"""
 
 
@@ -87,7 +87,12 @@ def test_wrong_values(options: str, said: str, thresher: Thresher) -> None:
 
 
 def stopped(
-    thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str, after: int, data: str = "train.svm"
+    thresher: Thresher,
+    monkeypatch: pytest.MonkeyPatch,
+    options: str,
+    after: int,
+    data: str = "train.svm",
+    command: str = "train",
 ) -> Any:
     """Train, stopped with a checkpoint after so many examples."""
     from thresher.learning.training import Trainer
@@ -101,7 +106,7 @@ def stopped(
 
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "_handle_due", watch)
-        return thresher(f"train {data} -m b {options}")
+        return thresher(f"{command} {data} -m b {options}")
 
 
 @pytest.mark.parametrize("after", [200, 256])
@@ -156,3 +161,85 @@ def test_a_replay_that_is_stopped_leaves_the_best_pass(
     assert ran.status == 130
     assert thresher("evaluate b test.svm --json").json["loss"] == pytest.approx(min(losses[:2]))
     assert losses[1] != losses[0]
+
+
+COMMANDS = {
+    "path": "path train.svm --l1 0.5:2:2",
+    "cv": "cv train.svm --l1 0.5:2:2 --folds 2",
+    "tune": "tune train.svm --rules ft-ftrl --budget 2",
+}
+
+
+@pytest.mark.parametrize("options", ["", "--replay 1KB", "--passes 2", "--passes 1 --order once"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_of_many_models_print_the_passes_they_made(
+    command: str, options: str, thresher: Thresher
+) -> None:
+    made = {"": MADE, "--passes 2": 2}.get(options, 1)
+    ran = thresher(f"{COMMANDS[command]} -m many {options} --json")
+    assert (ran.status, ran.json["passes"]) == (0, made)
+    words = shlex.split(ran.json["command"])[1:]
+    assert words[words.index("--passes") + 1] == str(made)
+    words[words.index("-m") + 1] = "one"
+    holdout = ["--holdout", "every-10th"] * (command == "path")
+    assert thresher(*words, *holdout, "-q").status == 0
+    path = Path("many")
+    found = path / f"lane-{ran.json['chosen']:03}.model" if command == "path" else path
+    assert found.read_bytes() == Path("one").read_bytes()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_rules_chosen_by_name_make_one_pass_in_them(command: str, thresher: Thresher) -> None:
+    rule = "--rules sgd" if command == "tune" else "--rule ftrl"
+    words = COMMANDS[command].replace("--rules ft-ftrl", "")
+    ran = thresher(f"{words} -m many {rule} --json -q")
+    assert ran.json["passes"] == 1
+    assert "--passes" not in ran.json["command"]
+
+
+def test_the_printed_command_centres_what_was_centred(thresher: Thresher) -> None:
+    for rules in ("sgd,ft-ftrl", "ft-ftrl"):
+        for centre in ("", "--no-centre", "--centre"):
+            ran = thresher(f"tune train.svm --rules {rules} --budget 2 -m many {centre} --json -q")
+            words = shlex.split(ran.json["command"])[1:]
+            words[words.index("-m") + 1] = "one"
+            assert thresher(*words, "-q").status == 0
+            assert Path("many").read_bytes() == Path("one").read_bytes()
+
+
+def test_standard_input_is_replayed_in_a_path(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert thresher("path train.svm --l1 0.5:2:2 -m a -q").status == 0
+    pipe = SimpleNamespace(closed=False, buffer=io.BytesIO(Path("train.svm").read_bytes()))
+    monkeypatch.setattr("sys.stdin", pipe)
+    assert thresher("path - --l1 0.5:2:2 -m b -q --no-cache").status == 0
+    models = sorted(one.name for one in Path("a").glob("*.model"))
+    assert len(models) == 2
+    assert all((Path("a") / one).read_bytes() == (Path("b") / one).read_bytes() for one in models)
+
+
+def test_a_stopped_path_is_resumed_in_its_replay(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = "path train.svm --l1 0.5:2:2 -q"
+    assert thresher(f"{command} -m a").status == 0
+    for after in (100, 600):
+        assert stopped(thresher, monkeypatch, "-q --l1 0.5:2:2", after, command="path").status == 130
+        assert thresher(f"{command} -m b --resume").status == 0
+        for one in Path("a").glob("*.model"):
+            assert one.read_bytes() == (Path("b") / one.name).read_bytes()
+
+
+def test_a_setting_that_diverges_in_a_later_pass_is_kept_as_it_was(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from thresher.learning.finite import DivergedError
+    from thresher.learning.model import Model
+
+    def begin(self: Model, number: int, passes: int = 0) -> None:
+        if number > 1:
+            raise DivergedError("it is not finite")
+
+    assert thresher(f"{COMMANDS['tune']} -m a -q --passes 1").status == 0
+    monkeypatch.setattr(Model, "begin_pass", begin)
+    ran = thresher(f"{COMMANDS['tune']} -m b -q")
+    assert "warning: the best setting is kept as it was after one pass, since it diverged" in ran.err
+    assert "--passes 1\n" in ran.out
+    assert Path("a").read_bytes() == Path("b").read_bytes()

@@ -6,10 +6,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from thresher.cli.model_flags import OF_RULES, ModelFlags
 from thresher.cli.options import Table
+
+if TYPE_CHECKING:
+    from thresher.learning.recipe import Recipe
 
 
 def train_command(
@@ -18,6 +21,13 @@ def train_command(
     """``thresher train`` with this rule and these options; `more` holds further options by name."""
     words = ["--rule", rule, *_words_of(flags, OF_RULES), *_words_of(table)]
     return _command("train", data, model, words, more)
+
+
+def passes_said(passes: int, recipe: Recipe) -> int | None:
+    """What `--passes` must say to make these passes; None if the command makes them unasked."""
+    from thresher.learning.repeating import is_automatic
+
+    return passes if passes > 1 or is_automatic(recipe) else None
 
 
 def boost_command(data: Sequence[str], model: Path | None, table: Table, **more: Any) -> str:

@@ -12,7 +12,7 @@ import typer
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
-from thresher.cli.commandline import train_command
+from thresher.cli.commandline import passes_said, train_command
 from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.lanes_options import (
@@ -27,8 +27,7 @@ from thresher.cli.lanes_options import (
 )
 from thresher.cli.model_flags import ModelFlags, new_recipe
 from thresher.cli.overwriting import check_model
-from thresher.cli.plain_values import Bounds
-from thresher.cli.reading import Reading, run, sources_of, with_classes
+from thresher.cli.reading import Reading, passes_asked, run, sources_of, with_classes
 
 if TYPE_CHECKING:
     from thresher.lanes.folds import Folds, Split
@@ -70,15 +69,6 @@ ModelFile = Annotated[
     ),
 ]
 Choice = Annotated[str, choice(BEST)]
-PassesOfFolds = Annotated[
-    int | None,
-    typer.Option(
-        "--passes",
-        metavar="N",
-        help="Passes over the data.  [default: 1]",
-    ),
-    Bounds(1, t.MOST_PASSES),
-]
 
 
 @reads_elsewhere
@@ -90,7 +80,8 @@ def command(
     flags: Any = None,
     l1: Penalties = None,
     choose: Choice = BEST,
-    passes: PassesOfFolds = None,
+    passes: t.PassesAtOnce = None,
+    replay: t.Replay = None,
     order: t.Order = None,
     table: options.Table = options.NO_TABLE,
     on_error: options.OnError = "fail",
@@ -107,19 +98,18 @@ def command(
     from thresher.data.sources.pieces import prepare_readers
     from thresher.learning import modelfile
 
-    split = _split(folds, order, table)
+    split, started = _split(folds, order, table), time.perf_counter()
     reading = Reading(data, None, table, on_error, threads, cache, order, False, None)
-    started = time.perf_counter()
-    trainer, penalty = _trainer(reading, passes or 1, flags, l1, split, model, quiet)
+    trainer, penalty = _trainer(reading, (passes, replay), flags, l1, split, model, quiet)
     started += prepare_readers()
     outcome = run(trainer)
     found = _judged(trainer, penalty, choose, quiet)
     number, which = chosen_of(found.points, choose, trainer.watcher.say)
-    more = {"passes": passes, "order": order, "on_error": None if on_error == "fail" else on_error}
-    same = train_command(data, model, found.points[number].spec, flags, table, **more)
     summary: dict[str, Any] = {"chosen": number, "choice": which, "penalty": penalty, "folds": split.shown}
-    summary |= _use(found, number, which, as_json, trainer.watcher.say)
-    summary |= {"seconds": round(time.perf_counter() - started, 3), "command": same}
+    more = _said(trainer, outcome, order, on_error)
+    same = train_command(data, model, found.points[number].spec, flags, table, **more)
+    summary |= _use(found, number, which, as_json, trainer.watcher.say) | {"command": same}
+    summary["seconds"] = round(time.perf_counter() - started, 3)
     if model is None:
         _tell(outcome, found, summary, None, as_json, quiet, strict)
         return
@@ -127,6 +117,12 @@ def command(
         modelfile.save(final := found.model(which), model)
         summary |= {"nonzero": final.nonzero, "model": str(model)}
         _tell(outcome, found, summary, model, as_json, quiet, strict)
+
+
+def _said(trainer: Trainer[Folds], outcome: Outcome, order: str | None, on_error: str) -> dict[str, Any]:
+    """Further options of the command that trains a model of all rows."""
+    passes = passes_said(outcome.passes, trainer.model.recipe)
+    return {"passes": passes, "order": order, "on_error": None if on_error == "fail" else on_error}
 
 
 def _split(folds: str, order: str | None, table: options.Table) -> Split:
@@ -165,7 +161,7 @@ def _use(
 
 def _trainer(
     reading: Reading,
-    passes: int,
+    asked: tuple[str | None, str | None],
     flags: ModelFlags,
     l1: str | None,
     split: Split,
@@ -181,6 +177,8 @@ def _trainer(
     from thresher.learning.ahead import Ahead
     from thresher.learning.training import Plan
 
+    made, kept = passes_asked(asked[0] or "auto", asked[1])
+    plan = Plan(made, None, folds=True, replay=kept)
     check_model(model, [options.quarantine_of(reading.on_error)], reading.data)
     watching = watcher(quiet)
     notices.when_compiling(None if quiet else watching.say)
@@ -189,10 +187,10 @@ def _trainer(
     varied = _is_varied(flags.rule, base, l1)
     ahead = compile_penalties_ahead(base, True) if varied else Ahead()
     order = reading.order_of(None, base.seed)
-    source, _ = sources_of(reading, layout, base.head().domain, [model], passes + 1)
+    source, _ = sources_of(reading, layout, base.head().domain, [model], plan.passes + 1)
     base = replace(base, layout=source.layout)
     try:
-        check_order(order, passes)
+        check_order(order, plan.passes)
         check_size(base, split.count, Range(l1 or AUTO).count if varied else 1, model is not None)
     except ValueError as error:
         raise UsageError(str(error)) from error
@@ -200,7 +198,7 @@ def _trainer(
     folds = Folds(recipes, split.count, forward=split.forward, whole=model is not None, say=watching.say)
     beside: Any = {"watcher": watching, "ready": ahead.wait}
     more = 1 + split.forward
-    trainer = reading.trainer(folds, source, None, Plan(passes, None, folds=True), order, more, **beside)
+    trainer = reading.trainer(folds, source, None, plan, order, more, **beside)
     return counted(trainer), penalty_name(base.rule) if varied else None
 
 

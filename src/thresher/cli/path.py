@@ -12,7 +12,7 @@ import typer
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
-from thresher.cli.commandline import train_command
+from thresher.cli.commandline import passes_said, train_command
 from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.lanes_options import (
@@ -76,7 +76,8 @@ def command(
     flags: Any = None,
     l1: Penalties = None,
     choose: Choice = None,
-    passes: t.Passes = None,
+    passes: t.AutoPasses = None,
+    replay: t.Replay = None,
     order: t.Order = None,
     holdout: Holdout = None,
     early_stop: t.EarlyStop = None,
@@ -95,19 +96,20 @@ def command(
 
     If DATA is the folder of an earlier run, take another model from it.
     """
-    of_training = (flags != ModelFlags(), l1, passes, order, holdout, early_stop, checkpoint_every, resume)
-    if len(data) == 1 and _is_frontier(Path(data[0]), any(of_training) or table != options.NO_TABLE):
+    of_training = (flags != ModelFlags(), l1, passes, replay, order, holdout, early_stop, checkpoint_every)
+    if len(data) == 1 and _is_frontier(
+        Path(data[0]), any((*of_training, resume)) or table != options.NO_TABLE
+    ):
         _take(Path(data[0]), choose, model, plot, as_json)
         return
     model, spare = _outputs(model, [options.quarantine_of(on_error), plot])
-    plan, held = planned(
-        passes, None, None, _judged(holdout), early_stop, spare, checkpoint_every, table.group
-    )
+    asked, judged = (passes or "auto", replay), _judged(holdout)
+    plan, held = planned(*asked, None, judged, early_stop, spare, checkpoint_every, table.group)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None, plan.marked)
     choose = choose or BEST
-    running = _running(plan, passes, flags, reading, l1, resume, quiet, choose)
+    running = _running(plan, asked, flags, reading, l1, resume, quiet, choose)
     more = {"on_error": None if on_error == "fail" else on_error}
-    trains = partial(_command, running.trainer, data, flags, table, more, _judged(holdout))
+    trains = partial(_command, running.trainer, data, flags, table, more, judged)
     _learn(running, model, choose, trains, plot, as_json, quiet, strict)
 
 
@@ -140,9 +142,9 @@ def _command(
 
     For a budget of weights, on the same rows: a model of more rows has more weights.
     """
-    order, passes = trainer.order.spec, chosen.record.passes if chosen.record else 1
+    order = trainer.order.spec
     own: dict[str, Any] = {
-        "passes": None if passes == 1 else passes,
+        "passes": passes_said(chosen.record.passes if chosen.record else 1, chosen.recipe),
         "order": None if order == "as-is" else order,
         **more,
         "holdout": None if budget_of(found.choice) is None else holdout,
@@ -321,8 +323,8 @@ def _watching(quiet: bool) -> Quiet:
 
 
 def _running(
-    plan: Plan, passes: int | None, flags: ModelFlags, reading: Reading, l1: str | None, resume: bool,
-    quiet: bool, which: str,
+    plan: Plan, asked: tuple[str, str | None], flags: ModelFlags, reading: Reading, l1: str | None,
+    resume: bool, quiet: bool, which: str,
 ) -> _Running:  # fmt: skip
     from thresher.cli.watching import say_unless
     from thresher.lanes import checkpoint
@@ -336,7 +338,7 @@ def _running(
     check_varied(flags.rule or "", l1, base)
     spare: Any = plan.checkpoint  # always named here
     loaded = checkpoint.load(spare) if resume else None
-    plan = agreed(plan, passes, loaded.training if loaded else None)
+    plan = agreed(plan, asked[0], loaded.training if loaded else None, asked[1])
     if loaded is None:
         look_at(spare, watching)
     ahead = compile_penalties_ahead(base, plan.judges(reading.holdout))

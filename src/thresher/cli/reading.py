@@ -186,6 +186,17 @@ def held_out(text: str | None, group: str | None, early_stop: int | None = None)
     return part, None
 
 
+def passes_asked(passes: int | str | None, replay: str | None) -> tuple[int, int]:
+    """The fields `passes` and `replay` of a plan. `passes` is a number or ``auto``; default 1. UsageError."""
+    from thresher.learning.repeating import AUTO, REPLAY, agreed_passes
+
+    number = passes if passes == AUTO else int(passes or 1)
+    try:
+        return agreed_passes(number, REPLAY if replay is None else replay)
+    except ValueError as error:
+        raise UsageError(f"--{error}") from error
+
+
 def planned(
     passes: int | str | None,
     replay: str | None,
@@ -197,15 +208,10 @@ def planned(
     group: str | None,
 ) -> tuple[Plan, str | None]:
     """The training plan and the hold-out file, if any. `passes` is a number or ``auto``; default 1."""
-    from thresher.learning.repeating import AUTO, REPLAY, agreed_passes
     from thresher.learning.training import Plan
 
     part, held = held_out(holdout, group, early_stop)
-    number = passes if passes == AUTO else int(passes or 1)
-    try:
-        made, kept = agreed_passes(number, REPLAY if replay is None else replay)
-    except ValueError as error:
-        raise UsageError(f"--{error}") from error
+    made, kept = passes_asked(passes, replay)
     saving = spare, checkpoint_every or 0
     return Plan(made, report_every, part, early_stop or 0, *saving, replay=kept), held
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,11 +13,6 @@ from thresher.cli.plotting import plot
 MOST_PASSES = 10**9
 ModelFile = Annotated[
     Path, typer.Option("--model", "-m", metavar="MODEL", show_default=False, help="Where to write the model.")
-]
-Passes = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Passes over the data.  [default: 1; with --resume, as many as before]"),
-    Bounds(1, MOST_PASSES),
 ]
 
 
@@ -40,16 +35,19 @@ def _check_replay(text: str | None) -> str | None:
         raise typer.BadParameter(str(error).removeprefix("replay ")) from error
 
 
-AutoPasses = Annotated[
-    str | None,
-    typer.Option(
+def _passes(default: str) -> Any:
+    return typer.Option(
         "--passes",
         metavar="N|auto",
         callback=_check_passes,
         help="Passes over the data. auto: one; with a rule that is made for it, 3 to 40 over data that fit in"
-        " --replay, most over small tables.  [default: auto; with --resume, as before]",
-    ),
-]
+        f" --replay, most over small tables.  [default: {default}]",
+    )
+
+
+AutoPasses = Annotated[str | None, _passes("auto; with --resume, as before")]
+PassesAtOnce = Annotated[str | None, _passes("auto")]
+"""For commands without --resume."""
 Replay = Annotated[
     str | None,
     typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,23 +12,25 @@ import typer
 
 from thresher.cli import options, saving
 from thresher.cli import train_options as t
+from thresher.cli.commandline import passes_said
 from thresher.cli.decorators import reads_elsewhere, takes
 from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.model_flags import ModelFlags, new_recipe
 from thresher.cli.overwriting import check_model
 from thresher.cli.plain_values import Bounds
-from thresher.cli.reading import Reading, held_out, sources_of, with_classes
+from thresher.cli.reading import Reading, held_out, passes_asked, sources_of, with_classes
 
 if TYPE_CHECKING:
     from thresher.cli.watching import Quiet
     from thresher.lanes.search import Search
     from thresher.lanes.tuning import Trial
+    from thresher.learning.model import Model
     from thresher.learning.shares import Part
 
 SHORT = "Race settings of several rules, and learn the best."
 _VARIED = ("rule", "rate", "alpha", "l1")
-_OWN = ("rules", "budget", "as_json", "quiet", "strict")
-"""Options that `train` does not have, or that do not change the model."""
+_OWN = ("rules", "budget", "passes", "replay", "as_json", "quiet", "strict")
+"""Options that `train` does not have, that do not change the model, or whose value is another."""
 
 Rules = Annotated[
     str | None,
@@ -56,6 +59,8 @@ def command(
     flags: Any = None,
     rules: Rules = None,
     budget: Budget = 64,
+    passes: t.PassesAtOnce = None,
+    replay: t.Replay = None,
     order: t.Order = None,
     holdout: Holdout = None,
     table: options.Table = options.NO_TABLE,
@@ -79,14 +84,14 @@ def command(
     check_model(model, [options.quarantine_of(on_error)], data)
     reading = Reading(data, held, table, on_error, threads, cache, order, False, None, condition_of(every))
     watching = watcher(quiet)
-    search = _search(reading, flags, every, rules, budget, model, watching, quiet)
+    search = _search(reading, flags, every, rules, budget, model, (passes, replay), watching, quiet)
     try:
         search.run()
     finally:
         watching.close()
     trial, found = search.tuner.winner()
     figures = {"report_on": _reported_on(search, holdout), **_under_report(search.report())}
-    figures["command"] = _command(context, trial)
+    figures["command"] = _command(context, trial, found)
     with saving.unbroken(model):
         modelfile.save(found, model)
         _tell(search, figures, model, as_json, quiet)
@@ -97,7 +102,7 @@ def _reported_on(search: Search, holdout: str | None) -> str:
     """The rows reported on, in words."""
     if holdout is not None:
         return holdout
-    first, last = (search.tuner.until or 0) + 1, search.tuner.winner()[1].examples
+    first, last = (search.tuner.until or 0) + 1, search.tuner.winner()[0].rows
     return f"rows {first:,} to {last:,}, each before it was learned"
 
 
@@ -112,6 +117,16 @@ def _check_open(flags: ModelFlags) -> None:
             raise UsageError(f"--{name} is varied by tune: leave it out; --rules names the rules to try")
 
 
+def _centring(flags: ModelFlags, rules: str | Sequence[str]) -> ModelFlags:
+    """The options, which say whether columns are centred for these rules. UsageError."""
+    from thresher.lanes.tuning import are_centred
+
+    try:
+        return replace(flags, centre=are_centred(rules, flags.scale, flags.centre))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
 def _search(
     reading: Reading,
     flags: ModelFlags,
@@ -119,6 +134,7 @@ def _search(
     rules: str | None,
     budget: int,
     path: Path,
+    asked: tuple[str | None, str | None],
     watching: Quiet,
     quiet: bool,
 ) -> Search:
@@ -128,11 +144,12 @@ def _search(
     from thresher.lanes.search import Search
     from thresher.lanes.tuning import RULES, Tuner
 
+    made, names = passes_asked(asked[0] or "auto", asked[1]), RULES if rules is None else rules
     notices.when_compiling(None if quiet else watching.say)
+    flags = _centring(flags, names)
     layout, wanted = with_classes(flags, reading, reading.table.layout(), say_unless(quiet, watching))
     base = new_recipe(wanted)
     source, held = sources_of(reading, layout, base.head().domain, [path], 1)
-    names = RULES if rules is None else [name.strip() for name in rules.split(",")]
     try:
         tuner = Tuner(replace(base, layout=source.layout), names, budget)
     except ValueError as error:
@@ -144,7 +161,8 @@ def _search(
             watching.say(f"round {number + 1} of {rounds}, {len(tuner.trials)} settings: {best.rule}")
 
     order = reading.order_of(None, base.seed)
-    return Search(tuner, source, order, held, reading.cache, watching, tell, every)
+    beside = watching, tell, every, *made
+    return Search(tuner, source, order, held, reading.cache, *beside)
 
 
 def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quiet: bool) -> None:
@@ -160,6 +178,7 @@ def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quie
     chosen = tuner.chosen or 0
     figures = {
         "examples": model.examples,
+        "passes": model.record.passes if model.record else 1,
         "settings": len(tuner.trials),
         "seed": tuner.seed,
         "rule": trial.rule,
@@ -178,10 +197,14 @@ def _tell(search: Search, found: dict[str, Any], path: Path, as_json: bool, quie
     show_result({name: value for name, value in figures.items() if value is not None}, False, path)
 
 
-def _command(context: Any, trial: Trial) -> str:
+def _command(context: Any, trial: Trial, model: Model) -> str:
     """The command that trains this model alone: the options given, without those only tune has."""
+    passes = passes_said(model.record.passes if model.record else 1, model.recipe)
     words = [word for parameter in context.command.params for word in _as_words(parameter, context)]
     words += ["--rule", trial.rule, *([] if trial.rate is None else ["--rate", trial.rate])]
+    words += [] if passes is None else ["--passes", str(passes)]
+    if model.recipe.centre != model.recipe.centred_by_default and not {*words} & {"--centre", "--no-centre"}:
+        words.append("--centre" if model.recipe.centre else "--no-centre")
     return shlex.join(["thresher", "train", *words])
 
 

@@ -133,6 +133,15 @@ class Matrix(NamedTuple):
         """Number of examples."""
         return len(self.indptr) - 1
 
+    def features_of(self, rows: I64) -> int:
+        """Number of distinct keys in these rows."""
+        wanted = np.zeros(self.size, bool)
+        wanted[rows] = True
+        indices = self.indices
+        if not wanted.all():
+            indices = indices[np.repeat(wanted, np.diff(self.indptr))]
+        return len(np.unique(indices))
+
     def take(self, rows: I64, weights: F32, room: Room, first: int = 0) -> Chunk:
         """Copies of these rows (n,), in this order, in `room` from position `first` on.
 

@@ -371,7 +371,8 @@ def path(
     rule: Spec = "ft-ftrl",
     l1: str | Sequence[float] = "auto:16",
     outputs: str | None = None,
-    passes: int = 1,
+    passes: int | str = "auto",
+    replay: int | str = "64MB",
     order: str = "as-is",
     holdout: Data | float | None = None,
     holdout_every: int | None = None,
@@ -395,8 +396,8 @@ def path(
         choose: ``best``, the lowest loss; ``1se``, the sparsest within one standard error of it;
             ``within:P%``, the sparsest whose loss is at most P % higher; ``nnz:N``, the best with at most N
             weights, for which the data are read once more, with penalties between the two models next to N.
-        outputs, passes, order, early_stop, patience, on_error, threads, cache, layout, where, options: as for
-            `train`.
+        outputs, passes, replay, order, early_stop, patience, on_error, threads, cache, layout, where,
+            options: as for `train`. All models make the same passes.
 
     Raises the errors of `train`.
 
@@ -409,7 +410,7 @@ def path(
     check_names(path, {"rule": rule, **options}, ModelOptions)
     check_choice(choose)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
-    plan, holdout = planned(passes, 0, patience, early_stop, holdout, holdout_every, default=10)
+    plan, holdout = planned(passes, replay, patience, early_stop, holdout, holdout_every, default=10)
     of = plan.holdout_every, groups_given(groups, layout, options)
     read = read_as(*of, on_error=on_error, threads=threads, layout=layout, where=where)
     data = with_labels(data, labels, sample_weight)

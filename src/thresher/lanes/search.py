@@ -15,7 +15,7 @@ from thresher.data.layout import AnyLayout
 from thresher.data.order import Order, make_order
 from thresher.data.report import Report
 from thresher.lanes import table
-from thresher.lanes.tuning import RULES, Trial, Tuner, judged_rows
+from thresher.lanes.tuning import RULES, Trial, Tuner, are_centred, judged_rows
 from thresher.learning import metrics
 from thresher.learning.api import groups_given, held_apart, held_of, read_as
 from thresher.learning.beginning import labels_or_part, prepared_for_lanes
@@ -26,9 +26,10 @@ from thresher.learning.given import Data, with_groups, with_labels
 from thresher.learning.holdout import Holdout
 from thresher.learning.keywords import TrainOptions, check_names
 from thresher.learning.model import Model
-from thresher.learning.passes import Passes
+from thresher.learning.passes import Kept, Passes
 from thresher.learning.progress import Watcher
 from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.repeating import agreed_passes, is_automatic, passes_for
 from thresher.learning.shares import Part
 from thresher.learning.training import Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
@@ -87,7 +88,29 @@ class Tuned:
 
 
 class _HeldOut(Holdout):
-    """Rows that are held out of all readings and evaluated only at the end."""
+    """Rows that are held out of all readings and evaluated only at the end. Others may be kept in memory."""
+
+    def __init__(self, every: Part, budget: int, order: Order) -> None:
+        super().__init__(every)
+        self._budget, self._order = budget, order
+        self._memory: Kept | None = None
+
+    def rest(self, source: Any) -> Any:
+        """The other rows, from memory if an earlier reading could keep them all."""
+        rest = super().rest(source)
+        if not self._budget or (self._memory is not None and self._memory.dropped):
+            return rest
+        if self._memory is None or not self._memory.complete:
+            copying = not (getattr(source, "in_memory", False) or self._order.reads(2) == 1)
+            self._memory = Kept(rest, self._budget, copying=copying)
+            return self._memory
+        return self._memory.later()
+
+    def passes_of(self, model: Model) -> int:
+        """How many passes `train` makes with the rule of `model`, which has learned these rows once."""
+        if self._memory is None or not self._memory.complete or not is_automatic(model.recipe):
+            return 1
+        return passes_for(self._memory.size._replace(features=model.features_seen))
 
     def source(self) -> Any:
         """None: nothing is evaluated after a pass."""
@@ -102,7 +125,8 @@ class Search:
     """The readings of a tuner. The report is on `held`, or on every `every`-th row, which is held out.
 
     With neither, the last tenth of the rows is kept for the report. Readings after the first use the cache,
-    if there may be one.
+    if there may be one. Settings race in one pass; the best is then trained anew in `passes` passes. Or, if
+    its rule is automatic and the rows fit in `replay` bytes of memory, in as many as `train` makes of them.
     """
 
     def __init__(
@@ -115,11 +139,13 @@ class Search:
         watcher: Watcher | None = None,
         tell: Callable[[int], None] = lambda number: None,
         every: Part = 0,
+        passes: int = 1,
+        replay: int = 0,
     ) -> None:
-        self.tuner, self._order, self._held = tuner, order, held
-        self._holdout = _HeldOut(every)
+        self.tuner, self._order, self._held, self._passes = tuner, order, held, passes
+        self._holdout = _HeldOut(every, replay if tuner.may_replay else 0, order)
         self._counts = held is None and not every
-        readings = len(tuner.rounds) + self._counts
+        readings = len(tuner.rounds) + self._counts + (passes if passes > 1 else 0)
         self._reads = Passes(source, order.reads(readings), cached=cached)
         self._watcher, self._tell = watcher, tell
         self._started = False
@@ -134,13 +160,28 @@ class Search:
     def run(self) -> None:
         """Run all rounds. Raises `DataError`."""
         if self._counts:
-            with closing(self._order.over(self._source(), 1).chunks()) as chunks:
+            source = self._order.over(self._holdout.rest(self._source()), 1)
+            with closing(source.chunks()) as chunks:
                 rows = sum(len(chunk.counting()) for chunk in chunks)
             self.lines = self._reads.first.report
             self.tuner.until = judged_rows(rows)
         for number in range(len(self.tuner.rounds)):
             self._round(number)
             self._tell(number)
+        if self.tuner.model is not None:
+            self._learn_again(self.tuner.model)
+
+    def _learn_again(self, best: Model) -> None:
+        """Train the best setting anew, if it makes more than one pass."""
+        passes = max(self._passes, self._holdout.passes_of(best))
+        if passes == 1:
+            return
+        trainer = self._trainer(Model(best.recipe), Plan(passes, None), reread=self._reads.later)
+        try:
+            self.warnings, self.tuner.model = trainer.run().warnings, trainer.model
+        except DivergedError as error:
+            kept = "the best setting is kept as it was after one pass, since it diverged in a later one"
+            self.warnings = [*self.warnings, Trouble("diverged", f"{kept}: {error}")]
 
     def _source(self) -> Any:
         """The source of the next reading."""
@@ -149,26 +190,27 @@ class Search:
 
     def _round(self, number: int) -> None:
         lanes, error = self.tuner.draw(number), None
-        plan = Plan(1, None)
-        beside: Any = {"watcher": self._watcher, "judging": lambda every, given: self._holdout}
-        trainer = Trainer(lanes, self._source(), plan, order=self._order, columns=self._columns, **beside)
         try:
-            outcome = trainer.run()
+            outcome = self._trainer(lanes, Plan(1, None)).run()
             self.warnings, self.weightless = outcome.warnings, outcome.weightless
             self.lines = self.lines or outcome.reports[0]
         except DivergedError as found:
             error = found
         self.tuner.settle(lanes, error)
 
+    def _trainer(self, model: Any, plan: Plan, **beside: Any) -> Trainer[Any]:
+        beside |= {"watcher": self._watcher, "judging": lambda every, given: self._holdout}
+        return Trainer(model, self._source(), plan, order=self._order, columns=self._columns, **beside)
+
     def report(self) -> dict[str, Any]:
         """Figures of the winner on rows not used for choosing. `DivergedError` if there is no winner."""
-        model = self.tuner.winner()[1]
+        trial, model = self.tuner.winner()
         held = self._held or self._holdout.kept()
         if held is not None:
             with closing(held.chunks()) as chunks:
                 return {**metrics.score(model, chunks).figures()}
         loss, weight = self.tuner.late
-        examples = model.examples - (self.tuner.until or 0)
+        examples = trial.rows - (self.tuner.until or 0)
         return {"examples": examples, "loss": loss / weight if weight else None}
 
 
@@ -183,6 +225,8 @@ def tune(
     rules: Sequence[str] = RULES,
     budget: int = 64,
     outputs: str | None = None,
+    passes: int | str = "auto",
+    replay: int | str = "64MB",
     order: str = "as-is",
     holdout: Data | float | None = None,
     on_error: str = "fail",
@@ -204,7 +248,9 @@ def tune(
         rules: names of the rules to try.
         budget: number of settings.
         holdout: data, or a share of them, to report on; settings are then compared on all other rows.
-        outputs, order, on_error, threads, cache, layout, where: as for `train`.
+        passes: number of passes of the best setting, which is trained anew if that is more than one; settings
+            race in the first. ``auto``: as many as `train` makes with its rule.
+        outputs, replay, order, on_error, threads, cache, layout, where: as for `train`.
         options: as for `train`, without the parameters that are varied (``rate``, ``eta0``, ``alpha``,
             ``l1``, ``l2``). The same ``seed`` draws the same settings.
 
@@ -219,6 +265,7 @@ def tune(
     every, holdout = held_apart(holdout, None)
     if varied := [name for name in ("rate", "eta0", "alpha", "l1", "l2") if options.get(name) is not None]:
         raise ValueError(f"{varied[0]} is varied by tune: leave it out")
+    options["centre"] = are_centred(rules, options.get("scale"), options.get("centre"))
     of = every, groups_given(groups, layout, options)
     read = read_as(*of, on_error=on_error, threads=threads, layout=layout, where=where)
     data = with_labels(data, labels, sample_weight)
@@ -226,7 +273,8 @@ def tune(
     held = held_of(holdout, base.head().domain, source, threads, on_error)
     tuner = Tuner(base, rules, budget)
     shuffling = make_order(str(order), base.seed)
-    search = Search(tuner, source, shuffling, held, cache and hasattr(source, "identity"), every=every)
+    cached, (made, kept) = cache and hasattr(source, "identity"), agreed_passes(passes, replay)
+    search = Search(tuner, source, shuffling, held, cached, every=every, passes=made, replay=kept)
     search.run()
     outcome = search.report(), warn(search.warnings)
     return Tuned(tuner.winner()[1], tuner.trials, tuner.chosen or 0, *outcome)

@@ -15,7 +15,7 @@ from thresher.lanes.race import Race, Racing, Record
 from thresher.learning.checks import check_whole
 from thresher.learning.finite import DivergedError
 from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.learning.recipe import Recipe, is_centred
 
 RULES = ("ft-ftrl", "adagrad-fobos")
 FIRST = 1024
@@ -84,6 +84,24 @@ class Trial:
         return asdict(self)
 
 
+def _rules_of(given: str | Sequence[str]) -> list[Any]:
+    """The rules of these names. ValueError."""
+    names = [name.strip() for name in given.split(",")] if isinstance(given, str) else given
+    if not names or len(set(names)) < len(names):
+        raise ValueError("rules: name one or more, each once")
+    if with_parameters := [name for name in names if ":" in name]:
+        raise ValueError(f"rules: remove the parameters, which are tuned, from {with_parameters[0]}")
+    return [parts.make("rule", name) for name in names]
+
+
+def are_centred(rules: str | Sequence[str], scale: str | None, centre: bool | None) -> bool:
+    """Whether columns are centred for these rules: as given, or if they are for one of them by default.
+
+    ValueError for rules that cannot be tuned.
+    """
+    return any(is_centred(rule, scale, centre) for rule in _rules_of(rules))
+
+
 def _made(trial: Trial) -> Any:
     return parts.rule_of(trial.rule, trial.rate)
 
@@ -117,17 +135,12 @@ class Tuner:
         self, base: Recipe, rules: str | Sequence[str] = RULES, budget: int = 64, until: int | None = None
     ) -> None:
         check_whole("budget", budget, 1, MOST)
-        rules = rules.split(",") if isinstance(rules, str) else rules
-        if not rules or len(set(rules)) < len(rules):
-            raise ValueError("rules: name one or more, each once")
-        if with_parameters := [name for name in rules if ":" in name]:
-            raise ValueError(f"rules: remove the parameters, which are tuned, from {with_parameters[0]}")
-        self._base, self._rules = base, [parts.make("rule", name) for name in rules]
+        self._base, self._rules = base, _rules_of(rules)
         for rule in self._rules:
             Model(replace(base, rule=rule, rate=None, layout=None))
         self.until = until
         self._open = [rule for rule in self._rules if ranges_of(rule)]
-        self.rounds = _shares(budget, len(rules)) if self._open else [min(budget, len(rules))]
+        self.rounds = _shares(budget, len(self._rules)) if self._open else [min(budget, len(self._rules))]
         """number of settings in each round"""
         self.trials: list[Trial] = []
         self.chosen: int | None = None
@@ -137,6 +150,11 @@ class Tuner:
         self.late: tuple[float, float] = (0.0, 0.0)
         """its loss after row `until`, and the importance of these rows"""
         self._error: DivergedError | None = None
+
+    @property
+    def may_replay(self) -> bool:
+        """Whether a rule among those tried is automatic."""
+        return any(type(rule).AUTOMATIC for rule in self._rules)
 
     @property
     def seed(self) -> int:

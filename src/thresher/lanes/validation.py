@@ -33,6 +33,7 @@ from thresher.learning.keywords import ModelOptions, check_names
 from thresher.learning.model import Model
 from thresher.learning.passes import Passes
 from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.repeating import agreed_passes
 from thresher.learning.training import Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
 
@@ -146,7 +147,8 @@ def cv(
     l1: str | Sequence[float] | None = None,
     refit: bool = False,
     outputs: str | None = None,
-    passes: int = 1,
+    passes: int | str = "auto",
+    replay: int | str = "64MB",
     order: str = "as-is",
     choose: str = "best",
     on_error: str = "fail",
@@ -170,9 +172,11 @@ def cv(
         l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
             one from the first rows (default ``auto:16``).
         refit: train models of all rows, too.
-        order: as for `train`, but in several passes not one that is drawn anew in each.
+        passes, replay: as for `train`. ``auto`` goes by all rows, and every fold makes the same passes.
+        order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
+            ``passes="auto"`` makes one pass.
         choose: as for `path`.
-        outputs, passes, on_error, threads, cache, layout, where, options: as for `train`.
+        outputs, on_error, threads, cache, layout, where, options: as for `train`.
 
     Raises the errors of `train`; `DataError` for fewer rows than folds.
 
@@ -187,11 +191,11 @@ def cv(
     split = Split.of(folds).checked(str(order), groups_given(groups, layout, options))
     check_flag("refit", refit)
     check_choice(choose)
-    plan = Plan(passes, None, folds=True)
+    plan = _planned(passes, replay)
     read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
     data = with_labels(data, labels, sample_weight)
     base, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)
-    check_order(steady := make_order(str(order), base.seed), passes)
+    check_order(steady := make_order(str(order), base.seed), plan.passes)
     name = None if l1 is None and not leaves_penalty_open(rule) else penalty_name(base.rule)
     wanted = Range("auto:16" if l1 is None else l1)
     check_size(base, split.count, wanted.count if name else 1, refit)
@@ -199,6 +203,11 @@ def cv(
     recipes = [with_penalty(base, value) for value in values] or [base]
     learning = Folds(recipes, split.count, forward=split.forward, whole=refit)
     return _chosen(_trainer(learning, source, steady, plan, cache), name, choose)
+
+
+def _planned(passes: int | str, replay: int | str) -> Plan:
+    made, kept = agreed_passes(passes, replay)
+    return Plan(made, None, folds=True, replay=kept)
 
 
 def _trainer(folds: Folds, source: Any, order: Order, plan: Plan, cache: bool) -> Trainer[Folds]:

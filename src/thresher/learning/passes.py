@@ -124,6 +124,11 @@ class Kept(Through):
         self._rows, self.dropped = None, True
 
     @property
+    def complete(self) -> bool:
+        """Whether all rows have been read, and are there for later passes."""
+        return self._whole is not None and not self.dropped
+
+    @property
     def rows_kept(self) -> int:
         """How many rows are in memory."""
         return 0 if self._rows is None else len(self._rows)

@@ -82,18 +82,18 @@ class SparseOnlineEstimator(SparseEstimator):
             splitter = partial(held_out, fraction=self.validation_fraction, groups=grouped)
         draws = drawn(self, matrix, weights, splitter)
         learned, held = draws.splits[0] if splitter else (draws.whole, None)
-        source = MatrixSource(
-            matrix, weighted(learned, encoded), draws.seed if self.shuffle else None, self.passes
-        )
+        passes = self._passes_over(model.recipe, matrix, draws.whole)
+        seed = draws.seed if self.shuffle else None
+        source = MatrixSource(matrix, weighted(learned, encoded), seed, passes)
         judged = None if held is None else MatrixSource(matrix, weighted(held, encoded))
         if going_on:
             source.prepare()
-        plan = Plan(self.passes, None, patience=self.patience if self.early_stopping else 0)
+        plan = Plan(passes, None, patience=self.patience if self.early_stopping else 0)
         trainer = Trainer(
             model, source, plan, order=source, holdout=judged, watcher=PassPrinter(model, self.verbose)
         )
         troubles = trainer.run().warnings
-        self.n_iter_ = min(trainer.position.number, self.passes)
+        self.n_iter_ = min(trainer.position.number, passes)
         if not going_on:
             self._number([model], numbers)
             self._take(model)

@@ -31,7 +31,8 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         rate: SPEC or part, for rules with a rate; None: the rule's default.
         l1, l2: penalties, for rules that have them; they override those in `rule`.
         eta0: first step size, for rules with a rate; overrides the one in `rate`.
-        passes: over the examples in `fit`.
+        passes: over the examples in `fit`. ``"auto"``: with a rule that is made for it, as many as
+            `thresher.train` makes of X, whatever its size: 3 to 40, most over small tables; else 5.
         shuffle: learn in random order, a new one in each pass. The order depends on `random_state` and the
             examples, but not on their storage. A `sample_weight` of 2.5 then means two examples and half a
             one (one over 16 means 16 heavier ones). If False, rows are learned in order, and a weight is an
@@ -84,7 +85,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         l1: float | None = None,
         l2: float | None = None,
         eta0: float | None = None,
-        passes: int = 5,
+        passes: int | str = "auto",
         shuffle: bool = True,
         batch: int = 1,
         average: bool = False,

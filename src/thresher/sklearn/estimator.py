@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 F64 = NDArray[np.float64]
 F32 = NDArray[np.float32]
+_PASSES = 5
+"""Passes over the examples if nobody says and the rule is not automatic."""
 _MOST_SEED = 2**32 - 1
 """The limit of NumPy's RandomState"""
 DENSE = 1 << 20
@@ -95,9 +97,11 @@ class SparseEstimator(BaseEstimator):
 
     def _check_options(self) -> None:
         from thresher.learning.checks import check_flag, check_whole
+        from thresher.learning.repeating import check_passes
         from thresher.learning.shares import is_last
 
-        for name in ("passes", "patience", "batch"):
+        check_passes(self.passes)
+        for name in ("patience", "batch"):
             check_whole(name, getattr(self, name), 1)
         for name in ("shuffle", "average", "fit_intercept", "early_stopping", "names"):
             check_flag(name, getattr(self, name))
@@ -146,6 +150,21 @@ class SparseEstimator(BaseEstimator):
         from thresher.learning.recipe import is_centred
 
         return is_centred(self._rule(), self.scale, self.centre)
+
+    def _passes_over(self, recipe: Any, matrix: Any, whole: Any) -> int:
+        """The number of passes over the examples of a matrix, of which `whole` is a draw of all."""
+        from thresher.learning.repeating import AUTO, Size, is_automatic, passes_for
+
+        if self.passes != AUTO:
+            return int(self.passes)
+        if not is_automatic(recipe):
+            return _PASSES
+        lengths = matrix.indptr[whole.rows + 1] - matrix.indptr[whole.rows]
+        size = Size(rows=whole.size, nonzeros=int(lengths.sum()))
+        crowded = passes_for(size._replace(features=size.rows))
+        if passes_for(size) == crowded:  # features make no difference, and counting them takes time
+            return crowded
+        return passes_for(size._replace(features=matrix.features_of(whole.rows)))
 
     def _store(self) -> str:
         if self.store is not None:

@@ -74,7 +74,8 @@ class SparseFrontierEstimator(SparseEstimator):
         from thresher.lanes.budget import between
         from thresher.sklearn.sidebyside import SideBySide
 
-        school = SideBySide(self, matrix, encoded, draws.seed)
+        beside = matrix, encoded, draws.seed, self._passes_over(recipe, matrix, draws.whole)
+        school = SideBySide(self, *beside)
         penalties = self._penalties(recipe, school.source(draws.whole), draws.whole.size)
         troubles: list[Any] = []
         for last in (False, True):
@@ -89,7 +90,7 @@ class SparseFrontierEstimator(SparseEstimator):
             if not more:
                 break
             penalties = sorted([*penalties, *more])
-            school = SideBySide(self, matrix, encoded, draws.seed)
+            school = SideBySide(self, *beside)
         self.choose_again(self.choose)
         return troubles
 

@@ -74,7 +74,7 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         rate: Spec | None = None,
         l2: float | None = None,
         eta0: float | None = None,
-        passes: int = 5,
+        passes: int | str = "auto",
         shuffle: bool = True,
         batch: int = 1,
         average: bool = False,

@@ -40,7 +40,7 @@ class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
         rate: Spec | None = None,
         l2: float | None = None,
         eta0: float | None = None,
-        passes: int = 5,
+        passes: int | str = "auto",
         shuffle: bool = True,
         batch: int = 1,
         average: bool = False,

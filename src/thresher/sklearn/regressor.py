@@ -38,7 +38,7 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         l1: float | None = None,
         l2: float | None = None,
         eta0: float | None = None,
-        passes: int = 5,
+        passes: int | str = "auto",
         shuffle: bool = True,
         batch: int = 1,
         average: bool = False,

@@ -37,8 +37,9 @@ class SideBySide:
     kept: list[int]
     """Indices of the penalties with which every run finished."""
 
-    def __init__(self, estimator: Any, matrix: Matrix, encoded: EncodedLabels, seed: int) -> None:
-        self._estimator, self._matrix, self._encoded = estimator, matrix, encoded
+    def __init__(self, estimator: Any, matrix: Matrix, encoded: EncodedLabels, seed: int, most: int) -> None:
+        """`most`: passes over the rows, unless a model stops early."""
+        self._estimator, self._matrix, self._encoded, self._most = estimator, matrix, encoded, most
         self._seed = seed if estimator.shuffle else None
         self._passes: list[list[int]] = []
         self.troubles: list[Trouble] = []
@@ -47,7 +48,7 @@ class SideBySide:
     def source(self, draw: Draw) -> MatrixSource:
         """The examples of a draw, in the order of each pass."""
         draw = weighted(draw, self._encoded)
-        return MatrixSource(self._matrix, draw, self._seed, self._estimator.passes)
+        return MatrixSource(self._matrix, draw, self._seed, self._most)
 
     def begin(self, recipe: Recipe, penalties: Sequence[float]) -> None:
         """Set the penalties."""
@@ -65,10 +66,11 @@ class SideBySide:
         patience = self._estimator.patience if self._estimator.early_stopping else 0
         given = self.source(held) if patience else None
         judging = LanesHoldout(0, given)
-        every = self._estimator.passes
-        lanes = self._run(self._recipes, learned, judging, every, patience)
+        lanes = self._run(self._recipes, learned, judging, self._most, patience)
         bests = judging.bests
-        self._passes.append([bests[k].number if k in bests else every for k in range(len(self._recipes))])
+        self._passes.append(
+            [bests[k].number if k in bests else self._most for k in range(len(self._recipes))]
+        )
         self._drop(lanes.dropped)
         self.models = dict(enumerate(lanes.models))
         stand_in = self.models[self.kept[0]]

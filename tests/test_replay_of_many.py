@@ -1,0 +1,258 @@
+"""`passes="auto"` where many models learn: all make the passes that a model alone would make."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import thresher
+from tests.streams import stream
+from thresher.data.source import MemorySource
+from thresher.lanes import bagging, checkpoint
+from thresher.lanes.bagging import Bagging
+from thresher.lanes.bags import Bags
+from thresher.lanes.judging import LanesHoldout
+from thresher.lanes.lanes import Lanes
+from thresher.learning import modelfile
+from thresher.learning.model import Model
+from thresher.learning.modelbytes import as_bytes
+from thresher.learning.recipe import Recipe
+from thresher.learning.training import Plan, Trainer
+from thresher.parts.rules.ft_ftrl import FtFtrl
+from thresher.sklearn import (
+    SparseFrontierClassifier,
+    SparseFrontierRegressor,
+    SparseOnlineClassifier,
+    SparseOnlineRegressor,
+)
+
+pytestmark = [
+    pytest.mark.usefixtures("plainly", "automatic"),
+    pytest.mark.filterwarnings("ignore::thresher.TroubleWarning"),
+]
+MADE = 3
+"""Passes over rows that fit"""
+DATA = stream(seed=2, rows=90, features=9).chunk
+L1S = [0.1, 1.0, 8.0]
+X = np.random.default_rng(4).normal(size=(60, 5))
+Y = (X @ [1, -2, 0, 0, 1] > 0).astype(int)
+
+
+@pytest.fixture
+def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FtFtrl, "AUTOMATIC", True)
+    for module in ("learning.passes", "lanes.search"):
+        monkeypatch.setattr(f"thresher.{module}.passes_for", lambda size: MADE)
+    monkeypatch.setattr("thresher.learning.repeating.passes_for", lambda size: MADE if size.rows else 1)
+
+
+def passes_of(model: Model) -> int:
+    assert model.record is not None
+    return model.record.passes
+
+
+@pytest.mark.parametrize("options", [{}, {"holdout_every": 0}, {"order": "every"}, {"batch": 8}])
+def test_lanes_of_a_path_are_runs(options: dict[str, Any]) -> None:
+    found = thresher.path(DATA, l1=L1S, **options)
+    held = {"holdout_every": 10, **options}
+    for point, model in zip(found.points, found.models, strict=True):
+        for passes in (MADE, "auto"):
+            alone = thresher.train(DATA, rule=point.spec, passes=passes, **held)
+            assert passes_of(alone) == MADE
+            assert as_bytes(alone) == as_bytes(model)
+    assert thresher.path(DATA, l1=L1S, passes=MADE, **options).points == found.points
+    assert found.points[0].progressive_loss == (
+        thresher.path(DATA, l1=L1S, passes=1, **options).points[0].progressive_loss
+    )
+
+
+def test_a_budget_between_two_penalties_makes_the_same_passes() -> None:
+    found = thresher.path(DATA, l1=[0.01, 30.0], choose="nnz:5")
+    assert len(found.points) > 2
+    assert {passes_of(model) for model in found.models} == {MADE}
+    assert found.points == thresher.path(DATA, l1=[0.01, 30.0], choose="nnz:5", passes=MADE).points
+
+
+@pytest.mark.parametrize("folds", [3, "forward:3"])
+def test_folds_make_the_passes_of_all_rows(folds: int | str) -> None:
+    found, other = (
+        thresher.cv(DATA, l1=L1S, folds=folds, refit=True, passes=passes) for passes in ("auto", MADE)
+    )
+    assert found.points == other.points
+    assert found.points != thresher.cv(DATA, l1=L1S, folds=folds, refit=True, passes=1).points
+    chosen = found.model()
+    assert as_bytes(chosen) == as_bytes(thresher.train(DATA, rule=found.points[found.choose()].spec))
+    assert passes_of(chosen) == MADE
+
+
+def test_rows_in_another_order_in_each_pass_are_not_folded_twice() -> None:
+    found = thresher.cv(DATA, l1=L1S, folds=3, refit=True, order="every")
+    assert passes_of(found.model()) == 1
+    with pytest.raises(ValueError, match="would be in a different fold"):
+        thresher.cv(DATA, l1=L1S, folds=3, order="every", passes=MADE)
+
+
+def test_ensembles_are_runs_of_several_passes() -> None:
+    found, other = (thresher.ensemble(DATA, models=2, passes=passes) for passes in ("auto", MADE))
+    assert [as_bytes(one) for one in found.models] == [as_bytes(one) for one in other.models]
+    assert found.record is not None
+    assert found.record.passes == MADE
+
+
+TUNED: dict[str, Any] = {"rules": ["ft-ftrl"], "budget": 8}
+
+
+@pytest.mark.parametrize(
+    ("options", "passes"),
+    [
+        ({}, MADE),
+        ({"order": "once"}, MADE),
+        ({"order": "every"}, MADE),
+        ({"holdout": 0.2}, MADE),
+        ({"batch": 7}, MADE),
+        ({"passes": 4}, 4),
+        ({"passes": 1}, 1),
+        ({"replay": "1KB"}, 1),
+        ({"replay": 0}, 1),
+        ({"rules": ["sgd"], "budget": 2}, 1),
+        ({"rules": ["sgd"], "budget": 2, "passes": 2}, 2),
+    ],
+)
+def test_the_best_setting_is_trained_in_all_passes(options: dict[str, Any], passes: int) -> None:
+    found = thresher.tune(DATA, **{**TUNED, **options})
+    once = thresher.tune(DATA, **{**TUNED, **options, "passes": 1, "replay": "64MB"})
+    assert passes_of(found.model) == passes
+    assert found.trials == once.trials, "settings race in the first pass"
+    trial = found.trials[found.chosen]
+    same = {name: value for name, value in options.items() if name in ("order", "holdout", "batch")}
+    alone = thresher.train(DATA, rule=trial.rule, rate=trial.rate, passes=passes, **same)
+    assert as_bytes(found.model) == as_bytes(alone)
+    if "holdout" not in options:
+        assert found.report == once.report
+        assert found.report["examples"] == 9
+    else:
+        assert found.report["loss"] == alone.holdout["loss"]  # type: ignore[index]
+
+
+def test_rules_that_are_tuned_together_are_centred_together() -> None:
+    found = thresher.tune(DATA, rules=["sgd", "ft-ftrl"], budget=2, passes=2)
+    assert found.model.recipe.centre
+    trial = found.trials[found.chosen]
+    alone = thresher.train(DATA, rule=trial.rule, rate=trial.rate, centre=True, passes=2)
+    assert as_bytes(found.model) == as_bytes(alone)
+    plain = thresher.tune(DATA, rules=["ft-ftrl"], budget=2, centre=False)
+    assert not plain.model.recipe.centre
+
+
+def test_tuning_reads_rows_that_can_be_read_once() -> None:
+    """The first round keeps them, for the winner too."""
+    rows = [({"a": float(a), "b": float(b)}, int(y)) for (a, b, *_), y in zip(X, Y, strict=True)]
+    options: dict[str, Any] = {"rules": ["ft-ftrl"], "budget": 2, "holdout": 0.2}
+    found = thresher.tune(iter(rows), **options)
+    assert passes_of(found.model) == MADE
+    assert as_bytes(found.model) == as_bytes(thresher.tune(rows, **options).model)
+
+
+def resumed(make: Callable[[], Any], save: Any, load: Callable[[Path], Any], folder: Path) -> None:
+    """Stop at many places, also in a replay, and end with the same models."""
+    path = folder / "c"
+    plan, saved = Plan(replay=10**6, checkpoint=path, checkpoint_every=7), list[bytes]()
+    whole = Trainer(make(), MemorySource([DATA]), plan)
+
+    def keep(*given: Any) -> None:
+        save(*given)
+        saved.append(path.read_bytes())
+
+    whole._save = keep
+    whole.run()
+    assert len(saved) > 2 * 90 / 7
+    for content in [*saved[:1], *saved[11:15], *saved[20::6]]:
+        path.write_bytes(content)
+        model, state = load(path)
+        again = Trainer(model, MemorySource([DATA]), plan)
+        again.continue_from(state)
+        again._save = save
+        assert again.run().passes == MADE
+        assert [as_bytes(one) for one in again.model.models] == [as_bytes(one) for one in whole.model.models]
+
+
+def test_lanes_and_ensembles_go_on_from_any_checkpoint(tmp_path: Path) -> None:
+    holdout = LanesHoldout()
+
+    def save(path: Path, lanes: Lanes, state: Any) -> None:
+        checkpoint.save(path, lanes, state, holdout)
+
+    def load(path: Path) -> tuple[Lanes, Any]:
+        return checkpoint.load(path)[:2]
+
+    recipes = [Recipe("ft-ftrl", l1=l1, batch=4) for l1 in L1S]
+    resumed(lambda: Lanes(recipes), save, load, tmp_path)
+    recipe = Recipe("ft-ftrl", l1=0.1)
+    resumed(lambda: Bagging(recipe, Bags.of("poisson:2")), bagging.save, bagging.load, tmp_path)
+
+
+def test_all_rules_must_be_automatic() -> None:
+    lanes = Lanes([Recipe(rule, centre=True) for rule in ("ft-ftrl", "ft-fobos")])
+    assert not lanes.may_replay(True)
+    assert Trainer(lanes, MemorySource([DATA]), Plan(replay=10**6)).run().passes == 1
+
+
+@pytest.mark.parametrize("kind", [SparseOnlineClassifier, SparseOnlineRegressor])
+def test_estimators_make_the_passes_of_all_rows(kind: Any) -> None:
+    assert kind().get_params()["passes"] == "auto"
+    assert clone(kind()).passes == "auto"
+    found = kind(random_state=0).fit(X, Y)
+    explicit = kind(random_state=0, passes=MADE).fit(X, Y)
+    assert found.n_iter_ == explicit.n_iter_ == MADE
+    assert found.t_ == 1 + MADE * len(X)
+    assert (found.coef_ == explicit.coef_).all()
+    by_name = kind("ft-fobos", random_state=0).fit(X, Y)
+    assert by_name.n_iter_ == 5
+    early = kind(random_state=0, early_stopping=True, patience=1, validation_fraction=0.2).fit(X, Y)
+    assert early.n_iter_ <= MADE
+    with pytest.raises(ValueError, match="passes must be a whole number, 1 or more, or 'auto', not 'some'"):
+        kind(passes="some").fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [SparseFrontierClassifier, SparseFrontierRegressor])
+@pytest.mark.parametrize("options", [{}, {"cv": 3}, {"rule": "ftrl"}])
+def test_so_do_estimators_of_a_frontier(kind: Any, options: dict[str, Any]) -> None:
+    made = 5 if "rule" in options else MADE
+    found = kind(l1s=[0.1, 1.0], random_state=0, **options).fit(X, Y)
+    explicit = kind(l1s=[0.1, 1.0], random_state=0, passes=made, **options).fit(X, Y)
+    assert found.n_iter_ == explicit.n_iter_ == made
+    assert (found.coef_path_ != explicit.coef_path_).nnz == 0
+
+
+def test_estimators_and_train_make_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the function of rows and non-zeros: an example of weight 2 is two rows."""
+    sizes = [(0, 0, 0)]
+
+    def noted(size: Any) -> int:
+        sizes[-1] = size.rows, size.nonzeros, size.features
+        return MADE if size.features < 6 else 2
+
+    for module in ("passes", "repeating"):
+        monkeypatch.setattr(f"thresher.learning.{module}.passes_for", noted)
+    wide = np.column_stack([X, np.arange(60) == 59])
+    thresher.train((X, Y))
+    for fit in (
+        lambda: SparseOnlineClassifier(shuffle=False).fit(X, Y),
+        lambda: SparseOnlineClassifier().fit(X[:30], Y[:30], np.full(30, 2.0)),
+        lambda: SparseOnlineClassifier().fit(wide, Y, np.arange(60) < 59),
+        lambda: thresher.train((wide, Y, np.arange(60) < 59)),
+    ):
+        sizes.append((0, 0, 0))
+        fit()
+    assert sizes == [(60, 300, 5)] * 3 + [(59, 295, 5)] * 2
+
+
+def test_no_default_rule_is_automatic_unless_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FtFtrl, "AUTOMATIC", False)
+    assert passes_of(thresher.path(DATA, l1=L1S).models[0]) == 1
+    assert passes_of(thresher.tune(DATA, **TUNED).model) == 1
+    assert SparseOnlineClassifier().fit(X, Y).n_iter_ == 5
+    assert modelfile.header_of(thresher.cv(DATA, l1=L1S, folds=2, refit=True).model())["examples"] == 90
