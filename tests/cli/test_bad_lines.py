@@ -90,7 +90,7 @@ def test_nothing_is_learned_from_a_bad_line_or_lost(
     assert [line.strip().split(":")[0] for line in told[1:11]] == ["dirty.svm"] * 10
     assert told[1].strip().startswith("dirty.svm:2:")
     assert told[11] == "  ... and 4 more"
-    assert [line.partition(",")[0] for line in told[12:]] == ["warning: the progressive loss"] * (passes - 1)
+    assert told[12:] == []
     if kind != "skip":
         assert Path("bad.txt").read_bytes() == b"".join(BAD[k % len(BAD)] for k in range(bad))
 
