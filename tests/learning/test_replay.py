@@ -3,7 +3,7 @@
 import gzip
 import signal
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import cycle
@@ -26,9 +26,11 @@ from tests.data.test_tables import some_rows
 from tests.learning.test_checkpoints import BLOCK, ROWS, litter
 from thresher import Chunk, Model, open_source
 from thresher.data import DataError, MemorySource, compact, concat
-from thresher.data.compact import CompactRows
+from thresher.data.chunk import Place
+from thresher.data.compact import CompactRows, DistinctKeys
 from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
+from thresher.data.source import Through
 from thresher.learning import checkpoint, modelfile
 from thresher.learning.passes import Kept, Passes
 from thresher.learning.repeating import AUTO, Size, agreed_passes, bytes_of, passes_for
@@ -294,9 +296,18 @@ def test_a_hold_out_that_can_be_read_once_is_evaluated_after_the_last_pass() -> 
     assert (found[0].weights()[1] == found[1].weights()[1]).all()
 
 
+class Elsewhere(Through):
+    """Chunks that are not in memory, as far as one can tell."""
+
+    in_memory = False
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        yield from self._source.chunks(start)
+
+
 def test_rows_are_dropped_as_soon_as_they_do_not_fit() -> None:
     pieces = [Chunk.from_csr([0, 1], [k], [1.0], [1]) for k in range(10)]
-    kept = Kept(MemorySource(pieces), 28 * 5)
+    kept = Kept(Elsewhere(MemorySource(pieces)), 28 * 5)
     assert [kept.rows_kept for _ in kept.chunks()] == [1, 2, 3, 4, 5, 0, 0, 0, 0, 0]
     assert kept.dropped
 
@@ -350,6 +361,48 @@ def test_the_number_of_passes_is_one_function_of_rows_features_and_nonzeros() ->
     assert [passes_for(Size(rows, 10, features=5)) for rows in (1, 99, 100, 10**6)] == [5, 5, 40, 40]
     assert [passes_for(Size(10**5, many, features=5)) for many in (10**5, 10**6, 10**7)] == [40, 4, 3]
     assert [passes_for(Size(10**5, many, features=10**5)) for many in (10**5, 10**6, 10**7)] == [5, 4, 3]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"store": "hashed:2"},
+        {"store": "direct"},
+        {"order": "every"},
+        {"order": "buffer:9"},
+        {"rule": "auto"},
+        {"admit": 3},
+        {"rule": "ft-ftrl:l1=9"},
+    ],
+)
+@pytest.mark.parametrize("columns", [4, 9])
+def test_the_number_of_passes_depends_on_the_rows_alone(
+    columns: int, options: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thresher.learning.passes.passes_for", passes_for)
+    Path("wide.svm").write_text(
+        "".join(f"{k % 2} {k % columns + 1}:1 {columns + 1}:{k + 1}\n" for k in range(120))
+    )
+    for data in ("wide.svm", [*open_source("wide.svm").chunks()]):
+        model = thresher.train(data, **options)
+        assert model.record is not None
+        assert model.record.passes == (40 if columns == 4 else 5)
+
+
+@given(st.sets(st.integers(0, 2**64 - 1), max_size=300), st.integers(1, 40))
+def test_different_keys_are_counted_however_often_they_come(found: set[int], piece: int) -> None:
+    keys, counted = np.array([*sorted(found), *found], np.uint64), DistinctKeys()
+    for first in range(0, len(keys), piece):
+        counted.add(keys[first : first + piece])
+    assert counted.count == pytest.approx(len(found), abs=2)
+
+
+@pytest.mark.parametrize("count", [10**4, 10**6, 5 * 10**6])
+def test_many_different_keys_are_counted_nearly(count: int) -> None:
+    for keys in (np.arange(count), np.random.default_rng(0).integers(0, 2**63, count)):
+        counted = DistinctKeys()
+        counted.add(keys.astype(np.uint64))
+        assert counted.count == pytest.approx(count, rel=0.01)
 
 
 def test_the_share_that_is_done_counts_all_passes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from thresher.data.byrows import identified
 from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, Place
-from thresher.data.compact import CompactRows
+from thresher.data.compact import CompactRows, DistinctKeys
 from thresher.data.errors import DataError
 from thresher.data.files.paths import STDIN
 from thresher.data.report import Report
@@ -90,11 +90,13 @@ class Kept(Through):
     Beyond the budget the rows are dropped at once, and there are no later passes.
     """
 
-    def __init__(self, source: Any, budget: float, *, copying: bool = True) -> None:
-        """With `copying=False` rows are only counted: they stand in memory already."""
+    def __init__(self, source: Any, budget: float, *, held: bool = False) -> None:
+        """`held`: the order of the rows holds them in memory, so they are only counted."""
         super().__init__(source)
-        self._budget, self._copying = budget, copying
+        self._budget, self._held = budget, held
+        self._copying = not (held or getattr(source, "in_memory", False))
         self._rows: CompactRows | None = CompactRows()
+        self._keys = DistinctKeys()
         self.size = Size()
         """of the rows read so far"""
         self.dropped = False
@@ -103,7 +105,7 @@ class Kept(Through):
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """The first pass. It reads from the beginning even if `start` is given, to keep all rows."""
-        self._rows, self.size = CompactRows(), Size()
+        self._rows, self._keys, self.size = CompactRows(), DistinctKeys(), Size()
         with closing(self._source.chunks()) as chunks:
             for chunk in chunks:
                 if not self.dropped:
@@ -116,8 +118,18 @@ class Kept(Through):
         self.size = self.size.plus(chunk)
         if self.size.bytes > self._budget:
             self.drop()
+        elif self._held:
+            self._keys.add(chunk.counting().keys)
         elif self._copying and self._rows is not None:
             self._rows.add(chunk)
+
+    @property
+    def whole(self) -> Size:
+        """The size of all rows, with the number of their features."""
+        if not self._held:
+            for chunk in self.later().chunks():
+                self._keys.add(chunk.counting().keys)
+        return self.size._replace(features=self._keys.count)
 
     def drop(self) -> None:
         """Free the rows: there are no later passes."""
@@ -189,11 +201,11 @@ class Repetition:
         if self.budget:
             self.passes, self.settled = passes, settled
 
-    def over(self, source: Any, number: int, *, copying: bool) -> Any:
-        """The rows of pass `number`: those of `source`, or those kept of it."""
+    def over(self, source: Any, number: int, *, held: bool) -> Any:
+        """The rows of pass `number`: those of `source`, or those kept of it, as in `Kept`."""
         if not self.keeps:
             return source
-        self._kept = self._kept or Kept(source, self.budget, copying=copying)
+        self._kept = self._kept or Kept(source, self.budget, held=held)
         return self._kept if number == 1 else self._kept.later()
 
     def expected(self, within: float, features: int) -> int:
@@ -203,16 +215,13 @@ class Repetition:
         whole = self._kept.size._replace(features=features).times(1 / within)
         return passes_for(whole) if whole.bytes <= self.budget else 1
 
-    def settle(self, over: bool, features: int) -> None:
-        """Decide on the number of passes, at the end of the first, or once the rows do not fit in memory.
-
-        `features` is the number of distinct features so far.
-        """
+    def settle(self, over: bool) -> None:
+        """Decide on the number of passes, at the end of the first, or once the rows do not fit in memory."""
         if self.settled or self._kept is None:
             return
         if self._kept.dropped:
             self.settled = True
         elif over:
-            self.passes, self.settled = passes_for(self._kept.size._replace(features=features)), True
+            self.passes, self.settled = passes_for(self._kept.whole), True
         if not self.keeps:
             self._kept.drop()

@@ -316,7 +316,7 @@ class Trainer(Generic[M]):
                 self._in_groups = self._in_groups or chunk.groups is not None
                 self._learn(chunk)
                 self.position = self.position.moved_past(chunk, source.report)
-                self.repetition.settle(False, self.model.features_seen)
+                self.repetition.settle(False)
                 self.watcher.advance(self.model.examples, self._share(source))
         if self.resumed:
             self._check_position(0)
@@ -326,13 +326,12 @@ class Trainer(Generic[M]):
         self._report = source.report
         if number == 1:
             self._seen.end(self.model.examples, self.model.tally)
-            self.repetition.settle(True, self.model.features_seen)
+            self.repetition.settle(True)
 
     def _rows_of(self, number: int) -> Any:
         """The rows to learn in a pass, in the order of the data."""
         read = self.source if number == 1 or self.repetition.keeps else self.reread()
-        in_memory = getattr(self.source, "in_memory", False) or self.order.reads(2) == 1
-        return self.repetition.over(self.holdout.rest(read), number, copying=not in_memory)
+        return self.repetition.over(self.holdout.rest(read), number, held=self.order.reads(2) == 1)
 
     def _check_position(self, rows: int) -> None:
         """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
