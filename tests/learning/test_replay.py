@@ -96,6 +96,7 @@ CASES = {
     "averages": Case(model=lambda: Model("sgd", average=True, rate="constant:0.1")),
     "scaled, admitted": Case(model=lambda: Model("ftrl", scale="standard", admit="poisson:0.5,bits=16")),
     "centred": Case(Plan(holdout_every=3), lambda: Model(centre=True)),
+    "relaxed": Case(Plan(holdout_every=3), lambda: Model("ft-ftrl:relax=0.5")),
     "hashed": Case(model=lambda: Model("ftrl", store="hashed:9,signed")),
 }
 

@@ -267,7 +267,8 @@ class Trainer(Generic[M]):
 
     def _passes(self) -> None:
         while self.position.number <= self.repetition.passes:
-            self.model.begin_pass(self.position.number, self.repetition.passes)
+            known = self.repetition.passes if self.repetition.settled else 0
+            self.model.begin_pass(self.position.number, known)
             self._pass()
             if self.position.number == 1 < self.repetition.passes:
                 self._tell()
