@@ -101,8 +101,7 @@ class _HeldOut(Holdout):
         if not self._budget or (self._memory is not None and self._memory.dropped):
             return rest
         if self._memory is None or not self._memory.complete:
-            copying = not (getattr(source, "in_memory", False) or self._order.reads(2) == 1)
-            self._memory = Kept(rest, self._budget, copying=copying)
+            self._memory = Kept(rest, self._budget, held=self._order.reads(2) == 1)
             return self._memory
         return self._memory.later()
 
@@ -110,7 +109,7 @@ class _HeldOut(Holdout):
         """How many passes `train` makes with the rule of `model`, which has learned these rows once."""
         if self._memory is None or not self._memory.complete or not is_automatic(model.recipe):
             return 1
-        return passes_for(self._memory.size._replace(features=model.features_seen))
+        return passes_for(self._memory.whole)
 
     def source(self) -> Any:
         """None: nothing is evaluated after a pass."""
