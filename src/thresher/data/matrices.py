@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place, read_only
+from thresher.data.compact import DistinctKeys
 from thresher.data.errors import DataError, beyond_last, nonfinite
 from thresher.data.report import Report
 from thresher.engine.jit import kernel, scalar
@@ -134,13 +135,15 @@ class Matrix(NamedTuple):
         return len(self.indptr) - 1
 
     def features_of(self, rows: I64) -> int:
-        """Number of distinct keys in these rows."""
+        """Number of distinct keys in these rows, as `DistinctKeys` counts them."""
         wanted = np.zeros(self.size, bool)
         wanted[rows] = True
         indices = self.indices
         if not wanted.all():
             indices = indices[np.repeat(wanted, np.diff(self.indptr))]
-        return len(np.unique(indices))
+        counted = DistinctKeys()
+        counted.add(indices.astype(np.uint64))
+        return counted.count
 
     def take(self, rows: I64, weights: F32, room: Room, first: int = 0) -> Chunk:
         """Copies of these rows (n,), in this order, in `room` from position `first` on.
