@@ -15,6 +15,8 @@ class FtFtrl(Oracle):
     z += γ − σsw/κ, a += σ, n += γ², w = −soft(z, λf(√n + G))·κ/(sa), G² the mean of
     slope²; (e) U += u, V += u² for u = slope·⟨w, x⟩, h = −adapt·U/√V. Pass p
     multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t).
+    With taper, ρ is divided by (1 + (T/taper)²)^¼, T = t²/(Np), and in the first pass λ² = l1² +
+    min(1, l1²) log(1 + T/(20 taper)).
     An example without a gradient leaves all of this as it was. The intercept: s = 1, λ = h = 0.
     In the last ⌊relax·passes⌋ of several passes, at least one if relax > 0, a weight of zero stays zero, and
     v = sw of every other becomes v − γκ/(3a).
@@ -33,7 +35,7 @@ class FtFtrl(Oracle):
         self.passes, self.slope = np.ones(1), np.zeros(1)
         self.relaxed = np.zeros(1, bool)
         self.sums, self.growth, self.factor = np.zeros(4), np.zeros(3), np.ones(2)
-        self.rho, self.kappa = np.ones(1), np.ones_like(mask)
+        self.rho, self.kappa, self.l1 = np.ones(1), np.ones_like(mask), np.full(1, rule.l1)
         self.pull, self.held, self.unit = np.zeros_like(mask), np.zeros_like(mask), np.ones_like(mask)
 
     def begin_pass(self, number: int, w: Vector, passes: int) -> None:
@@ -73,6 +75,11 @@ class FtFtrl(Oracle):
             r.alpha * np.sqrt(self.sums[2] / self.sums[0]),
             np.sqrt(self.sums[0] / self.sums[1]),
         )
+        if r.taper > 0:
+            met = self.sums[0] ** 2 / (self.sums[1] * self.passes[0])
+            self.rho /= (1 + (met / r.taper) ** 2) ** 0.25
+            if self.passes[0] == 1:
+                self.l1[:] = np.sqrt(r.l1**2 + min(1, r.l1**2) * np.log(1 + met / (20 * r.taper)))
         grown = np.exp(self.growth[2]) / self.factor[0]
         self.kappa[:] = plain * np.where(self.mask > 0, grown, 1 / self.factor[1])
         u = np.sum(self.mask * w * (slope * x))
@@ -87,7 +94,7 @@ class FtFtrl(Oracle):
 
     def move(self, g: Vector, t: int) -> Vector:
         """(a) and (d)."""
-        before_s, r = self.scales(self.x), self.rule
+        before_s = self.scales(self.x)
         self.last[0] = t
         if not np.any(g != 0):
             return self.before.copy()
@@ -100,7 +107,7 @@ class FtFtrl(Oracle):
         sigma, kappa = (root - np.sqrt(n)) / self.rho[0], self.kappa
         z, a = self.z * ratio + gamma - sigma / kappa * self.s * self.before, self.a * ratio + sigma
         floor = np.sqrt(self.sums[3] / self.sums[0])
-        threshold = r.l1 * self.factor[0] * self.mask * (root + floor)
+        threshold = self.l1[0] * self.factor[0] * self.mask * (root + floor)
         unit = 1 / (safe * np.where(a > 0, a, 1.0))
         w = -soft(z, threshold) * kappa * unit
         if self.relaxed[0]:

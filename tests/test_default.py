@@ -35,7 +35,10 @@ def test_all_ways_to_train_have_the_same_default(capsys: pytest.CaptureFixture[s
 
 def test_the_knob_has_one_name_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`l1` and `alpha` beside the rule are those of its SPEC; they are errors for rules without them."""
-    data, expected = stream(46, 60, 8), "ft-ftrl:alpha=2.0,l1=0.5,adapt=0.3,forget=0.0,group=single,relax=0.0"
+    data, expected = (
+        stream(46, 60, 8),
+        "ft-ftrl:alpha=2.0,l1=0.5,adapt=0.3,forget=0.0,group=single,relax=0.0,taper=0.0",
+    )
     assert spec_of(Model(l1=0.5, alpha=2).rule) == expected
     assert spec_of(train(data.chunk, l1=0.5, alpha=2).rule) == expected
     for estimator in (SparseOnlineClassifier, SparseOnlineRegressor):
@@ -157,6 +160,24 @@ def test_with_a_group_no_pass_is_relaxed() -> None:
             for relax in (0, 1)
         )
         assert (plain.state()["S"].tobytes() == relaxed.state()["S"].tobytes()) == same
+
+
+def test_on_a_long_stream_steps_and_noise_taper_off() -> None:
+    """Weights end nearer to the optimum, and fewer useless features have one."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(20_000, 200)) * (rng.random((20_000, 200)) < 0.1)
+    best = np.where(np.arange(200) < 30, rng.choice([-1.0, 1.0], 200), 0.0)
+    y = np.where(rng.random(20_000) < 1 / (1 + np.exp(-X @ best)), 1.0, -1.0)
+    data = stream_of(X, X != 0, y, np.ones(20_000))
+    found = []
+    for taper in (0, 30):
+        model = Model(f"ft-ftrl:taper={taper}")
+        model.learn(data.chunk)
+        weights = read_weights(model, 200)
+        found.append((np.linalg.norm((weights - best)[:30]), np.count_nonzero(weights[30:])))
+    (far, noise), (near, rest) = found
+    assert near < 0.8 * far
+    assert rest < 0.6 * noise
 
 
 def test_noise_does_not_come_back_in_later_passes() -> None:

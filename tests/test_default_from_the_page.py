@@ -32,10 +32,18 @@ class FromThePage:
     """The state of "Step by step"; dictionaries have an entry for each feature with s > 0."""
 
     def __init__(
-        self, loss: str, alpha: float, l1: float, adapt: float, forget: float, relax: float, intercept: bool
+        self,
+        loss: str,
+        alpha: float,
+        l1: float,
+        adapt: float,
+        forget: float,
+        relax: float,
+        taper: float,
+        intercept: bool,
     ) -> None:
         self.loss, self.alpha, self.l1, self.adapt, self.forget = loss, alpha, l1, adapt, forget
-        self.relax, self.relaxed = relax, False
+        self.relax, self.relaxed, self.taper, self.lifted = relax, False, taper, l1
         self.intercept, self.number, self.T = intercept, 1, 0
         self.first: float | None = None
         self.s: dict[int, float] = {}
@@ -76,6 +84,12 @@ class FromThePage:
         self.D += (value / slope if value > 0 else slope) ** 2
         self.Q += slope**2
         self.rho, self.G = self.alpha * math.sqrt(self.D / self.t), math.sqrt(self.Q / self.t)
+        if self.taper:
+            seen = self.t**2 / (self.N * self.number)
+            self.rho /= (1 + (seen / self.taper) ** 2) ** 0.25
+            if self.number == 1:
+                rise = math.log(1 + seen / (20 * self.taper))
+                self.lifted = math.sqrt(self.l1**2 + min(1, self.l1**2) * rise)
         self.kappa = math.sqrt(self.t / self.N) * math.exp(self.h) / self.f
         self.kappa_b = math.sqrt(self.t / self.N) / self.f_b
         u = slope * m
@@ -98,7 +112,7 @@ class FromThePage:
         sigma = (new - r) / self.rho
         z += g - sigma * wide * w / self.kappa
         a += sigma
-        threshold = self.f * self.l1 * (new + self.G)
+        threshold = self.f * self.lifted * (new + self.G)
         soft = math.copysign(max(abs(z) - threshold, 0.0), z)
         self.w[j] = -soft * self.kappa / (wide * a)
         if self.relaxed:
@@ -107,7 +121,7 @@ class FromThePage:
 
     def end_passes(self) -> None:
         for j, w in self.w.items() if self.relaxed else ():
-            threshold = self.f * self.l1 * (self.r[j] + self.G)
+            threshold = self.f * self.lifted * (self.r[j] + self.G)
             limited = min(max(self.z[j], -threshold), threshold)
             chosen = -self.s[j] * w * self.a[j] / self.kappa - math.copysign(threshold, w)
             self.z[j] = chosen if w else limited
@@ -160,6 +174,8 @@ def settings() -> Iterator[tuple[str, dict[str, Any]]]:
     yield from (("logistic", {"l1": l1, "forget": 4.0, "alpha": 0.5}) for l1 in (0.3, 1.5))
     yield from (("logistic", {"l1": 0.5, "relax": relax}) for relax in (0.1, 0.7))
     yield "squared", {"l1": 0.3, "relax": 1.0, "forget": 4.0}
+    yield from ((loss, {"l1": l1, "taper": 1.5}) for loss, l1 in (("logistic", 0.5), ("squared", 1.2)))
+    yield "logistic", {"l1": 0.5, "taper": 1.5, "relax": 0.5}
 
 
 @pytest.mark.parametrize("batch", [1, 4, 7])
@@ -168,7 +184,17 @@ def test_the_page_is_the_code(batch: int) -> None:
         with case(loss, given), not_compiled():
             rows, rule = (
                 rows_of(loss),
-                dict[str, Any]({"alpha": 3.0, "l1": 1.0, "adapt": 0.3, "forget": 0.0, "relax": 0.0, **given}),
+                dict[str, Any](
+                    {
+                        "alpha": 3.0,
+                        "l1": 1.0,
+                        "adapt": 0.3,
+                        "forget": 0.0,
+                        "relax": 0.0,
+                        "taper": 0.0,
+                        **given,
+                    }
+                ),
             )
             intercept = rule.pop("intercept", True)
             copy = FromThePage(loss, intercept=intercept, **rule)

@@ -181,7 +181,7 @@ def test_a_loss_beside_a_recipe_is_refused_whatever_it_is() -> None:
 def test_a_parameter_that_is_newer_than_a_file_has_the_value_of_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FtFtrl, "LATER", {"relax": 0.75})  # not what it is today
     today = Recipe("ft-ftrl:l1=2,relax=0.5").as_dict()
-    before = today | {"rule": today["rule"].removesuffix(",relax=0.5")}
+    before = today | {"rule": today["rule"].replace(",relax=0.5", "")}
     assert before != today
     assert Recipe.from_dict(before).make_rule().relax == 0.75
     assert Recipe.from_dict(today).make_rule().relax == 0.5

@@ -25,6 +25,8 @@ _CALM = 1.0 / 3.0
 """Steps that do not shrink are shorter by this factor, so that the noise of the last rows averages out."""
 _WIDEST = 1e38
 """Keeps 1 / s within float32: a feature never above 1e-38 is treated as if it had been that once."""
+_LATE = 20.0
+"""The threshold begins to rise after this many times as many examples as steps take to taper off."""
 _MOST = 4.0
 """Keeps the step size within a factor of e^-4 and e^4 of the one set by `alpha`."""
 
@@ -39,18 +41,32 @@ def begin(l1, forget, group, length):
 
 
 @scalar
-def measure(alpha, value, slope, size, clock):
-    """Count an example with a gradient: t, N, L and G, then 1 / rho, kappa (with the last h) and 1 / both."""
+def measure(alpha, l1, taper, value, slope, size, clock):
+    """Count an example with a gradient: t, N, L and G, then 1 / rho, kappa (with the last h) and 1 / both.
+
+    With `taper`, the threshold of the first pass too.
+    """
     if slope != 0.0 and size > 0.0:
         length = value / slope if value > 0.0 else slope
         clock[COUNT] += 1.0
         clock[SQUARES] += size
         clock[LENGTHS] += length * length
         clock[SLOPES] += slope * slope
-        clock[PER_LENGTH] = 1.0 / (alpha * math.sqrt(clock[LENGTHS] / clock[COUNT]))
+        clock[PER_LENGTH] = tapered(l1, taper, clock) / (alpha * math.sqrt(clock[LENGTHS] / clock[COUNT]))
         clock[FACTOR] = math.sqrt(clock[COUNT] / clock[SQUARES]) * math.exp(clock[GROWTH])
         clock[INVERSE] = clock[PER_LENGTH] / clock[FACTOR]
         clock[FLOOR] = clock[THRESHOLD] * math.sqrt(clock[SLOPES] / clock[COUNT])
+
+
+@scalar
+def tapered(l1, taper, clock):
+    """What to divide rho by, (1 + (T / taper)^2)^(1/4); sets the threshold of the first pass."""
+    if taper <= 0.0:
+        return 1.0
+    met = clock[COUNT] * clock[COUNT] / (clock[SQUARES] * abs(clock[PASS])) / taper
+    if clock[PASS] == 1.0:
+        clock[THRESHOLD] = math.sqrt(l1 * l1 + min(1.0, l1 * l1) * math.log(1.0 + met / _LATE))
+    return math.sqrt(math.sqrt(1.0 + met * met))
 
 
 @scalar

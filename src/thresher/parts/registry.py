@@ -385,7 +385,7 @@ def as_saved(spec: str) -> str:
     """The SPEC in a file, with the parameters of its rule that did not exist when the file was written.
 
     >>> as_saved("ft-ftrl:alpha=3.0,l1=1.0,adapt=0.3,forget=0.0,group=single")
-    'ft-ftrl:alpha=3.0,l1=1.0,adapt=0.3,forget=0.0,group=single,relax=0.0'
+    'ft-ftrl:alpha=3.0,l1=1.0,adapt=0.3,forget=0.0,group=single,relax=0.0,taper=0.0'
     """
     name, _, given = spec.partition(":")
     named = {one.partition("=")[0] for one in given.split(",")}

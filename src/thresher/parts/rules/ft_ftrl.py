@@ -34,6 +34,12 @@ class FtFtrl(NamedTuple):
     steps become longer. Each step adds sigma with its own rho, but multiplies all of z by its kappa, so h
     scales all that a weight has accumulated; until its next step a weight keeps this kappa and G.
 
+    With `taper` above 0, long streams are learned differently. T = t^2 / (N p), with p the number of the
+    pass, is the number of examples per feature of an example. rho is divided by (1 + (T / taper)^2)^(1/4):
+    from `taper` examples per feature on, steps shrink like 1 / t instead of 1 / sqrt(t). In the first pass
+    sqrt(l1^2 + min(1, l1^2) log(1 + T / (20 taper))) replaces `l1`: the more often a useless feature is
+    tested, the more likely it is to pass.
+
     A later pass brings no new evidence, but in p passes z grows by p and sqrt(n) only by sqrt(p); and a model
     with few examples per feature overfits. So at the start of pass p the threshold is multiplied, and kappa
     divided, by (p / (p - 1))^(q / 2), q = min(1, 5 features / t): in full if there are fewer than five
@@ -83,10 +89,10 @@ class FtFtrl(NamedTuple):
     forget: float = 0.0
     group: Any = Single()
     relax: float = 0.0
+    taper: float = 0.0
     SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
     CLOCK = (*PLACES, "begun", "origin")
-    DRIFTS, PENALTIES, RELATIVE_IMPORTANCE = (), ("l1",), True
-    LATER = {"relax": 0.0}
+    DRIFTS, PENALTIES, RELATIVE_IMPORTANCE, LATER = (), ("l1",), True, {"relax": 0.0, "taper": 0.0}
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1", "relax": "in [0, 1]"}
     TUNED = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}
     place, sound, couple = measured.place, measured.sound, measured.couple
@@ -95,7 +101,7 @@ class FtFtrl(NamedTuple):
 
     def intercept(self):
         """The same rule without a threshold, with the plain step size."""
-        return FtFtrl(self.alpha, l1=0.0, adapt=0.0, relax=0.0)
+        return FtFtrl(self.alpha, l1=0.0, adapt=0.0, relax=0.0, taper=self.taper)
 
     def clock0(self):
         """The clock at the start of the first pass."""
@@ -120,7 +126,7 @@ class FtFtrl(NamedTuple):
 
     def note_after_margin(self, margin, importance, value, slope, size, clock):
         """Update the statistics with the example."""
-        measured.measure(self.alpha, value, slope, size, clock)
+        measured.measure(self.alpha, self.l1, self.taper, value, slope, size, clock)
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """Adapt the length of later steps, in the first pass."""
