@@ -113,7 +113,7 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--rules",
         nargs="+",
-        default=(),
+        default=sparser.RULES,
         metavar="SPEC",
         help="rules that 'sparser' compares with the default's soft thresholds",
     )

@@ -16,6 +16,8 @@ from thresher.lanes.api import path
 
 SETS = ("RCV1-CCAT", "books", "dvd", "electronics", "kitchen", "IMDB words", "Reuters acq", "short texts")
 SOFT = "ft-ftrl"
+RULES = ("ft-ftrl:relax=0.2", "ft-ftrl:relax=0.4")
+"""compared unless others are named"""
 ANCHORS = (2.0, 3.0)
 GRID = [float(l1) for l1 in np.geomspace(1, 5, 24)]
 NEEDED, WORST = 0.80, 1.01
