@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import thresher
+from tests.learning.test_replay import during
 from tests.streams import stream
 from thresher.data.source import MemorySource
 from thresher.lanes import bagging, checkpoint
@@ -198,6 +199,22 @@ def test_all_rules_must_be_automatic() -> None:
     lanes = Lanes([Recipe(rule, centre=True) for rule in ("ft-ftrl", "ft-fobos")])
     assert not lanes.may_replay(True)
     assert Trainer(lanes, MemorySource([DATA]), Plan(replay=10**6)).run().passes == 1
+
+
+def test_ctrl_c_in_a_replay_keeps_what_was_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    during(monkeypatch, 2)
+    found: Any = None
+    for call in (
+        lambda: thresher.path(DATA, l1=L1S),
+        lambda: thresher.cv(DATA, l1=L1S, folds=2, refit=True),
+        lambda: thresher.ensemble(DATA, models=2),
+        lambda: thresher.tune(DATA, **TUNED),
+    ):
+        with pytest.warns(thresher.TroubleWarning, match="interrupted in"):
+            found = call()
+        assert "ended-early" in [one.name for one in found.warnings]
+        assert np.isfinite(thresher.evaluate(getattr(found, "model_", found), DATA)["loss"])
+    assert as_bytes(found.model) == as_bytes(thresher.tune(DATA, passes=1, **TUNED).model)
 
 
 @pytest.mark.parametrize("kind", [SparseOnlineClassifier, SparseOnlineRegressor])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Thresher
+from tests.learning.test_replay import during
 from thresher.parts.rules.ft_ftrl import FtFtrl
 
 pytestmark = pytest.mark.usefixtures("narrow")
@@ -196,6 +197,18 @@ def test_rules_chosen_by_name_make_one_pass_in_them(command: str, thresher: Thre
     ran = thresher(f"{words} -m many {rule} --json -q")
     assert ran.json["passes"] == 1
     assert "--passes" not in ran.json["command"]
+
+
+def test_a_tuning_that_is_stopped_in_its_last_passes_saves_the_best(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert thresher(f"{COMMANDS['tune']} -m a -q --passes 1").status == 0
+    during(monkeypatch, 2)
+    ran = thresher(f"{COMMANDS['tune']} -m b -q")
+    assert ran.status == 130
+    assert ran.err.splitlines()[-1] == "thresher: interrupted; the model is saved in b"
+    assert "--passes 1\n" in ran.out
+    assert Path("a").read_bytes() == Path("b").read_bytes()
 
 
 def test_the_printed_command_centres_what_was_centred(thresher: Thresher) -> None:

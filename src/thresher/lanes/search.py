@@ -31,6 +31,7 @@ from thresher.learning.progress import Watcher
 from thresher.learning.recipe import Recipe, Spec
 from thresher.learning.repeating import agreed_passes, is_automatic, passes_for
 from thresher.learning.shares import Part
+from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.training import Plan, Trainer
 from thresher.learning.trouble import Trouble, warn
 
@@ -106,7 +107,7 @@ class _HeldOut(Holdout):
         return self._memory.later()
 
     def passes_of(self, model: Model) -> int:
-        """How many passes `train` makes with the rule of `model`, which has learned these rows once."""
+        """How many passes `train` makes of these rows, which have been read, with the rule of `model`."""
         if self._memory is None or not self._memory.complete or not is_automatic(model.recipe):
             return 1
         return passes_for(self._memory.whole)
@@ -148,6 +149,8 @@ class Search:
         self._reads = Passes(source, order.reads(readings), cached=cached)
         self._watcher, self._tell = watcher, tell
         self._started = False
+        self.interrupted = False
+        """whether Ctrl-C came when the best setting was known, and learned in further passes"""
         self.lines: Report | None = None
         """line counts of the data"""
         self.weightless = 0
@@ -175,12 +178,24 @@ class Search:
         passes = max(self._passes, self._holdout.passes_of(best))
         if passes == 1:
             return
-        trainer = self._trainer(Model(best.recipe), Plan(passes, None), reread=self._reads.later)
+        stopper = Stopper()
+        beside = {"reread": self._reads.later, "stopper": stopper}
+        trainer = self._trainer(Model(best.recipe), Plan(passes, None), **beside)
+        stopper.listen_here()
         try:
             self.warnings, self.tuner.model = trainer.run().warnings, trainer.model
         except DivergedError as error:
             kept = "the best setting is kept as it was after one pass, since it diverged in a later one"
             self.warnings = [*self.warnings, Trouble("diverged", f"{kept}: {error}")]
+        except Interrupted:
+            self.interrupted = True
+            kept = "interrupted in the passes of the best setting, which is kept as it was after the first"
+            self.warnings = [
+                *self.warnings,
+                Trouble("ended-early", f"{kept}: train again for the other passes"),
+            ]
+        finally:
+            stopper.close()
 
     def _source(self) -> Any:
         """The source of the next reading."""
