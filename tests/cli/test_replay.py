@@ -1,5 +1,6 @@
 """``--passes auto`` and ``--replay`` on the command line."""
 
+import errno
 import io
 import shlex
 from pathlib import Path
@@ -149,6 +150,25 @@ def test_a_replay_that_is_stopped_leaves_a_model(thresher: Thresher, monkeypatch
     figures = thresher("info b --json").json
     assert (figures["kind"], figures["examples"], figures["command"]) == ("model", 512, None)
     assert thresher("evaluate b test.svm --json").json["examples"] == 100
+
+
+def test_a_full_disk_leaves_the_checkpoint_of_a_replay(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from thresher.learning.model import Model
+
+    def full(self: Model, path: Path, *, state: bool) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Model, "save", full)
+        ran = stopped(thresher, monkeypatch, "-q", 512)
+    assert ran.status == 1
+    assert ran.err == (
+        "thresher: b: the disk is full; stopped after 512 examples; checkpoint in b.checkpoint, continue with"
+        " --resume\n"
+    )
+    assert thresher("train train.svm -m b -q --resume").status == 0
 
 
 def test_a_replay_that_is_stopped_leaves_the_best_pass(

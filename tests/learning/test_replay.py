@@ -185,6 +185,35 @@ def test_it_goes_on_from_any_checkpoint(case: Case, automatic: None, monkeypatch
     assert checkpoint_pass() > 1
 
 
+@pytest.mark.parametrize("order", ["as-is", "buffer:17"])
+def test_a_run_whose_rows_do_not_fit_goes_on_without_them(order: str) -> None:
+    case = Case(Plan(checkpoint_every=30), order=order)
+
+    def small(loaded: Any = None) -> Trainer[Model]:
+        ready = trainer(case, loaded=loaded, block_bytes=900)
+        ready.repetition.budget = 3000
+        return ready
+
+    whole = end(small())
+    assert whole[1][1] == 1
+    _, state = loaded = checkpoint.load(Path("checkpoint"))
+    assert (state.passes, state.settled, state.position.number) == (1, True, 1)
+    resumed = small(loaded)
+    assert not resumed.repetition.keeps
+    assert end(resumed) == whole
+
+
+def test_older_checkpoints_are_those_of_a_number_of_passes() -> None:
+    stop_in_pass(trainer(Case(), MADE), 2)
+    header, tensors = modelfile.read("checkpoint")
+    for name in ("replay", "settled"):
+        del header["training"][name]
+    modelfile.write("checkpoint", header, tensors)
+    loaded = checkpoint.load(Path("checkpoint"))
+    assert (loaded[1].replay, loaded[1].settled, loaded[1].passes) == (0, True, MADE)
+    assert end(trainer(Case(), MADE, loaded)) == end(trainer(Case(), MADE))
+
+
 def checkpoint_pass() -> int:
     return checkpoint.load(Path("checkpoint"))[1].position.number
 

@@ -200,8 +200,9 @@ class Trainer(Generic[M]):
         lasting = self.plan.checkpoint is not None
         if lasting:
             self.source.keep_hash = True
-        if self.holdout.given is not None:
-            self.holdout.given.keep_hash = lasting or self.plan.passes > 1 or self.repetition.budget > 0
+        if (given := self.holdout.given) is not None:
+            again = self.plan.passes > 1 or self.repetition.budget > 0
+            given.keep_hash = lasting or (again and not getattr(given, "in_memory", False))
 
     def training_state(self) -> TrainingState:
         """The state of training that a checkpoint holds besides the model."""
