@@ -25,7 +25,7 @@ RULES = [p for p in SOURCES if p.parent == PACKAGE / "parts" / "rules" and p.ste
 ARROWS = {
     "engine": ("engine.*",),
     "parts": ("engine.jit", "engine.protocol", "engine.verbs", "parts.*"),
-    "data": ("engine.jit", "engine.folders", "engine.lookup", "data.*"),
+    "data": ("engine.jit", "engine.folders", "engine.lookup", "engine.rests", "data.*"),
     # readers in other processes: they know data, not models
     "cluster": ("engine.jit", "data.*", "cluster.*"),
     # of parts only the registry, never a single part

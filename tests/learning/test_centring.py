@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from copy import copy
@@ -303,3 +304,77 @@ def test_the_scale_standard_centres_and_a_name_of_a_rule_does_not() -> None:
     assert not Recipe("sgd", scale="standard", centre=False).centre
     assert not Recipe("sgd").centre
     assert not Recipe("sgd", scale="max-abs").centre
+
+
+# Digits that float32 does not have
+
+
+def times(far: float) -> pd.DataFrame:
+    """Rows whose labels depend on the digits of a large number."""
+    k = np.random.default_rng(4).integers(0, 1000, 80)
+    return pd.DataFrame({"y": (k > 500) * 1, "t": k / 4 + far, "z": k % 7, "c": np.where(k % 3, "u", "v")})
+
+
+def written(form: str, frame: pd.DataFrame, folder: Path) -> Any:
+    """The frame in a format; CSV with blanks, signs and exponents."""
+    path = folder / f"rows.{form}"
+    if form == "frame":
+        return frame
+    if form == "parquet":
+        frame.to_parquet(path)
+    elif form == "jsonl":
+        frame.to_json(path, orient="records", lines=True, double_precision=15)
+    else:
+        cells = [f'"{t:+.2f}"' if k % 2 else f" {t * 100:.0f}e-2" for k, t in enumerate(frame.t)]
+        frame.assign(t=cells).to_csv(path, index=False, quoting=csv.QUOTE_NONE)
+    return path
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet", "frame"])
+@pytest.mark.parametrize("options", [{}, {"bits": 20, "interact": "z,c"}], ids=["plain", "bits"])
+def test_digits_of_large_numbers_are_not_lost(form: str, options: Any, tmp_path: Path) -> None:
+    near, far = times(0.0), times(1.6e9)
+    expected, same = (thresher.train(data, **LABELLED, **options) for data in (near, far))
+    model = thresher.train(written(form, far, tmp_path), **LABELLED, **options)
+    model.save(tmp_path / "model")
+    found, weights = model.readout(), expected.readout()
+    np.testing.assert_array_equal(found.keys, weights.keys)
+    np.testing.assert_array_equal(found.weights, same.readout().weights)
+    assert found.weights == pytest.approx(weights.weights, rel=1e-5)
+    for one in (model, thresher.load(tmp_path / "model")):
+        answers = one.predict(written(form, far, tmp_path))
+        np.testing.assert_array_equal(answers, same.predict(far))
+        assert answers == pytest.approx(expected.predict(near), abs=1e-5)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_numbers_of_columns_that_are_not_centred_are_as_before() -> None:
+    frame = times(1.6e9)
+    frame.loc[::3, "t"] = 0.0
+    model = thresher.train(frame, **LABELLED)
+    means = model.readout().means
+    assert means is not None
+    assert len(means.keys) == 1
+    rounded = frame.assign(t=frame.t.astype(np.float32).astype(float))
+    again = thresher.train(rounded, **LABELLED)
+    np.testing.assert_array_equal(model.predict(frame), again.predict(rounded))
+
+
+@pytest.mark.usefixtures("plainly")
+def test_a_product_is_of_the_number_alone() -> None:
+    frame = times(1.6e9)
+    model = thresher.train(frame, "sgd", rate="constant:eta0=1e-20", interact="t,z", names=True, **LABELLED)
+    assert set(model.weights_frame().feature) == {"t", "z", "c=u", "c=v", "t × z"}
+
+
+@pytest.mark.usefixtures("plainly")
+def test_a_model_that_is_taught_tells_what_is_missing_and_keeps_digits() -> None:
+    frame = times(1.6e9)
+    frame.loc[::9, "t"] = None
+    model = Model(Recipe("ft-ftrl", centre=True))
+    model.learn(frame.rename(columns={"y": "label"}))
+    found, expected = model.readout().means, thresher.train(frame, **LABELLED).readout().means
+    assert found == expected
+    assert found is not None
+    assert found.means.max() == pytest.approx(frame.t.mean(), rel=1e-12)

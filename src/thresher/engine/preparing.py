@@ -6,6 +6,7 @@ import numpy as np
 
 from thresher.engine.jit import helper, kernel, scalar
 from thresher.engine.lookup import mix, scatter
+from thresher.engine.rests import has_far, is_rest, rest_beside
 
 LANES, LANE, LINE = np.uint64(4), np.uint64(16), np.uint64(64)
 """A key has a counter in each of four lanes of 16, which together fill one cache line."""
@@ -123,24 +124,29 @@ def keep_centred(key, x, out, of_kept, kept):
 
 
 @kernel
-def centre(columns, means, counts, gaps, indptr, keys, values, ends, of_kept, kept):
+def centre(columns, means, counts, gaps, mask, indptr, keys, values, ends, of_kept, kept):
     """Write examples to `ends`, `kept` and `of_kept`, with x - mean for x in each column; return the number.
 
     `columns` (m,) are keys, which ascend like those of an example, and `means` (m, 3). If it `counts`,
     x is added to the mean first, and a column that is zero too often leaves: its count becomes -1, and its
     values are raw from this example on. In other columns and in absent ones x is 0, but with `gaps` a stored
-    0 is missing: it is neither counted nor kept. What is 0 once it is centred is left out.
+    0 is missing: it is neither counted nor kept. What is 0 once it is centred is left out. Rests are added
+    to x, and are not kept; `mask` are the bits of their keys.
     """
     out, one = np.uint64(0), np.uint64(1)
     for i in range(indptr.size - 1):
-        p, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        begin, p, end = np.uint64(indptr[i]), np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        far = has_far(values, begin, end)
         for c in range(np.uint64(columns.size)):
             column = columns[c]
             while p < end and keys[p] < column:
-                out = keep_other(keys[p], values[p], gaps, out, of_kept, kept)
+                if not (far and is_rest(keys, values, begin, end, p, mask)):
+                    out = keep_other(keys[p], values[p], gaps, out, of_kept, kept)
                 p += one
             there = p < end and keys[p] == column
             x = float(values[p]) if there else 0.0
+            if far and there:
+                x += rest_beside(keys, values, begin, end, p, mask)
             centred = means[c, COUNT] >= 0.0 and not (gaps and there and x == 0.0)
             if centred and (not counts or measured(means, c, x)):
                 out = keep_centred(column, x - means[c, CENTRE], out, of_kept, kept)
@@ -148,7 +154,8 @@ def centre(columns, means, counts, gaps, indptr, keys, values, ends, of_kept, ke
                 out = keep_other(column, values[p], gaps, out, of_kept, kept)
             p += np.uint64(there)
         while p < end:
-            out = keep_other(keys[p], values[p], gaps, out, of_kept, kept)
+            if not (far and is_rest(keys, values, begin, end, p, mask)):
+                out = keep_other(keys[p], values[p], gaps, out, of_kept, kept)
             p += one
         ends[i + 1] = out
     return out

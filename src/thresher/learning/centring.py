@@ -17,6 +17,8 @@ from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
 from thresher.learning.head import F64
 
 U64 = NDArray[np.uint64]
+_WHOLE = 2**64 - 1
+"""Mask of all bits of a key"""
 _FIRST = int(preparing.SPARE) + 1
 """A column occurs in one of this many first examples."""
 
@@ -24,11 +26,11 @@ _FIRST = int(preparing.SPARE) + 1
 class Means:
     """Columns that are centred, by their keys ``(columns,)``, which ascend, and their means ``(columns,)``.
 
-    With `gaps`, a stored 0 is a missing value, which adds nothing to a margin.
+    With `gaps`, a stored 0 is a missing value, which adds nothing to a margin. Keys have the bits of `mask`.
     """
 
-    def __init__(self, keys: U64, means: F64, counts: F64, gaps: bool = False) -> None:
-        self.keys, self.means, self.counts, self.gaps = keys, means, counts, gaps
+    def __init__(self, keys: U64, means: F64, counts: F64, gaps: bool = False, mask: int = _WHOLE) -> None:
+        self.keys, self.means, self.counts, self.gaps, self.mask = keys, means, counts, gaps, mask
         """`counts`: the number of examples of each mean ``(columns,)``"""
 
     def __eq__(self, other: object) -> bool:
@@ -44,12 +46,12 @@ class Means:
     def of(self, chunk: Chunk) -> Chunk:
         """`chunk` with the means subtracted, in float64, then rounded to float32."""
         table = np.column_stack([np.ones(len(self.keys)), np.zeros(len(self.keys)), self.means])
-        return _centred(self.keys, table, chunk, counts=False, gaps=self.gaps)
+        return _centred(self.keys, table, chunk, counts=False, gaps=self.gaps, mask=self.mask)
 
     def tensors(self) -> Tensors:
         """As stored in a model file."""
-        counts = {"centre.counts": self.counts, "centre.gaps": np.array([self.gaps])}
-        return {"centre.keys": self.keys, "centre.means": self.means, **counts}
+        reading = {"centre.gaps": np.array([self.gaps]), "centre.mask": np.array([self.mask], np.uint64)}
+        return {"centre.keys": self.keys, "centre.means": self.means, "centre.counts": self.counts, **reading}
 
     @staticmethod
     def nothing() -> Chunk:
@@ -57,7 +59,7 @@ class Means:
         return Chunk.of_rows([(0.0, {})])
 
 
-def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool) -> Chunk:
+def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool, mask: int) -> Chunk:
     room = chunk.nnz + len(chunk) * len(keys) + 1
     ends, of_kept, kept = (
         np.zeros(len(chunk) + 1, np.int64),
@@ -65,7 +67,8 @@ def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool) -
         np.empty(room, np.uint64),
     )
     given = (read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values))
-    count = preparing.centre(read_only(keys), means, counts, gaps, *given, ends, of_kept, kept)
+    how = counts, gaps, np.uint64(mask)
+    count = preparing.centre(read_only(keys), means, *how, *given, ends, of_kept, kept)
     return replace(chunk, indptr=ends, keys=kept[:count], values=of_kept[:count])
 
 
@@ -77,21 +80,22 @@ class Centring:
     it is settled for good which ones are. A feature that an example does not have is 0; a missing cell of a
     table adds nothing, which means the mean, and is not counted.
 
-    Means are sums in float64 over the examples one by one, so it does not matter where the stream is cut.
+    Means are sums in float64 over the examples one by one, so it does not matter where the stream is cut. A
+    value is the sum of its float32 and of its rest, if the row has one (see `rests`).
     """
 
     def __init__(self) -> None:
         self._keys, self._means = np.zeros(0, np.uint64), np.zeros((0, 3))
         self._wanted: U64 | None = None
         """keys that may be columns; None: all"""
-        self._gaps = False
+        self._gaps, self._mask = False, _WHOLE
 
     def bind(self, layout: SettledLayout | None) -> None:
         """Centre the numeric columns of `layout`, if it has columns."""
         if layout is None:
             return
         numeric = NUMERIC in layout.kinds
-        self._gaps = layout.gaps and numeric
+        self._gaps, self._mask = layout.gaps and numeric, layout.mask
         if has_columns(layout):
             self._wanted = np.unique(np.array([*numeric_keys(layout)] if numeric else [], np.uint64))
 
@@ -101,7 +105,7 @@ class Centring:
         parts = [self._meet(chunk.rows(k, k + 1), before + k) for k in range(first)]
         rest = chunk if first == 0 else chunk.rows(first, len(chunk))
         if len(rest) and (len(self._keys) or self._gaps):
-            rest = _centred(self._keys, self._means, rest, counts=True, gaps=self._gaps)
+            rest = self._centred(rest, counts=True)
             self._keep(self._means[:, preparing.COUNT] >= 0)
         return rest if first == 0 else joined([*parts, rest], chunk)
 
@@ -113,7 +117,10 @@ class Centring:
         fresh = np.tile([float(before), float(before), 0.0], (len(new), 1))
         order = np.argsort(keys)
         self._keys, self._means = keys[order], np.concatenate([self._means, fresh])[order]
-        return _centred(self._keys, self._means, chunk, counts=True, gaps=self._gaps)
+        return self._centred(chunk, counts=True)
+
+    def _centred(self, chunk: Chunk, *, counts: bool) -> Chunk:
+        return _centred(self._keys, self._means, chunk, counts=counts, gaps=self._gaps, mask=self._mask)
 
     def _keep(self, those: NDArray[np.bool_]) -> None:
         if not those.all():
@@ -123,13 +130,12 @@ class Centring:
         """`chunk`, centred by the means so far, which do not change."""
         if not (len(self._keys) or self._gaps):
             return chunk
-        return _centred(self._keys, self._means, chunk, counts=False, gaps=self._gaps)
+        return self._centred(chunk, counts=False)
 
     def means(self) -> Means:
         """The means so far."""
-        return Means(
-            self._keys, self._means[:, preparing.CENTRE], self._means[:, preparing.COUNT], self._gaps
-        )
+        found = self._means[:, preparing.CENTRE], self._means[:, preparing.COUNT]
+        return Means(self._keys, *found, self._gaps, self._mask)
 
     def start_from(self, means: Means) -> int:
         """Go on with these columns and no others; returns the number of examples from which that is so."""
@@ -165,7 +171,8 @@ def means_of(tensors: Tensors) -> Means | None:
     means = given(tensors, "centre.means", (len(keys),), np.float64)
     counts = given(tensors, "centre.counts", (len(keys),), np.float64)
     gaps = given(tensors, "centre.gaps", (1,), np.bool_)
-    return Means(keys, means, counts, bool(gaps[0]))
+    mask = given(tensors, "centre.mask", (1,), np.uint64)
+    return Means(keys, means, counts, bool(gaps[0]), int(mask[0]))
 
 
 def joined(parts: list[Chunk], chunk: Chunk) -> Chunk:

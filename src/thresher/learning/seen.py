@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.features.names import numeric_keys
+from thresher.data.features.names import numeric_keys, rest_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.learning.trained import Tally, total
 
@@ -124,6 +124,9 @@ class Seen:
         stop = int(ends[rows - 1])
         self.numbers += stop
         keys, values = chunk.keys[:stop], np.abs(chunk.values[:stop])
+        if len(rests := rest_keys(layout)):
+            own = ~np.isin(keys, rests)
+            keys, values = keys[own], values[own]
         order = np.argsort(keys, kind="stable")
         if not len(order):
             return

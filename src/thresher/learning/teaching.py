@@ -12,6 +12,7 @@ from thresher.learning.beginning import opened
 from thresher.learning.given import with_labels
 from thresher.learning.keywords import SourceOptions, check_names, layout_given, parted
 from thresher.learning.predicting import source_for
+from thresher.learning.recipe import with_gaps
 from thresher.learning.trouble import troubles_of_reading, warn
 
 if TYPE_CHECKING:
@@ -32,7 +33,9 @@ def teach(
         source = source_for(model, data, model.head.domain, **reading)
     else:
         of_layout, options = parted(reading)
-        options["layout"] = layout_given(options.pop("layout", None), of_layout)
+        options["layout"] = with_gaps(
+            layout_given(options.pop("layout", None), of_layout), model.recipe.centre
+        )
         source = opened(data, model.head.domain, **options)
         if source.layout is not None:
             model.layout = source.layout

@@ -47,6 +47,9 @@ _FAR = np.uint64(1 << 40)  # an exponent larger than any number of digits
 _TIE = np.uint64(1 << 28)
 _TAIL = np.uint64((1 << 29) - 1)
 _TEN = np.uint64(10)
+_HALF, _LOW_HALF, _TWO_32 = np.uint64(32), np.uint64(2**32 - 1), 2.0**32
+_SPLIT = 2.0**27 + 1.0
+_LARGEST_EXACT = 22  # the largest k for which 10**k is a float64
 _LARGEST_ID, _TENTH = np.uint64(2**64 - 1), np.uint64((2**64 - 1) // 10)
 TENS = np.array([10**k for k in range(9)], np.uint64)
 
@@ -125,12 +128,8 @@ def _exponent(text, at):
 
 
 @scalar
-def read_number(text, at):
-    """Read ``[+-]digits[.digits][e[+-]digits]`` at `at`.
-
-    Returns ``(end, float32, FINE | NOT_A_NUMBER | OUT_OF_RANGE | HARD)``. `end` is the position after the
-    number or, if it is not a number, of the missing digit.
-    """
+def _parts(text, at):
+    """Read a number: ``(end, whether it is negative, mantissa, exponent, FINE | NOT_A_NUMBER)``."""
     negative = byte(text, at) == 45
     if negative or byte(text, at) == 43:
         at += 1
@@ -142,14 +141,62 @@ def read_number(text, at):
         digits += end - at
         exponent -= end - at - dropped
     if digits == 0:
-        return end, np.float32(0.0), NOT_A_NUMBER
+        return end, negative, mantissa, exponent, NOT_A_NUMBER
     if byte(text, end) == 101 or byte(text, end) == 69:
         end, power, status = _exponent(text, end + 1)
-        if status != FINE:
-            return end, np.float32(0.0), status
-        exponent += power
+        return end, negative, mantissa, exponent + power, status
+    return end, negative, mantissa, exponent, FINE
+
+
+@scalar
+def read_number(text, at):
+    """Read ``[+-]digits[.digits][e[+-]digits]`` at `at`.
+
+    Returns ``(end, float32, FINE | NOT_A_NUMBER | OUT_OF_RANGE | HARD)``. `end` is the position after the
+    number or, if it is not a number, of the missing digit.
+    """
+    end, negative, mantissa, exponent, status = _parts(text, at)
+    if status != FINE:
+        return end, np.float32(0.0), status
     value, status = scaled(mantissa, exponent)
     return end, -value if negative else value, status
+
+
+@scalar
+def _halves(number):
+    """A float64 as the sum of two that have half the digits each."""
+    high = _SPLIT * number
+    high -= high - number
+    return high, number - high
+
+
+@scalar
+def _product(a, b):
+    """A product of two float64s and the error of its rounding (Dekker 1971)."""
+    product = a * b
+    (a, c), (b, d) = _halves(a), _halves(b)
+    return product, ((a * b - product) + a * d + c * b) + c * d
+
+
+@scalar
+def read_double(text, at):
+    """The number at `at` as the float64 nearest to it, if its size is from 1 to 10**22.
+
+    Of digits after the nineteenth it ignores what they are.
+    """
+    _, negative, mantissa, exponent, _ = _parts(text, at)
+    top, low = float(mantissa >> _HALF) * _TWO_32, float(mantissa & _LOW_HALF)
+    number = top + low
+    left = low - (number - top)  # number + left is the mantissa
+    power = POWERS[ZERO + min(abs(exponent), _LARGEST_EXACT)]
+    if exponent < 0:
+        quotient = number / power
+        product, error = _product(quotient, power)
+        number = quotient + ((number - product) - error + left) / power
+    elif exponent > 0:
+        number, error = _product(number, power)
+        number += error + left * power
+    return -number if negative else number
 
 
 @scalar

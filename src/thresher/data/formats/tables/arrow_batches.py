@@ -40,7 +40,13 @@ from thresher.data.formats.tables.arrow_texts import (
     taken,
     texts_of,
 )
-from thresher.data.formats.tables.table_rows import NOT_FINITE, Kinds, check_columns_of_labels, expected_of
+from thresher.data.formats.tables.table_rows import (
+    GAPPED,
+    NOT_FINITE,
+    Kinds,
+    check_columns_of_labels,
+    expected_of,
+)
 from thresher.data.formats.tables.where import Filter, as_ids
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import SettledLayout
@@ -281,7 +287,7 @@ class BatchParser:
         table[:, rows.COLUMN] = read
         for row, c in zip(table, read, strict=True):
             kind, array = kinds.what[c], batch.column(kinds.names[c])
-            most += batch.num_rows
+            most += batch.num_rows * (1 + (kinds.codes[c] == GAPPED))
             if kind == LABEL and self._holds_lists(kinds.names[c], array.type):
                 array = cast(array, pa.large_list(pa.float64()))
                 held.append(_point_lists(row, array))

@@ -55,6 +55,7 @@ from thresher.data.text.words import (
     store_word,
 )
 from thresher.engine.jit import helper, kernel, scalar
+from thresher.engine.rests import FAR, rest_of
 
 NUMBERS, SHORT, LONG, KEYS, INDEXED, NUMBER_LISTS = 0, 1, 2, 3, 4, 5
 """Forms of a column, by its buffers: float64s; 32-bit offsets and bytes; 64-bit offsets and bytes; indices of
@@ -159,12 +160,32 @@ def _label(c, i, table, which, domain, target):
     return keep_label(target, which, label), outcome
 
 
+@scalar
+def _width(codes):
+    """The most features of a row that are staged: numbers may have rests."""
+    most = codes.size
+    for c in range(codes.size):
+        most += codes[c] == GAPPED
+    return most
+
+
+@helper
+def _stage_rest(c, r, slot, wide, value, key, stage):
+    """Append the rest of a number, if any, to the staged row `r`, whose next entry is `slot`."""
+    rest = rest_of(wide, value)
+    if rest != np.float32(0):
+        stage[0][slot], stage[1][slot] = ~key, rest
+        stage[2][r] += 1
+        if stage[6].size:
+            stage[6][slot] = -1
+
+
 @helper
 def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
     """Read column `c` of rows [lo, hi): features are appended to the staged rows, except lists and texts."""
     codes, names, seeds = kinds
     keys, values, counts, wrong, labels, weights, origins = stage
-    kind, seed, width = codes[c], seeds[c], codes.size
+    kind, seed, width = codes[c], seeds[c], _width(codes)
     form, data, offsets, indices = table[c, FORM], table[c, DATA], table[c, OFFSETS], table[c, INDICES]
     valid, first = table[c, VALID], table[c, FIRST]
     staged, floats = address(keys), address(values)
@@ -182,6 +203,8 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
             store_word(staged, slot, names[c])
             store_float(floats, slot, value)
             counts[r] += value != np.float32(0) or (kind == GAPPED and not there)
+            if kind == GAPPED and abs(value) >= FAR and outcome == EXAMPLE:
+                _stage_rest(c, r, slot + 1, load_double(data, at), value, names[c], stage)
         elif kind == BINS:
             value, there, outcome = _number(data, valid, at)
             key, one = binned(value, seed)
@@ -227,15 +250,16 @@ def _add_grams(c, i, table, out, out_values, nnz):
 def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
     """Append the features of row `i`, staged as row `r` or in lists, at `nnz`; returns the new `nnz`."""
     codes, _, seeds = kinds
-    staged, floats, width = address(stage[0]), address(stage[1]), codes.size
+    staged, floats, width = address(stage[0]), address(stage[1]), _width(codes)
     out, out_values = address(keys), address(values)
     for k in range(stage[2][r]):
         store_word(out, nnz + k, load_word(staged, 8 * (r * width + k)))
         store_float(out_values, nnz + k, load_float(floats, r * width + k))
         if crosses is not None:
-            note_column(crosses, table[stage[6][r * width + k], COLUMN], nnz + k, nnz + k + 1)
+            if stage[6][r * width + k] >= 0:
+                note_column(crosses, table[stage[6][r * width + k], COLUMN], nnz + k, nnz + k + 1)
     nnz += stage[2][r]
-    for c in range(width):
+    for c in range(codes.size):
         if codes[c] == LIST:
             end = _add_list(c, i, table, seeds[c], keys, values, nnz)
         elif codes[c] == TEXT:
@@ -285,7 +309,7 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
     indptr, keys, values, labels, weights, targets = columns
     room = np.empty(BUCKETS, np.uint64)
     rooms = room, np.empty(FEW + 8, np.float32), room
-    cells, floats = TILE * kinds[0].size, np.ones((2, TILE), np.float32)
+    cells, floats = TILE * _width(kinds[0]), np.ones((2, TILE), np.float32)
     counts, wrong = np.zeros(TILE, np.int64), np.zeros(TILE, np.int64)
     origins = np.empty(cells if extra[0] is not None else 0, np.int64)
     staged = np.empty(cells, np.uint64), np.empty(cells, np.float32)

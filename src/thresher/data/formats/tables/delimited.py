@@ -54,6 +54,7 @@ from thresher.data.formats.outcomes import NUMBER as NOT_A_NUMBER
 from thresher.data.formats.tables import delimited_rows as rows
 from thresher.data.formats.tables.spellings import Observed
 from thresher.data.formats.tables.table_rows import (
+    GAPPED,
     NOT_FINITE,
     Kinds,
     cell_filter,
@@ -463,7 +464,7 @@ class DelimitedParser:
             return too_long(block, self._arenas, self._on_error)
         kinds, text = self._files[block.file], block.text
         grams, more = self._grams_for(block, kinds)
-        columns = self._columns_for(block, block.size + 2 * len(kinds.codes) + 16 + more)
+        columns = self._columns_for(block, block.size + 4 * len(kinds.codes) + 16 + more)
         state = np.zeros(rows.ALL_COUNTERS, np.int64)
         state[rows.HAS_NUL] = block.has_nul
         self._skip_head(block, state)
@@ -651,7 +652,8 @@ def _rooms_for(
     kinds: Kinds, extra: Any
 ) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint64] | None]:
     """Scratch space for `ascending`; the sort for long rows is compiled only if a row can be long."""
-    few = len(kinds.codes) <= FEW and TEXT not in kinds.what and extra[0] is None
+    most = len(kinds.codes) + int(np.count_nonzero(kinds.codes == GAPPED))
+    few = most <= FEW and TEXT not in kinds.what and extra[0] is None
     rooms = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
     return *rooms, None if few else np.empty(BUCKETS, np.uint64)
 

@@ -60,7 +60,7 @@ from thresher.data.formats.tables.table_rows import (
     complete,
     outcome_of,
 )
-from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, looked_up, read_number
+from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, looked_up, read_double, read_number
 from thresher.data.text.spelling import ROOM, spelled, truth
 from thresher.data.text.words import (
     address,
@@ -73,7 +73,8 @@ from thresher.data.text.words import (
     store_float,
     store_word,
 )
-from thresher.engine.jit import kernel, scalar
+from thresher.engine.jit import compiled_apart, kernel, scalar
+from thresher.engine.rests import FAR, rest_of
 
 PLACE, BREAKS, HAS_NUL, ALL_COUNTERS = range(COUNTERS, COUNTERS + 4)
 """Counters in `state` in addition to those of `parse_lines`: position of a `HARD` number, line breaks inside
@@ -314,15 +315,27 @@ def _category(cell, at, end, blanks, seed, keys, values, nnz, naming, column):
     return _enter(key, np.float32(1), keys, values, nnz)
 
 
+@compiled_apart
+def _enter_rest(cell, at, value, key, keys, values, nnz):
+    """Append the rest of the number at `at`, which was read as `value`, if any; returns the new `nnz`."""
+    while is_blank(byte(cell, at)):
+        at += 1
+    rest = rest_of(read_double(cell, at), value)
+    return _enter(~key, rest, keys, values, nnz) if rest != np.float32(0) else nnz
+
+
 @scalar
-def _numeric(kind, value, stored, key, seed, cell, keys, values, nnz, naming, column):
+def _numeric(kind, value, stored, key, seed, cell, at, keys, values, nnz, naming, column):
     """Append the feature of a number, if it is `stored`, or of its bin; returns the new `nnz`."""
     if kind == BINS:
         key, _ = binned(value, seed)
         offer_whole(naming, key, bin_of(value), column)
         return _enter(key, np.float32(1), keys, values, nnz)
     offer(naming, key, cell, 0, 0, column)
-    return _enter(key, value, keys, values, nnz) if stored else nnz
+    nnz = _enter(key, value, keys, values, nnz) if stored else nnz
+    if kind == GAPPED and abs(value) >= FAR:
+        nnz = _enter_rest(cell, at, value, key, keys, values, nnz)
+    return nnz
 
 
 @scalar
@@ -388,13 +401,13 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
             elif outcome == EXAMPLE and (last > first or kind == GAPPED):
                 stored = last == first or value != np.float32(0)
                 nnz = _numeric(
-                    *(kind, value, stored, names[c], seeds[c], cell, keys, values, nnz, extra[1], c)
+                    *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz, extra[1], c)
                 )
         elif kind == NOTE:
             first_at[c] = _first_of(first_at[c], start, cell, first, last)
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
-        note_column(extra[0], c, begin, nnz)
+        note_column(extra[0], c, begin, min(nnz, begin + 1) if kind == GAPPED else nnz)
         if (byte(text, end) == _NEWLINE) != (c == count - 1):
             return end, nnz, label, weight, TOO_FEW if c < count - 1 else TOO_MANY, c
         mask &= mask - _ONE
