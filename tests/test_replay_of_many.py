@@ -70,6 +70,16 @@ def test_lanes_of_a_path_are_runs(options: dict[str, Any]) -> None:
     )
 
 
+def test_lanes_that_stop_early_are_runs() -> None:
+    found = thresher.path(DATA, l1=L1S, early_stop=1)
+    made = []
+    for point, model in zip(found.points, found.models, strict=True):
+        alone = thresher.train(DATA, rule=point.spec, holdout_every=10, early_stop=1)
+        made.append(passes_of(alone))
+        assert as_bytes(alone) == as_bytes(model)
+    assert min(made) < MADE
+
+
 def test_a_budget_between_two_penalties_makes_the_same_passes() -> None:
     found = thresher.path(DATA, l1=[0.01, 30.0], choose="nnz:5")
     assert len(found.points) > 2
@@ -103,7 +113,7 @@ def test_ensembles_are_runs_of_several_passes() -> None:
     assert found.record.passes == MADE
 
 
-TUNED: dict[str, Any] = {"rules": ["ft-ftrl"], "budget": 8}
+TUNED: dict[str, Any] = {"rules": ["ft-ftrl"], "budget": 4}
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ def run(model: Any, passes: int, chunk: Chunk = DATA, watcher: Any = None, **pla
         ({"average": True}, DATA),
         ({"batch": 8}, DATA),
         ({"batch": 100}, DATA),
+        ({"batch": 8, "centre": True, "scale": "standard", "admit": "2"}, DATA),
         ({"rule": "scw", "batch": 16}, DATA),
         ({"loss": "softmax", "outputs": "classes:0-2"}, CLASSES),
         ({"loss": "softmax", "outputs": "classes:0-2", "batch": 9}, CLASSES),
