@@ -329,7 +329,7 @@ def test_a_hold_out_that_can_be_read_once_is_evaluated_after_the_last_pass() -> 
 class Elsewhere(Through):
     """Chunks that are not in memory, as far as one can tell."""
 
-    in_memory = False
+    in_memory, total_bytes = False, None
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         yield from self._source.chunks(start)
@@ -340,6 +340,29 @@ def test_rows_are_dropped_as_soon_as_they_do_not_fit() -> None:
     kept = Kept(Elsewhere(MemorySource(pieces)), 28 * 5)
     assert [kept.rows_kept for _ in kept.chunks()] == [1, 2, 3, 4, 5, 0, 0, 0, 0, 0]
     assert kept.dropped
+
+
+@pytest.mark.parametrize("order", ["as-is", "buffer:7", "every"])
+def test_files_that_seem_too_long_are_not_kept_but_read_again_if_they_are_not(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, notes = Path("a.svm").read_bytes(), b"# nothing\n" * 9000
+    read = {"block_bytes": 900, "threads": 1}
+    Path("a.svm").write_bytes(rows + notes)
+    ready = trainer(Case(order=order), **read)
+    ready.repetition.budget = 20_000
+    kept: list[int] = []
+    monkeypatch.setattr(
+        CompactRows, "add", lambda self, chunk, add=CompactRows.add: kept.append(add(self, chunk))
+    )
+    found = end(ready)
+    assert len(kept) == 0 if order == "every" else len(kept) > 8  # in the second reading
+    assert found == end(trainer(Case(order=order), MADE, **read))
+    Path("a.svm").write_bytes(rows * 30)
+    ready, kept[:] = trainer(Case(order=order), **read), []
+    ready.repetition.budget = 20_000
+    assert ready.run().passes == 1
+    assert not kept
 
 
 def test_memory_of_rows_is_returned_at_once() -> None:

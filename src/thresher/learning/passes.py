@@ -16,6 +16,9 @@ from thresher.data.report import Report
 from thresher.data.source import MemorySource, Through
 from thresher.learning.repeating import Size, passes_for
 
+_FAR = 1.25
+"""Rows are not kept if the data seem to be so many times as long as fits in memory."""
+
 
 class Passes:
     """The sources of the first pass and of later passes.
@@ -87,7 +90,8 @@ class Recorded(Through):
 class Kept(Through):
     """A source that keeps its rows when it is first read, for later passes from memory.
 
-    Beyond the budget the rows are dropped at once, and there are no later passes.
+    Beyond the budget the rows are dropped at once, and there are no later passes. From files that seem to be
+    longer by far none are kept, because getting memory takes time; if they end earlier, they are read again.
     """
 
     def __init__(self, source: Any, budget: float, *, held: bool = False) -> None:
@@ -102,6 +106,8 @@ class Kept(Through):
         self.dropped = False
         """whether the rows do not fit in the budget"""
         self._whole: Report | None = None
+        self._postponed = False
+        """whether rows are only counted, and read again if there are later passes"""
 
     def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
         """The first pass. It reads from the beginning even if `start` is given, to keep all rows."""
@@ -120,8 +126,19 @@ class Kept(Through):
             self.drop()
         elif self._held:
             self._keys.add(chunk.counting().keys)
-        elif self._copying and self._rows is not None:
-            self._rows.add(chunk)
+        elif self._rows is not None and self._copying:
+            if self._is_hopeless():
+                self._rows, self._postponed = None, True
+            else:
+                self._rows.add(chunk)
+
+    def _is_hopeless(self) -> bool:
+        """Whether the rest of the files, if it is like their beginning, is too long by far."""
+        source = self._source
+        if not (source.rereadable and source.total_bytes):
+            return False
+        share = source.position_bytes / source.total_bytes
+        return bool(self.size.bytes > _FAR * share * self._budget)
 
     @property
     def whole(self) -> Size:
@@ -150,9 +167,9 @@ class Kept(Through):
         return _FromMemory(self) if self._copying else self._source
 
     def read_again(self) -> None:
-        """Keep all rows without yielding them, to resume a later pass; does nothing if they are kept."""
-        if self._whole is None:
-            self._budget = float("inf")
+        """Keep all rows without yielding them, for a later pass; does nothing if they are kept."""
+        if self._whole is None or self._postponed:
+            self._budget, self._postponed = float("inf"), False
             for _ in self.chunks():
                 pass
 
