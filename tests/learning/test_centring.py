@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import thresher
 from tests import oracles
@@ -378,3 +379,42 @@ def test_a_model_that_is_taught_tells_what_is_missing_and_keeps_digits() -> None
     assert found == expected
     assert found is not None
     assert found.means.max() == pytest.approx(frame.t.mean(), rel=1e-12)
+
+
+def as_pairs(X: Vector, y: Vector) -> Any:
+    return [(dict(zip("tz", row, strict=True)), label) for row, label in zip(X.tolist(), y, strict=True)]
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, as_pairs])
+def test_digits_of_matrices_and_dictionaries_are_not_lost(form: Any) -> None:
+    near, far = times(0.0), times(1.6e9)
+    rows = [frame[["t", "z"]].to_numpy() for frame in (near, far)]
+    pairs = form is as_pairs
+    data = [form(X, near.y) if pairs else (form(X), near.y.to_numpy()) for X in rows]
+    expected, model = (thresher.train(one, centre=True, dtype="float64") for one in data)
+    assert model.readout().weights == pytest.approx(expected.readout().weights, rel=1e-5)
+    asked = [[row for row, _ in one] if pairs else one[0] for one in data]
+    assert model.predict(asked[1]) == pytest.approx(expected.predict(asked[0]), abs=1e-5)
+    assert len(model.readout().keys) == 2
+    if not pairs:
+        readout = model.readout()
+        assert model.numbering == expected.numbering
+        plain = rows[1] @ readout.weights.astype(float) + model.intercept
+        assert plain == pytest.approx(model.predict(asked[1]), abs=1e-6)
+        assert readout.intercept == model.intercept
+
+
+@pytest.mark.usefixtures("plainly")
+def test_a_missing_value_of_a_frame_that_is_a_matrix_means_the_mean() -> None:
+    X = pd.DataFrame({"a": FRAME.a, "b": FRAME.b})
+    model = thresher.train((X.fillna(7.0).to_numpy(), FRAME.y.to_numpy()), centre=True)
+    means = model.readout().means
+    assert means is not None
+    asked = pd.DataFrame([[None, means.means[1]], [means.means[0], None], [0.0, 0.0]], dtype=float)
+    one, two, three = model.predict(asked)
+    assert one == pytest.approx(two, abs=1e-5)
+    assert three != pytest.approx(one, abs=1e-3)
+    stored = sparse.csr_array(([0.0, means.means[1]], [0, 1], [0, 2]), shape=(1, 2))
+    assert model.predict(stored) == model.predict(stored.toarray())
+    assert model.predict(stored)[0] != pytest.approx(one, abs=1e-3)

@@ -20,6 +20,7 @@ from thresher.data.ngram_spec import grams_of
 from thresher.data.report import Report
 from thresher.data.source import MemorySource
 from thresher.data.text.numbers import OVERFLOW
+from thresher.engine.rests import FAR, FARTHEST
 
 _ROWS = 1 << 12
 """Rows per chunk when reading a stream of pairs."""
@@ -35,6 +36,7 @@ def chunk_of(
     seed: int = 0,
     text: str = "words=1",
     keys: Sequence[int] | None = None,
+    gaps: bool = False,
 ) -> Chunk:
     """Convert a matrix, rows of named features, or texts to one Chunk.
 
@@ -42,7 +44,8 @@ def chunk_of(
     kept), anything dense that numpy can convert, an iterable of n mappings (see `RowReader`), or an
     iterable of n strings; `text` sets which n-grams are features (see `grams_of`). The key of a matrix
     column is its index; of a sparse matrix, its entry in `keys`, if these are given. The key of a name or
-    n-gram is its hash, seeded by `seed`. `y` is ``(n,)`` or
+    n-gram is its hash, seeded by `seed`. With `gaps`, for columns that are centred, a row says what is
+    missing and what float32 loses of large numbers (see `engine.rests`). `y` is ``(n,)`` or
     ``(n, outputs)``, default zeros; `weights` ``(n,)`` are importance weights. Raises `DataError` if
     shapes disagree or a number is not finite in float32.
 
@@ -55,6 +58,7 @@ def chunk_of(
         )
     if isinstance(X, Iterator):
         X = list(X)
+    missing = None
     if hasattr(X, "tocsr"):
         check_stored(X)
         matrix = X.tocsr()
@@ -65,11 +69,13 @@ def chunk_of(
     elif _holds(X, str):
         indptr, places, values = rows_of_texts(texts_of(X, ""), grams_of(text), seed)
     else:
-        indptr, places, values = _of_dense(X)
+        (indptr, places, values), missing = _of_dense(X)
     labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
     starts = np.asarray(indptr, np.int64)
     try:
         given = places if keys is None else np.array(keys, np.uint64)[places]
+        if gaps:
+            starts, given, values = with_rests(starts, given, values, missing)
         return Chunk.from_csr(starts, given, values, labels, weights)
     except DataError as error:
         raise _located(starts, places, values) or error from error
@@ -171,7 +177,41 @@ def _as_keys(indices: NDArray[Any]) -> NDArray[Any]:
     return indices.view(np.uint64) if indices.dtype == np.int64 and not negative else indices
 
 
-def _of_dense(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def may_have_rests(values: NDArray[Any]) -> bool:
+    """Whether float32 may have lost digits of values that are so large that they are kept apart."""
+    return bool(np.abs(values).max(initial=0.0) >= FAR)
+
+
+def with_rests(
+    starts: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], gaps: Any = None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """CSR arrays with what float32 loses of large numbers, and with the `gaps` (rows, columns) of a matrix.
+
+    The same arrays if there is nothing to add. See `engine.rests`.
+    """
+    wide = np.asarray(values)
+    places, rests = np.zeros(0, np.int64), np.zeros(0)
+    if wide.dtype.kind in "fiu" and (wide.dtype.itemsize > 4 or wide.dtype.kind != "f"):
+        wide = wide.astype(np.float64, copy=False)
+        with np.errstate(all="ignore"):
+            rests = wide - wide.astype(np.float32).astype(np.float64)
+            size = np.abs(wide)
+            places = np.flatnonzero((rests != 0) & (size >= FAR) & (size < FARTHEST))
+    missing = (np.zeros(0, np.int64), np.zeros(0, np.int64)) if gaps is None else gaps
+    if not len(places) and not len(missing[0]):
+        return starts, keys, values
+    rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    whole = np.concatenate([rows, rows[places], missing[0]])
+    numbers = np.asarray(keys).astype(np.uint64)
+    numbers = np.concatenate([numbers, ~numbers[places], ~missing[1].astype(np.uint64)])
+    wide = np.concatenate([wide, rests[places], np.zeros(len(missing[0]))])
+    order = np.lexsort((numbers, whole))
+    ends = np.concatenate([[0], np.cumsum(np.bincount(whole, minlength=len(starts) - 1))])
+    return ends, numbers[order], wide[order]
+
+
+def _of_dense(X: Any) -> tuple[tuple[NDArray[Any], NDArray[Any], NDArray[Any]], Any]:
+    """CSR arrays, and the rows and columns of what is missing."""
     if isinstance(X, np.ma.MaskedArray):
         raise DataError("masked arrays are not supported: fill in what is masked, for example X.filled(0.0)")
     try:
@@ -187,7 +227,7 @@ def _of_dense(X: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         raise DataError(f"a matrix of examples must be two-dimensional, found shape {wide.shape}")
     rows, columns = np.nonzero(wide)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(wide)))])
-    return starts, columns, wide[rows, columns]
+    return (starts, columns, wide[rows, columns]), np.nonzero(gaps_in(X, table))
 
 
 def nulls_as_zeros(X: Any, numbers: NDArray[Any]) -> NDArray[Any]:
@@ -196,9 +236,15 @@ def nulls_as_zeros(X: Any, numbers: NDArray[Any]) -> NDArray[Any]:
     Conversion turns a null into NaN. In pandas every NaN is a null; other tables distinguish the two,
     and there a NaN stays NaN.
     """
+    nulls = gaps_in(X, numbers)
+    return np.where(nulls, numbers.dtype.type(0), numbers) if nulls.any() else numbers
+
+
+def gaps_in(X: Any, numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mask of the nulls of X, ``(n, d)``, if it is a table, from which `numbers` were converted."""
     if not hasattr(X, "__arrow_c_stream__") or numbers.dtype.kind != "f" or not np.isnan(numbers).any():
-        return numbers
-    return np.where(_nulls_of(X), numbers.dtype.type(0), numbers)
+        return np.zeros((1, 1), bool)
+    return _nulls_of(X)
 
 
 def _is_pandas(X: Any) -> bool:
@@ -362,11 +408,11 @@ def _naming(X: Any, namer: Any) -> Any:
     return source
 
 
-def source_of(X: Any, y: Any, weights: Any, domain: str | Domain) -> MemorySource:
+def source_of(X: Any, y: Any, weights: Any, domain: str | Domain, gaps: bool = False) -> MemorySource:
     """Examples in memory as a source; rows of named features and texts have names. See `chunk_of`."""
     if isinstance(X, Iterator):
         X = list(X)
-    chunk = chunk_of(X, y, weights)
+    chunk = chunk_of(X, y, weights, gaps=gaps)
     named = not hasattr(X, "tocsr") and (_holds(X, Mapping) or _holds(X, str))
     source = NamedSource(X, chunk, domain) if named else MemorySource(chunk, domain)
     source.columns = None if named else _columns_of(X)
@@ -387,8 +433,14 @@ class PairSource:
     """
 
     def __init__(
-        self, pairs: Iterable[Any], domain: str | Domain = "real", seed: int = 0, words: tuple[str, ...] = ()
+        self,
+        pairs: Iterable[Any],
+        domain: str | Domain = "real",
+        seed: int = 0,
+        words: tuple[str, ...] = (),
+        gaps: bool = False,
     ) -> None:
+        self._gaps = gaps
         self._pairs, self._domain, self._seed = pairs, domain_of(domain).of_words(words), seed
         self.names = ["memory"]
         self.total_bytes: int | None = None
@@ -425,7 +477,8 @@ class PairSource:
         for number, pair in enumerate(taken, before + 1):
             if not (isinstance(pair, tuple) and len(pair) in (2, 3) and isinstance(pair[0], Mapping)):
                 raise DataError(f"row {number}: expected (mapping, label) or (mapping, label, weight)")
-        starts, keys, values = reader.rows((pair[0] for pair in taken), before)
+        rows = reader.rows((pair[0] for pair in taken), before)
+        starts, keys, values = with_rests(*rows) if self._gaps else rows
         try:
             weights = [pair[2] if len(pair) == 3 else 1.0 for pair in taken]
             labels = numbers_of([pair[1] for pair in taken], self._domain)

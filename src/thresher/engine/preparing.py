@@ -6,7 +6,7 @@ import numpy as np
 
 from thresher.engine.jit import helper, kernel, scalar
 from thresher.engine.lookup import mix, scatter
-from thresher.engine.rests import has_far, is_rest, rest_beside
+from thresher.engine.rests import has_far, has_highest_bit, is_gap, is_rest, rest_beside
 
 LANES, LANE, LINE = np.uint64(4), np.uint64(16), np.uint64(64)
 """A key has a counter in each of four lanes of 16, which together fill one cache line."""
@@ -123,6 +123,14 @@ def keep_centred(key, x, out, of_kept, kept):
     return out + np.uint64(small != np.float32(0))
 
 
+@scalar
+def says_more(keys, values, begin, end, p, far, open_ended, mask):
+    """Whether entry `p` of a row is a rest or a gap, of which there are none unless `far` or `open_ended`."""
+    if far and is_rest(keys, values, begin, end, p, mask):
+        return True
+    return open_ended and values[p] == np.float32(0) and has_highest_bit(keys, p, p + np.uint64(1))
+
+
 @kernel
 def centre(columns, means, counts, gaps, mask, indptr, keys, values, ends, of_kept, kept):
     """Write examples to `ends`, `kept` and `of_kept`, with x - mean for x in each column; return the number.
@@ -136,25 +144,28 @@ def centre(columns, means, counts, gaps, mask, indptr, keys, values, ends, of_ke
     out, one = np.uint64(0), np.uint64(1)
     for i in range(indptr.size - 1):
         begin, p, end = np.uint64(indptr[i]), np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        far = has_far(values, begin, end)
+        far, open_ended = has_far(values, begin, end), not gaps and has_highest_bit(keys, begin, end)
         for c in range(np.uint64(columns.size)):
             column = columns[c]
             while p < end and keys[p] < column:
-                if not (far and is_rest(keys, values, begin, end, p, mask)):
+                if not says_more(keys, values, begin, end, p, far, open_ended, mask):
                     out = keep_other(keys[p], values[p], gaps, out, of_kept, kept)
                 p += one
             there = p < end and keys[p] == column
             x = float(values[p]) if there else 0.0
             if far and there:
                 x += rest_beside(keys, values, begin, end, p, mask)
-            centred = means[c, COUNT] >= 0.0 and not (gaps and there and x == 0.0)
+            missing = gaps and there and x == 0.0
+            if open_ended and not there:
+                missing = is_gap(keys, values, begin, end, column)
+            centred = means[c, COUNT] >= 0.0 and not missing
             if centred and (not counts or measured(means, c, x)):
                 out = keep_centred(column, x - means[c, CENTRE], out, of_kept, kept)
             elif there:
                 out = keep_other(column, values[p], gaps, out, of_kept, kept)
             p += np.uint64(there)
         while p < end:
-            if not (far and is_rest(keys, values, begin, end, p, mask)):
+            if not says_more(keys, values, begin, end, p, far, open_ended, mask):
                 out = keep_other(keys[p], values[p], gaps, out, of_kept, kept)
             p += one
         ends[i + 1] = out

@@ -4,6 +4,8 @@ A value x with |x| >= `FAR` of a column that may be centred is stored as float32
 row has a second entry with the *rest* x - float32(x). Its key is the complement of the column's key, in the
 bits of keys that are kept. So rows are cut, sorted, stored and sent as all rows are, and centring subtracts
 the mean from the sum of both.
+
+In a matrix a missing value, which is told from 0 if columns are centred, is a rest of 0 without a number.
 """
 
 # Numba infers the types of compiled code.
@@ -17,9 +19,9 @@ from thresher.engine.jit import scalar
 
 FAR = 2.0**16
 """Below this size, no number has a rest: float32 keeps differences of 1/256 there."""
-_FARTHEST = 2.0**70
+FARTHEST = 2.0**70
 """From this size on, no number has one, since digits of text may not be known to float64."""
-_ONE = np.uint64(1)
+_ONE, _TOP = np.uint64(1), np.uint64(63)
 _HALF_STEP = 2.0**-24
 """A rest is at most this share of its number."""
 
@@ -27,9 +29,22 @@ _HALF_STEP = 2.0**-24
 @scalar
 def rest_of(wide, value):
     """The rest (float32) of the float64 `wide`, which is stored as the float32 `value`; 0: none."""
-    if FAR <= abs(value) < _FARTHEST:
+    if FAR <= abs(value) < FARTHEST:
         return np.float32(wide - np.float64(value))
     return np.float32(0)
+
+
+@scalar
+def has_highest_bit(keys, begin, end):
+    """Whether the last key of the row [begin, end) may be the complement of a column of a matrix."""
+    return end > begin and keys[end - _ONE] >> _TOP == _ONE
+
+
+@scalar
+def is_gap(keys, values, begin, end, key):
+    """Whether the row [begin, end) of a matrix says that the value of `key` is missing."""
+    other = _place_of(keys, begin, end, ~key)
+    return other < end and values[other] == np.float32(0)
 
 
 @scalar

@@ -13,8 +13,10 @@ from thresher.data.columns import NUMERIC
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine import preparing
+from thresher.engine.rests import FAR
 from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
 from thresher.learning.head import F64
+from thresher.learning.scaling import Divisors
 
 U64 = NDArray[np.uint64]
 _WHOLE = 2**64 - 1
@@ -53,10 +55,20 @@ class Means:
         reading = {"centre.gaps": np.array([self.gaps]), "centre.mask": np.array([self.mask], np.uint64)}
         return {"centre.keys": self.keys, "centre.means": self.means, "centre.counts": self.counts, **reading}
 
-    @staticmethod
-    def nothing() -> Chunk:
-        """One example in which every column is zero."""
-        return Chunk.of_rows([(0.0, {})])
+    def ones(self) -> Chunk:
+        """An example for each column, which is 1, with all others 0."""
+        count = len(self.keys)
+        return Chunk.from_csr(np.arange(count + 1), self.keys, np.ones(count), np.zeros(count))
+
+    def intercept(self, margins: F64, bias: NDArray[Any], divisors: Divisors | None) -> F64:
+        """The intercepts for values as they are, in float64: those for centred ones less what means add.
+
+        `margins` are those of `ones` with the intercepts `bias`.
+        """
+        by = np.ones(len(self.keys)) if divisors is None else divisors.at(self.keys)
+        weights = margins.reshape(len(self.keys), len(bias)) - np.asarray(bias, np.float64)
+        found: F64 = bias - (self.means / by) @ weights
+        return found
 
 
 def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool, mask: int) -> Chunk:
@@ -70,6 +82,20 @@ def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool, m
     how = counts, gaps, np.uint64(mask)
     count = preparing.centre(read_only(keys), means, *how, *given, ends, of_kept, kept)
     return replace(chunk, indptr=ends, keys=kept[:count], values=of_kept[:count])
+
+
+def alone(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
+    """`chunk` without rests and gaps: features as users know them."""
+    mask, gaps = (_WHOLE, False) if layout is None else (layout.mask, layout.gaps and has_columns(layout))
+    if not (gaps and preparing.any_beyond(read_only(chunk.values), FAR)) and not _is_open_ended(chunk):
+        return chunk
+    return _centred(np.zeros(0, np.uint64), np.zeros((0, 3)), chunk, counts=False, gaps=False, mask=mask)
+
+
+def _is_open_ended(chunk: Chunk) -> bool:
+    """Whether it may have rests or gaps of a matrix."""
+    span = chunk.span()
+    return span is not None and span[1] >> 63 == 1
 
 
 class Centring:
@@ -104,14 +130,14 @@ class Centring:
         first = min(max(_FIRST - before, 0), len(chunk))
         parts = [self._meet(chunk.rows(k, k + 1), before + k) for k in range(first)]
         rest = chunk if first == 0 else chunk.rows(first, len(chunk))
-        if len(rest) and (len(self._keys) or self._gaps):
+        if len(rest) and self._changes(rest):
             rest = self._centred(rest, counts=True)
             self._keep(self._means[:, preparing.COUNT] >= 0)
         return rest if first == 0 else joined([*parts, rest], chunk)
 
     def _meet(self, chunk: Chunk, before: int) -> Chunk:
         """The next of the first examples; its features become columns that were zero before."""
-        new = chunk.keys if self._wanted is None else np.intersect1d(chunk.keys, self._wanted)
+        new = alone(chunk, None).keys if self._wanted is None else np.intersect1d(chunk.keys, self._wanted)
         new = np.setdiff1d(new, self._keys)
         keys = np.concatenate([self._keys, new])
         fresh = np.tile([float(before), float(before), 0.0], (len(new), 1))
@@ -126,9 +152,12 @@ class Centring:
         if not those.all():
             self._keys, self._means = self._keys[those], self._means[those]
 
+    def _changes(self, chunk: Chunk) -> bool:
+        return bool(len(self._keys) or self._gaps or _is_open_ended(chunk))
+
     def read(self, chunk: Chunk) -> Chunk:
         """`chunk`, centred by the means so far, which do not change."""
-        if not (len(self._keys) or self._gaps):
+        if not self._changes(chunk):
             return chunk
         return self._centred(chunk, counts=False)
 

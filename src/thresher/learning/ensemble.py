@@ -92,6 +92,11 @@ class Ensemble(Predictor, Generic[M]):
         return self.models[0].layout
 
     @property
+    def centres(self) -> bool:
+        """Whether columns are centred."""
+        return self.models[0].centres
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """Label words in the order of their classes; empty if labels are numbers."""
         return self.models[0].classes

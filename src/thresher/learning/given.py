@@ -230,7 +230,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
     if rest is data and options.get("unlabelled") and isinstance(first, Mapping):
         return _as_source([*again], domain, options)
     if isinstance(first, tuple):
-        return PairSource(again, domain, words=layout.classes if layout else ())
+        return PairSource(again, domain, words=layout.classes if layout else (), gaps=_gaps(layout))
     _check_labelled(data, first)
     _check_texts(first, layout)
     items = [] if first is _NOTHING else _all_alike(first, again)
@@ -277,7 +277,7 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
         return _beside_frame(frame, y, weights, domain, layout)
     table = None if of_matrices else _as_table(X, layout)
     if table is None:
-        return _in_memory(X, y, weights, domain, layout.classes if layout else ())
+        return _in_memory(X, y, weights, domain, layout)
     table, layout = _joined(table, y, weights, layout, domain_of(domain))
     source = table_source(table, domain=domain, **{**options, "layout": layout})
     source.weighed_beside = weights is not None
@@ -295,8 +295,9 @@ def _beside_frame(frame: Any, y: Any, weights: Any, domain: str | Domain, layout
     return source
 
 
-def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[str, ...]) -> MemorySource:
-    """Examples in memory; `words` are the classes if labels are words."""
+def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None) -> MemorySource:
+    """Examples in memory."""
+    words = layout.classes if layout else ()
     wanted = domain_of(domain)
     labels = numbers_of(y, wanted.of_words(words))
     column = wanted.kind == ONE and np.ndim(labels) == 2 and np.shape(labels)[1] == 1
@@ -304,7 +305,7 @@ def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[
         raise DataError(f"expected one label for each example, found {np.shape(labels)[1]}")
     named = _has_names(X)
     X = matrix_of(X) if is_sparse_frame(X) else X
-    source = source_of(X, np.ravel(labels) if column else labels, weights, domain)
+    source = source_of(X, np.ravel(labels) if column else labels, weights, domain, _gaps(layout))
     source.by_position = named
     if words:
         source.layout = SettledLayout(classes=words)
@@ -314,11 +315,16 @@ def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, words: tuple[
 def _unlabelled(data: Any, domain: str | Domain, layout: AnyLayout | None) -> Any:
     """Examples in memory without labels as a source; None for a table and anything else."""
     if _is_rows(data, layout) or _are_texts(data, layout):
-        source = source_of(matrix_of(data) if is_sparse_frame(data) else data, None, None, domain)
+        X = matrix_of(data) if is_sparse_frame(data) else data
+        source = source_of(X, None, None, domain, _gaps(layout))
         source.by_position = _has_names(data)
         return source
     frame = _sparse_frame(data, layout)
     return None if frame is None else SparseFrameSource(frame, None, None, domain, layout)
+
+
+def _gaps(layout: AnyLayout | None) -> bool:
+    return layout is not None and layout.gaps
 
 
 def _has_names(X: Any) -> bool:

@@ -328,6 +328,11 @@ class Model(Predictor):
         self._feed.intake.start_from(means)
 
     @property
+    def centres(self) -> bool:
+        """Whether columns are centred."""
+        return bool(self.recipe.centre)
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """Label words in the order of their classes; empty if labels are numbers."""
         return self.layout.classes if self.layout else ()
@@ -399,7 +404,8 @@ class Model(Predictor):
         """Settled intercept for values as they are, ``(outputs,)`` for many outputs; 0 without one."""
         means, bias = self._feed.intake.means(), self.loop.bias()
         if means is not None and len(means.keys):
-            bias = self.loop.margins(self._feed.intake.read(means.nothing())).reshape(-1)
+            margins = self.loop.margins(means.ones())
+            bias = means.intercept(margins, bias, self._feed.intake.divisors(means.keys))
         return float(bias[0]) if self.head.count == 1 else bias
 
     def weights(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack, overload
 
@@ -56,7 +57,10 @@ def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
     layout = layout_like(model.layout, options.pop("layout", None), of_layout)
     layout = layout.ungrouped() if isinstance(layout, SettledLayout) else layout
     check_format(model, layout)
-    source = as_source(data, domain, layout=layout or SettledLayout(), **options)
+    layout = layout or SettledLayout()
+    if model.centres and not has_columns(layout):
+        layout = replace(layout, gaps=True)
+    source = as_source(data, domain, layout=layout, **options)
     X: Any = data[0] if isinstance(data, tuple) and data else data
     how = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
     return in_agreement(model, source, given=type(X).__name__ + how)
@@ -124,6 +128,11 @@ class Predictor:
     @property
     def classes(self) -> tuple[str, ...]:
         """The words that labels are, in the order of their classes; none where labels are numbers."""
+        raise NotImplementedError
+
+    @property
+    def centres(self) -> bool:
+        """Whether columns are centred."""
         raise NotImplementedError
 
     def margins(self, chunk: Chunk) -> F64:

@@ -105,11 +105,17 @@ class Readout(Predictor):
         return self.layout.classes if self.layout else ()
 
     @property
+    def centres(self) -> bool:
+        """Whether columns are centred."""
+        return self.means is not None
+
+    @property
     def bias(self) -> NDArray[Any]:
         """The intercepts ``(outputs,)`` for values as they are: without means."""
         if self.means is None:
             return self.centred_bias
-        return self.margins_of_prepared(self._scaled(self.means.of(self.means.nothing()))).reshape(-1)
+        margins = self.margins_of_prepared(self.means.ones())
+        return self.means.intercept(margins, self.centred_bias, self.divisors)
 
     @bias.setter
     def bias(self, given: NDArray[Any]) -> None:

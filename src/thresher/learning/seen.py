@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.features.names import numeric_keys, rest_keys
+from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
+from thresher.learning.centring import alone
 from thresher.learning.trained import Tally, total
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Seen:
         self.weightless += rows - len(chunk)
         if not len(chunk):
             return
+        chunk = alone(chunk, layout)
         if self.rows < _ROWS and self.numbers < _NUMBERS:
             self._add_features(chunk, layout)
         if (layout is None or not has_columns(layout)) and (span := chunk.span()) is not None:
@@ -124,9 +126,6 @@ class Seen:
         stop = int(ends[rows - 1])
         self.numbers += stop
         keys, values = chunk.keys[:stop], np.abs(chunk.values[:stop])
-        if len(rests := rest_keys(layout)):
-            own = ~np.isin(keys, rests)
-            keys, values = keys[own], values[own]
         order = np.argsort(keys, kind="stable")
         if not len(order):
             return

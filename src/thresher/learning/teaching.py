@@ -9,6 +9,7 @@ import numpy as np
 
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.learning.beginning import opened
+from thresher.learning.centring import alone
 from thresher.learning.given import with_labels
 from thresher.learning.keywords import SourceOptions, check_names, layout_given, parted
 from thresher.learning.predicting import source_for
@@ -43,7 +44,7 @@ def teach(
     with closing(source.chunks()) as chunks:
         for chunk in chunks:
             model.learn(chunk, again=again)
-            model.note_ids(chunk.span(), columns, model.layout)
+            model.note_ids(alone(chunk, model.layout).span(), columns, model.layout)
             new = new or (named is not None and not np.isin(chunk.keys, named.features).all())
     unnamed = names_follow(model, source) if new else []
     warn(troubles_of_reading(source.report, source.layout if first else None) + unnamed)

@@ -111,13 +111,15 @@ class SparseOnlineEstimator(SparseEstimator):
         self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
+        from thresher.data.arrays import may_have_rests
         from thresher.sklearn.troubles import warn_of
 
         if self.early_stopping:
             raise ValueError("early_stopping should be False with partial_fit, which has no hold-out")
         first = not self.__sklearn_is_fitted__()
         self._check_options() if first else self._check_goes_on()
-        if not first and sample_weight is None and (chunk := self._one_row(X, y)) is not None:
+        chunk = None if first or sample_weight is not None else self._one_row(X, y)
+        if chunk is not None and not (self._model.centres and may_have_rests(chunk.values)):
             self._model.learn(chunk)
             return self
         X = inputs.held(X)

@@ -199,7 +199,7 @@ class SparseEstimator(BaseEstimator):
         from thresher.data.matrices import Matrix
 
         check_labels(encoded.labels, domain, encoded.targets)
-        last = [np.uint64(self.n_features_in_ - 1)] if self._kind == MATRIX else []
+        last = [np.uint64(self.n_features_in_ - 1)] if self._kind == MATRIX and not numbers.adds else []
         return Matrix(*numbers, encoded.labels, encoded.targets, *last)
 
     def _margins(self, X: Any) -> F64:

@@ -25,6 +25,11 @@ class Numbers(NamedTuple):
     values: NDArray[Any]
 
     @property
+    def adds(self) -> bool:
+        """Whether a matrix has entries that are no columns: see `engine.rests`."""
+        return bool(self.keys.dtype == np.uint64)
+
+    @property
     def size(self) -> int:
         """Number of examples."""
         return len(self.indptr) - 1
@@ -129,7 +134,7 @@ def _all_numbers(table: Any) -> bool:
 
 
 def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
-    from thresher.data.arrays import check_stored, nulls_as_zeros
+    from thresher.data.arrays import check_stored, gaps_in, nulls_as_zeros
     from thresher.data.chunk import check_starts
 
     arguments: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
@@ -140,11 +145,22 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
     if issparse(X):
         check_starts(X.indptr, min(len(X.indices), len(X.data)))
         X = _without_zeros(X)
-        return Numbers(X.indptr, X.indices, X.data)
-    X = nulls_as_zeros(given, X)
+        return _with_rests(estimator, Numbers(X.indptr, X.indices, X.data), None)
+    gaps, X = np.nonzero(gaps_in(given, X)), nulls_as_zeros(given, X)
     rows, columns = np.nonzero(X)
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(X)))])
-    return Numbers(starts, np.ascontiguousarray(columns), X[rows, columns])
+    return _with_rests(estimator, Numbers(starts, np.ascontiguousarray(columns), X[rows, columns]), gaps)
+
+
+def _with_rests(estimator: Any, numbers: Numbers, gaps: Any) -> Numbers:
+    """`numbers` with what float32 loses and what is missing, if columns are centred: see `engine.rests`."""
+    from thresher.data.arrays import with_rests
+
+    last = estimator.n_features_in_ - 1
+    known = not numbers.keys.size or (numbers.keys.min() >= 0 and numbers.keys.max() <= last)
+    if not (estimator.centres() and known):
+        return numbers
+    return Numbers(*with_rests(*numbers, gaps))
 
 
 def _without_zeros(X: Any) -> Any:

@@ -154,13 +154,6 @@ def numeric_keys(layout: AnyLayout | None) -> dict[int, str]:
     return dict(zip(keys.tolist(), names, strict=True))
 
 
-def rest_keys(layout: AnyLayout | None) -> NDArray[np.uint64]:
-    """The keys of the rests of a table's numeric columns, if it is read for centring: see `rests`."""
-    if layout is None or not layout.gaps:
-        return np.zeros(0, np.uint64)
-    return np.array([*numeric_keys(layout)], np.uint64) ^ np.uint64(layout.mask)
-
-
 def find_names(source: Any, keys: NDArray[np.uint64]) -> Names:
     """Names of the features `keys`, found in the data of a source that has a `namer`.
 

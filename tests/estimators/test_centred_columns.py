@@ -1,0 +1,84 @@
+"""Centred columns in estimators: missing values of frames of numbers, and digits of large numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+import thresher
+from thresher.learning.trouble import TroubleWarning
+from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
+
+pytestmark = pytest.mark.usefixtures("plainly")
+RNG = np.random.default_rng(2)
+FRAME = pd.DataFrame({"a": RNG.normal(50, 1, 90), "b": RNG.normal(-9, 1, 90)})
+Y = (FRAME.a.to_numpy() > 50) * 1
+GAPPED = FRAME.assign(a=FRAME.a.where(np.arange(90) % 6 != 2))
+OPTIONS: Any = {"centre": True, "dtype": "float64", "shuffle": False, "passes": 1}
+ASKED = pd.DataFrame({"a": [None, GAPPED.a.mean(), 0.0], "b": [-9.0] * 3}, dtype=float)
+
+
+def means_the_mean(answers: Any) -> None:
+    assert answers[0] == pytest.approx(answers[1], abs=1e-4)
+    assert answers[2] != pytest.approx(answers[0], abs=1e-2)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas])
+def test_a_missing_value_means_the_mean(kind: Any, tmp_path: Path) -> None:
+    fitted = SparseOnlineClassifier(**OPTIONS).fit(kind(GAPPED), Y)
+    table = thresher.train((GAPPED, Y), centre=True, passes=1, dtype="float64")
+    found, expected = fitted.model_.readout().means, table.readout().means
+    assert expected is not None
+    assert sorted(found.means) == sorted(expected.means)
+    means_the_mean(fitted.decision_function(kind(ASKED)))
+    answers = fitted.decision_function(kind(GAPPED))
+    assert answers == pytest.approx(table.predict(GAPPED), abs=1e-5)
+    fitted.model_.save(tmp_path / "model")
+    with pytest.warns(TroubleWarning, match="by-position"):
+        means_the_mean(thresher.load(tmp_path / "model").predict(kind(ASKED)))
+    plain = FRAME.to_numpy() @ fitted.coef_.ravel() + fitted.intercept_
+    assert plain == pytest.approx(fitted.decision_function(kind(FRAME)), abs=1e-4)
+
+
+def test_a_missing_value_of_a_part_means_the_mean_of_all_so_far() -> None:
+    parts, whole = SparseOnlineRegressor(**OPTIONS), SparseOnlineRegressor(**OPTIONS).fit(GAPPED, Y)
+    for lo in range(0, 90, 30):
+        parts.partial_fit(GAPPED[lo : lo + 30], Y[lo : lo + 30])
+    np.testing.assert_array_equal(parts.predict(GAPPED), whole.predict(GAPPED))
+    means_the_mean(parts.predict(ASKED))
+
+
+def test_zeros_are_no_missing_values() -> None:
+    X = FRAME.to_numpy().copy()
+    X[::20, 0] = 0.0
+    dense = SparseOnlineClassifier(**OPTIONS).fit(X, Y)
+    stored = sparse.csr_array((X.ravel(), np.tile([0, 1], 90), np.arange(0, 181, 2)), shape=X.shape)
+    again = SparseOnlineClassifier(**OPTIONS).fit(stored, Y)
+    np.testing.assert_array_equal(again.decision_function(stored), dense.decision_function(X))
+    assert dense.model_.readout().means.means[0] == pytest.approx(X[:, 0].mean())
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, sparse.csc_array, pd.DataFrame])
+def test_large_numbers_keep_their_digits(kind: Any) -> None:
+    X, far = FRAME.to_numpy(), FRAME.to_numpy() + np.array([2.0**31, 0.0])
+    near, distant = (SparseOnlineClassifier(**OPTIONS).fit(one, Y) for one in (X, kind(far)))
+    answers = distant.decision_function(kind(far))
+    assert answers == pytest.approx(near.decision_function(X), abs=1e-4)
+    assert far @ distant.coef_.ravel() + distant.intercept_ == pytest.approx(answers, abs=1e-4)
+    rows = SparseOnlineClassifier(**OPTIONS)
+    for k in range(90):
+        rows.partial_fit(far[k : k + 1], Y[k : k + 1], classes=[0, 1])
+    np.testing.assert_array_equal(rows.decision_function(far), distant.decision_function(kind(far)))
+
+
+def test_a_column_out_of_range_is_still_refused() -> None:
+    X = sparse.csr_array(FRAME.to_numpy() + 2.0**31)
+    X.indices[3] = 7
+    with pytest.raises(ValueError, match="column"):
+        SparseOnlineClassifier(**OPTIONS).fit(X, Y)
