@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tests.plain import compiled_if
 from tests.streams import cut
-from thresher import Chunk, TroubleWarning, cv, ensemble, path, train, tune
+from thresher import Chunk, TroubleWarning, cv, ensemble, evaluate, path, train, tune
 from thresher.data.layout import SettledLayout
 from thresher.learning.baserate import base_rate_loss
 from thresher.learning.head import Head
@@ -118,6 +118,61 @@ def test_the_remedy_for_scales_names_no_rule_like_the_one_in_use() -> None:
     assert "--rule" not in remedies["ft-ftrl"] + remedies["normalized"]
     assert "--scale max-abs" in remedies["ft-ftrl"]
     assert "--rule ft-ftrl" in remedies["ftrl"]
+
+
+# --- far from 0
+
+
+def renovated(value: Callable[[float], Any], seed: int = 3) -> pa.Table:
+    """Houses, of which some were renovated in a year, which `value` writes; for the others it writes 0."""
+    chance = np.random.default_rng(seed)
+    z, there, x = chance.normal(size=600), chance.random(600) < 0.3, chance.normal(size=600)
+    y = np.where(there, 3 * z, 0.0) + x > 0
+    years = [value(float(year)) for year in np.where(there, np.round(1990 + 15 * z), 0)]
+    return pa.table({"label": y * 1, "x": x, "year": pa.array(years, pa.float64())})
+
+
+REMEDIED: dict[str, Callable[[float], Any]] = {
+    "less": lambda year: year and year - 1989,
+    "empty": lambda year: year or None,
+}
+
+
+def test_a_column_that_is_often_0_and_else_far_from_it_is_named() -> None:
+    found = warned(renovated(float), centre=True)
+    assert list(found) == ["off-centre"]
+    assert "column year is 0 in 7" in found["off-centre"]
+    assert "subtract 19" in found["off-centre"]
+    assert "or leave its cell empty" in found["off-centre"]
+    assert "off-centre" not in warned(renovated(float), rule="ftrl")
+
+
+@pytest.mark.parametrize("value", REMEDIED.values(), ids=REMEDIED)
+def test_what_the_warning_says_lowers_the_loss(value: Callable[[float], Any]) -> None:
+    with pytest.warns(TroubleWarning, match="off-centre"):
+        raw = train(renovated(float), label="label", centre=True)
+    mended = train(renovated(value), label="label", centre=True)
+    found, lower = (
+        evaluate(model, renovated(one, 9))["loss"] for model, one in ((raw, float), (mended, value))
+    )
+    assert lower < 0.8 * found
+
+
+@pytest.mark.parametrize(
+    "value", [lambda year: min(year, 1.0), lambda year: min(year, 1900.0), lambda year: year * (year > 2021)]
+)
+def test_flags_constants_and_rare_values_are_not_far_from_0(value: Callable[[float], Any]) -> None:
+    assert warned(renovated(value), centre=True) == {}
+
+
+def test_spans_of_features_do_not_depend_on_cuts() -> None:
+    rows = chunk(clicks(300, 50.0))
+    whole, parts = Seen(), Seen()
+    whole.add(rows, None)
+    for k in range(0, 300, 7):
+        parts.add(rows.rows(k, k + 7), None)
+    assert parts.spans == whole.spans
+    assert Seen.from_dict(json.loads(json.dumps(whole.as_dict()))).spans == whole.spans
 
 
 # --- labels

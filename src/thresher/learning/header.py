@@ -49,6 +49,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "two numbers": lambda v: _is_list(v, 2, 2) and all(map(_is_number, v)),
     "numbers": lambda v: _is_list(v, 0) and all(map(_is_finite, v)),
     "features and sizes": lambda v: _is_list(v, 0) and all(map(_is_size, v)),
+    "features and values": lambda v: _is_list(v, 0) and all(map(_is_span, v)),
     "counts and sums": lambda v: _is_list(v, 0) and all(map(_is_mark, v)),
     "losses of passes": lambda v: _is_list(v, 0) and all(map(_is_pass, v)),
     "a span of keys": lambda v: _is_list(v, 2, 2) and all(map(_is_count, v)) and v[0] <= v[1],
@@ -87,6 +88,12 @@ def _is_content(value: Any) -> bool:
 
 def _is_finite(value: Any) -> bool:
     return _is_number(value) and math.isfinite(value)
+
+
+def _is_span(value: Any) -> bool:
+    """Whether it is a key, its lowest and highest value, and a count."""
+    numbers = _is_list(value, 4, 4) and all(map(_is_finite, value[1:3]))
+    return numbers and _is_count(value[0]) and _is_count(value[3])
 
 
 def _is_size(value: Any) -> bool:
@@ -166,7 +173,8 @@ POSITION: Fields = {
 }
 SEEN: Fields = {
     **dict.fromkeys(
-        ("rows", "changes", "rises", "falls", "zeros", "numbers", "weightless", "positives"), "a place"
+        ("rows", "changes", "rises", "falls", "zeros", "numbers", "weightless", "positives", "measured"),
+        "a place",
     ),
     **dict.fromkeys(("positive", "weight", "last", "low", "high"), "a finite number"),
     "stride": "a number >= 1",
@@ -174,6 +182,7 @@ SEEN: Fields = {
     "marks": "counts and sums",
     "passes": "losses of passes",
     "features": "features and sizes",
+    "spans": "features and values",
     "span": "a span of keys",
 }
 REPORT: Fields = {
@@ -241,7 +250,13 @@ def check_training(given: Any) -> None:
     _check_all_of(report, {**REPORT, **noticed}, "report")
     for bad in report["first_bad"]:
         _check_all_of(bad, BAD_LINE, "first_bad")
-    older = {"span": [0, 0], "weightless": 0, "positives": 0}  # what older checkpoints do not have
+    older = {
+        "span": [0, 0],
+        "weightless": 0,
+        "positives": 0,
+        "measured": 0,
+        "spans": [],
+    }  # what older checkpoints do not have
     _check_all_of({**older, **given["seen"]}, SEEN, "seen")
     number = given["position"]["number"]
     if number > given["passes"]:

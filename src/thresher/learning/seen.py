@@ -43,6 +43,7 @@ _FIELDS = (
     "stride",
     "numbers",
     "weightless",
+    "measured",
 )
 
 
@@ -65,6 +66,10 @@ class Seen:
         """values in the rows whose features were measured"""
         self.sizes: dict[int, float] = {}
         """the largest magnitude of each feature"""
+        self.spans: dict[int, tuple[float, float, int]] = {}
+        """its lowest and highest value other than 0 (0: none), and in how many measured rows it is not 0"""
+        self.measured = 0
+        """rows whose features were measured"""
         self.weightless = 0
         """rows of importance 0, which count nowhere else"""
         self.marks: list[tuple[int, float, float]] = []
@@ -124,20 +129,31 @@ class Seen:
         ends = chunk.indptr[1 : _ROWS - self.rows + 1]
         rows = min(int(np.searchsorted(ends, _NUMBERS - self.numbers)) + 1, len(ends))
         stop = int(ends[rows - 1])
-        self.numbers += stop
-        keys, values = chunk.keys[:stop], np.abs(chunk.values[:stop])
+        self.numbers, self.measured = self.numbers + stop, self.measured + rows
+        there = chunk.values[:stop] != 0
+        if layout is not None and layout.gaps:
+            there[:] = True  # a stored 0 is a missing value
+        keys, values = chunk.keys[:stop][there], chunk.values[:stop][there]
         order = np.argsort(keys, kind="stable")
         if not len(order):
             return
         keys = keys[order]
         begins = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-        largest, found = np.maximum.reduceat(values[order], begins), keys[begins]
+        values = values[order]
+        low = np.minimum.reduceat(np.where(values, values, np.inf), begins)
+        high = np.maximum.reduceat(np.where(values, values, -np.inf), begins)
+        largest, found = np.maximum.reduceat(np.abs(values), begins), keys[begins]
+        counts = np.diff(begins, append=len(keys))
         known = np.isin(found, np.array(list(self.sizes), np.uint64))
         fresh = np.flatnonzero(~known)
         fresh = fresh[np.argsort(order[begins[fresh]])]  # the sort is stable: this is where keys first appear
         for place in [*np.flatnonzero(known), *fresh[: _FEATURES - len(self.sizes)]]:
             key = int(found[place])
             self.sizes[key] = max(self.sizes.get(key, 0.0), float(largest[place]))
+            lowest, highest, count = self.spans.get(key, (0.0, 0.0, 0))
+            if largest[place]:
+                lowest, highest = min(lowest or np.inf, low[place]), max(highest or -np.inf, high[place])
+            self.spans[key] = float(lowest), float(highest), count + int(counts[place])
 
     def _settle(self, layout: SettledLayout | None) -> None:
         """Reserve a place for numeric columns, whenever they first appear."""
@@ -267,6 +283,7 @@ class Seen:
         own = {name: getattr(self, name) for name in _FIELDS}
         lists = {"labels": self.labels, "weights": self.weights, "marks": self.marks, "passes": self.passes}
         lists |= {"span": [*self.span]} if self.span else {}
+        lists |= {"spans": [[key, *span] for key, span in self.spans.items()]}
         return own | lists | {"features": [[key, size] for key, size in self.sizes.items()]}
 
     @classmethod
@@ -279,6 +296,7 @@ class Seen:
         seen.marks = [(int(a), float(b), float(c)) for a, b, c in given["marks"]]
         seen.passes = [(float(a), float(b), c) for a, b, c in given["passes"]]
         seen.sizes = {int(key): float(size) for key, size in given["features"]}
+        seen.spans = {int(key): (low, high, count) for key, low, high, count in given.get("spans", ())}
         if "span" in given:
             seen.span = given["span"][0], given["span"][1]
         seen._settled = bool(seen.rows)

@@ -55,6 +55,10 @@ _SHIFT = 0.8
 """Labels are sorted, but for some noise, if the share of one differs this much before and after some row."""
 _UNLIKE = 20.0
 """A feature this many times the typical size is on another scale."""
+_NARROW = 0.1
+"""Values whose range is at most this share of their size are far from 0."""
+_OFTEN, _ABSENT = 20, 0.1
+"""A feature that has values in fewer rows does not matter; one that lacks them in fewer is centred."""
 _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 """A number that is rarely the name of a column."""
 NO_WEIGHT = "no feature has a weight"
@@ -240,6 +244,27 @@ def _scales(run: Run) -> Trouble | None:
     return Trouble(
         "scales", f"features of very different scale ({listed}{more}): {run.against_base}; {remedy}"
     )
+
+
+def _off_centre(run: Run) -> Trouble | None:
+    """A feature that is often 0, so that it is not centred, and whose other values are far from 0."""
+    seen, layout = run.seen, run.model.recipe.layout
+    if not run.model.recipe.centre or seen.measured < FEW:
+        return None
+    found = [
+        (key, low, high, 1 - count / seen.measured)
+        for key, (low, high, count) in seen.spans.items()
+        if _OFTEN <= count <= (1 - _ABSENT) * seen.measured and low * high > 0 and low < high
+        if high - low <= _NARROW * max(abs(low), abs(high))
+    ]
+    if not found:
+        return None
+    key, low, high, share = max(found, key=lambda one: one[3])
+    (name,) = feature_names([key], layout)
+    seldom = f"{name} is 0 in {share:.0%} of the first rows, and from {low:.6g} to {high:.6g} in the others"
+    remedy = f"subtract {(low + high) / 2:.6g} from these"
+    gap = ", or leave its cell empty where 0 means missing" if layout is not None and layout.columns else ""
+    return Trouble("off-centre", f"{seldom}, which hides how they differ: {remedy}{gap}")
 
 
 def _loss(run: Run) -> Trouble | None:
@@ -474,6 +499,7 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _sorted_labels,
     _importances,
     _scales,
+    _off_centre,
     _full_filter,
     _nothing_left,
     _overfits,
