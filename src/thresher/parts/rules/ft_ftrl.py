@@ -92,7 +92,8 @@ class FtFtrl(NamedTuple):
     taper: float = 0.0
     SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
     CLOCK = (*PLACES, "begun", "origin")
-    DRIFTS, PENALTIES, RELATIVE_IMPORTANCE, LATER = (), ("l1",), True, {"relax": 0.0, "taper": 0.0}
+    DRIFTS, PENALTIES, RELATIVE_IMPORTANCE, AUTOMATIC = (), ("l1",), True, True
+    LATER = {"relax": 0.0, "taper": 0.0}
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1", "relax": "in [0, 1]"}
     TUNED = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}
     place, sound, couple = measured.place, measured.sound, measured.couple
