@@ -147,6 +147,7 @@ def has_rate(spec: str) -> bool:
 
 def model_of(spec: str, loss: str = "logistic", *, rate: str = RATE, **options: Any) -> Model:
     options.setdefault("dtype", "float64")
+    options.setdefault("centre", False)  # tests/learning/test_centring.py centres
     options.setdefault("store", "growing")
     return Model(spec, loss, rate=rate if has_rate(spec) else None, **options)
 

@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ def test_a_gradient_that_all_but_cancels_out_is_no_scale(dtype: str) -> None:
     """Two examples pull a new feature in opposite directions, almost equally: the step size is as usual."""
     rows = [(1.0, {1: 1.0, 7: 1.0}), (-1.0, {7: 1.000001}), (1.0, {1: 1.0}), (-1.0, {2: 1.0})]
     with not_compiled():
-        model = Model("ft-ftrl:l1=0", batch=2, intercept=False, dtype=dtype)
+        model = Model("ft-ftrl:l1=0", batch=2, intercept=False, dtype=dtype, centre=False)
         model.learn(Chunk.of_rows(rows))
         weights = dict(zip(*model.weights(), strict=True))
     assert 0 < abs(weights[7]) < abs(weights[1]) < 10
@@ -48,7 +49,8 @@ def test_steps_on_many_examples_learn_next_to_as_well(
 def test_a_batch_that_is_not_learned_is_not_measured() -> None:
     """The second example has no finite loss; the clocks are as they were before the first."""
     with not_compiled(), np.errstate(all="ignore"):
-        model = Model("ft-ftrl:l1=0", "squared", batch=2, intercept=False, dtype="float64")
+        options: dict[str, Any] = {"batch": 2, "intercept": False, "dtype": "float64", "centre": False}
+        model = Model("ft-ftrl:l1=0", "squared", **options)
         model.learn(Chunk.of_rows([(1.0, {1: 1.0}), (0.0, {2: 1.0})]))
         state = model.state()
         state["S"][:, 0][state["S"][:, 4] > 0] = 1e200

@@ -199,7 +199,8 @@ def test_the_page_is_the_code(batch: int) -> None:
             intercept = rule.pop("intercept", True)
             copy = FromThePage(loss, intercept=intercept, **rule)
             spec = "ft-ftrl:" + ",".join(f"{name}={value}" for name, value in rule.items())
-            model = Model(spec, loss, intercept=intercept, batch=batch, dtype="float64")
+            told = {"intercept": intercept, "batch": batch, "dtype": "float64", "centre": False}
+            model = Model(spec, loss, **told)
             chunk = Chunk.of_rows([(y, x) for y, x, _ in rows], [c for *_, c in rows])
             for number in (1, 2, 3, 0):
                 if number:

@@ -85,6 +85,7 @@ def stream_for(loss: str, outputs: str, **options: Any) -> Stream:
 
 def model_of(spec: str, loss: str, outputs: str, *, rate: str = RATE, **options: Any) -> Model:
     options.setdefault("dtype", "float64")
+    options.setdefault("centre", False)
     return Model(spec, loss, outputs=outputs, rate=rate if has_rate(spec) else None, **options)
 
 
