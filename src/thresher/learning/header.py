@@ -243,7 +243,8 @@ def check_record(given: Any) -> None:
 
 def check_training(given: Any) -> None:
     """Check ``training`` and everything in it."""
-    check(given, {**TRAINING, **{name: kind for name, kind in REPLAY.items() if name in given}}, "training")
+    check(given, TRAINING, "training")
+    check(given, {name: kind for name, kind in REPLAY.items() if name in given}, "training")
     _check_all_of(given["position"], POSITION, "position")
     report = given["position"]["report"]
     noticed = {"noticed": "lists of four texts"} if "noticed" in report else {}
