@@ -14,7 +14,8 @@ class FtFtrl(Oracle):
     (loss/slope)² (slope² where the loss is not above 0); (d) γ = slope·x/s, σ = (√(n + γ²) − √n)/ρ,
     z += γ − σsw/κ, a += σ, n += γ², w = −soft(z, λf(√n + G))·κ/(sa), G² the mean of
     slope²; (e) U += u, V += u² for u = slope·⟨w, x⟩, h = −adapt·U/√V. Pass p
-    multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t).
+    multiplies f by (p/(p − 1))^(q/2), q = min(1, 5·features met/t), and (e) ends, unless
+    t ≥ 30(p − 1)·features met.
     With taper, ρ is divided by (1 + (T/taper)²)^¼, T = t²/(Np), and in the first pass λ² = l1² +
     min(1, l1²) log(1 + T/(20 taper)).
     An example without a gradient leaves all of this as it was. The intercept: s = 1, λ = h = 0.
@@ -45,7 +46,11 @@ class FtFtrl(Oracle):
             age, forget = self.last[0] + 1 - self.met, self.rule.forget
             forgotten = (w == 0) & (age > forget) & (forget > 0) & (self.mask > 0)
             met = np.array([self.mask, 1 - self.mask]) @ ((self.s > 0) & ~forgotten)
-            self.factor *= (number / (number - 1)) ** (np.minimum(1.0, 5 * met / self.sums[0]) / 2)
+            t = self.sums[0]
+            crowded = t < 30 * (number - 1) * met
+            share = np.where(crowded, np.minimum(1.0, 5 * met / t), 0.0)
+            self.factor *= (number / (number - 1)) ** (share / 2)
+            self.growth[:2] *= not crowded[0]
         self.passes[0] = number
 
     def meet(self, w: Vector, x: Vector) -> Vector:
@@ -83,7 +88,7 @@ class FtFtrl(Oracle):
         grown = np.exp(self.growth[2]) / self.factor[0]
         self.kappa[:] = plain * np.where(self.mask > 0, grown, 1 / self.factor[1])
         u = np.sum(self.mask * w * (slope * x))
-        if r.adapt > 0 and self.passes[0] == 1 and u != 0:
+        if r.adapt > 0 and (self.passes[0] == 1 or self.growth[1] > 0) and u != 0:
             self.growth[0] += u
             self.growth[1] += u * u
             self.growth[2] = min(max(-r.adapt * self.growth[0] / np.sqrt(self.growth[1]), -4.0), 4.0)

@@ -59,8 +59,11 @@ class FromThePage:
         self.relaxed = p > 1 and p > passes - last
         if p > 1:
             self.drop_forgotten(self.s, self.T + 1)
-            self.f *= (p / (p - 1)) ** (min(1.0, 5 * len(self.s) / self.t) / 2)
-            self.f_b *= (p / (p - 1)) ** (min(1.0, 5 / self.t) / 2)
+            if self.t < 30 * (p - 1) * len(self.s):
+                self.f *= (p / (p - 1)) ** (min(1.0, 5 * len(self.s) / self.t) / 2)
+                self.U = self.V = 0.0
+            if self.t < 30 * (p - 1):
+                self.f_b *= (p / (p - 1)) ** (min(1.0, 5 / self.t) / 2)
 
     def drop_forgotten(self, features: Any, T: int) -> None:
         for j in [*features]:
@@ -93,7 +96,7 @@ class FromThePage:
         self.kappa = math.sqrt(self.t / self.N) * math.exp(self.h) / self.f
         self.kappa_b = math.sqrt(self.t / self.N) / self.f_b
         u = slope * m
-        if self.number == 1 and self.adapt and u:
+        if (self.number == 1 or self.V > 0) and self.adapt and u:
             self.U += u
             self.V += u * u
             self.h = min(max(-self.adapt * self.U / math.sqrt(self.V), -4.0), 4.0)
@@ -154,11 +157,11 @@ class FromThePage:
                 self.step_intercept(sum(slopes))
 
 
-def rows_of(loss: str) -> Rows:
+def rows_of(loss: str, features: int) -> Rows:
     rng = np.random.default_rng(len(loss))
     found: Rows = []
     for _ in range(ROWS):
-        there = np.flatnonzero(rng.random(FEATURES) < 0.3)
+        there = np.flatnonzero(rng.random(features) < 0.3)
         x = {int(j): float(np.float32(rng.normal() * 10.0 ** (j % 4))) for j in there}
         y = rng.choice([-1.0, 1.0]) if loss in ("logistic", "hinge") else float(np.float32(7 + rng.normal()))
         found.append((y, x, float(rng.choice([0.5, 1.0, 2.0]))))
@@ -167,6 +170,7 @@ def rows_of(loss: str) -> Rows:
 
 def settings() -> Iterator[tuple[str, dict[str, Any]]]:
     yield from ((loss, {}) for loss in ("logistic", "hinge", "absolute", "squared"))
+    yield from (("logistic", {"l1": 0.1, "features": features}) for features in (2, 3))
     yield from (
         ("logistic", {"l1": l1, "adapt": adapt}) for l1, adapt in ((0.0, 0.3), (0.5, 0.0), (2.0, 3.0))
     )
@@ -182,21 +186,10 @@ def settings() -> Iterator[tuple[str, dict[str, Any]]]:
 def test_the_page_is_the_code(batch: int) -> None:
     for loss, given in settings():
         with case(loss, given), not_compiled():
-            rows, rule = (
-                rows_of(loss),
-                dict[str, Any](
-                    {
-                        "alpha": 3.0,
-                        "l1": 1.0,
-                        "adapt": 0.3,
-                        "forget": 0.0,
-                        "relax": 0.0,
-                        "taper": 0.0,
-                        **given,
-                    }
-                ),
+            rule = dict[str, Any](
+                {"alpha": 3.0, "l1": 1.0, "adapt": 0.3, "forget": 0.0, "relax": 0.0, "taper": 0.0, **given}
             )
-            intercept = rule.pop("intercept", True)
+            rows, intercept = rows_of(loss, rule.pop("features", FEATURES)), rule.pop("intercept", True)
             copy = FromThePage(loss, intercept=intercept, **rule)
             spec = "ft-ftrl:" + ",".join(f"{name}={value}" for name, value in rule.items())
             told = {"intercept": intercept, "batch": batch, "dtype": "float64", "centre": False}

@@ -23,6 +23,8 @@ _FEW = 5.0
 """With fewer examples per feature than this, a model is likely to overfit in later passes."""
 _CALM = 1.0 / 3.0
 """Steps that do not shrink are shorter by this factor, so that the noise of the last rows averages out."""
+_ROOMY = 30.0
+"""With at least this many examples per feature, a margin of a row that comes again is nearly a prediction."""
 _WIDEST = 1e38
 """Keeps 1 / s within float32: a feature never above 1e-38 is treated as if it had been that once."""
 _LATE = 20.0
@@ -71,8 +73,11 @@ def tapered(l1, taper, clock):
 
 @scalar
 def adapt_steps(adapt, moved, clock):
-    """Set h from slope times margin, which shows whether longer steps would pay."""
-    if adapt > 0.0 and moved * moved > 0.0:
+    """Set h from slope times margin, which shows whether longer steps would pay.
+
+    In later passes only if sums were kept: see `begin_pass`.
+    """
+    if adapt > 0.0 and moved * moved > 0.0 and (clock[PASS] == 1.0 or clock[SPREAD] > 0.0):
         clock[DRIFT] += moved
         clock[SPREAD] += moved * moved
         growth = -adapt * clock[DRIFT] / math.sqrt(clock[SPREAD])
@@ -99,12 +104,16 @@ def end_passes(self, clock, S):
 
 
 def _advance(number, forget, S, clock):
-    """In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t)."""
-    met = _met(forget, S, clock[TIME])
-    crowded = min(1.0, _FEW * met / clock[COUNT]) if clock[COUNT] > 0.0 else 0.0
-    factor = math.sqrt(number / abs(clock[PASS])) ** crowded
-    clock[GROWTH] -= math.log(factor)
-    clock[THRESHOLD] *= factor
+    """In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t).
+
+    Not with 30 examples of each pass per feature met: then h goes on adapting.
+    """
+    met, t, before = _met(forget, S, clock[TIME]), clock[COUNT], abs(clock[PASS])
+    if t < _ROOMY * met * before:
+        factor = math.sqrt(number / before) ** min(1.0, _FEW * met / t)
+        clock[GROWTH] -= math.log(factor)
+        clock[THRESHOLD] *= factor
+        clock[DRIFT] = clock[SPREAD] = 0.0
     clock[PASS] = math.copysign(number, clock[PASS])
 
 

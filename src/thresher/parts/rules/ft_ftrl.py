@@ -43,7 +43,8 @@ class FtFtrl(NamedTuple):
     A later pass brings no new evidence, but in p passes z grows by p and sqrt(n) only by sqrt(p); and a model
     with few examples per feature overfits. So at the start of pass p the threshold is multiplied, and kappa
     divided, by (p / (p - 1))^(q / 2), q = min(1, 5 features / t): in full if there are fewer than five
-    examples per feature met. The intercept has a factor of its own, with the q of one feature.
+    examples per feature met. The intercept has a factor of its own, with the q of one feature. If there are
+    at least 30 examples of each pass per feature met, nothing is multiplied, and h goes on adapting.
 
     With `relax` above 0, the last passes, a share `relax` of them but at least one of several, do not shrink:
     a weight that is zero stays zero, and every other one takes plain steps, v -= g kappa / (3 a) with
@@ -130,8 +131,8 @@ class FtFtrl(NamedTuple):
         measured.measure(self.alpha, self.l1, self.taper, value, slope, size, clock)
 
     def slope_after_margin(self, margin, value, slope, size, clock):
-        """Adapt the length of later steps, in the first pass."""
-        measured.adapt_steps(self.adapt if clock[PASS] == 1.0 else 0.0, slope * margin, clock)
+        """Adapt the length of later steps."""
+        measured.adapt_steps(self.adapt, slope * margin, clock)
         return slope
 
     def tick(self, clock):
