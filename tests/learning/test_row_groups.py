@@ -195,14 +195,15 @@ def test_groups_are_the_same_in_every_format(tmp_path: Path) -> None:
     rows.with_columns(pl.col("price").cast(pl.Decimal(8, 2))).write_ndjson(tmp_path / "polars.jsonl")
     frame.assign(when=frame.when.astype(str)).to_json(tmp_path / "d.jsonl", orient="records", lines=True)
     files = [tmp_path / name for name in ("pandas.csv", "polars.csv", "d.parquet", "polars.jsonl", "d.jsonl")]
+    told: dict[str, Any] = {"holdout": 0.4, "seed": 3, "l1": 0.0, "passes": 1}
     for column in ("flag", "user", "price", "when"):
         others = [name for name in ("flag", "user", "price", "when") if name != column]
         found = set()
         for data in (frame, rows, *files):
-            model = thresher.train(data, group=column, ignore=others, holdout=0.4, seed=3, l1=0.0)
+            model = thresher.train(data, group=column, ignore=others, **told)
             found.add((model.examples, model.tally.average))
         groups = frame[column]
-        held = thresher.train(frame[["x"]], frame["label"], groups=groups, holdout=0.4, seed=3, l1=0.0)
+        held = thresher.train(frame[["x"]], frame["label"], groups=groups, **told)
         assert {examples for examples, _ in found} == {held.examples}
         assert len(found) == 1
         assert held.examples < n or column == "flag"

@@ -127,7 +127,7 @@ def test_given_weights_are_measured_by_the_first_values_they_meet() -> None:
     with not_compiled():
         margins = []
         for chunk, scale in ((data.chunk, np.ones(8)), (other.chunk, powers)):
-            model = Model(l1=0.5)
+            model = Model(l1=0.5, centre=False)
             start_from(model, Readout(model.head, "growing", keys, (w / scale).astype(np.float32), bias))
             for row in range(60):
                 model.learn(chunk, row, row + 1)
@@ -177,7 +177,7 @@ def test_a_rule_that_has_no_state_for_a_weight_says_which_have(name: str) -> Non
         ({}, {"store": "hashed:6"}, "weights are from the store hashed:6,0, not growing"),
         ({"admit": "2"}, {}, "with scale or admit"),
         ({"intercept": False}, {}, "include an intercept"),
-        ({"rule": "ft-ftrl:group=l2"}, {}, "group"),
+        ({"rule": "ft-ftrl:group=l2", "centre": False}, {}, "group"),
     ],
 )
 def test_weights_that_would_mean_something_else_are_refused(

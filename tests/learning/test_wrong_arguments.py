@@ -77,7 +77,7 @@ def test_classes_are_not_looked_for_in_data_that_can_be_read_once() -> None:
     pairs = [({"a": 1.0}, 1), ({"b": 1.0}, 2)]
     with pytest.raises(DataError, match="outputs='classes:LO-HI'"):
         thresher.train(iter(pairs), loss="softmax")
-    assert thresher.train(iter(pairs), loss="softmax", outputs="classes:1-2").examples == 2
+    assert thresher.train(iter(pairs), loss="softmax", outputs="classes:1-2", passes=1).examples == 2
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_bad_lines_of_a_holdout_are_skipped_like_those_of_the_data(tmp_path: Pat
     good.write_text("1 1:1\n-1 2:1\n" * 20)
     bad.write_text("1 1:1\n-1 2:1\n1 1:x\n" * 5)
     spec = f"quarantine={tmp_path / 'rejected'}" if on_error == "quarantine" else on_error
-    trained = thresher.train(good, holdout=bad, on_error=spec)
+    trained = thresher.train(good, holdout=bad, on_error=spec, passes=1)
     assert trained.examples == 40
     thresher.path(good, holdout=bad, on_error=spec)
     with pytest.raises(DataError, match=r"bad.svm.*3"):

@@ -89,8 +89,8 @@ class FtFtrl(NamedTuple):
     adapt: float = 0.3
     forget: float = 0.0
     group: Any = Single()
-    relax: float = 0.0
-    taper: float = 0.0
+    relax: float = 0.25
+    taper: float = 1500.0
     SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
     CLOCK = (*PLACES, "begun", "origin")
     DRIFTS, PENALTIES, RELATIVE_IMPORTANCE, AUTOMATIC = (), ("l1",), True, True
