@@ -32,7 +32,9 @@ COMPILED = {"fobos": 8, "ft-ftrl": 2}
 
 
 def recipe_of(spec: str, rate: str = RATE, **options: Any) -> Recipe:
-    return Recipe(spec, rate=rate if has_rate(spec) else None, **{"dtype": "float32", "centre": False, **options})
+    return Recipe(
+        spec, rate=rate if has_rate(spec) else None, **{"dtype": "float32", "centre": False, **options}
+    )
 
 
 def side_by_side(recipes: Sequence[Recipe], chunk: Chunk, places: Sequence[int] = PLACES) -> Lanes:

@@ -123,7 +123,7 @@ def test_a_range_is_not_found_in_rows_that_weigh_nothing() -> None:
 
 
 def test_the_range_is_that_of_the_rows_that_weigh_something() -> None:
-    X, y, importance = np.ones((60, 1)), np.arange(60) % 2, np.zeros(5060)
+    X, y, importance = (np.arange(60) % 4.0).reshape(-1, 1), np.arange(60) % 2, np.zeros(5060)
     importance[5000:] = 1
     late = np.concatenate([np.zeros((5000, 1)), X]), np.concatenate([np.ones(5000), y]), importance
     found = [thresher.path(data, l1="auto:2").points for data in (late, (X, y))]

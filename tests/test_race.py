@@ -246,7 +246,7 @@ def test_lanes_go_when_one_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     source = MemorySource(STREAM)
     monkeypatch.setattr(auto, "start", starting)
     monkeypatch.setattr(source, "chunks", lambda start=None: chunks())
-    model = package.train(source, "auto")
+    model = package.train(source, "auto", passes=1)
     assert model.examples == ROWS
     assert alive[0]
     assert not any(alive[2:])

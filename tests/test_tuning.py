@@ -29,7 +29,7 @@ def _early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def tuned(chunk: Chunk = STREAM, budget: int = 24, seed: int = 0, until: int | None = 540) -> Tuner:
-    tuner = Tuner(Recipe(seed=seed), RULES, budget, until)
+    tuner = Tuner(Recipe(seed=seed, centre=False), RULES, budget, until)
     for number in range(len(tuner.rounds)):
         lanes = tuner.draw(number)
         lanes.learn(chunk)
@@ -41,7 +41,7 @@ def tuned(chunk: Chunk = STREAM, budget: int = 24, seed: int = 0, until: int | N
 def test_the_winner_is_the_model_of_its_rule() -> None:
     tuner = tuned()
     trial, model = tuner.winner()
-    alone = Model(trial.rule, rate=trial.rate)
+    alone = Model(trial.rule, rate=trial.rate, centre=False)
     alone.learn(STREAM)
     assert bits(model) == bits(alone)
     assert model.recipe == alone.recipe
@@ -52,7 +52,7 @@ def test_the_winner_is_the_model_of_its_rule() -> None:
 def test_losses_are_those_of_the_rows() -> None:
     tuner = tuned()
     trial, _ = tuner.winner()
-    model = Model(trial.rule, rate=trial.rate)
+    model = Model(trial.rule, rate=trial.rate, centre=False)
     lost = []
     for rows in (256, 540, ROWS):
         model.learn(STREAM, model.examples, rows)
@@ -60,7 +60,7 @@ def test_losses_are_those_of_the_rows() -> None:
     assert trial.progressive_loss == pytest.approx(lost[2].average)
     assert tuner.late[0] == pytest.approx(lost[2].loss - lost[1].loss)
     assert tuner.late[1] == pytest.approx(lost[2].weight - lost[1].weight)
-    model = Model(trial.rule, rate=trial.rate)
+    model = Model(trial.rule, rate=trial.rate, centre=False)
     model.learn(STREAM, 0, 272)  # the first end of a block in the last half of 540 rows
     lost_before = model.tally
     share = (lost[1].loss - lost_before.loss) / (lost[1].weight - lost_before.weight)

@@ -178,7 +178,7 @@ def test_namespaces_of_vw_text() -> None:
     with pytest.warns(
         thresher.TroubleWarning, match=r"no row has a group \(usr\), so rows were drawn one by one"
     ):
-        thresher.train("rows.vw", "ft-ftrl:l1=0.01", group="usr", holdout=0.2)
+        thresher.train("rows.vw", "ft-ftrl:l1=0.01", group="usr", holdout=0.2, passes=1)
 
 
 def _hashes(groups: list[str]) -> Any:
