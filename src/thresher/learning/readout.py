@@ -112,7 +112,7 @@ class Readout(Predictor):
     @property
     def bias(self) -> NDArray[Any]:
         """The intercepts ``(outputs,)`` for values as they are: without means."""
-        if self.means is None:
+        if self.means is None or not len(self.means.keys):
             return self.centred_bias
         margins = self.margins_of_prepared(self.means.ones())
         return self.means.intercept(margins, self.centred_bias, self.divisors)
@@ -120,7 +120,7 @@ class Readout(Predictor):
     @bias.setter
     def bias(self, given: NDArray[Any]) -> None:
         """Replace the intercepts; for centred values they change by as much."""
-        self.centred_bias = given if self.means is None else self.centred_bias + (given - self.bias)
+        self.centred_bias = self.centred_bias + (given - self.bias)
 
     @property
     def intercept(self) -> Any:
