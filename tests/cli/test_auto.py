@@ -177,8 +177,8 @@ def test_resuming_otherwise(
 ) -> None:
     monkeypatch.setattr("thresher.cli.train._save", lambda *given: exit(3))
     with pytest.raises(SystemExit):
-        thresher(f"train train.svm -m a --checkpoint-every 100 -q {kept}")
-    ran = thresher(f"train train.svm -m a --resume -q {options}")
+        thresher(f"train train.svm -m a --checkpoint-every 100 --passes 1 -q {kept}")
+    ran = thresher(f"train train.svm -m a --resume --passes 1 -q {options}")
     assert ran.status != 0
     assert words in ran.err
     assert len(ran.err.splitlines()) == 1

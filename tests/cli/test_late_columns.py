@@ -27,7 +27,7 @@ def warned(err: str) -> list[str]:
 
 def test_late_fields(thresher: Thresher, folder: Path) -> None:
     late_jsonl(folder, [{key: value for key, value in row.items() if key != "d"} for row in LATE[:2]])
-    train = "train late.jsonl -m m -q --ignore pad --json"
+    train = "train late.jsonl -m m -q --no-centre --ignore pad --json"
     ran = thresher(train)
     (one,) = ran.json["warnings"]
     assert one["name"] == "late-columns"
@@ -79,7 +79,7 @@ def test_files_with_other_columns(thresher: Thresher, folder: Path) -> None:
 
 def test_a_hold_out_with_other_columns(thresher: Thresher, folder: Path) -> None:
     write_two(folder)
-    found = thresher("train one.csv -m m -q --json --holdout two.csv").json["warnings"]
+    found = thresher("train one.csv -m m -q --json --passes 1 --holdout two.csv").json["warnings"]
     assert [one["name"] for one in found] == ["late-columns", "missing-columns"]
     assert "because the model was trained without" in found[0]["message"]
 

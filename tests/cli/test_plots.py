@@ -29,7 +29,7 @@ def lines(path: str) -> list[list[str]]:
 
 @pytest.fixture
 def drawn(thresher: Thresher) -> Thresher:
-    assert thresher("train train.svm -m m --holdout 0.2 -q --plot train.svg --curve c").status == 0
+    assert thresher("train train.svm -m m --passes 1 --holdout 0.2 -q --plot train.svg --curve c").status == 0
     return thresher
 
 
@@ -62,7 +62,7 @@ def test_later_passes_are_drawn_as_such(drawn: Thresher) -> None:
 
 
 def test_python_draws_what_the_command_draws(drawn: Thresher) -> None:
-    model = package.train("train.svm", holdout=0.2, plot="python.svg")
+    model = package.train("train.svm", passes=1, holdout=0.2, plot="python.svg")
     assert Path("python.svg").read_bytes() == Path("train.svg").read_bytes()
     assert drawn("evaluate m test.svm --plot command.svg").status == 0
     package.evaluate(model, "test.svm", plot="python.svg")

@@ -36,9 +36,9 @@ def test_the_pass_that_was_kept_is_the_one_noted(thresher: Thresher) -> None:
 
 
 def test_lanes_are_noted_and_taken_out_with_it(thresher: Thresher) -> None:
-    assert thresher("path train.svm -m f --rule ft-ftrl --l1 0.1:2:3 -q").status == 0
+    assert thresher("path train.svm -m f --rule ft-ftrl --l1 0.1:2:3 --passes 1 -q").status == 0
     assert record("f/lane-001.model") == Record(1, "as-is", "every-10th", "", lines=400, examples=400)
-    found = package.path("train.svm", "ft-ftrl", l1="0.1:2:3")
+    found = package.path("train.svm", "ft-ftrl", l1="0.1:2:3", passes=1)
     assert found.model().record == record("f/lane-000.model")
 
 

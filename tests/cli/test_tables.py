@@ -27,7 +27,7 @@ def clicks(count: int, seed: int = 0) -> bytes:
 def test_a_log_without_header(thresher: Thresher, folder: Path) -> None:
     (folder / "log.txt.gz").write_bytes(gzip.compress(clicks(500)))
     (folder / "new.txt").write_bytes(clicks(50, 1))
-    train = "train log.txt.gz --format tsv --no-header --label 1 --categorical 4-6 -m m -q --json"
+    train = "train log.txt.gz --format tsv --no-header --label 1 --categorical 4-6 -m m -q --json --passes 1"
     ran = thresher(train)
     assert ran.status == 0, ran.err
     assert ran.json["examples"] == 500
@@ -79,7 +79,8 @@ def test_some_of_the_rows(thresher: Thresher, folder: Path) -> None:
     assert len(thresher("predict m all.parquet").out.splitlines()) == 100
     assert len(thresher("predict", "m", "all.parquet", *where).out.splitlines()) == 60
     assert thresher("evaluate", "m", "all.parquet", "--json", *where).json["examples"] == 60
-    ran = thresher("train", "all.parquet", "-m", "h", "-q", "--json", "--holdout", "all.parquet", *where)
+    once = ["-q", "--json", "--passes", "1"]
+    ran = thresher("train", "all.parquet", "-m", "h", *once, "--holdout", "all.parquet", *where)
     assert (ran.json["examples"], ran.json["holdout_examples"]) == (60, 100)
     ran = thresher("train", "all.parquet", "-m", "m", "-q", "--where", "n < Ulm")
     assert ran.err == (
@@ -104,7 +105,7 @@ def test_what_is_wrong_is_said_in_a_line(thresher: Thresher, folder: Path) -> No
     (folder / "b.csv").write_text("y,x\n1,2\n0,3 4\n")
     ran = thresher("train b.csv -m m --label y --numeric x -q")
     assert ran.err == "thresher: b.csv:3:3: expected a finite number in column 'x', found '3 4'\n"
-    ran = thresher("train b.csv -m m --label y --numeric x -q --on-error skip --json")
+    ran = thresher("train b.csv -m m --label y --numeric x -q --on-error skip --json --passes 1")
     assert (ran.json["examples"], ran.json["skipped"]) == (1, 1)
     ran = thresher("train b.csv -m m --label y --numeric x --ignore y -q")
     assert ran.err == "thresher: b.csv: 'y' is listed in both --label and --ignore\n"

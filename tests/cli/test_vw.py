@@ -1,5 +1,6 @@
 """VW text on the command line: the model stores how names are hashed, and predict needs no labels."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,14 +43,15 @@ def test_labels_may_be_missing_only_where_they_are_not_needed(thresher: Thresher
         assert ran.status == 1
         assert "open.vw:1:1: expected a label before '|'" in ran.err
         thresher("train train.vw -m m -q")
-    ran = thresher("train open.vw train.vw -m m -q --on-error skip --json")
+    ran = thresher("train open.vw train.vw -m m -q --on-error skip --json --passes 1")
     assert (ran.json["examples"], ran.json["skipped"]) == (400, 200)
 
 
 def test_hashes_travel_in_the_model(thresher: Thresher, stories: Path) -> None:
     thresher("train train-f.vw -m m -q --hash vw --bits 18")
     readout = load("m")
-    assert readout.layout == SettledLayout("vw", hash="vw", bits=18)
+    assert readout.layout is not None
+    assert replace(readout.layout, gaps=False) == SettledLayout("vw", hash="vw", bits=18)
     assert readout.keys.max() < 2**18
     thresher("train train-f.vw -m wide -q")
     assert load("wide").keys.max() > 2**63

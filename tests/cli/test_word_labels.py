@@ -156,7 +156,7 @@ def test_labels_are_numbers_if_most_are(thresher: Thresher, folder: Path) -> Non
     assert "a.csv:20:1: expected a finite number as label in column 'label', found 'NA'" in ran.err
     ran = thresher("train a.csv -m m -q --missing NA")
     assert "expected a label in column 'label', found 'NA'" in ran.err
-    ran = thresher("train a.csv -m m -q --on-error skip --json")
+    ran = thresher("train a.csv -m m -q --on-error skip --json --passes 1")
     assert (ran.json["examples"], ran.json["skipped"], load("m").classes) == (18, 2, ())
     (folder / "b.csv").write_text("label,x\n" + "1,2\n0,3\n" * 9 + "lost,1\n")
     assert "found 'lost'; to use words as labels, name them: --classes" in thresher("train b.csv -m m -q").err
