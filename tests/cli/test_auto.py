@@ -69,7 +69,8 @@ def test_the_model_is_that_of_the_rule(options: str, thresher: Thresher) -> None
 
 @pytest.mark.usefixtures("eager", "narrow")
 @pytest.mark.parametrize(
-    "options", ["--average --passes 2", "--batch 7 --admit 2,bits=12", "--store hashed:10 --loss hinge"]
+    "options",
+    ["--average --passes 2", "--batch 7 --admit 2,bits=12", "--store hashed:10 --loss squared-hinge"],
 )
 def test_whatever_it_learns_with(options: str, thresher: Thresher) -> None:
     assert compared(thresher, options) != DEFAULT
