@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 from numpy.typing import NDArray
 
-from tests.plain import compiled_if
+from tests.plain import compiled_if, not_compiled
 from tests.streams import cut
 from thresher import Chunk, TroubleWarning, cv, ensemble, evaluate, path, train, tune
 from thresher.data.layout import SettledLayout
@@ -23,6 +23,7 @@ from thresher.learning.head import Head
 from thresher.learning.recipe import Recipe
 from thresher.learning.remedies import scale_remedy
 from thresher.learning.seen import Seen
+from thresher.learning.trouble import Run, troubles_of
 
 SGD = {"rule": "sgd", "rate": "constant:0.5"}
 OTHERWISE = {"rule", "loss", "outputs", "admit", "scale"}
@@ -437,3 +438,16 @@ def test_many_models_with_a_filter_that_is_full(learn: Callable[..., Any]) -> No
     found = [str(one.message) for one in caught if "[full-filter]" in str(one.message)]
     assert len(found) == 1
     assert re.search(r"use --admit 2,bits=1[45], which takes 1 MB", found[0])
+
+
+@pytest.mark.parametrize(
+    ("replays", "end", "told"), [(False, 1.03, True), (True, 1.03, False), (True, 1.2, True)]
+)
+def test_passes_that_nobody_chose_are_told_of_only_where_they_do_clear_harm(
+    replays: bool, end: float, told: bool
+) -> None:
+    with not_compiled():
+        model, seen = train([{"a": 1.0}] * 10, [1, 0] * 5, passes=1), Seen()
+        seen.passes = [(10.0, 10.0, 1.0), (19.0, 20.0, end)]
+        found = [trouble.name for trouble in troubles_of(Run(seen, model, replays=replays))]
+    assert ("overfitting" in found) == told

@@ -504,7 +504,9 @@ class Trainer(Generic[M]):
         """Trouble with the data or the run, for the model that is kept."""
         patience, held = self.plan.patience, int((self.holdout.figures or {}).get("examples") or 0)
         weighed = getattr(self.source, "weighed_beside", False)
-        run = Run(self._seen, self.model, self._columns, self._report, patience, held, weighed)
+        run = Run(
+            self._seen, self.model, self._columns, self._report, patience, held, weighed, self.plan.replay > 0
+        )
         given = self.holdout.given
         beside = [] if given is None else troubles_of_reading(given.report)
         beside += self.holdout.troubles()

@@ -64,6 +64,8 @@ _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 NO_WEIGHT = "no feature has a weight"
 _WORDS = 3.0
 """Cells with this many words on average are text."""
+_SLIGHTLY, _CLEARLY = 1.02, 1.1
+"""Rises of the held-out loss over passes that are worth a word, if the user chose them and if not."""
 
 
 class Trouble(NamedTuple):
@@ -92,6 +94,8 @@ class Run:
     heldout_rows: int = 0
     weighed_beside: bool = False
     """whether importances were given beside a table"""
+    replays: bool = False
+    """whether the number of passes was left open"""
 
     @cached_property
     def base(self) -> float | None:
@@ -482,7 +486,10 @@ def _overfits(run: Run) -> Trouble | None:
         return None
     best = min(range(len(held)), key=held.__getitem__)
     after = held[best:]
-    rises = all(b >= a for a, b in pairwise(after)) and after[-1] > 1.02 * after[0]
+    rises = (
+        all(b >= a for a, b in pairwise(after))
+        and after[-1] > (_CLEARLY if run.replays else _SLIGHTLY) * after[0]
+    )
     if not rises or learned[-1] >= learned[best]:
         return None
     reason = f"from {shown(held[best])} after pass {best + 1} to {shown(held[-1])} after pass {len(held)}"
