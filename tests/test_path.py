@@ -56,10 +56,10 @@ def test_data_in_memory_and_what_is_held_out() -> None:
     rng = np.random.default_rng(3)
     X = sparse.random(150, 12, 0.3, "csr", rng=rng)
     y = np.where(X @ rng.normal(size=12) > 0, 1.0, -1.0)
-    held = thresher.path((X[:100], y[:100]), holdout=(X[100:], y[100:]), average=True)
+    held = thresher.path((X[:100], y[:100]), holdout=(X[100:], y[100:]), average=True, passes=1)
     assert [point.holdout and point.holdout["examples"] for point in held.points] == [50] * 16
     assert held.models[0].examples == 100
-    none = thresher.path((X, y), holdout_every=0, l1="1:2:2")
+    none = thresher.path((X, y), holdout_every=0, l1="1:2:2", passes=1)
     assert none.points[0].holdout is None
     assert none.models[0].examples == 150
     assert none.choose() == min((0, 1), key=lambda k: none.points[k].loss)
