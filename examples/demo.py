@@ -28,7 +28,7 @@ def main() -> None:
     )
     thresher(
         *("train", str(DATA), "--model", str(model)),
-        *("--holdout", "every-5th", "--report-every", "100", "--plot", str(picture)),
+        *("--holdout", "every-5th", "--report-every", "400", "--plot", str(picture)),
     )
     thresher("weights", str(model), "--top", "10")
     print(f"\nprogressive loss and sparsity over the stream: {picture.relative_to(HERE.parent)}")
