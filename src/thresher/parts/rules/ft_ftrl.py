@@ -94,9 +94,8 @@ class FtFtrl(NamedTuple):
     SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
     CLOCK = (*PLACES, "begun", "origin")
     DRIFTS, PENALTIES, RELATIVE_IMPORTANCE, AUTOMATIC = (), ("l1",), True, True
-    LATER = {"relax": 0.0, "taper": 0.0}
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1", "relax": "in [0, 1]"}
-    TUNED = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}
+    TUNED, LATER = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}, {"relax": 0.0, "taper": 0.0}
     place, sound, couple = measured.place, measured.sound, measured.couple
     begin_pass, end_passes = measured.begin_pass, measured.end_passes
     outgrown, step, step_on_sum = measured.outgrown, measured.step, measured.step_on_sum
