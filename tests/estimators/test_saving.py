@@ -26,7 +26,7 @@ TABLE = pd.DataFrame({"kind": np.where(X[:, 0] > 0, "x", "y"), "b": X[:, 1]})
 
 def test_what_goes_on_learning_does_so_from_the_file(tmp_path: Path) -> None:
     with not_compiled():
-        model = SparseOnlineClassifier(random_state=0).fit(X, Y)
+        model = SparseOnlineClassifier(passes=5, random_state=0).fit(X, Y)
         thresher.save(model, tmp_path / "m")
         loaded, header = modelfile.load(tmp_path / "m")
         assert header["examples"] == 450
