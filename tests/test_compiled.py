@@ -19,7 +19,7 @@ from thresher.learning.model import Model
 
 def both(compiled: Model, data: Stream) -> tuple[Model, Model]:
     with not_compiled():
-        plain = Model(compiled.rule, compiled.loss, dtype=str(compiled.dtype))
+        plain = Model(compiled.rule, compiled.loss, dtype=str(compiled.dtype), centre=False)
         plain.learn(data.chunk)
     compiled.learn(data.chunk)
     return compiled, plain

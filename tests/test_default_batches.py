@@ -43,7 +43,7 @@ def test_steps_on_many_examples_learn_next_to_as_well(
                 evaluate(train(learned, l1=l1, batch=batch, dtype=dtype, passes=2), held)["loss"]
                 for batch in batches
             ]
-            assert max(losses[1:]) < 1.1 * losses[0] < 0.45
+            assert max(losses[1:]) < 1.1 * losses[0] < 0.5
 
 
 def test_a_batch_that_is_not_learned_is_not_measured() -> None:
