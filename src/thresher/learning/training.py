@@ -42,6 +42,8 @@ from thresher.learning.trouble import (
     unused_groups,
 )
 
+_ALL_TOLD = 10
+"""Passes up to which the end of each is told."""
 _LONG = 1 << 30
 """Bytes that take about a second to read."""
 
@@ -435,8 +437,15 @@ class Trainer(Generic[M]):
                 figures = self.holdout.score(self.model, self._until_stopped(chunks))
         both = total([self.model.tally, self.model.repeated])
         self._seen.passed(both, None if figures is None else figures["loss"])
-        self.watcher.passed(PassEnd(number, self.model.examples, self._seen.pass_losses[-1], figures))
-        return self.holdout.settle(self.model, number, figures, self.plan.patience)
+        over = self.holdout.settle(self.model, number, figures, self.plan.patience)
+        if over or self._is_told(number):
+            self.watcher.passed(PassEnd(number, self.model.examples, self._seen.pass_losses[-1], figures))
+        return over
+
+    def _is_told(self, number: int) -> bool:
+        """Whether to tell of the end of a pass: of many that nobody chose, only of 1, 2, 4, 8 ... and the last."""
+        passes = self.repetition.passes
+        return not (self.plan.replay and passes > _ALL_TOLD and number & (number - 1) and number < passes)
 
     def _share(self, source: Any) -> float | None:
         """Share of the bytes of all passes that has been read; None if the size is unknown."""
