@@ -443,7 +443,7 @@ class Trainer(Generic[M]):
         return over
 
     def _is_told(self, number: int) -> bool:
-        """Whether to tell of the end of a pass: of many that nobody chose, only of 1, 2, 4, 8 ... and the last."""
+        """Whether to tell of the end of a pass: of many that nobody chose, of 1, 2, 4, 8 ... and the last."""
         passes = self.repetition.passes
         return not (self.plan.replay and passes > _ALL_TOLD and number & (number - 1) and number < passes)
 
