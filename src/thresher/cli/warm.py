@@ -75,15 +75,18 @@ def _read(name: str) -> None:
     import tempfile
 
     from thresher.data import open_source
+    from thresher.data.layout import Layout
+    from thresher.learning.intake import Intake
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"sample.{name}"
         for write in _samples(name):
             write(path)
-            source = open_source(path)
+            source, intake = open_source(path, layout=Layout(gaps=True)), Intake(centre=True)
             source.keep_hash = True
-            for _ in source.chunks():
-                pass
+            intake.bind(source.layout)
+            for chunk in source.chunks():
+                intake.learned(chunk, again=False)
 
 
 def _samples(name: str) -> Iterator[Callable[[Path], Any]]:
