@@ -76,6 +76,7 @@ def _read(name: str) -> None:
 
     from thresher.data import open_source
     from thresher.data.layout import Layout
+    from thresher.learning.centring import alone
     from thresher.learning.intake import Intake
 
     with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +87,7 @@ def _read(name: str) -> None:
             source.keep_hash = True
             intake.bind(source.layout)
             for chunk in source.chunks():
-                intake.learned(chunk, again=False)
+                intake.learned(alone(chunk, source.layout), again=False)
 
 
 def _samples(name: str) -> Iterator[Callable[[Path], Any]]:

@@ -87,7 +87,10 @@ def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool, m
 def alone(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
     """`chunk` without rests and gaps: features as users know them."""
     mask, gaps = (_WHOLE, False) if layout is None else (layout.mask, layout.gaps and has_columns(layout))
-    if not (gaps and preparing.any_beyond(read_only(chunk.values), FAR)) and not _is_open_ended(chunk):
+    in_memory = layout is None or not (layout.format or has_columns(layout))
+    if not (gaps and preparing.any_beyond(read_only(chunk.values), FAR)) and not (
+        in_memory and _is_open_ended(chunk)
+    ):
         return chunk
     return _centred(np.zeros(0, np.uint64), np.zeros((0, 3)), chunk, counts=False, gaps=False, mask=mask)
 
@@ -153,7 +156,7 @@ class Centring:
             self._keys, self._means = self._keys[those], self._means[those]
 
     def _changes(self, chunk: Chunk) -> bool:
-        return bool(len(self._keys) or self._gaps or _is_open_ended(chunk))
+        return bool(len(self._keys) or self._gaps or (self._wanted is None and _is_open_ended(chunk)))
 
     def read(self, chunk: Chunk) -> Chunk:
         """`chunk`, centred by the means so far, which do not change."""

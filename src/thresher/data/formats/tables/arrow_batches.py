@@ -287,7 +287,7 @@ class BatchParser:
         table[:, rows.COLUMN] = read
         for row, c in zip(table, read, strict=True):
             kind, array = kinds.what[c], batch.column(kinds.names[c])
-            most += batch.num_rows * (1 + (kinds.codes[c] == GAPPED))
+            most += batch.num_rows * (2 if kinds.codes[c] == GAPPED else 1)
             if kind == LABEL and self._holds_lists(kinds.names[c], array.type):
                 array = cast(array, pa.large_list(pa.float64()))
                 held.append(_point_lists(row, array))
