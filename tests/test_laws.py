@@ -121,7 +121,7 @@ def test_every_rate_is_among_those_tested() -> None:
 @pytest.mark.parametrize("name", RULES)
 def test_single_precision_is_near(name: str) -> None:
     for loss in ("logistic", "squared"):
-        data = stream(seed=3, rows=150, domain=domain_of(loss), scale=0.5)
+        data = stream(seed=5, rows=150, domain=domain_of(loss), scale=0.5)
         for spec in settings_of(name):
             with case(spec, loss), compiled_if(loss == "logistic"):
                 check(model_of(spec, loss, dtype="float32"), data, SINGLE)
