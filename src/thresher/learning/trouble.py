@@ -64,6 +64,8 @@ _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 NO_WEIGHT = "no feature has a weight"
 _WORDS = 3.0
 """Cells with this many words on average are text."""
+_NOTICED = 0.001
+"""A rise of the held-out loss by less than this share of the best constant's is not worth a word."""
 _SLIGHTLY, _CLEARLY = 1.02, 1.1
 """Rises of the held-out loss over passes that are worth a word, if the user chose them and if not."""
 
@@ -488,6 +490,7 @@ def _overfits(run: Run) -> Trouble | None:
     after = held[best:]
     rises = (
         all(b >= a for a, b in pairwise(after))
+        and after[-1] > after[0] + _NOTICED * (run.base or 0.0)
         and after[-1] > (_CLEARLY if run.replays else _SLIGHTLY) * after[0]
     )
     if not rises or learned[-1] >= learned[best]:
