@@ -40,8 +40,9 @@ def _passes(default: str) -> Any:
         "--passes",
         metavar="N|auto",
         callback=_check_passes,
-        help="Passes over the data. auto: one; with a rule that is made for it, 3 to 40 over data that fit in"
-        f" --replay, most over small tables.  [default: {default}]",
+        help="Passes over the data. auto: with the default rule 3 to 40 over data that fit in --replay, the "
+        "most if there are many rows for each feature; with other rules, and over longer data, one."
+        f"  [default: {default}]",
     )
 
 

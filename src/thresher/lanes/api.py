@@ -396,8 +396,8 @@ def path(
         choose: ``best``, the lowest loss; ``1se``, the sparsest within one standard error of it;
             ``within:P%``, the sparsest whose loss is at most P % higher; ``nnz:N``, the best with at most N
             weights, for which the data are read once more, with penalties between the two models next to N.
-        outputs, passes, replay, order, early_stop, patience, on_error, threads, cache, layout, where,
-            options: as for `train`. All models make the same passes.
+        outputs, passes, replay, order, early_stop, patience: as for `train`. All models make the same passes.
+        on_error, threads, cache, layout, where, options: as for `train`.
 
     Raises the errors of `train`.
 
