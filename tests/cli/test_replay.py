@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.learning.test_replay import during
+from thresher.cli.reading import agreed
 from thresher.parts.rules.ft_ftrl import FtFtrl
 
 pytestmark = pytest.mark.usefixtures("narrow")
@@ -277,3 +278,17 @@ def test_a_setting_that_diverges_in_a_later_pass_is_kept_as_it_was(
     assert "warning: the best setting is kept as it was after one pass, since it diverged" in ran.err
     assert "--passes 1\n" in ran.out
     assert Path("a").read_bytes() == Path("b").read_bytes()
+
+
+def test_other_passes_for_a_replay_go_on_from_memory(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Places in a replay count its rows; those of a file would be others."""
+    from thresher.learning import checkpoint
+    from thresher.learning.training import Plan
+
+    stopped(thresher, monkeypatch, "-q", 256)
+    before = checkpoint.load(Path("b.checkpoint"))[1]
+    assert before.position.number > 1
+    assert agreed(Plan(), 9, before).replay == before.replay > 0
+    assert agreed(Plan(), 9, before).passes == 9

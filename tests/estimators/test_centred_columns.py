@@ -82,3 +82,26 @@ def test_a_column_out_of_range_is_still_refused() -> None:
     X.indices[3] = 7
     with pytest.raises(ValueError, match="column"):
         SparseOnlineClassifier(**OPTIONS).fit(X, Y)
+
+
+@pytest.mark.parametrize(("mean", "spread"), [(1.6e12, 1e10), (1.6e15, 1e12), (1.6e18, 1e16), (1e30, 1e28)])
+def test_weights_and_intercept_are_right_however_far_a_column_is(mean: float, spread: float) -> None:
+    """No rest is taken for a feature, and no weight is too small beside the intercept."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.normal(3, 1, 400), rng.normal(mean, spread, 400)])
+    y = (X[:, 0] - 3 + (X[:, 1] - mean) / spread + rng.normal(size=400) > 0) * 1.0
+    model = thresher.train((X, y), centre=True, passes=1)
+    readout = model.readout()
+    assert readout.keys.tolist() == [0, 1]
+    plain = X @ readout.weights.astype(float) + model.intercept
+    assert plain == pytest.approx(model.predict(X), abs=1e-4)
+    assert readout.intercept == pytest.approx(model.intercept, rel=1e-12)
+
+
+def test_weights_to_start_from_are_for_values_as_they_are() -> None:
+    X = np.random.default_rng(2).normal(5, 1, (60, 2))
+    y = (X[:, 0] > 5) * 1
+    start: Any = {"coef_init": np.array([[2.0, 0.0]]), "intercept_init": [-10.0]}
+    model = SparseOnlineClassifier(random_state=0).fit(X, y, **start)
+    assert not model.model_.recipe.centre
+    assert model.fit(X, y).model_.recipe.centre == SparseOnlineClassifier().fit(X, y).model_.recipe.centre

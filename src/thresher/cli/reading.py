@@ -301,7 +301,7 @@ def agreed(
         raise UsageError(f"the checkpoint is in pass {under_way}: --passes must be at least that")
     if replay is not None and before.replay and bytes_of(replay) != before.replay:
         raise UsageError(f"the checkpoint was made with --replay {before.replay}; leave --replay out")
-    kept = before.replay if number is None else 0
+    kept = before.replay if number is None or under_way > 1 else 0  # places in a replay are those of its rows
     made = number or (1 if kept else before.passes)
     return replace(plan, passes=made, replay=kept, patience=plan.patience or before.patience)
 

@@ -87,7 +87,5 @@ def rest_beside(keys, values, begin, end, p, mask):
 @scalar
 def is_rest(keys, values, begin, end, p, mask):
     """Whether entry `p` of the row [begin, end) is the rest of another."""
-    if abs(values[p]) < FAR:
-        other = _place_of(keys, begin, end, keys[p] ^ mask)
-        return other < end and _is_rest(values[p], values[other])
-    return False
+    other = _place_of(keys, begin, end, keys[p] ^ mask)
+    return other < end and _is_rest(values[p], values[other])

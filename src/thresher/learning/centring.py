@@ -60,14 +60,13 @@ class Means:
         count = len(self.keys)
         return Chunk.from_csr(np.arange(count + 1), self.keys, np.ones(count), np.zeros(count))
 
-    def intercept(self, margins: F64, bias: NDArray[Any], divisors: Divisors | None) -> F64:
+    def intercept(self, weights: F64, bias: NDArray[Any], divisors: Divisors | None) -> F64:
         """The intercepts for values as they are, in float64: those for centred ones less what means add.
 
-        `margins` are those of `ones` with the intercepts `bias`.
+        `weights` are the margins of `ones` without intercepts `bias`, which would hide small ones.
         """
         by = np.ones(len(self.keys)) if divisors is None else divisors.at(self.keys)
-        weights = margins.reshape(len(self.keys), len(bias)) - np.asarray(bias, np.float64)
-        found: F64 = bias - (self.means / by) @ weights
+        found: F64 = bias - (self.means / by) @ weights.reshape(len(self.keys), len(bias))
         return found
 
 

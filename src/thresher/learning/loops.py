@@ -182,9 +182,13 @@ class Loop:
         """Margin of the first output for the last example learned, before it was learned."""
         return float(self._origin.added(self.tally[kernels.LAST_MARGIN :][:1], self.bclock)[0])
 
-    def margins(self, chunk: Chunk) -> F64:
-        """Margins ``(n,)`` under the settled weights; ``(n, outputs)`` for many outputs."""
-        found = margins(self._read(), self.index, len(self.S), self.bias(), self.inner, chunk)
+    def margins(self, chunk: Chunk, bias: Array | None = None) -> F64:
+        """Margins ``(n,)`` under the settled weights; ``(n, outputs)`` for many outputs.
+
+        The intercepts are those of the state unless `bias` is given.
+        """
+        added = self.bias() if bias is None else bias
+        found = margins(self._read(), self.index, len(self.S), added, self.inner, chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
 
     def begin_pass(self, number: int, passes: int = 0) -> None:

@@ -404,8 +404,8 @@ class Model(Predictor):
         """Settled intercept for values as they are, ``(outputs,)`` for many outputs; 0 without one."""
         means, bias = self._feed.intake.means(), self.loop.bias()
         if means is not None and len(means.keys):
-            margins = self.loop.margins(means.ones())
-            bias = means.intercept(margins, bias, self._feed.intake.divisors(means.keys))
+            weights = self.loop.margins(means.ones(), np.zeros_like(bias))
+            bias = means.intercept(weights, bias, self._feed.intake.divisors(means.keys))
         return float(bias[0]) if self.head.count == 1 else bias
 
     def weights(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:

@@ -216,7 +216,8 @@ class Repetition:
     def resume(self, passes: int, settled: bool) -> None:
         """Go on as an earlier run did, unless another number of passes was asked for."""
         if self.budget:
-            self.passes, self.settled = passes, settled
+            asked = self.passes > 1
+            self.passes, self.settled = self.passes if asked else passes, settled or asked
 
     def over(self, source: Any, number: int, *, held: bool) -> Any:
         """The rows of pass `number`: those of `source`, or those kept of it, as in `Kept`."""

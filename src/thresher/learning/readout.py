@@ -114,8 +114,9 @@ class Readout(Predictor):
         """The intercepts ``(outputs,)`` for values as they are: without means."""
         if self.means is None or not len(self.means.keys):
             return self.centred_bias
-        margins = self.margins_of_prepared(self.means.ones())
-        return self.means.intercept(margins, self.centred_bias, self.divisors)
+        nothing = np.zeros_like(self.centred_bias)
+        weights = table_margins(self._index, self._table, nothing, self.means.ones())
+        return self.means.intercept(weights, self.centred_bias, self.divisors)
 
     @bias.setter
     def bias(self, given: NDArray[Any]) -> None:

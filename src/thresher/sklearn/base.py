@@ -66,6 +66,7 @@ class SparseOnlineEstimator(SparseEstimator):
         from thresher.sklearn.verbose import PassPrinter
 
         going_on = self.warm_start and self.__sklearn_is_fitted__()
+        self._starts = self._starts if going_on else not (coef is None and intercept is None)
         if going_on:
             self._check_goes_on()
         numbers = inputs.read(self, X, reset=not going_on)

@@ -65,6 +65,8 @@ class SparseEstimator(BaseEstimator):
     _model: Any
     _kind: str
     _sparse: bool | None
+    _starts = False
+    """whether `fit` was given initial weights"""
 
     def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
         """Encode y; with `reset`, set the classes or number of outputs of the model.
@@ -138,7 +140,7 @@ class SparseEstimator(BaseEstimator):
             batch=self.batch,
             average=self.average,
             scale=self.scale,
-            centre=self.centre,
+            centre=self.centres(),
             admit=self.admit,
             store=self._store(),
             intercept=self.fit_intercept,
@@ -149,6 +151,8 @@ class SparseEstimator(BaseEstimator):
         """Whether columns are centred."""
         from thresher.learning.recipe import is_centred
 
+        if self.centre is None and self._starts:
+            return False  # given weights are for values as they are
         return is_centred(self._rule(), self.scale, self.centre)
 
     def _passes_over(self, recipe: Any, matrix: Any, whole: Any) -> int:
