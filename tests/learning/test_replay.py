@@ -511,7 +511,8 @@ def test_a_budget_is_for_automatic_passes() -> None:
 
 
 def during(monkeypatch: pytest.MonkeyPatch, number: int, signals: int = 1) -> None:
-    """Send Ctrl-C in a pass."""
+    """Send Ctrl-C in a pass, with nothing of an earlier test that still waits for it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     handle = Trainer._handle_due
 
     def watch(self: Trainer[Any]) -> None:
