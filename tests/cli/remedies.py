@@ -345,7 +345,7 @@ CASES = [
         then="tune d.svm -m n --budget 2",
     ),
     Case(
-        "add what is missing",
+        "add it",
         {"d.csv": NUMBERS, "e.csv": csv("label,a", "{y},{a}")},
         "train d.csv e.csv -m m",
         mended={"e.csv": NUMBERS},

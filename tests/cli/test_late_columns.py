@@ -68,7 +68,7 @@ def test_files_with_other_columns(thresher: Thresher, folder: Path) -> None:
     train = "train one.csv two.csv -m m -q --json"
     late, missing = thresher(train).json["warnings"]
     assert (late["name"], missing["name"]) == ("late-columns", "missing-columns")
-    assert missing["message"].startswith("two.csv has no column x, so the model has no value there")
+    assert missing["message"].startswith("two.csv has no column x, so every row has a missing value there")
     remedies = OPTION.findall(f"{late['message']}; {missing['message']}")
     assert remedies == ["--numeric b", "--ignore b", "--ignore x"]
     assert thresher(f"{train} --numeric b --ignore x").json["warnings"] == []

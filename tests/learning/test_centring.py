@@ -253,6 +253,64 @@ def test_every_format_tells_a_missing_number_from_zero(form: Callable[[Path], An
     assert three != pytest.approx(one, abs=1e-3)
 
 
+FORMS = {"csv": "to_csv", "parquet": "to_parquet", "jsonl": "to_json"}
+
+
+def lacking(form: str, frame: pd.DataFrame, path: Path) -> Any:
+    """The frame in a file, without the keys of missing values in JSON lines."""
+    path = path.with_suffix(f".{form}")
+    if form == "jsonl":
+        rows = (
+            {k: v for k, v in row.items() if v == v and v is not None} for row in frame.to_dict("records")
+        )
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        getattr(frame, FORMS[form])(path, index=False)
+    return path
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.filterwarnings("ignore:.*missing-columns")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("options", [{}, {"bits": 3}, {"interact": "a,b"}], ids=["plain", "bits", "product"])
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+def test_a_column_that_a_file_lacks_is_missing(form: str, options: Any, first: bool, tmp_path: Path) -> None:
+    with_a, without = FRAME[:30], FRAME[30:].drop(columns="a")
+    order = [without, with_a] if first else [with_a, without]
+    parts = [lacking(form, frame, tmp_path / f"part{k}") for k, frame in enumerate(order)]
+    whole = lacking(form, pd.concat(order), tmp_path / "whole")
+    reading = {**LABELLED, **options, "numeric": "a"}
+    found, expected = (thresher.train(data, **reading) for data in (parts, whole))
+    assert expected.readout().means == found.readout().means
+    np.testing.assert_array_equal(found.readout().weights, expected.readout().weights)
+    empty = lacking(form, FRAME.assign(a=None), tmp_path / "empty")
+    asked = [empty, lacking(form, FRAME.drop(columns="a"), tmp_path / "asked"), FRAME.drop(columns="a")]
+    answers, *others = (found.predict(data) for data in asked)
+    for other in others:
+        np.testing.assert_array_equal(other, answers)
+    assert not np.allclose(found.predict(FRAME.assign(a=0.0)), answers, atol=1e-3)
+
+
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.filterwarnings("ignore:.*missing-columns")
+def test_a_column_that_is_lacking_everywhere_else_is_missing_too() -> None:
+    model, rows, holes = thresher.train(FRAME, **LABELLED), FRAME.drop(columns="a"), FRAME.assign(a=None)
+    np.testing.assert_array_equal(model.predict(rows.to_dict("records")), model.predict(holes))
+    judged = [thresher.evaluate(model, data, label="y") for data in (rows, holes)]
+    assert judged[0] == judged[1]
+    held = [thresher.train(FRAME, holdout=data, **LABELLED).holdout for data in (rows, holes)]
+    assert held[0] == held[1] is not None
+    begun = [thresher.train(data, init=model, **LABELLED) for data in (rows, holes)]
+    np.testing.assert_array_equal(begun[0].readout().weights, begun[1].readout().weights)
+    kept, grown = (one.readout().means for one in (model, begun[0]))
+    assert kept is not None
+    assert grown is not None
+    assert grown.means.min() == kept.means.min() == pytest.approx(FRAME.a.mean())
+    for one, data in zip(begun, (rows, holes), strict=True):
+        one.learn(data)
+    np.testing.assert_array_equal(begun[0].predict(FRAME), begun[1].predict(FRAME))
+
+
 @pytest.mark.usefixtures("plainly")
 def test_a_product_with_a_missing_number_adds_nothing() -> None:
     model = thresher.train(FRAME, interact="a,b", **LABELLED)

@@ -650,8 +650,10 @@ def _lacking(found: Sequence[Noticed], layout: Any) -> Trouble | None:
     names = [one.column for one in found if one.place == file]
     listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     files = f"{file} has" if not others else f"{file} and {others} more file{'s' if others > 1 else ''} have"
-    reason = f"{files} no column{'s' if len(names) > 1 else ''} {listed}, so the model has no value there"
-    remedy = "add what is missing"
+    reason = (
+        f"{files} no column{'s' if len(names) > 1 else ''} {listed}, so every row has a missing value there"
+    )
+    remedy = "add it"
     if layout is not None:
         remedy += f", or leave it out of all files with --ignore {as_option_value(names, layout.columns)}"
     return Trouble("missing-columns", f"{reason}: {remedy}")

@@ -277,7 +277,7 @@ class BatchParser:
             offer_columns(self._reading.naming, batch, kinds)
             self._reading.take_names(kinds.names)
         del held  # the buffers that `table` points to
-        chunk = columns.chunk(int(state[outcomes.ROWS]), int(state[outcomes.NNZ]))
+        chunk = kinds.completed(columns.chunk(int(state[outcomes.ROWS]), int(state[outcomes.NNZ])))
         return chunk, int(state[outcomes.MERGED]), wrong
 
     def _described(self, batch: Any, kinds: Kinds) -> tuple[list[Any], NDArray[np.int64], int]:

@@ -496,7 +496,8 @@ class DelimitedParser:
         tally = parsed.tally._replace(lines=parsed.tally.lines - breaks)
         noticed = (*kinds.noticed, *self._noticed(block, kinds, first_at), *lines_not_utf8(block))
         ids = self._ids(block, begin, kinds)
-        return parsed._replace(tally=tally, uncounted=breaks, noticed=noticed, ids=ids)
+        chunk = kinds.completed(parsed.chunk)
+        return parsed._replace(chunk=chunk, tally=tally, uncounted=breaks, noticed=noticed, ids=ids)
 
     def _noticed(self, block: Block, kinds: Kinds, first_at: NDArray[np.int64]) -> list[Any]:
         """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""

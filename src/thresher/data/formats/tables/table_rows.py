@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data import columns
+from thresher.data.chunk import Chunk
 from thresher.data.columns import kinds_in, lacking, unexpected
 from thresher.data.errors import DataError
 from thresher.data.features import crossing
 from thresher.data.features.crossing import Crosses
 from thresher.data.features.factors import extra_of, of_columns
 from thresher.data.features.murmur import hash_columns, whole_murmur3_64
+from thresher.data.features.names import numeric_keys
 from thresher.data.formats.label_rows import check_label
 from thresher.data.formats.outcomes import (
     AFTER_QUOTE,
@@ -101,6 +104,8 @@ class Kinds(NamedTuple):
     """what the values of each column are (see `columns`); empty if a model keeps the spelling of formats"""
     marks: CellFilter | None = None
     """which rows of a file of text are marked, if any"""
+    absent: Sequence[int] = ()
+    """keys of the numeric columns that the file lacks, if a missing number is told from 0"""
 
     def extra(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
@@ -121,6 +126,17 @@ class Kinds(NamedTuple):
         marked = np.isin(self.what, (columns.CATEGORICAL, columns.TEXT))
         marked &= np.isin(self.spelling, columns.SPELLED)
         return self._replace(codes=self.codes + SPELLED * marked)
+
+    def completed(self, chunk: Chunk) -> Chunk:
+        """`chunk` with a missing value of each absent column in every row."""
+        if not self.absent:
+            return chunk
+        ends, more = chunk.indptr, len(self.absent)
+        at = np.repeat(ends[1:], more)
+        keys = np.insert(chunk.keys, at, np.tile(np.array(self.absent, np.uint64), len(chunk)))
+        starts = ends + more * np.arange(len(ends))
+        whole = Chunk.from_csr(starts, keys, np.insert(chunk.values, at, 0), chunk.labels)
+        return replace(chunk, indptr=whole.indptr, keys=whole.keys, values=whole.values)
 
     @property
     def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
@@ -173,7 +189,14 @@ def kinds_of(
         tuple(noticed),
         identity,
         _spelling_of(layout, names),
+        absent=_absent(layout, names) if layout.gaps else (),
     )
+
+
+def _absent(layout: SettledLayout, names: Sequence[str]) -> list[int]:
+    """The keys of the numeric columns that a file lacks."""
+    there = {*names}
+    return [key for key, name in numeric_keys(layout).items() if name not in there]
 
 
 def _spelling_of(layout: SettledLayout, names: list[str]) -> list[str]:
