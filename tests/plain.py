@@ -1,7 +1,7 @@
 """Kernels run as plain Python: slow, but without compiling.
 
-Tables start small, because some loops go over all rows. Compiled loops read the parts of a lane from the
-stack; here they are built once, not for every coordinate.
+Tables start small, because some loops go over all rows. Passes of ``auto`` are as few as they ever are.
+Compiled loops read the parts of a lane from the stack; here they are built once, not for every coordinate.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,6 +12,7 @@ import pytest
 
 from thresher.engine import index, lanewise
 from thresher.engine.jit import Kernel
+from thresher.learning import repeating
 
 
 def compiled_if(wanted: bool) -> AbstractContextManager[None]:
@@ -36,6 +37,8 @@ def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Kernel, "for_parts", function)
     monkeypatch.setattr(lanewise.part_of, "_plain", _remembered(lanewise.part_of._plain))
     monkeypatch.setattr(index, "_FIRST_SIZE", min(index._FIRST_SIZE, 16))
+    for name in ("_MANY", "_FEW"):
+        monkeypatch.setattr(repeating, name, repeating._LEAST)
 
 
 def _remembered(part_of: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:

@@ -69,14 +69,13 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
     assert contents("python") == first
 
 
-@pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("options", ["", "--holdout test.svm --passes 2 --order once --early-stop 1"])
 def test_a_second_reading_that_is_stopped_continues(
     options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = f"path train.svm -m f --rule ftrl --l1 0.3:10:2 --choose nnz:6 --checkpoint-every 60 {options}"
+    command = f"{COMMAND} --checkpoint-every 120 {options}"
     assert thresher(f"{command}").status == 0
-    assert len(sizes("f")) == 18
+    assert len(sizes("f")) == 11
     Path("f").rename("whole")
     save = checkpoint.save
 
@@ -93,7 +92,7 @@ def test_a_second_reading_that_is_stopped_continues(
         patch.setattr(checkpoint, "save", partial(stopping, True))
         ran = thresher(command.replace("--order once", "") + " --resume")
     assert (ran.status, "checkpoint in f.checkpoint, continue with --resume" in ran.err) == (130, True)
-    assert len(sizes("f")) == 2  # usable already
+    assert len(sizes("f")) == 3  # usable already
     Path("f").rename("g")
     assert "does not have the others: run again without --resume" in thresher(f"{command} --resume").err
     Path("g").rename("f")
@@ -120,13 +119,14 @@ def test_data_that_can_be_read_only_once_keep_the_choice(thresher: Thresher) -> 
     assert (len(often.points), number) == (18, often.choose("nnz:6"))
 
 
-@pytest.mark.usefixtures("narrow")
 def test_folds_use_the_budget_of_the_model_that_is_kept(thresher: Thresher) -> None:
-    command = "cv train.svm --rule ftrl --l1 0.3:10:2 --folds 3 --choose nnz:6"
+    command = f"cv train.svm {GRID} --folds 3 --choose nnz:{BUDGET}"
     ran = thresher(f"{command} -m m --json")
-    assert (ran.status, len(ran.json["lanes"])) == (0, 18)
-    assert modelfile.read("m")[0]["nonzero"] == ran.json["budget"]["used"] == ran.json["nonzero"] <= 6
-    python = package.cv("train.svm", "ftrl", l1="0.3:10:2", folds=3, refit=True, choose="nnz:6")
+    assert (ran.status, len(ran.json["lanes"])) == (0, 11)
+    assert modelfile.read("m")[0]["nonzero"] == ran.json["budget"]["used"] == ran.json["nonzero"] <= BUDGET
+    python = package.cv(
+        "train.svm", "ft-ftrl", l1="0.4:1.6:3", passes=1, folds=3, refit=True, choose=f"nnz:{BUDGET}"
+    )
     assert [point.as_dict("l1") for point in python.points] == ran.json["lanes"]
     assert python.model().nonzero == ran.json["nonzero"]
     alone = shlex.split(ran.json["command"])[1:]

@@ -111,12 +111,12 @@ def test_the_table(thresher: Thresher) -> None:
 @pytest.mark.usefixtures("narrow")
 def test_a_rule_without_a_penalty_to_vary(thresher: Thresher) -> None:
     for rule in ("pa-i", "ft-ftrl:l1=0.5"):
-        found = thresher(f"cv train.svm --rule {rule} --folds 4 --json -m m").json
+        found = thresher(f"cv train.svm --rule {rule} --folds 2 --json -m m").json
         assert (len(found["lanes"]), found["chosen"], found["penalty"]) == (1, 0, None)
         assert thresher(*shlex.split(found["command"])[1:], "-q").status == 0
-    found = thresher("cv train.svm --rule ft-ftrl:l1=3 --l1 1:2:2 --folds 4 --json").json
+    found = thresher("cv train.svm --rule ft-ftrl:l1=3 --l1 1:2:2 --folds 2 --json").json
     assert [one["l1"] for one in found["lanes"]] == pytest.approx([1, 2])
-    ran = thresher("cv train.svm --rule pa-i --folds 4")
+    ran = thresher("cv train.svm --rule pa-i --folds 2")
     assert ran.out.split()[:2] == ["non-zero", "loss"]
     assert "of the range was chosen" not in ran.err
 

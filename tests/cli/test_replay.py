@@ -22,7 +22,8 @@ MADE = 5
 @pytest.fixture(autouse=True)
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FtFtrl, "AUTOMATIC", True)
-    monkeypatch.setattr("thresher.learning.passes.passes_for", lambda size: MADE)
+    for module in ("learning.passes", "lanes.search"):
+        monkeypatch.setattr(f"thresher.{module}.passes_for", lambda size: MADE)
 
 
 def test_the_number_of_passes_is_shown_and_repeats_the_model(thresher: Thresher) -> None:
