@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import cycle
+from itertools import cycle, pairwise
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -424,7 +424,11 @@ def test_kept_rows_are_the_rows_however_they_are_cut(
 @pytest.mark.usefixtures("usual")
 def test_the_number_of_passes_is_one_function_of_rows_features_and_nonzeros() -> None:
     assert passes_for(Size()) == 1
-    assert [passes_for(Size(rows, 10, features=5)) for rows in (1, 99, 100, 10**6)] == [5, 5, 40, 40]
+    rows = (1, 75, 77, 78, 112, 149, 150, 10**6)
+    assert [passes_for(Size(n, 10, features=5)) for n in rows] == [5, 5, 5, 6, 22, 39, 40, 40]
+    ramp = [passes_for(Size(n, 10, features=13)) for n in range(100, 500)]
+    assert all(0 <= more - fewer <= 1 for fewer, more in pairwise(ramp))
+    assert passes_for(Size(9)) == 40
     assert [passes_for(Size(10**5, many, features=5)) for many in (10**5, 10**6, 10**7)] == [40, 4, 3]
     assert [passes_for(Size(10**5, many, features=10**5)) for many in (10**5, 10**6, 10**7)] == [5, 4, 3]
 
@@ -445,7 +449,7 @@ def test_the_number_of_passes_is_one_function_of_rows_features_and_nonzeros() ->
 @pytest.mark.usefixtures("usual")
 def test_the_number_of_passes_depends_on_the_rows_alone(columns: int, options: Any) -> None:
     Path("wide.svm").write_text(
-        "".join(f"{k % 2} {k % columns + 1}:1 {columns + 1}:{k + 1}\n" for k in range(120))
+        "".join(f"{k % 2} {k % columns + 1}:1 {columns + 1}:{k + 1}\n" for k in range(150))
     )
     for data in ("wide.svm", [*open_source("wide.svm").chunks()]):
         model = thresher.train(data, **options)

@@ -16,10 +16,10 @@ REPLAY = "64MB"
 """The budget if nobody says; about 129,000 rows of 40 features."""
 MOST_PASSES = 10**9
 MOST_REPLAY = 1 << 50
-_ROOMY = 20
-"""Examples for each feature from which later passes bring a model closer to the optimum, and no noise."""
+_CROWDED, _ROOMY = 15, 30
+"""Examples for each feature up to which later passes soon bring noise, and from which they bring none."""
 _MANY, _FEW, _LEAST = 40, 5, 3
-"""Passes over rows with as many examples for each feature, with fewer, and over very many rows."""
+"""Passes over rows that are roomy, over crowded ones, and over very many rows."""
 _WORK = 4_000_000
 """Non-zeros in all passes from which there are only `_LEAST`: about a tenth of a second."""
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -58,17 +58,21 @@ class Size(NamedTuple):
 def passes_for(size: Size) -> int:
     """How many passes are made over rows of this size, which fit in the budget.
 
-    A table of 500 rows and 20 columns, 2,000 rows of text, and a million rows of few columns:
+    A table of 600 rows and 20 columns, one of 450, 2,000 rows of text, and a million rows of few columns:
 
-    >>> passes_for(Size(500, 10_000, features=20)), passes_for(Size(2_000, 184_000, features=4_800))
-    (40, 5)
+    >>> passes_for(Size(600, 12_000, features=20)), passes_for(Size(450, 9_000, features=20))
+    (40, 22)
+    >>> passes_for(Size(2_000, 184_000, features=4_800))
+    5
     >>> passes_for(Size(1_000_000, 4_000_000, features=50))
     3
     """
     if not size.rows:
         return 1
-    most = _MANY if size.rows >= _ROOMY * size.features else _FEW
-    return min(most, max(_LEAST, _WORK // max(size.nonzeros, 1)))
+    least, most = _CROWDED * size.features, _ROOMY * size.features
+    beyond = min(max(size.rows, least), most) - least
+    passes = _FEW + (_MANY - _FEW) * beyond // max(most - least, 1) if size.features else _MANY
+    return min(passes, max(_LEAST, _WORK // max(size.nonzeros, 1)))
 
 
 def bytes_of(replay: int | str) -> int:
