@@ -358,6 +358,20 @@ def test_models_that_do_not_say_are_not_centred(tmp_path: Path) -> None:
         assert not Model.load(tmp_path / "model").recipe.centre
 
 
+@pytest.mark.parametrize("count", [-1.0, np.inf])
+def test_counts_of_means_are_checked(count: float, tmp_path: Path) -> None:
+    with not_compiled():
+        model = made(CASES["ftrl"])
+        model.learn(columns(3).chunk)
+        modelfile.save(model, tmp_path / "model", state=False)
+    header, tensors = modelfile.read(tmp_path / "model")
+    tensors = {**tensors, "centre.counts": np.full_like(tensors["centre.counts"], count)}
+    del header["crc32"]
+    modelfile.write(tmp_path / "model", header, tensors)
+    with pytest.raises(modelfile.ModelFileError, match=r"centre\.counts"):
+        thresher.load(tmp_path / "model")
+
+
 def test_the_scale_standard_centres_and_a_name_of_a_rule_does_not() -> None:
     assert Recipe("sgd", scale="standard").centre
     assert not Recipe("sgd", scale="standard", centre=False).centre

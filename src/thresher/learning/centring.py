@@ -201,6 +201,7 @@ def means_of(tensors: Tensors) -> Means | None:
     require(ascending(keys), "centre.keys", "keys ascend")
     means = given(tensors, "centre.means", (len(keys),), np.float64)
     counts = given(tensors, "centre.counts", (len(keys),), np.float64)
+    require((counts >= 0).all() and (counts <= MOST_STEPS).all(), "centre.counts", "counts are out of range")
     gaps = given(tensors, "centre.gaps", (1,), np.bool_)
     mask = given(tensors, "centre.mask", (1,), np.uint64)
     return Means(keys, means, counts, bool(gaps[0]), int(mask[0]))
