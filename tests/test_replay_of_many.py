@@ -11,6 +11,7 @@ from sklearn.base import clone
 import thresher
 from tests.learning.test_replay import during
 from tests.streams import stream
+from thresher.data.errors import DataError
 from thresher.data.source import MemorySource
 from thresher.lanes import bagging, checkpoint
 from thresher.lanes.bagging import Bagging
@@ -21,6 +22,7 @@ from thresher.learning import modelfile
 from thresher.learning.model import Model
 from thresher.learning.modelbytes import as_bytes
 from thresher.learning.recipe import Recipe
+from thresher.learning.repeating import REPLAY, bytes_of
 from thresher.learning.training import Plan, Trainer
 from thresher.parts.rules.ft_ftrl import FtFtrl
 from thresher.sklearn import (
@@ -208,7 +210,25 @@ def test_lanes_and_ensembles_go_on_from_any_checkpoint(tmp_path: Path) -> None:
 def test_all_rules_must_be_automatic() -> None:
     lanes = Lanes([Recipe(rule, centre=True) for rule in ("ft-ftrl", "ft-fobos")])
     assert not lanes.may_replay(True)
-    assert Trainer(lanes, MemorySource([DATA]), Plan(replay=10**6)).run().passes == 1
+    assert Trainer(lanes, MemorySource([DATA]), Plan(replay=bytes_of(REPLAY))).run().passes == 1
+
+
+UNUSED = "with {}, passes=.auto. is one pass, which keeps no rows: leave replay out, or use passes=5"
+
+
+@pytest.mark.parametrize(
+    ("call", "options", "cause"),
+    [
+        (thresher.train, {"rule": "sgd"}, "this rule"),
+        (thresher.path, {"rule": "ftrl", "l1": L1S}, "this rule"),
+        (thresher.tune, {"rules": ["sgd"], "budget": 2}, "these rules"),
+        (thresher.ensemble, {"models": 2, "order": "every"}, "this order"),
+        (thresher.cv, {"l1": L1S, "order": "every"}, "this order"),
+    ],
+)
+def test_memory_that_would_not_be_used_is_refused(call: Any, options: dict[str, Any], cause: str) -> None:
+    with pytest.raises(DataError, match=UNUSED.format(cause)):
+        call(DATA, replay="1MB", **options)
 
 
 def test_ctrl_c_in_a_replay_keeps_what_was_learned(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -216,6 +216,26 @@ def test_a_page_stays_small_whatever_things_are_called(tmp_path: Path) -> None:
     assert f"By 0{'&quot;' * 29}…<" in page
 
 
+def test_warnings_about_columns_are_those_of_the_test_data(tmp_path: Path) -> None:
+    data = tmp_path / "d.csv"
+    rows = (f"{k % 2},2024-{1 + k % 12:02}-{1 + k % 28:02}\n" for k in range(200))
+    data.write_text("label,day\n" + "".join(rows), encoding="utf-8")
+    model = thresher.train(str(data))
+    alone, page = page_of(model, tmp_path), page_of(model, tmp_path, str(data))
+    assert "does not keep warnings about columns" in alone
+    assert "Column day holds dates" not in alone
+    assert "Column day holds dates" in page
+    assert "does not keep warnings" not in page
+
+
+def test_losses_end_with_the_first_pass(tmp_path: Path) -> None:
+    once, again = (page_of(thresher.train((X, Y), passes=k), tmp_path) for k in (1, 3))
+    row = r'<th scope="row">128</th><td class="n">-</td><td class="n">-</td>'
+    assert re.search(row, again)
+    assert "losses end with the first pass" in again
+    assert "losses end with the first pass" not in once
+
+
 def test_losses_that_are_not_known_yet_are_dashes(tmp_path: Path) -> None:
     page = page_of(thresher.train((X, Y), batch=50), tmp_path)
     assert re.search(r'<th scope="row">8</th>(<td class="n">-</td>){2}', page)

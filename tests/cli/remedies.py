@@ -70,6 +70,12 @@ ROWS = svm()
 ODD_CELLS = csv("label,a,v", "{y},{a},{v}").replace("1,2,0.5", "1,2,none,", 1)
 
 CASES = [
+    Case(
+        "with {}, --passes auto is one pass, which keeps no rows: leave --replay out, or use --passes 5",
+        {"d.svm": ROWS},
+        "train d.svm -m m --rule sgd --replay 1MB",
+        then="train d.svm -m m --rule sgd --passes 5",
+    ),
     # hold-outs and folds
     Case(
         "--group keeps rows together that are drawn, but {} are held out, whatever their group:"

@@ -3,6 +3,7 @@
 import errno
 import io
 import shlex
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.learning.test_replay import during
+from thresher.cli import signals
 from thresher.cli.reading import agreed
+from thresher.learning import stopping
 from thresher.parts.rules.ft_ftrl import FtFtrl
 
 pytestmark = pytest.mark.usefixtures("narrow")
@@ -31,7 +34,7 @@ def test_the_number_of_passes_is_shown_and_repeats_the_model(thresher: Thresher)
     assert ran.status == 0
     assert ran.json["passes"] == MADE
     (said,) = [line for line in ran.err.splitlines() if "replaying" in line]
-    assert said.startswith(f"replaying 200 rows from memory, pass 2 of {MADE}: from here on")
+    assert said == f"replaying 200 rows from memory, pass 2 of {MADE}; since last: loss on rows seen before"
     info = thresher("info a --json").json
     assert info["record"]["passes"] == MADE
     command = shlex.split(info["command"])
@@ -151,6 +154,9 @@ def test_a_replay_that_is_stopped_leaves_a_model(thresher: Thresher, monkeypatch
     assert ran.err == f"thresher: stopped after 512 examples, in pass 3 of {MADE}; {saved}\n"
     figures = thresher("info b --json").json
     assert (figures["kind"], figures["examples"], figures["command"]) == ("model", 512, None)
+    assert f"\npasses                 stopped in pass 3 of {MADE}\n" in thresher("info b").out
+    assert thresher("report b -o b.html").status == 0
+    assert f"Training was stopped in pass 3 of {MADE}" in Path("b.html").read_text(encoding="utf-8")
     assert thresher("evaluate b test.svm --json").json["examples"] == 100
 
 
@@ -221,11 +227,33 @@ def test_rules_chosen_by_name_make_one_pass_in_them(command: str, thresher: Thre
     assert "--passes" not in ran.json["command"]
 
 
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send Ctrl-C in the second pass, handled as in a program of its own."""
+    during(monkeypatch, 2)
+    monkeypatch.setattr(signals, "_interrupter", handler := signals._Interrupter())
+    monkeypatch.setattr(stopping, "PLAIN", {signal.default_int_handler})
+    monkeypatch.setattr(stopping, "_SIGNALS", [signal.SIGINT])
+    signals.install_handlers()
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_a_cross_validation_that_is_stopped_in_a_later_pass_ends_as_usual(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(monkeypatch)
+    ran = thresher(f"{COMMANDS['cv']} -m a -q")
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert ran.status == 130
+    assert f"warning: interrupted in pass 2 of {MADE}: " in ran.err
+    assert ran.err.splitlines()[-1] == "thresher: interrupted; the model is saved in a"
+    assert thresher("info a --json").json["record"]["planned"] == MADE
+
+
 def test_a_tuning_that_is_stopped_in_its_last_passes_saves_the_best(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert thresher(f"{COMMANDS['tune']} -m a -q --passes 1").status == 0
-    during(monkeypatch, 2)
+    interrupted(monkeypatch)
     ran = thresher(f"{COMMANDS['tune']} -m b -q")
     assert ran.status == 130
     assert ran.err.splitlines()[-1] == "thresher: interrupted; the model is saved in b"
@@ -257,7 +285,13 @@ def test_a_stopped_path_is_resumed_in_its_replay(thresher: Thresher, monkeypatch
     command = "path train.svm --l1 0.5:2:2 -q"
     assert thresher(f"{command} -m a").status == 0
     for after in (100, 600):
-        assert stopped(thresher, monkeypatch, "-q --l1 0.5:2:2", after, command="path").status == 130
+        ran = stopped(thresher, monkeypatch, "-q --l1 0.5:2:2", after, command="path")
+        assert ran.status == 130
+        assert Path("b").exists() == (after == 600)
+        if after == 600:
+            assert f"in pass 4 of {MADE}; the models are saved in b; checkpoint in b.checkpoint" in ran.err
+            assert thresher("info b/lane-001.model --json").json["record"]["planned"] == MADE
+            assert len(thresher("info b --json").json["lanes"]) == 2
         assert thresher(f"{command} -m b --resume").status == 0
         for one in Path("a").glob("*.model"):
             assert one.read_bytes() == (Path("b") / one.name).read_bytes()

@@ -548,7 +548,8 @@ def test_ctrl_c_in_a_replay_ends_it(holdout: float | None, monkeypatch: pytest.M
         model = thresher.train(data, holdout=holdout)
     assert signal.getsignal(signal.SIGINT) is before
     assert "ended-early" in [one.name for one in model.warnings]
-    assert model.record is None
+    assert model.record is not None
+    assert (model.record.passes, model.record.planned) == (2, MADE)
     assert model.examples == (68 if holdout else 128)
     assert (model.holdout or {}).get("examples") == (60 if holdout else None)
 

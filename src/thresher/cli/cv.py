@@ -93,10 +93,10 @@ def command(
 ) -> None:
     """Evaluate penalties by cross-validation: one reading trains all folds, a second one evaluates them.
 
-    A rule with a fixed penalty, or with none, is evaluated as it is. An interrupted run saves nothing.
+    A rule with a fixed penalty, or with none, is evaluated as it is. A run that is interrupted in its first
+    pass saves nothing.
     """
     from thresher.data.sources.pieces import prepare_readers
-    from thresher.learning import modelfile
 
     split, started = _split(folds, order, table), time.perf_counter()
     reading = Reading(data, None, table, on_error, threads, cache, order, False, None)
@@ -112,11 +112,12 @@ def command(
     summary["seconds"] = round(time.perf_counter() - started, 3)
     if model is None:
         _tell(outcome, found, summary, None, as_json, quiet, strict)
-        return
-    with saving.unbroken(model):
-        modelfile.save(final := found.model(which), model)
-        summary |= {"nonzero": final.nonzero, "model": str(model)}
-        _tell(outcome, found, summary, model, as_json, quiet, strict)
+    else:
+        with saving.unbroken(model):
+            (final := found.model(which)).save(model)
+            summary |= {"nonzero": final.nonzero, "model": str(model)}
+            _tell(outcome, found, summary, model, as_json, quiet, strict)
+    saving.tell_interrupted(trainer.cut_short, model)
 
 
 def _said(trainer: Trainer[Folds], outcome: Outcome, order: str | None, on_error: str) -> dict[str, Any]:

@@ -75,6 +75,7 @@ def _tell_ensemble(path: Path, as_json: bool) -> None:
     from thresher.cli.output import show_figures, table_of
     from thresher.lanes.inspecting import info_of_ensemble
     from thresher.learning.recipe import settings
+    from thresher.learning.record import passes_made
 
     found = info_of_ensemble(path)
     if as_json:
@@ -83,7 +84,8 @@ def _tell_ensemble(path: Path, as_json: bool) -> None:
     shown = {name: found[name] for name in ("kind", "models", "rows")}
     shown |= settings(found)
     if found["record"]:
-        shown |= {name: found["record"][name] for name in ("passes", "order", "examples")}
+        shown |= {"passes": passes_made(found["record"])}
+        shown |= {name: found["record"][name] for name in ("order", "examples")}
     show_figures(shown, False)
     heads = [*found["each"][0]]
     typer.echo(
@@ -101,6 +103,7 @@ def _tell_ensemble(path: Path, as_json: bool) -> None:
 def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     """One line per figure."""
     from thresher.learning.recipe import settings
+    from thresher.learning.record import passes_made
 
     weights, sizes, stopped = facts["weights"], facts["bytes"], facts.get("stopped")
     shown: dict[str, Any] = {"kind": facts["kind"], "made_by": f"thresher {facts['version']}"}
@@ -112,9 +115,8 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     }
     if facts["record"]:
         record = facts["record"]
-        shown |= {"passes": record["passes"], "order": record["order"]}
-        shown |= {"holdout": record["holdout"]} if record["holdout"] else {}
-        shown |= {"where": record["where"]} if record["where"] else {}
+        shown |= {"passes": passes_made(record), "order": record["order"]}
+        shown |= {name: record[name] for name in ("holdout", "where") if record[name]}
     shown |= {"format": facts["layout"]["format"]} if facts["layout"].get("format") else {}
     if classes := facts["layout"].get("classes"):
         shown["classes"] = ", ".join(classes)

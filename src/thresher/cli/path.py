@@ -209,7 +209,7 @@ def _learn(
     options.check_outputs([plot], [*trainer.source.names, *(held.names if held else [])])
     trainer.stopper.listen()
     try:
-        outcome = run(trainer)
+        outcome = _run(running, path, which)
         learned = _filled(running, outcome, path, which, quiet)
         with saving.signals_wait(path, trainer.stopper):
             found = _save(trainer, learned, path, which)
@@ -222,6 +222,23 @@ def _learn(
         check_strictly(outcome.warnings, strict, path)
     finally:
         trainer.stopper.close()
+
+
+def _run(running: _Running, path: Path, which: str) -> Outcome:
+    """Train; if it is stopped in a replay, save the models as they are."""
+    from thresher.learning.stopping import Interrupted
+
+    trainer = running.trainer
+    try:
+        return run(trainer)
+    except Interrupted as stopped:
+        if running.beside:
+            raise
+
+        def save() -> None:
+            _save(trainer, running.learned(), path, which, say=lambda line: None)
+
+        raise saving.kept(stopped, trainer, save, f"the models are saved in {path}") from None
 
 
 def _filled(running: _Running, outcome: Outcome, path: Path, which: str, quiet: bool) -> Learned:

@@ -50,7 +50,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
             given,
             **_stopped(stopped),
         )
-    if stopped or record is None:
+    if stopped or record is None or record.get("planned"):
         return None
     more = {
         **({"init": "INIT"} if info["warm"] else {}),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thresher.cli import signals
 from thresher.cli.errors import StoppedAfterSaving
 
 if TYPE_CHECKING:
-    from thresher.learning.stopping import Stopper
+    from thresher.learning.stopping import Interrupted, Stopper
+    from thresher.learning.training import Trainer
 
 
 def make_stopper() -> Stopper:
@@ -29,8 +30,13 @@ def signals_wait(path: Path, stopper: Stopper) -> Iterator[None]:
     """
     stopper.worth_keeping = True
     yield
-    if stopper.asked:
-        raise StoppedAfterSaving(f"interrupted; the model is saved in {path}")
+    tell_interrupted(stopper.asked, path)
+
+
+def tell_interrupted(came: bool, path: Path | None) -> None:
+    """Raise `StoppedAfterSaving` if a signal came; the model is saved in `path`, if anywhere."""
+    if came:
+        raise StoppedAfterSaving(f"interrupted; the model is saved in {path}" if path else "interrupted")
 
 
 @contextmanager
@@ -52,6 +58,25 @@ def unbroken(path: Path) -> Iterator[None]:
             yield
     finally:
         stopper.close()
+
+
+def kept(stopped: Interrupted, trainer: Trainer[Any], save: Callable[[], object], said: str) -> Interrupted:
+    """The same, with the result saved, as `said`, if it was stopped in a replay: it has learned all rows."""
+    from thresher.learning.finite import DivergedError
+    from thresher.learning.stopping import Interrupted
+
+    number, passes = trainer.position.number, trainer.repetition.passes
+    if number == 1 or not trainer.repetition.keeps:
+        return stopped
+    try:
+        trainer.keep_best()
+        save()
+    except DivergedError:
+        return stopped
+    except OSError as error:
+        error.add_note(str(stopped))
+        raise
+    return Interrupted(stopped.checkpoint, stopped.examples, f", in pass {number} of {passes}; {said}")
 
 
 def without_names(path: Path) -> str:

@@ -48,8 +48,9 @@ def _end() -> None:
 
 def install_handlers() -> None:
     """Raise KeyboardInterrupt on every signal that asks the program to stop, unless it is ignored."""
-    from thresher.learning.stopping import take
+    from thresher.learning.stopping import PLAIN, take
 
+    PLAIN.add(_interrupter)
     take(_interrupter)
 
 

@@ -25,7 +25,6 @@ from thresher.cli.reading import (
 
 if TYPE_CHECKING:
     from thresher.learning.model import Model
-    from thresher.learning.stopping import Interrupted
     from thresher.learning.training import Outcome, Plan, Trainer
 
 SHORT = "Learn a sparse linear model from a stream."
@@ -129,7 +128,8 @@ def _train(
     try:
         outcome = run(trainer)
     except Interrupted as stopped:
-        raise _after_saving(stopped, trainer, reading, files[0], state) from None
+        said = saving.without_names(files[0]) if reading.names else f"the model is saved in {files[0]}"
+        raise saving.kept(stopped, trainer, lambda: trainer.model.save(files[0], state=state), said) from None
     outcome.warnings += reading.unnamed(trainer.model, trainer.source)
     with saving.signals_wait(files[0], trainer.stopper):
         complete = _save(trainer, reading, files[0], state, quiet)
@@ -137,29 +137,6 @@ def _train(
         if not complete:
             raise StoppedAfterSaving(f"interrupted; {saving.without_names(files[0])}")
     return outcome
-
-
-def _after_saving(
-    stopped: Interrupted, trainer: Trainer[Model], reading: Reading, path: Path, state: bool
-) -> Interrupted:
-    """The same, with the model saved if it was stopped in a replay: it has learned all rows."""
-    from thresher.learning.finite import DivergedError
-    from thresher.learning.stopping import Interrupted
-
-    number, passes = trainer.position.number, trainer.repetition.passes
-    if number == 1 or not trainer.repetition.keeps:
-        return stopped
-    try:
-        trainer.keep_best()
-        trainer.model.save(path, state=state)
-    except DivergedError:
-        return stopped
-    except OSError as error:
-        error.add_note(str(stopped))
-        raise
-    saved = saving.without_names(path) if reading.names else f"the model is saved in {path}"
-    where = f", in pass {number} of {passes}; {saved}"
-    return Interrupted(stopped.checkpoint, stopped.examples, where)
 
 
 def _save(trainer: Trainer[Model], reading: Reading, path: Path, state: bool, quiet: bool) -> bool:

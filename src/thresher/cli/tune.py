@@ -14,7 +14,7 @@ from thresher.cli import options, saving
 from thresher.cli import train_options as t
 from thresher.cli.commandline import passes_said
 from thresher.cli.decorators import reads_elsewhere, takes
-from thresher.cli.errors import StoppedAfterSaving, UsageError, check_strictly
+from thresher.cli.errors import UsageError, check_strictly
 from thresher.cli.model_flags import ModelFlags, new_recipe
 from thresher.cli.overwriting import check_model
 from thresher.cli.plain_values import Bounds
@@ -100,8 +100,7 @@ def command(
 
 def _end(search: Search, strict: bool, path: Path) -> None:
     """Say by the exit status that the search was stopped, or that there were warnings."""
-    if search.interrupted:
-        raise StoppedAfterSaving(f"interrupted; the model is saved in {path}")
+    saving.tell_interrupted(search.interrupted, path)
     check_strictly(search.warnings, strict, path)
 
 

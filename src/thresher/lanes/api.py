@@ -193,8 +193,8 @@ def train(
         outputs: what to predict: ``one`` number, ``classes:LO-HI``, ``labels:LO-HI`` or ``values:K``. Classes
             that are not given are found in the data; label words are sorted and kept in ``model.classes``.
         passes: number of passes over the data. Later passes read a binary `cache` written by the first.
-            `scale` and `admit` count in the first pass only. ``auto``: one pass; with a rule that is made for
-            it (``AUTOMATIC``), 3 to 40 passes over data that fit in `replay`: most over small tables.
+            `scale` and `admit` count in the first pass only. ``auto``: with the default rule 3 to 40 passes
+            over data that fit in `replay`, most over small tables; with other rules, and longer data, one.
         replay: memory for the rows that ``passes="auto"`` keeps for further passes; 0: always one pass.
             ``64MB`` holds 129,000 rows of 40 features (12 bytes per non-zero, 16 per row).
         order: ``as-is``; ``once`` or ``every``, to shuffle rows once or anew in each pass, with all rows in

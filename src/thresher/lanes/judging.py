@@ -135,7 +135,11 @@ class LanesHoldout(Holdout):
         """Set the record of each model, with the number of its best pass."""
         for k, one in enumerate(model.models):
             best = self.bests.get(k)
-            one.keep_record(record if best is None else replace(record, passes=best.number), seen)
+            one.keep_record(record if best is None else replace(record, passes=best.number, planned=0), seen)
+
+    def stop_waiting(self) -> None:
+        """Let the pass under way be no better than the best of each lane."""
+        self.waited = {k: passes + 1 for k, passes in self.waited.items()}
 
     def take_best(self, model: Lanes) -> int | None:
         """Restore every lane to its best pass, and evaluate these models on the same rows."""

@@ -29,7 +29,7 @@ from thresher.learning.model import Model
 from thresher.learning.passes import Kept, Passes
 from thresher.learning.progress import Watcher
 from thresher.learning.recipe import Recipe, Spec
-from thresher.learning.repeating import agreed_passes, is_automatic, passes_for
+from thresher.learning.repeating import agreed_passes, bytes_to_keep, is_automatic, passes_for
 from thresher.learning.shares import Part
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.training import Plan, Trainer
@@ -143,7 +143,7 @@ class Search:
         replay: int = 0,
     ) -> None:
         self.tuner, self._order, self._held, self._passes = tuner, order, held, passes
-        self._holdout = _HeldOut(every, replay if tuner.may_replay else 0, order)
+        self._holdout = _HeldOut(every, bytes_to_keep(replay, tuner.may_replay, "these rules"), order)
         self._counts = held is None and not every
         readings = len(tuner.rounds) + self._counts + (passes if passes > 1 else 0)
         self._reads = Passes(source, order.reads(readings), cached=cached)

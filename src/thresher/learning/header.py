@@ -238,7 +238,9 @@ def check_record(given: Any) -> None:
     """Check ``record``."""
     older = isinstance(given, dict) and "holdout_every" in given
     rest = {name: kind for name, kind in RECORD.items() if name != "holdout"}
-    _check_all_of(given, {**rest, "holdout_every": "every N-th"} if older else RECORD, "record")
+    wanted = {**rest, "holdout_every": "every N-th"} if older else RECORD
+    unfinished = isinstance(given, dict) and "planned" in given
+    _check_all_of(given, {**wanted, "planned": "a number >= 1"} if unfinished else wanted, "record")
 
 
 def check_training(given: Any) -> None:

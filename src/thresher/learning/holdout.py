@@ -194,6 +194,10 @@ class Holdout:
         """Give the model, already restored to its best pass, the record of its training."""
         model.keep_record(record, seen)
 
+    def stop_waiting(self) -> None:
+        """Let the pass under way be no better than the best so far."""
+        self.passes_since += 1
+
     def take_best(self, model: Any) -> int | None:
         """Restore the model of the best pass; return its number, or None if it is the last."""
         if self.best is None or not self.passes_since:

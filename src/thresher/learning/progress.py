@@ -115,12 +115,9 @@ class Lines(Silent):
         self._say(self._line(row))
 
     def _come_again(self, when: str) -> None:
-        """Say what the table shows from here on."""
+        """Say what the table, if there is one, shows from here on."""
         self._later = True
-        self._say(
-            f"{when}: from here on, since last is the loss on rows seen before; average stays that of the"
-            " first pass"
-        )
+        self._say(f"{when}; since last: loss on rows seen before" if self._started else when)
 
     def passed(self, end: PassEnd) -> None:
         """Say the figures on the hold-out."""

@@ -39,6 +39,8 @@ class Record:
     """examples with repeated or unsorted ids"""
     warnings: tuple[str, ...] = ()
     """messages about trouble with the data or the training"""
+    planned: int = 0
+    """the number of passes that were to be made, if Ctrl-C ended training in pass `passes`; else 0"""
 
     @classmethod
     def of(
@@ -50,12 +52,23 @@ class Record:
 
     def as_dict(self) -> dict[str, Any]:
         """The record as stored in the header."""
-        return asdict(self) | {"warnings": list(self.warnings)}
+        own = asdict(self) | {"warnings": list(self.warnings)}
+        return {name: value for name, value in own.items() if value or name != "planned"}
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Record:
         """The inverse of `as_dict`, for a dictionary that `header.check_record` has accepted."""
         return cls(**{**of_this_version(given), "warnings": tuple(given["warnings"])})
+
+
+def passes_made(record: dict[str, Any]) -> int | str:
+    """The passes of a record in a header, or where Ctrl-C ended training.
+
+    >>> passes_made({"passes": 3}), passes_made({"passes": 3, "planned": 40})
+    (3, 'stopped in pass 3 of 40')
+    """
+    made: int = record["passes"]
+    return f"stopped in pass {made} of {record['planned']}" if record.get("planned") else made
 
 
 def of_this_version(given: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.data.chunk import Chunk
+from thresher.data.errors import DataError
 from thresher.learning.checks import check_whole
 from thresher.learning.recipe import Recipe
 
@@ -97,6 +98,18 @@ def check_passes(passes: int | str) -> None:
             raise ValueError(f"passes must be a whole number, 1 or more, or 'auto', not {passes!r}")
         return
     check_whole("passes", passes, 1, MOST_PASSES)
+
+
+def bytes_to_keep(replay: int, repeats: bool, cause: str) -> int:
+    """The bytes to keep: `replay`, or none unless rows are passed over again. `DataError` if asked for.
+
+    `cause` says what makes one pass of ``passes="auto"``.
+    """
+    if repeats or replay in (0, bytes_of(REPLAY)):
+        return replay if repeats else 0
+    raise DataError(
+        f"with {cause}, --passes auto is one pass, which keeps no rows: leave --replay out, or use --passes 5"
+    )
 
 
 def is_automatic(recipe: Recipe) -> bool:

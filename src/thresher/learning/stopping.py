@@ -26,6 +26,10 @@ _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if
 """Signals that ask a program to stop; Windows has no SIGHUP."""
 
 
+PLAIN: set[Any] = {signal.default_int_handler}
+"""Handlers of Ctrl-C that only raise KeyboardInterrupt"""
+
+
 def take(handler: Any) -> dict[int, Any]:
     """Install `handler` for these signals, except ignored ones (e.g. under nohup); return the old handlers.
 
@@ -59,13 +63,13 @@ class Stopper:
         return self
 
     def listen_here(self) -> bool:
-        """Let Ctrl-C stop training that was started from Python; return whether it does.
+        """Let Ctrl-C stop training where no one else handles it; return whether it does.
 
         It does not in other threads, and in programs that handle Ctrl-C themselves.
         """
-        number, plain = signal.SIGINT, signal.default_int_handler
+        number = signal.SIGINT
         main = threading.current_thread() is threading.main_thread()
-        if not main or self._old or signal.getsignal(number) is not plain:
+        if not main or self._old or signal.getsignal(number) not in PLAIN:
             return False
         self._old = {number: signal.signal(number, self._on_signal)}
         return True

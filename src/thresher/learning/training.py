@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -25,7 +25,7 @@ from thresher.learning.holdout import Holdout
 from thresher.learning.passes import Repetition
 from thresher.learning.progress import PassEnd, Row, Silent, Watcher
 from thresher.learning.record import Record
-from thresher.learning.repeating import MOST_PASSES
+from thresher.learning.repeating import MOST_PASSES, bytes_to_keep
 from thresher.learning.seen import Seen
 from thresher.learning.shares import MOST_EVERY, Last, Meeting, Part, as_text, condition_of
 from thresher.learning.stopping import Interrupted, Stopper
@@ -181,7 +181,7 @@ class Trainer(Generic[M]):
         self.watcher: Watcher = watcher or Silent()
         self.stopper = stopper or Stopper()
         self.table: list[Row] = []
-        self.repetition = Repetition(plan.passes, plan.replay if model.may_replay(self.order.steady) else 0)
+        self.repetition = Repetition(plan.passes, self._bytes_to_keep())
         self.position = Position()
         self.reported = Tally(0.0, 0.0)
         self.label = float("nan")
@@ -196,6 +196,10 @@ class Trainer(Generic[M]):
         self._seen, self._columns = Seen(), columns
         self._save: Save = save or checkpoint.save
         self._keep_contents()
+
+    def _bytes_to_keep(self) -> int:
+        cause = "this order" if self.model.may_replay(True) else "this rule"
+        return bytes_to_keep(self.plan.replay, self.model.may_replay(self.order.steady), cause)
 
     def _keep_contents(self) -> None:
         """Hash what will be read twice, by later passes or by a resumed run, to detect changes."""
@@ -298,11 +302,13 @@ class Trainer(Generic[M]):
 
     def keep_best(self) -> None:
         """Make the model of a replay that was stopped the one to keep: the best pass so far, or as it is."""
+        self.cut_short = True
         self.model.finish()
         self.model.check_finite()
-        self.holdout.passes_since += 1  # the pass that was stopped is not better
-        self.holdout.take_best(self.model)
+        self.holdout.stop_waiting()
+        best = self.holdout.take_best(self.model)
         self.model.end_passes()
+        self._keep_record(best)
 
     def _pass(self) -> None:
         number = self.position.number
@@ -479,10 +485,7 @@ class Trainer(Generic[M]):
         self.model.end_passes()
         troubles = self._troubles()
         self._seen.columns = getattr(self.source, "columns", None)
-        settings = (self.order.spec, as_text(self.holdout.every), self.source.where)
-        if best is not None or not self.cut_short:
-            record = Record.of(self._report, best or passes, *settings)
-            self.holdout.keep_record(self.model, record, self._seen)
+        self._keep_record(best)
         given = self.holdout.given
         seconds, compiling = self._spent()
         return Outcome(
@@ -500,6 +503,13 @@ class Trainer(Generic[M]):
             table=self.table,
             warnings=troubles,
         )
+
+    def _keep_record(self, best: int | None) -> None:
+        """Give the model the record of its training; `best` is the pass it was restored to, if any."""
+        settings = (self.order.spec, as_text(self.holdout.every), self.source.where)
+        planned = self.repetition.passes if self.cut_short and best is None else 0
+        record = Record.of(self._report, best or self._number, *settings)
+        self.holdout.keep_record(self.model, replace(record, planned=planned), self._seen)
 
     def _lacks_a_class(self) -> bool:
         """Whether separate data to hold out have one of two classes only, and not by chance."""

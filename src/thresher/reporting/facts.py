@@ -11,6 +11,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
+from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.report import Report
 from thresher.lanes import folder
 from thresher.lanes.api import Frontier
@@ -24,6 +25,7 @@ from thresher.learning.predicting import source_for
 from thresher.learning.ranking import Ranking
 from thresher.learning.readout import Readout
 from thresher.learning.slices import figures_of_slices, slices_of
+from thresher.learning.trouble import Trouble, troubles_of_columns, troubles_of_reading
 
 _MEMORY = "memory"
 CLASSES = 10
@@ -44,6 +46,8 @@ class Test:
     slices: dict[str, list[dict[str, Any]]]
     lines: Report
     names: list[str]
+    troubles: list[Trouble]
+    """trouble with their columns"""
 
 
 @dataclass
@@ -125,6 +129,7 @@ def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[
         figures_of_slices(slices, found.examples).get("slices", {}),
         source.report,
         [Path(name).name for name in source.names if name != _MEMORY],
+        troubles_of_columns(columns_seen(source), source.layout) + troubles_of_reading(source.report),
     )
 
 

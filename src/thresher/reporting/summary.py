@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from thresher.learning.head import Head
+from thresher.learning.record import passes_made
 from thresher.learning.trouble import NO_WEIGHT
 from thresher.reporting.facts import Facts, Model
 from thresher.reporting.html import Markup, el, joined, named, section
@@ -197,20 +198,26 @@ def _bytes(size: float) -> str:
 def warnings(facts: Facts) -> Markup:
     """Problems, and what helps."""
     found = [*_of_model(facts), *_of_data(facts)]
-    if not found:
-        return section("warnings", "Warnings", el("p", "No warnings."))
-    return section(
-        "warnings", "Warnings", el("ul", *(el("li", one) for one in found[:20]), class_="warnings")
+    listed = (
+        el("ul", *(el("li", one) for one in found[:20]), class_="warnings")
+        if found
+        else el("p", "No warnings.")
     )
+    unknown = facts.test is None and facts.model is not None and facts.model.info["columns"]
+    note = "The model file does not keep warnings about columns: --data DATA shows those of these data."
+    return section("warnings", "Warnings", listed, el("p", note) if unknown else Markup())
 
 
 def _of_model(facts: Facts) -> list[str]:
     if facts.model is None:
         return [f"The chosen model, {facts.missing}, is not in the folder: only the frontier is shown."]
     info = facts.model.info
-    found = [str(one)[:1].upper() + str(one)[1:] for one in info["warnings"]]
+    found = [_sentence(one) for one in info["warnings"]]
     if info.get("stopped"):
         found.append("This is a checkpoint: training has not finished. Continue with --resume.")
+    record = info["record"] or {}
+    if record.get("planned"):
+        found.append(f"Training was {passes_made(record)}: train again for the other passes.")
     if not info["nonzero"] and not any(NO_WEIGHT in one for one in info["warnings"]):
         found.append(
             "All weights are zero, so every prediction is the same. Train with a smaller penalty (--l1),"
@@ -227,11 +234,16 @@ def _of_model(facts: Facts) -> list[str]:
     return found
 
 
+def _sentence(message: str) -> str:
+    return message[:1].upper() + message[1:]
+
+
 def _of_data(facts: Facts) -> list[str]:
     test = facts.test
     if test is None:
         return []
-    figures, lines, found = test.figures, test.lines, list[str]()
+    figures, lines = test.figures, test.lines
+    found = [_sentence(one.message) for one in test.troubles]
     if not figures["examples"]:
         return ["The test data contain no examples, so nothing could be measured."]
     if lines.skipped:

@@ -19,6 +19,8 @@ _READING = (
     " those to which the model gives a weight. The gap between them is what sparsity saves."
 )
 
+_LATER = " The losses end with the first pass, since later ones predict examples that were learned before."
+
 
 def part(facts: Facts) -> Markup:
     """The section; empty if nothing is known."""
@@ -35,11 +37,18 @@ def part(facts: Facts) -> Markup:
     picture = pictures.learning(stages, loss, name="learning", height=260, **SHAPE)
     heads = ["Examples", "Progressive loss", "Loss since", "Non-zero weights", "Features seen"]
     rows = [
-        [one.examples, _known(one.average), _known(one.since), one.nonzero, one.features_seen]
+        [
+            one.examples,
+            _known(math.nan if one.again else one.average),
+            _known(one.since),
+            one.nonzero,
+            one.features_seen,
+        ]
         for one in stages[-40:]
     ]
     numbers = details("The numbers", table("Progressive loss and sparsity by examples learned", heads, rows))
-    return section("training", "How training went", figure(picture, _READING, numbers, beside=True))
+    reading = _READING + (_LATER if stages[-1].again else "")
+    return section("training", "How training went", figure(picture, reading, numbers, beside=True))
 
 
 def _stages(model: Model) -> list[Stage]:
