@@ -12,7 +12,7 @@ from benchmarks.learning import in_memory
 from benchmarks.measure import Sample, timed
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
-from thresher.batch.api import boost
+from thresher import boost
 from thresher.data import Chunk
 from thresher.parts import make
 

@@ -15,8 +15,8 @@ from benchmarks import peers, report
 from benchmarks.corpora import Corpus, Parts, corpora
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
+from thresher import train
 from thresher.data import Chunk
-from thresher.lanes.api import train
 from thresher.learning.finite import DivergedError
 from thresher.learning.head import Outputs
 from thresher.learning.model import Model

@@ -13,9 +13,9 @@ import numpy as np
 from benchmarks import report, twins
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
+from thresher import train
 from thresher.data import Chunk, concat, open_source
 from thresher.data.layout import Layout
-from thresher.lanes.api import train
 from thresher.learning import modelfile
 
 RAW, HASHED = "criteo/criteo_first10k.txt.gz", "criteo/criteo_hashed20_0-19999.svm.gz"

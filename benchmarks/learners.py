@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from benchmarks import peers
 from benchmarks.tasks import Split
+from thresher import train
 from thresher.data import Chunk
-from thresher.lanes.api import train
 from thresher.learning.finite import DivergedError
 from thresher.learning.head import Outputs
 from thresher.learning.metrics import auc

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchmarks import peers, report
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
-from thresher.lanes.api import train
+from thresher import train
 
 ROWS = 2_000
 """to learn, and as many to test"""

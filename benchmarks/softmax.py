@@ -11,7 +11,7 @@ from benchmarks.measure import Sample, timed
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from benchmarks.tasks import TASKS, Split
-from thresher.lanes.api import train
+from thresher import train
 from thresher.learning import api
 from thresher.learning.model import Model
 

@@ -12,7 +12,7 @@ from benchmarks.corpora import Corpus, Parts, corpora
 from benchmarks.defaults import Result, mean_ratio, scored
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
-from thresher.lanes.api import path
+from thresher import path
 
 SETS = ("RCV1-CCAT", "books", "dvd", "electronics", "kitchen", "IMDB words", "Reuters acq", "short texts")
 SOFT = "ft-ftrl"

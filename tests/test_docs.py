@@ -76,7 +76,7 @@ def test_an_example_is_a_command_that_holds(name: str) -> None:
     """As far as this can be checked without running it."""
     program, verb, *words = shlex.split(command(name))
     assert (program, verb) == ("thresher", "train")
-    train = command_of().commands["train"]
+    train = command_of("train")
     given = train.make_context("train", words).params
     from thresher import Model
 

@@ -13,6 +13,7 @@ from tests.streams import KINDS, RULES, cut, settings_of
 from tests.test_averaging import ABLE
 from tests.test_lanes import FIRST, PLACES, UNBORN, WILD, bits, recipe_of
 from tests.test_laws_of_state import make_small
+from thresher import cv
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout
@@ -21,7 +22,6 @@ from thresher.lanes.estimates import Results, estimates_of
 from thresher.lanes.folds import Folds
 from thresher.lanes.frontier import choose
 from thresher.lanes.penalties import Range
-from thresher.lanes.validation import cv
 from thresher.learning import metrics
 from thresher.learning.draws import folds_of
 from thresher.learning.finite import DivergedError

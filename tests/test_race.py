@@ -233,8 +233,8 @@ def test_lanes_go_when_one_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     started, alive = list[weakref.ref[Lanes]](), list[bool]()
     start = auto.start
 
-    def starting(recipe: Recipe, **more: Any) -> Lanes:
-        lanes = start(recipe, **more)
+    def starting(*given: Any) -> Lanes:
+        lanes = start(*given)
         started.append(weakref.ref(lanes))
         return lanes
 

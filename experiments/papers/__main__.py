@@ -17,7 +17,7 @@ from experiments.papers.page import DOCS, Origin, PageError, is_docs, saved, wri
 from experiments.papers.sets import MissingDataError, Sets
 from thresher.cli import signals
 from thresher.data.errors import OneLineError, printable
-from thresher.data.hints import did_you_mean
+from thresher.options.synonyms import did_you_mean
 
 ORIGIN = "docs/papers/data.md says where the data sets are from and how to convert them"
 # what an experiment runs into on data that can be read, but are not what it expects

@@ -11,11 +11,9 @@ import numpy as np
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Parts, Sets
 from experiments.papers.sweeps import chosen, scored
-from thresher import TroubleWarning
-from thresher.batch.api import boost
+from thresher import TroubleWarning, boost, path
 from thresher.data import Chunk
 from thresher.drawing import Axis, Series, chart
-from thresher.lanes.api import path
 
 RULE, MINIMUM, FTRL = "eq. 12.8", "minimum of the same objective", "FTRL"
 SGD = "--rule sgd --rate inverse-sqrt:2|8|32|128"

@@ -16,14 +16,10 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from thresher._version import __version__
 
 if _TYPE_CHECKING:
-    from thresher.batch.api import boost
+    from thresher.api import boost, cv, ensemble, path, train, tune
     from thresher.data import Chunk, open_source
-    from thresher.lanes.api import path, train
     from thresher.lanes.comparison import plot_frontier
-    from thresher.lanes.ensembles import ensemble
     from thresher.lanes.inspecting import diff, info
-    from thresher.lanes.search import tune
-    from thresher.lanes.validation import cv
     from thresher.learning.api import evaluate, load, predict
     from thresher.learning.ensemble import Ensemble
     from thresher.learning.feature_names import name_features
@@ -40,23 +36,23 @@ _HOMES = {
     "Ensemble": "thresher.learning.ensemble",
     "Model": "thresher.learning.model",
     "TroubleWarning": "thresher.learning.trouble",
-    "boost": "thresher.batch.api",
-    "cv": "thresher.lanes.validation",
+    "boost": "thresher.api",
+    "cv": "thresher.api",
     "diff": "thresher.lanes.inspecting",
-    "ensemble": "thresher.lanes.ensembles",
+    "ensemble": "thresher.api",
     "evaluate": "thresher.learning.api",
     "info": "thresher.lanes.inspecting",
     "load": "thresher.learning.api",
     "name_features": "thresher.learning.feature_names",
     "open_source": "thresher.data",
     "part": "thresher.parts.registry",
-    "path": "thresher.lanes.api",
+    "path": "thresher.api",
     "plot_frontier": "thresher.lanes.comparison",
     "predict": "thresher.learning.api",
     "report": "thresher.reporting.api",
     "save": "thresher.learning.modelfile",
-    "train": "thresher.lanes.api",
-    "tune": "thresher.lanes.search",
+    "train": "thresher.api",
+    "tune": "thresher.api",
 }
 __all__ = [
     "Chunk",

@@ -387,7 +387,7 @@ def test_extreme_values_stay_finite(order: str) -> None:
         ({"l1": -1.0}, "l1 must be >= 0, not -1"),
         ({"l2": float("nan")}, "l2 must be >= 0, not nan"),
         ({"tolerance": float("inf")}, "tolerance must be >= 0, not inf"),
-        ({"rounds": 0}, "rounds must be a whole number, 1 or more, not 0"),
+        ({"rounds": 0}, "rounds must be a whole number of at least 1, not 0"),
         ({"order": "zigzag"}, "no order is called 'zigzag'; known: cyclic, random, parallel"),
         ({"loss": "hinge"}, "boost does not support the loss hinge; choose exponential or logistic"),
         ({"loss": "expo"}, "did you mean exponential"),

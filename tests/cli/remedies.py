@@ -557,13 +557,6 @@ CASES = [
         before=("train d.csv -m m -q",),
     ),
     Case(
-        "the model was trained with no columns; leave --weight out",
-        {"d.svm": ROWS},
-        "evaluate m d.svm --weight a",
-        then="evaluate m d.svm",
-        before=("train d.svm -m m -q",),
-    ),
-    Case(
         "--id: in VW text, what identifies a row is its tag: use --id {}, not {}",
         {"d.vw": svm(form="{y} t{k}|n w{a} w{b}")},
         "predict m d.vw --id user",
@@ -603,7 +596,7 @@ CASES = [
         then="cv d.svm --folds 2 --l1 0.1:1:2 --choose nnz:2 --model n",
     ),
     Case(
-        "a stream can be read only once: give the range of penalties, --l1 LO:HI:N",
+        "the data can be read only once: give the range of penalties, --l1 LO:HI:N",
         {"d.svm": ROWS},
         "path - -m m",
         {"LO:HI:N": "0.5:1:2"},
@@ -615,7 +608,7 @@ CASES = [
         then="path d.svm -m m --rule ftrl:l1=1 --l1 0.5:1:2",
     ),
     Case(
-        "--init works with one model only: give a --rule other than auto",
+        "--init is for one model only: give a rule other than auto",
         {"d.svm": ROWS},
         "train d.svm -m n --init m --rule auto",
         then="train d.svm -m n --init m --rule ftrl",
@@ -642,8 +635,7 @@ CASES = [
         before=("train d.svm -m m -q --loss hinge",),
     ),
     Case(
-        "standard input can be read only once: give the classes,"
-        " --outputs classes:LO-HI or --classes A,B,...",
+        "the data can be read only once: give the classes, --outputs classes:LO-HI or --classes A,B,...",
         {"d.svm": ROWS},
         "train - -m m --outputs classes",
         {"classes:LO-HI": "classes:0-1", "A,B,...": "0,1"},

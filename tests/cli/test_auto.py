@@ -189,7 +189,7 @@ def test_resuming_otherwise(
     ("options", "words"),
     [
         ("--rule auto --rate constant", "ft-ftrl has no parameter rate"),
-        ("--rule auto --init m", "give a --rule other than auto"),
+        ("--rule auto --init m", "give a rule other than auto"),
         (
             "--rule auto:l1=3",
             "rule 'auto' is for thresher train and thresher.train only, and takes no parameters",

@@ -39,7 +39,7 @@ def test_they_are_understood(name: str, example: str) -> None:
     words = shlex.split(re.sub(r" > \S+$", "", example.rpartition("| ")[2]))
     place = words.index("thresher")
     assert words[place + 1] == name
-    assert command_of().commands[name].make_context(name, words[place + 2 :]).params
+    assert command_of(name).make_context(name, words[place + 2 :]).params
 
 
 def test_they_run(folder: Path) -> None:
@@ -62,9 +62,9 @@ def test_they_run(folder: Path) -> None:
 
 
 COMPLETE = """
-source <(_THRESHER_COMPLETE=source_bash thresher)
+source <(_THRESHER_COMPLETE=bash_source thresher)
 COMP_WORDS=({words}) COMP_CWORD={last}
-_thresher_completion thresher
+_thresher_completion thresher $2 $1
 printf '%s\n' "${{COMPREPLY[@]}}"
 """
 

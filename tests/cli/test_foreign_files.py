@@ -170,7 +170,7 @@ def test_what_is_saved_is_said_if_another_file_cannot_be_written(
 @pytest.mark.parametrize(
     "options",
     [
-        {"on_error": None},
+        {"on_error": 1},
         {"outputs": True},
         {"where": 0},
         {"where": np.float32(2)},

@@ -55,7 +55,10 @@ def test_what_is_no_file_is_said_at_once(thresher: Thresher) -> None:
         thresher("train train.svm -m m -q --init none").err == "thresher: none: No such file or directory\n"
     )
     ran = thresher("train", "train.svm", "-m", "m", "--init", "")
-    assert (ran.status, ran.err) == (2, "thresher: --init: name the file of a model\n")
+    assert (ran.status, ran.err) == (
+        2,
+        "thresher: --init: name the file of a model (see thresher train --help)\n",
+    )
     os.mkfifo("pipe")
     for command in ("train train.svm -m m --init pipe", "predict pipe test.svm"):
         assert thresher(command).err == "thresher: pipe: a pipe or device, not a model file\n"

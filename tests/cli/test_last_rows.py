@@ -45,7 +45,7 @@ def test_what_is_refused_before_the_data_are_opened(thresher: Thresher) -> None:
         assert "--holdout last:0: give a share of the rows between 0 and 1" in ran.err
     for options in ("--folds forward:3 --order once", "--folds forward:3 --group u"):
         assert "--folds forward:3" in thresher(f"cv no.csv {options}").err
-    assert "folds must be a number, or forward:K" in thresher("cv no.csv --folds time:3").err
+    assert "must be a number, or forward:K" in thresher("cv no.csv --folds time:3").err
 
 
 def test_folds_that_go_forward(thresher: Thresher) -> None:

@@ -10,8 +10,7 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.commands import OLDER_MODEL
 from tests.interrupts import Meanwhile
-from thresher.cli import overwriting, reading
-from thresher.cli.watching import Quiet
+from thresher.cli import overwriting
 from thresher.data import cache, cachefile, open_source
 from thresher.data.sources import quarantine, text
 from thresher.data.sources.quarantine import Quarantine
@@ -20,6 +19,8 @@ from thresher.learning import modelfile, wholefile
 from thresher.learning.wholefile import temporary_path
 from thresher.reporting import api
 from thresher.reporting.page import BEGINNING
+from thresher.runs import train as training
+from thresher.runs.ui import Silent
 
 WRITERS = {
     "train": ("train train.svm -m t -q --curve c --plot t.svg", ["t", "t.checkpoint", "c", "t.svg"]),
@@ -67,7 +68,7 @@ CHECKS: dict[str, tuple[bytes, Callable[[], object]]] = {
     "a curve": (b"examples\t", lambda: overwriting.check_curve(Path("t"))),
     "predictions": (b"0.5\n", lambda: overwriting.check_predictions(Path("t"), ())),
     "a report": (BEGINNING.encode(), lambda: api.check_target("t")),
-    "a checkpoint": (OLDER_MODEL, lambda: reading.look_at(Path("t"), Quiet())),
+    "a checkpoint": (OLDER_MODEL, lambda: training.look_at(Path("t"), Silent())),
     "rejected lines": (b"", lambda: OnError("quarantine=t", ["train.svm", "t2"])),
     "new rejected lines": (b"", lambda: _quarantined(None)),
     "more rejected lines": (b"", lambda: _quarantined(4)),
@@ -77,7 +78,7 @@ CHECKS: dict[str, tuple[bytes, Callable[[], object]]] = {
 @pytest.mark.parametrize("kind", CHECKS)
 def test_a_target_may_vanish_at_any_line_of_its_check(kind: str, folder: Path) -> None:
     content, check = CHECKS[kind]
-    modules = (overwriting, reading, api, modelfile, quarantine, text, wholefile, pathlib)
+    modules = (overwriting, training, api, modelfile, quarantine, text, wholefile, pathlib)
     for moment in itertools.count():
         if "rejected" in kind:
             _quarantined(None)

@@ -10,8 +10,9 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.commands import run_code
+from thresher import path
 from thresher.lanes import folder as frontiers
-from thresher.lanes.api import Frontier, path
+from thresher.lanes.models import Frontier
 from thresher.lanes.picture import picture
 from thresher.learning import modelfile
 from thresher.learning.model import Model

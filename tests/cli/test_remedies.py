@@ -20,8 +20,8 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
 from tests.cli.remedies import CASES, ELSEWHERE, FILLED, NAMES, NUMBERS, OPTIONS, Case, csv
-from thresher.data import hints
 from thresher.data.wording import in_python
+from thresher.options import synonyms as hints
 
 SOURCE = Path(package.__file__).parent
 OPTION = re.compile(
@@ -273,8 +273,7 @@ def texts_in(node: ast.AST) -> Iterator[tuple[int, str]]:
 
 HELP = {
     "cli/examples.py",
-    "cli/model_flags.py",
-    "cli/train_options.py",
+    *(f"options/{name}.py" for name in ("boost", "data", "judging", "lanes", "model", "output", "training")),
     "reporting/style.py",
     "drawing/theme.py",
 }

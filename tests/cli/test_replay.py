@@ -13,9 +13,11 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.learning.test_replay import during
 from thresher.cli import signals
-from thresher.cli.reading import agreed
 from thresher.learning import stopping
+from thresher.options.option import settled
+from thresher.options.training import TrainRun
 from thresher.parts.rules.ft_ftrl import FtFtrl
+from thresher.runs.preparing import agreed
 
 pytestmark = pytest.mark.usefixtures("narrow")
 MADE = 5
@@ -325,5 +327,6 @@ def test_other_passes_for_a_replay_go_on_from_memory(
     stopped(thresher, monkeypatch, "-q", 256)
     before = checkpoint.load(Path("b.checkpoint"))[1]
     assert before.position.number > 1
-    assert agreed(Plan(), 9, before).replay == before.replay > 0
-    assert agreed(Plan(), 9, before).passes == 9
+    asked = settled(TrainRun, {"passes": 9})
+    assert agreed(Plan(), asked, before).replay == before.replay > 0
+    assert agreed(Plan(), asked, before).passes == 9

@@ -175,7 +175,7 @@ main.run()
     return ran.returncode, ran.stderr.decode()
 
 
-@pytest.mark.parametrize("module", ["thresher.cli.app", "typer", "numpy", "numba", "llvmlite.binding"])
+@pytest.mark.parametrize("module", ["thresher.cli.app", "click", "numpy", "numba", "llvmlite.binding"])
 def test_a_signal_during_an_import(module: str, folder: Path) -> None:
     code = f"""
 real = builtins.__import__

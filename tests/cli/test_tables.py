@@ -8,10 +8,10 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.data.tables import write_jsonl, write_parquet
-from thresher.cli.errors import UsageError
-from thresher.cli.options import Table
+from tests.layouts import layout_again, layout_of
 from thresher.data import DataError, open_source
 from thresher.data.layout import SettledLayout
+from thresher.options.option import UsageError
 
 
 def clicks(count: int, seed: int = 0) -> bytes:
@@ -60,8 +60,8 @@ def test_data_written_in_another_way(thresher: Thresher, folder: Path) -> None:
     assert thresher("evaluate m c.csv --delimiter , --missing - --json").json == figures
     assert "in column 'n', found '-'" in thresher("evaluate m c.csv --delimiter ,").err
     assert "one byte" in thresher("evaluate m c.csv --delimiter ,,").err
-    with pytest.raises(UsageError, match="trained with --delimiter ;; leave --delimiter out"):
-        Table(delimiter=",").layout(SettledLayout("csv", delimiter=";"))
+    with pytest.raises(UsageError, match="trained with delimiter ;; leave delimiter out"):
+        layout_again(SettledLayout("csv", delimiter=";"), delimiter=",")
 
 
 def test_some_of_the_rows(thresher: Thresher, folder: Path) -> None:
@@ -113,13 +113,13 @@ def test_what_is_wrong_is_said_in_a_line(thresher: Thresher, folder: Path) -> No
 
 def test_what_is_said_beside_resume_must_be_the_same(folder: Path) -> None:
     (folder / "a.csv").write_text("y,x,z\n1,2,3\n0,3,4\n")
-    said = Table(label="y", categorical="x")
-    trained = open_source("a.csv", layout=said.layout(None)).layout
-    assert said.layout(trained) == Table().layout(trained) == trained
-    assert Table(label="1", numeric="z").layout(trained) == trained
-    for other in (Table(categorical="z"), Table(ignore="x"), Table(label="x"), Table(label="y", weight="z")):
+    said = {"label": "y", "categorical": "x"}
+    trained = open_source("a.csv", layout=layout_of(said)).layout
+    assert layout_again(trained, **said) == layout_again(trained) == trained
+    assert layout_again(trained, label="1", numeric="z") == trained
+    for other in ({"categorical": "z"}, {"ignore": "x"}, {"label": "x"}, {"label": "y", "weight": "z"}):
         with pytest.raises((UsageError, DataError)):
-            other.layout(trained)
+            layout_again(trained, **other)
 
 
 def test_reviews_on_the_command_line(thresher: Thresher) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Thresher
+from tests.layouts import layout_again
 from thresher import load
 from thresher.data.layout import SettledLayout
 
@@ -72,11 +73,10 @@ def test_a_hash_is_for_names(thresher: Thresher, stories: Path) -> None:
 
 def test_a_resumed_run_reads_as_before(thresher: Thresher, stories: Path) -> None:
     from thresher import Model
-    from thresher.cli import options
-    from thresher.cli.errors import UsageError
+    from thresher.options.option import UsageError
 
     trained = SettledLayout("vw", bits=20)
-    assert options.Table(bits=20).layout(trained) == trained
-    with pytest.raises(UsageError, match="trained with --bits 20; leave --bits out"):
-        options.Table(bits=18).layout(trained)
+    assert layout_again(trained, bits=20) == trained
+    with pytest.raises(UsageError, match="trained with bits=20; leave bits out"):
+        layout_again(trained, bits=18)
     assert Model().layout is None

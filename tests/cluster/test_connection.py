@@ -129,7 +129,7 @@ def test_whole_numbers_of_numpy_are_numbers_of_workers(
 
 @pytest.mark.parametrize("number", [0, -1, 1025])
 def test_a_number_of_workers_out_of_range_is_refused(number: int) -> None:
-    with pytest.raises(ValueError, match=f"^workers must be from 1 to 1024, not {number}$"):
+    with pytest.raises(ValueError, match=f"^workers must be a whole number from 1 to 1,024, not {number}$"):
         thresher.train("nothing.svm", workers=number)
 
 

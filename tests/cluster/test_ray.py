@@ -24,7 +24,7 @@ import pytest
 
 import thresher
 from tests.forks import forked
-from thresher.batch import api, remote
+from thresher.batch import remote
 from thresher.batch.plan import Round
 from thresher.batch.shards import LostWorkerError
 from thresher.cli.main import status_of
@@ -314,7 +314,7 @@ def test_boosting_begins_again_if_a_worker_is_lost(nodes: Nodes, data: list[str]
 def test_boosting_ends_if_workers_keep_getting_lost(
     nodes: Nodes, data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "_TRIES", 1)
+    monkeypatch.setattr("thresher.batch.solving._TRIES", 1)
 
     def disturb(row: Round) -> None:
         for one in processes("Worker"):

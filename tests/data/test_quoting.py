@@ -6,9 +6,9 @@ import pytest
 
 from tests.data.reference import read_all, rows_of
 from tests.data.test_tables_odd import rows_meant
+from tests.layouts import layout_of
 from thresher.data import DataError, open_source
 from thresher.data.layout import Layout, SettledLayout
-from thresher.learning.keywords import layout_given
 
 KINDS = {"label": "label", "a": "categorical", "v": "numeric"}
 PLAIN = [f"{k % 2},w{k % 5},{k}" for k in range(20)]
@@ -37,7 +37,7 @@ def test_quotes_in_the_header_are_parts_of_names(tmp_path: Path) -> None:
 
 def test_the_layout_keeps_it_for_later_data(tmp_path: Path) -> None:
     path = write(tmp_path / "d.csv", '1,"open,3')
-    layout = layout_given(None, {"quoting": False})
+    layout = layout_of({"quoting": False})
     settled = SettledLayout.from_dict(open_source(path, layout=layout).layout.as_dict())
     assert settled.as_dict()["quoting"] is False
     assert rows_of(read_all(path, layout=settled)) == rows_of(read_all(path, layout=layout))

@@ -17,7 +17,7 @@ def test_the_examples_on_the_page_hold() -> None:
 
 
 def test_flags_and_specs_of_the_table_are_there() -> None:
-    train = command_of().commands["train"]
+    train = command_of("train")
     known = {flag for option in train.params for flag in (*option.opts, *option.secondary_opts)}
     text = (DOCS / "from-vw.md").read_text(encoding="utf-8")
     rows = [line.split(" | ")[1] for line in text.splitlines() if line.startswith("| ")][1:]

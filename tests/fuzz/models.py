@@ -32,7 +32,7 @@ from tests.fuzz.mutations import mutated
 from tests.intakes import LAYOUT, table
 from tests.plain import compiled_if
 from tests.streams import RULES, has_rate, settings_of, stream
-from thresher.batch.api import boost
+from thresher import boost
 from thresher.data import open_source
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError

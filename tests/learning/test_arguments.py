@@ -75,9 +75,12 @@ def test_docstrings_describe_every_argument(name: str) -> None:
     function = getattr(thresher, name)
     text = inspect.getdoc(function) or ""
     parameters = [one for one in inspect.signature(function).parameters if one not in ("args", "callback")]
-    described = re.findall(r"^    ([\w, *]+?):", text.partition("Args:")[2], re.MULTILINE)
+    shared = (inspect.getdoc(thresher.train) or "") if "options:" in text or "options: as" in text else ""
+    every = text.partition("Args:")[2] + shared.partition("Args:")[2]
+    described = re.findall(r"^    ([\w, *]+?):", every, re.MULTILINE)
     names = {one.strip(" *") for entry in described for one in entry.split(",")}
-    assert not [one for one in parameters if one not in names and f"`{one}`" not in text]
+    for one in parameters:
+        assert one in names or any(f"{quotes}{one}{quotes}" in text + shared for quotes in ("`", "``")), one
 
 
 WRONG_MATRICES: dict[str, tuple[Any, str]] = {

@@ -148,7 +148,7 @@ def test_the_table_tells_from_where_on_rows_come_again() -> None:
     assert passes == [1] * 8 + [2, 3]
     assert [row.examples for row in outcome.table][6:] == [64, 70, 128, 210]
     assert {row.average for row in outcome.table[7:]} == {model.tally.average}
-    assert [line.split(":")[0] for line in said].index("pass 2") == 9, "after the heading and the first pass"
+    assert [line.split(";")[0] for line in said].index("pass 2") == 9, "after the heading and the first pass"
     assert sum("seen before" in line for line in said) == 1
     later = outcome.table[8:]
     weights = [float(DATA.weights[:58].sum()), float(DATA.weights[58:].sum() + DATA.weights.sum())]

@@ -9,26 +9,24 @@ from typing import Any
 import pytest
 
 import thresher
+from tests.layouts import layout_of
 from tests.plain import not_compiled
 from thresher.cli.app import command_of
-from thresher.cli.options import Table
 from thresher.data.layout import Layout
-from thresher.learning.keywords import LayoutOptions, ModelOptions, SourceOptions, TrainOptions, layout_given
 from thresher.learning.recipe import Recipe
+from thresher.options.data import LayoutOptions, ReadOptions
+from thresher.options.model import RecipeOptions
+from thresher.options.option import declared
 
 NO_KEYWORDS = {
     "model": "the model is returned: Model.save writes it",
     "weights_only": "an argument of Model.save: state=False",
     "curve": "the table of progress is written by the command",
     "quiet": "nothing is printed",
-    "as_json": "the figures are attributes of the model",
-    "checkpoint_every": "checkpoints stand beside the file that the command writes",
+    "json": "the figures are attributes of the model",
     "ensemble": "an argument of thresher.ensemble, which returns all the models: models=N",
     "strict": "warnings are TroubleWarnings, which the module warnings makes errors",
-    "resume": "checkpoints stand beside the file that the command writes",
 }
-OTHER_NAMES = {"form": "format"}
-"""parameters of the command that are called otherwise than their option"""
 
 
 @pytest.fixture(autouse=True)
@@ -38,12 +36,11 @@ def plain() -> Iterator[None]:
 
 
 def keywords() -> set[str]:
-    return {*signature(thresher.train).parameters, *TrainOptions.__annotations__} - {"options"}
+    return {*signature(thresher.train).parameters}
 
 
 def options() -> set[str]:
-    train = command_of().commands["train"]
-    return {OTHER_NAMES.get(one.name, one.name) for one in train.params}
+    return {"data", *command_of("train").known}
 
 
 def test_every_option_of_train_is_a_keyword() -> None:
@@ -53,13 +50,11 @@ def test_every_option_of_train_is_a_keyword() -> None:
 
 def test_the_table_names_every_field() -> None:
     of_layout = {one.name for one in fields(Layout)} - {"seed", "gaps"}  # which follow from the recipe
-    assert LayoutOptions.__annotations__.keys() == of_layout
-    of_recipe = {one.name for one in fields(Recipe)} - {"rule", "loss", "outputs", "layout"}
-    of_rule = {"alpha", "l2", "eta0"}
-    elsewhere = {"workers", "ray"}
-    assert ModelOptions.__annotations__.keys() == of_layout | of_recipe | of_rule | elsewhere
-    opening = {"layout", "on_error", "threads", "where"}
-    assert SourceOptions.__annotations__.keys() == of_layout | opening | elsewhere
+    assert declared(LayoutOptions).keys() == of_layout
+    of_recipe = {one.name for one in fields(Recipe)} - {"layout"}
+    assert declared(RecipeOptions).keys() == of_recipe | {"alpha", "l1", "l2", "eta0"}
+    opening, elsewhere = {"layout", "on_error", "threads", "where"}, {"workers", "ray"}
+    assert declared(ReadOptions).keys() == of_layout | opening | elsewhere
     assert opening < signature(thresher.open_source).parameters.keys()
 
 
@@ -80,20 +75,20 @@ SAID: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("said", SAID)
 def test_a_keyword_says_what_the_option_does(said: dict[str, Any]) -> None:
-    given = {{"format": "form"}.get(name, name): value for name, value in said.items()}
-    assert layout_given(None, said) == Table(**given).layout()
+    known = declared(LayoutOptions)
+    typed = {name: str(value) for name, value in said.items() if not isinstance(value, bool)}
+    flags: dict[str, Any] = {name: value for name, value in said.items() if isinstance(value, bool)}
+    assert layout_of(said) == Layout(**flags, **{name: known[name].read(one) for name, one in typed.items()})
 
 
 def test_columns_are_texts_numbers_or_lists() -> None:
-    assert layout_given(None, {"label": 1, "weight": 2, "bins": 3}) == Layout(
-        label="1", weight="2", bins=("3",)
-    )
-    assert layout_given(None, {"bins": ["a,b", 4]}) == Layout(bins=("a,b", "4"))
-    assert layout_given(None, {"interact": "a,b"}) == Layout(interact=("a,b",))
-    assert layout_given(None, {"interact": ["a,b", "b,c"], "label": ("y", 3)}) == Layout(
+    assert layout_of({"label": 1, "weight": 2, "bins": 3}) == Layout(label="1", weight="2", bins=("3",))
+    assert layout_of({"bins": ["a,b", 4]}) == Layout(bins=("a,b", "4"))
+    assert layout_of({"interact": "a,b"}) == Layout(interact=("a,b",))
+    assert layout_of({"interact": ["a,b", "b,c"], "label": ("y", 3)}) == Layout(
         interact=("a,b", "b,c"), label="y,3"
     )
-    assert layout_given(None, {"label": None, "bits": None}) is None
+    assert layout_of({"label": None, "bits": None}) is None
 
 
 def test_the_call_that_failed(tmp_path: Path) -> None:

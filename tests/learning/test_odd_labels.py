@@ -144,7 +144,7 @@ def test_what_is_read_once_is_not_read_where_names_would_need_it_again() -> None
         (pa.RecordBatchReader.from_batches(table.schema, batches()), "y"),
     ]:
         taken.clear()
-        with pytest.raises(DataError, match="names=True needs to read the data again"):
+        with pytest.raises(DataError, match="names=True reads the data again"):
             thresher.train(given, names=True, layout=Layout(label=label) if label else None)
         assert len(taken) <= 1
 

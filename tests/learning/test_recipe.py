@@ -12,13 +12,14 @@ import pytest
 import thresher
 from tests.intakes import LAYOUT
 from thresher import parts
-from thresher.cli.errors import UsageError
-from thresher.cli.model_flags import ModelFlags, check_same
 from thresher.data.chunk import Chunk
 from thresher.learning import header, modelfile
 from thresher.learning.model import Model
 from thresher.learning.recipe import Recipe
+from thresher.options.model import RecipeOptions
+from thresher.options.option import UsageError, declared
 from thresher.parts.rules.ft_ftrl import FtFtrl
+from thresher.runs.learners import check_same
 
 OTHERS: dict[str, tuple[Any, Any]] = {
     "rule": ("sgd", "fobos:l1=0.5"),
@@ -37,6 +38,7 @@ OTHERS: dict[str, tuple[Any, Any]] = {
 }
 """Two values of each field of which either makes a model beside the first values of the others"""
 FIRST = {name: values[0] for name, values in OTHERS.items()}
+pytestmark = pytest.mark.usefixtures("as_commands_say")
 RULES = sorted(parts.names("rule"))
 
 
@@ -48,7 +50,7 @@ def recipe() -> Recipe:
 def test_every_field_is_an_option_and_stands_in_a_header() -> None:
     names = [field.name for field in fields(Recipe)]
     assert set(names) == {*OTHERS, "layout"} == set(header.RECIPE)
-    assert {field.name for field in fields(ModelFlags)} == {*OTHERS, "l1", "alpha"}
+    assert declared(RecipeOptions).keys() == {*OTHERS, "l1", "alpha", "l2", "eta0"}
     assert list(Recipe().as_dict()) == names
 
 
@@ -60,25 +62,25 @@ def test_a_changed_field_makes_another_recipe_and_cannot_be_resumed(name: str, r
     same = {field: value for field, value in recipe.as_dict().items() if field != name}
     assert same.items() <= changed.as_dict().items(), "nothing else changes"
     assert replace(changed, **{name: first}) == recipe
-    check_same(ModelFlags(**{name: first}), recipe)
-    check_same(ModelFlags(**{name: second}), changed)
+    check_same({name: first}, recipe)
+    check_same({name: second}, changed)
     with pytest.raises(UsageError, match=f"the checkpoint was made .*{name}.*; leave --{name} out"):
-        check_same(ModelFlags(**{name: second}), recipe)
+        check_same({name: second}, recipe)
 
 
 def test_what_changes_a_rule_is_compared_as_part_of_it(recipe: Recipe) -> None:
     sparse = replace(recipe, rule="ftrl", rate=None, l1=0.25)
-    check_same(ModelFlags(l1=0.25), sparse)
-    check_same(ModelFlags(rule="ftrl", l1=0.25), sparse)
+    check_same({"l1": 0.25}, sparse)
+    check_same({"rule": "ftrl", "l1": 0.25}, sparse)
     for asked, options in (
-        (ModelFlags(l1=0.5), "--l1"),
-        (ModelFlags(rule="ftrl"), "--rule"),
-        (ModelFlags(alpha=9.0), "--alpha"),
+        ({"l1": 0.5}, "--l1"),
+        ({"rule": "ftrl"}, "--rule"),
+        ({"alpha": 9.0}, "--alpha"),
     ):
         with pytest.raises(UsageError, match=f"leave {options} out"):
             check_same(asked, sparse)
     with pytest.raises(UsageError, match="leave --rule and --l1 out"):
-        check_same(ModelFlags(rule="ftrl", l1=0.5), sparse)
+        check_same({"rule": "ftrl", "l1": 0.5}, sparse)
 
 
 @pytest.mark.parametrize("name", RULES)

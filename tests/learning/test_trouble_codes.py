@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.layouts import layout_of
 from tests.learning.test_trouble import warned
 from thresher import train
 from thresher.data import open_source
 from thresher.data.errors import DataError
-from thresher.learning.keywords import layout_given
 
 ROWS = 400
 chance = np.random.default_rng(5)
@@ -34,7 +34,7 @@ def told(data: Any, **options: Any) -> dict[str, str]:
 
 
 def kinds(path: Path, **options: Any) -> tuple[str, ...]:
-    return open_source(path, layout=layout_given(None, options)).layout.kinds
+    return open_source(path, layout=layout_of(options)).layout.kinds
 
 
 OTHERS = {"worse-than-constant", "loss-rises", "scales", "sorted-labels"}
@@ -184,5 +184,5 @@ def test_blanks_among_numbers(every: int, tmp_path: Path) -> None:
     frame(x=[*cells[:-2], "n,a", "?"]).to_csv(path, index=False)
     (remedy,) = remedies(told(path)["numbers-as-categories"])
     assert remedy == {"numeric": "x"}
-    source = open_source(path, layout=layout_given(None, remedy), on_error="skip")
+    source = open_source(path, layout=layout_of(remedy), on_error="skip")
     assert sum(len(chunk) for chunk in source.chunks()) == ROWS - 2

@@ -9,7 +9,7 @@ import pytest
 
 import thresher
 from thresher.data import DataError, wording
-from thresher.learning.keywords import TrainOptions
+from thresher.options.training import TrainOptions
 
 SAID = {
     "use --passes 3, or --early-stop 1 to keep it": "use passes=3, or early_stop=1 to keep it",
@@ -23,7 +23,8 @@ SAID = {
     "none left out by --where day < 3 or n > 2": "none left out by where day < 3 or n > 2",
     "a lower --admit (currently 3)": "a lower admit (currently 3)",
     "--interact: no column": "interact: no column",
-    "continue with --resume": "continue with --resume",
+    "continue with --resume": "continue with resume=True",
+    "with --average; leave --average and --l1 out": "with average=True; leave average and l1 out",
     "a--label, ---label": "a--label, ---label",
 }
 

@@ -28,7 +28,7 @@ def uncovered(recordings: Path | None = None) -> list[str]:
 
 def _options(given: list[Session]) -> Iterator[str]:
     """Options of each command, of pairs such as --header/--no-header either; each name somewhere."""
-    used, known = defaultdict[str, set[str]](set), app.command_of().commands
+    used, known = defaultdict[str, set[str]](set), {name: app.command_of(name) for name in app.NAMES}
     for session in given:
         for line in () if session.python else map(line_of, session.steps):
             words = line.words or [""]

@@ -3,63 +3,65 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from typer.main import get_command
+import click
 
 from thresher._version import __version__
-from thresher.cli import catalogue
+from thresher.cli import catalogue, completion
+from thresher.cli.console import elsewhere
 from thresher.cli.errors import Cancelled, OutputClosedError
 from thresher.cli.examples import epilog
-from thresher.cli.plain_values import Command, Commands
-from thresher.cli.usage import unknown_command
+from thresher.cli.parser import Command, unknown_command
+from thresher.options.option import Settled
 
-MODULES = (
-    *("train", "path", "cv", "tune", "boost", "predict", "evaluate"),
-    *("report", "weights", "info", "diff", "name", "warm", "cache"),
-)
-"""The commands that have a module each, of the same name."""
-KINDS = {plural: kind for kind, plural in catalogue.PLURALS.items()}
-NAMES = (*MODULES, *KINDS)
+SHORT = {
+    "train": "Learn a sparse linear model from a stream.",
+    "path": "Learn a model for each of many penalties in one reading, and choose one.",
+    "cv": "Cross-validate many penalties in one reading, and choose one.",
+    "tune": "Race settings of several rules, and learn the best.",
+    "boost": "Find the optimal sparse model for data in memory.",
+    "predict": "Print one prediction per row.",
+    "evaluate": "Measure a model on labelled data.",
+    "report": "Write an HTML page about a model: its training, quality and weights.",
+    "weights": "Print the weights, largest first.",
+    "info": "Show what is in a model, and how it was made.",
+    "diff": "Show which weights moved from one model to another.",
+    "name": "Add the names of features to a model.",
+    "warm": "Compile ahead of time, for example in a container image.",
+    "cache": "Show or clear the cache folder.",
+    **{name: one.short for name, one in catalogue.COMMANDS.items()},
+}
+"""What each command does, in a line. Unless it is in the catalogue, its module has the same name."""
+NAMES = (*SHORT,)
 
 
 @functools.cache
-def command_of(*names: str) -> Any:
-    """What parses and runs these commands, or all of them, which takes some 40 ms longer the first time."""
-    return get_command(_application(names or NAMES))
+def command_of(name: str) -> Command:
+    """What parses and runs a command."""
+    home: Any = catalogue.COMMANDS.get(name) or import_module(f"thresher.cli.{name}")
+    run: Callable[..., None] = home.command
+    shown = {"short_help": SHORT[name], "help": run.__doc__, "epilog": epilog(name)}
+    hidden = getattr(home, "HIDDEN", ())
+    guarded = _guarded(run, [one.name for one in home.ARGUMENTS], home.OPTIONS)
+    return Command(name, home.OPTIONS, home.ARGUMENTS, guarded, hidden=hidden, **shown)
 
 
-def _application(names: Iterable[str]) -> typer.Typer:
-    app = typer.Typer(
-        name="thresher",
-        cls=Commands,
-        help="Sparse linear models, learned from streams of any length.",
-        add_completion=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-    )
-    app.callback()(_options)
-    for name in names:
-        if name in KINDS:
-            short, command = f"List the {name} and their parameters.", catalogue.lister(KINDS[name])
-        else:
-            module: Any = import_module(f"thresher.cli.{name}")
-            short, command = module.SHORT, module.command
-        shown: Any = {"short_help": short, "epilog": epilog(name), "cls": Command}
-        app.command(name, **shown)(_guarded(command))
-    return app
+def _guarded(run: Callable[..., None], arguments: list[str], options: type) -> Callable[..., None]:
+    """What a command calls: its options are settled, and interruptions become our own exceptions."""
 
-
-def _guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a command to raise our own exceptions where typer would exit by itself."""
-
-    @functools.wraps(command)
-    def guarded(*args: Any, **options: Any) -> None:
+    def guarded(**given: Any) -> None:
+        values = [given.pop(name) for name in arguments]
+        values = [[*value] if isinstance(value, tuple) else value for value in values]
+        made: Any = Settled(options, {name: one for name, one in given.items() if one not in (None, ())})
         try:
-            command(*args, **options)
+            if "workers" not in made:
+                run(*values, made)
+                return
+            with elsewhere(made):
+                run(*values, made)
         except KeyboardInterrupt as error:
             raise Cancelled from error
         except BrokenPipeError as error:
@@ -68,24 +70,46 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
     return guarded
 
 
-def _print_version(wanted: bool) -> None:
+class _Commands(click.Group):
+    """All commands; their modules are imported when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the help."""
+        return [*NAMES]
+
+    def get_command(self, ctx: click.Context, name: str) -> Command | None:
+        """The command of this name."""
+        return command_of(name) if name in NAMES else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, without importing their modules."""
+        with formatter.section("Commands"):
+            formatter.write_dl([*SHORT.items()])
+
+
+def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted:
-        typer.echo(f"thresher {__version__}")
-        raise typer.Exit
+        click.echo(f"thresher {__version__}")
+        ctx.exit()
 
 
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    pass
+_VERSION = click.Option(
+    ["--version"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version.",
+)
+GROUP = _Commands(
+    "thresher",
+    help="Sparse linear models, learned from streams of any length.",
+    params=[_VERSION, *completion.options()],
+)
 
 
 def run(arguments: list[str]) -> Any:
     """Run one command with its arguments; without arguments, print the help."""
-    named = [name for name in NAMES if arguments and name == arguments[0]]
-    if arguments and not named and not arguments[0].startswith("-"):
-        raise unknown_command(arguments[0], list(NAMES))
-    command = command_of(*named)
-    return command(arguments or ["--help"], prog_name="thresher", standalone_mode=False)
+    if arguments and arguments[0] not in NAMES and not arguments[0].startswith("-"):
+        raise unknown_command(arguments[0], NAMES)
+    return GROUP(arguments or ["--help"], prog_name="thresher", standalone_mode=False)

@@ -5,20 +5,17 @@ from __future__ import annotations
 import contextlib
 import re
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-SHORT = "Show or clear the cache folder."
+from thresher.options.judging import CacheCommand
+
+ARGUMENTS, OPTIONS = (), CacheCommand
 _CODE = re.compile(r"\S+-[0-9a-f]{32}\.nbc|\S+\.[0-9a-f]{16}\.tmp|\S+\.py\d+\.(nbi|\d+\.nbc)")
 """File names that thresher creates: THRESHER_CACHE_DIR may be a folder with other files too."""
 
 
-def command(
-    clear: Annotated[
-        bool, typer.Option("--clear", help="Remove it all; it is made again when needed.")
-    ] = False,
-) -> None:
+def command(options: CacheCommand) -> None:
     """Show or remove the contents of the cache folder: parsed data and compiled code."""
     from thresher.data.cache import cache_entries
     from thresher.engine.folders import cache_folder
@@ -29,12 +26,12 @@ def command(
     for (name, folder), files in zip(kept.items(), (data, code), strict=True):
         size = sum(_size(path) for path in files)
         done = ""
-        if clear and folder.is_symlink():
+        if options["clear"] and folder.is_symlink():
             done = "left as it is, since it is a link, "
-        elif clear:
+        elif options["clear"]:
             _remove(files, folder)
             done = "removed "
-        typer.echo(f"{done}{name}: {len(files):,} files, {size / 1e6:,.1f} MB in {folder}")
+        click.echo(f"{done}{name}: {len(files):,} files, {size / 1e6:,.1f} MB in {folder}")
 
 
 def _size(path: Path) -> int:

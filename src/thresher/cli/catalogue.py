@@ -4,35 +4,44 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-import typer
+import click
+
+from thresher.options.arguments import Argument
 
 if TYPE_CHECKING:
     from thresher.parts import Description
 
-PLURALS = {"rule": "rules", "loss": "losses", "rate": "rates"}
 _WIDTH = 100
-_Name = Annotated[
-    str | None,
-    typer.Argument(metavar="NAME", show_default=False, help="Show everything about this one."),
-]
+_NAME = Argument("NAME", "Show everything about this one.", required=False)
 
 
-def lister(kind: str) -> Callable[[str | None], None]:
-    """The command that lists all parts of a kind or describes one of them."""
+class NoOptions(TypedDict):
+    """None."""
 
-    def command(name: _Name = None) -> None:
+
+class Lister(NamedTuple):
+    """A command that lists all parts of a kind or describes one of them."""
+
+    short: str
+    command: Callable[..., None]
+    ARGUMENTS: tuple[Argument, ...] = (_NAME,)
+    OPTIONS: type = NoOptions
+
+
+def _lister(kind: str, plural: str) -> Lister:
+    def command(name: str | None, options: NoOptions) -> None:
         from thresher import parts
 
         if name is not None:
-            typer.echo(_page(kind, parts.describe(kind, name)))
+            click.echo(_page(kind, parts.describe(kind, name)))
             return
         for known in parts.names(kind):
-            typer.echo(_block(parts.describe(kind, known)))
+            click.echo(_block(parts.describe(kind, known)))
 
-    command.__doc__ = f"List the {PLURALS[kind]}: parameters with defaults, what each does, its reference."
-    return command
+    command.__doc__ = f"List the {plural}: parameters with defaults, what each does, its reference."
+    return Lister(f"List the {plural} and their parameters.", command)
 
 
 def _block(part: Description) -> str:
@@ -63,3 +72,10 @@ def _indented(text: str) -> str:
     return textwrap.fill(
         text, _WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
     )
+
+
+COMMANDS = {
+    plural: _lister(kind, plural)
+    for kind, plural in (("rule", "rules"), ("loss", "losses"), ("rate", "rates"))
+}
+"""By name"""

@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from thresher.cli import options
-from thresher.cli.errors import UsageError
-from thresher.cli.plain_values import Bounds
+from thresher.options.arguments import Argument
+from thresher.options.judging import DiffCommand
+from thresher.options.option import UsageError
 
 if TYPE_CHECKING:
     from thresher.learning.readout import Readout
 
-SHORT = "Show which weights moved from one model to another."
+_A, _B = (Argument(name, "A model or a checkpoint.") for name in ("A", "B"))
+ARGUMENTS, OPTIONS = (_A, _B), DiffCommand
 DIFFERENT = 1
 """Exit status, as for diff(1)"""
 
 
-def _model(metavar: str) -> Any:
-    return typer.Argument(metavar=metavar, show_default=False, help="A model or a checkpoint.")
-
-
-def command(
-    first: Annotated[Path, _model("A")],
-    second: Annotated[Path, _model("B")],
-    top: Annotated[
-        int, typer.Option(metavar="N", help="Show the N weights that moved most."), Bounds(0)
-    ] = 20,
-    as_json: options.Json = False,
-) -> None:
+def command(first: str, second: str, options: DiffCommand) -> None:
     """Show what changed from model A to model B: weights added, removed or moved, and options that differ.
 
     The exit status is 0 if both predict with the same weights, 1 if not, 2 if they cannot be compared.
@@ -40,14 +30,14 @@ def command(
     from thresher.learning.comparing import compare
 
     try:
-        (a, before), (b, after) = _loaded(first), _loaded(second)
+        (a, before), (b, after) = _loaded(Path(first)), _loaded(Path(second))
     except (OneLineError, OSError) as error:
         raise UsageError(str(error)) from error
     try:
-        found = compare(a, b, (before, after), top)
+        found = compare(a, b, (before, after), options["top"])
     except OneLineError as error:
         raise UsageError(f"{first} and {second} cannot be compared: {error}") from error
-    if as_json:
+    if options["json"]:
         show_figures(found, True)
     else:
         shown = {name: value for name, value in found.items() if not isinstance(value, list | dict)}
@@ -56,9 +46,9 @@ def command(
                 zip(("intercept_A", "intercept_B"), (one for (one,) in found["intercept"]), strict=True)
             )
         show_figures(shown, False)
-        typer.echo("\n".join(_tables(found)), nl=False)
+        click.echo("\n".join(_tables(found)), nl=False)
     if not found["equal"]:
-        raise typer.Exit(DIFFERENT)
+        raise click.exceptions.Exit(DIFFERENT)
 
 
 def _loaded(path: Path) -> tuple[Readout, dict[str, Any]]:

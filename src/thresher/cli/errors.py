@@ -11,10 +11,6 @@ FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 INTERRUPTED_LINE = "thresher: interrupted"
 
 
-class UsageError(ValueError):
-    """Options that are invalid together."""
-
-
 class Cancelled(Exception):  # noqa: N818  (not an error: the user asked for it)
     """Ctrl-C or SIGTERM when there is nothing to save."""
 
@@ -58,17 +54,20 @@ def status_and_line(error: Exception) -> tuple[int, str]:
 
 
 def _status_and_text(error: Exception) -> tuple[int, str]:
+    import click
+
     from thresher.cluster.connection import NoRayError
     from thresher.data.errors import DataError
     from thresher.learning.finite import DivergedError
     from thresher.learning.modelfile import ModelFileError
     from thresher.learning.stopping import Interrupted
+    from thresher.options.option import UsageError
     from thresher.parts import SpecError
 
-    if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # typer's own
-        from thresher.cli.usage import line_of
+    if isinstance(error, click.ClickException):
+        from thresher.cli.parser import line_of
 
-        return int(error.exit_code), f"thresher: {line_of(error)}"
+        return error.exit_code, f"thresher: {line_of(error)}"
     if isinstance(error, UsageError | SpecError):
         return MISUSED, f"thresher: {error}"
     if isinstance(error, Interrupted):

@@ -3,54 +3,51 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-from thresher.cli import options
+from thresher.options.arguments import Argument
+from thresher.options.judging import InfoCommand
 
-SHORT = "Show what is in a model, and how it was made."
+_MODEL = Argument(
+    "MODEL", "A model, a checkpoint, an ensemble, or the folder that thresher path has written."
+)
+ARGUMENTS, OPTIONS = (_MODEL,), InfoCommand
 _SHOWN = 50
 """maximum number of rows of a printed table"""
 _UNREAD = ("ignore", "absent", "empty")
 """column kinds that are not read"""
-_Model = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL",
-        show_default=False,
-        help="A model, a checkpoint, an ensemble, or the folder that thresher path has written.",
-    ),
-]
 
 
-def command(model: _Model, as_json: options.Json = False) -> None:
+def command(model: str, options: InfoCommand) -> None:
     """Show a model: rule, options, data, columns, sparsity by column, sizes, and the command that trains it.
 
     Columns and namespaces are known only if the model has names; thresher name adds them.
     """
     from thresher.cli.output import show_figures
-    from thresher.cli.remaking import remaking
     from thresher.lanes import folder
     from thresher.learning import modelfile
     from thresher.learning.anatomy import anatomy
     from thresher.learning.modelfolder import ENSEMBLE
+    from thresher.runs.repeat import remaking
 
-    if folder.is_frontier(model):
-        _tell_frontier(model, as_json)
+    path, as_json = Path(model), options["json"]
+    if folder.is_frontier(path):
+        _tell_frontier(path, as_json)
         return
-    if ENSEMBLE.is_at(model):
-        _tell_ensemble(model, as_json)
+    if ENSEMBLE.is_at(path):
+        _tell_ensemble(path, as_json)
         return
-    header, tensors = modelfile.read(model, lanes=True)
-    with modelfile.naming_file(model):
-        facts = anatomy(model, header, tensors)
-        facts["command"] = remaking(model, header, facts)
+    header, tensors = modelfile.read(path, lanes=True)
+    with modelfile.naming_file(path):
+        facts = anatomy(path, header, tensors)
+        facts["command"] = remaking(path, header, facts)
     if as_json:
         show_figures(facts, True)
         return
     show_figures(_figures(facts), False)
-    typer.echo("\n".join(_tables(facts)), nl=False)
+    click.echo("\n".join(_tables(facts)), nl=False)
 
 
 def _tell_frontier(path: Path, as_json: bool) -> None:
@@ -63,7 +60,7 @@ def _tell_frontier(path: Path, as_json: bool) -> None:
         show_figures(info_of_folder(path), True)
         return
     found = folder.load(path)
-    typer.echo("\n".join(table.of_points(found.points, found.penalty, found.chosen)))
+    click.echo("\n".join(table.of_points(found.points, found.penalty, found.chosen)))
     chosen = path / folder.model_file(found.chosen)
     show_figures(
         {"choice": found.choice, "chosen": str(chosen), "rule": found.points[found.chosen].spec}, False
@@ -88,7 +85,7 @@ def _tell_ensemble(path: Path, as_json: bool) -> None:
         shown |= {name: found["record"][name] for name in ("order", "examples")}
     show_figures(shown, False)
     heads = [*found["each"][0]]
-    typer.echo(
+    click.echo(
         "\n".join(
             [
                 "",

@@ -3,58 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+from thresher.options.arguments import DATA, MODEL
+from thresher.options.data import ReadOptions
+from thresher.options.judging import NameCommand
+from thresher.options.option import given_in
 
-from thresher.cli import options
-from thresher.cli.decorators import takes
-from thresher.cli.overwriting import check_model
-from thresher.cli.saving import unbroken
-
-NAME = "name"
-SHORT = "Add the names of features to a model."
+ARGUMENTS, OPTIONS = (MODEL, DATA), NameCommand
 
 
-@takes(table=options.Writing)
-def command(
-    model: options.Model,
-    data: options.Data,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output-file", "-o", metavar="FILE", help="Where to write.  [default: MODEL itself]"),
-    ] = None,
-    table: options.Writing = options.NO_WRITING,
-    on_error: options.OnError = "skip",
-    as_json: options.Json = False,
-) -> None:
+def command(model: str, data: list[str], options: NameCommand) -> None:
     """Find the names of a model's features in DATA, and save them in the model.
 
     DATA is read like the training data, without learning, until every weight has a name. It can be any data
     with these features. Labels are ignored.
     """
     from thresher.cli.output import show_result
+    from thresher.cli.overwriting import check_model, check_model_first
+    from thresher.cli.saving import unbroken
     from thresher.data.errors import DataError
     from thresher.data.files.paths import expand
     from thresher.learning import modelfile
     from thresher.learning.feature_names import name_features
+    from thresher.runs.preparing import quarantine_of
 
-    options.check_model_first(model, data, NAME)
-    before = _stamp(model)
-    header, tensors = modelfile.read(model)
-    readout = modelfile.readout_of(model, header, tensors)
-    target = output or model
-    inputs = [*expand(data), *([str(model)] if output else [])]
-    check_model(target, [options.quarantine_of(on_error)], inputs)
-    layout = table.like(readout.layout)
-    names = name_features(readout, data, on_error=on_error, where=table.where, layout=layout)
+    path = Path(model)
+    check_model_first(path, data, "name")
+    before = _stamp(path)
+    header, tensors = modelfile.read(path)
+    readout = modelfile.readout_of(path, header, tensors)
+    target = options["output_file"] or path
+    inputs = [*expand(data), *([model] if options["output_file"] else [])]
+    check_model(target, [quarantine_of(options["on_error"])], inputs)
+    reading: Any = given_in(options, ReadOptions)
+    names = name_features(readout, data, **reading)
     tensors = {name: array for name, array in tensors.items() if not name.startswith(modelfile.NAMES)}
     figures: dict[str, Any] = {"nonzero": header["nonzero"], "named": len(names), "model": str(target)}
-    if target == model and _stamp(model) != before:
+    if target == path and _stamp(path) != before:
         raise DataError(f"{model}: another process has changed it meanwhile: run thresher name again")
     with unbroken(target):
         modelfile.write(target, header, tensors | modelfile.tensors_of_names(names))
-        show_result(figures, as_json, target)
+        show_result(figures, options["json"], target)
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:

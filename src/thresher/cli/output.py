@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import typer
+import click
 
 from thresher.cli import streams
 from thresher.cli.errors import reason_of
 
 if TYPE_CHECKING:
+    from thresher.learning.training import Outcome
     from thresher.learning.trouble import Trouble
 
 _NAME_WIDTH = 22
@@ -26,10 +27,10 @@ def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
     from thresher.learning.figures import shown
 
     if as_json:
-        typer.echo(json.dumps(_finite(figures)))
+        click.echo(json.dumps(_finite(figures)))
         return
     for name, value in figures.items():
-        typer.echo(f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}")
+        click.echo(f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}")
 
 
 def _finite(value: Any) -> Any:
@@ -66,21 +67,29 @@ def show_result(figures: Mapping[str, Any], as_json: bool, written: Path) -> Non
         streams.discard_unwritten(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             reason = reason_of(error)
-            typer.echo(f"thresher: {written} is saved, but its figures cannot be printed: {reason}", err=True)
+            click.echo(f"thresher: {written} is saved, but its figures cannot be printed: {reason}", err=True)
 
 
 def tell_skipped(report: Any) -> None:
     """Print how many lines were skipped or merged, and the first of them, on standard error."""
     if report.skipped:
         lines = "line" if report.skipped == 1 else "lines"
-        typer.echo(f"skipped {report.skipped:,} bad {lines} of {report.lines:,}:", err=True)
+        click.echo(f"skipped {report.skipped:,} bad {lines} of {report.lines:,}:", err=True)
         for bad in report.first_bad:
-            typer.echo(f"  {bad}", err=True)
+            click.echo(f"  {bad}", err=True)
         if report.skipped > len(report.first_bad):
-            typer.echo(f"  ... and {report.skipped - len(report.first_bad):,} more", err=True)
+            click.echo(f"  ... and {report.skipped - len(report.first_bad):,} more", err=True)
     if report.merged:
         rows = "row" if report.merged == 1 else "rows"
-        typer.echo(f"{report.merged:,} {rows} with repeated or unsorted ids: merged, sorted", err=True)
+        click.echo(f"{report.merged:,} {rows} with repeated or unsorted ids: merged, sorted", err=True)
+
+
+def tell_outcome(outcome: Outcome) -> None:
+    """Print skipped lines and rows, and the warnings, of a training on standard error."""
+    for report in outcome.reports:
+        tell_skipped(report)
+    tell_weightless(outcome.weightless, outcome.examples)
+    tell_warnings(outcome.warnings)
 
 
 def tell_reading(report: Any) -> None:
@@ -94,7 +103,7 @@ def tell_reading(report: Any) -> None:
 def tell_weightless(count: int, learned: int) -> None:
     """Print how many rows had importance 0, unless none was `learned`, of which a warning tells."""
     if count and learned:
-        typer.echo(f"{count:,} {'row' if count == 1 else 'rows'} of importance 0: not learned", err=True)
+        click.echo(f"{count:,} {'row' if count == 1 else 'rows'} of importance 0: not learned", err=True)
 
 
 def tell_warnings(warnings: Sequence[Trouble]) -> None:
@@ -102,7 +111,7 @@ def tell_warnings(warnings: Sequence[Trouble]) -> None:
     from thresher.data.errors import printable
 
     for trouble in warnings:
-        typer.echo(printable(f"warning: {trouble.message}"), err=True)
+        click.echo(printable(f"warning: {trouble.message}"), err=True)
 
 
 def in_json(warnings: Sequence[Trouble]) -> list[dict[str, str]]:
@@ -114,7 +123,7 @@ def in_json(warnings: Sequence[Trouble]) -> list[dict[str, str]]:
 def output_file(path: Path | None) -> Iterator[IO[str]]:
     """Standard output, or a file that appears under its name only when complete."""
     if path is None:
-        yield typer.get_text_stream("stdout")
+        yield sys.stdout
         return
     from thresher.learning.wholefile import whole_file
 

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thresher.cli.errors import UsageError
-from thresher.cli.options import check_outputs
+from thresher.options.option import UsageError
 
 if TYPE_CHECKING:
     from thresher.learning.modelfolder import FolderKind
@@ -27,6 +26,7 @@ def check_model(path: Path | None, beside: Iterable[Path | None], inputs: Iterab
     An existing file must be empty, a model or a checkpoint.
     """
     from thresher.data.files.magic import begins_a_model
+    from thresher.runs.preparing import check_outputs
 
     check_outputs([path, *beside], inputs)
     _check(path, "a model", begins_a_model)
@@ -36,6 +36,8 @@ def check_folder(
     kind: FolderKind, path: Path, beside: Sequence[Path | None], inputs: Iterable[str | Path]
 ) -> None:
     """Check that a folder of this kind can be written, and other outputs outside it; OSError, UsageError."""
+    from thresher.runs.preparing import check_outputs
+
     kind.check(path)
     check_outputs(beside, inputs)
     check_outside(path, beside)
@@ -53,9 +55,9 @@ def check_curve(path: Path | None) -> None:
     _check(path, "a curve", lambda head: head.startswith(_CURVE))
 
 
-def check_picture(path: Path) -> None:
+def check_picture(path: str | os.PathLike[str] | None) -> None:
     """UsageError if `path` exists, is not empty, and is not an SVG picture."""
-    _check(path, "an SVG picture", lambda head: b"<svg" in head)
+    _check(None if path is None else Path(path), "an SVG picture", lambda head: b"<svg" in head)
 
 
 def check_predictions(path: Path | None, words: Collection[str], identified: bool = False) -> None:
@@ -83,3 +85,13 @@ def _check(path: Path | None, kind: str, is_ours: Callable[[bytes], bool]) -> No
         return
     if head and not is_ours(head):
         raise UsageError(f"{path} exists and is not {kind}: name another file, or remove it")
+
+
+def check_model_first(model: Path, data: Sequence[str], command: str) -> None:
+    """`UsageError` if the model and the data are swapped."""
+    from thresher.learning.modelfile import looks_like_ours
+
+    found = [one for one in data if one != "-" and looks_like_ours(Path(one))]
+    if found and model.is_file() and not looks_like_ours(model):
+        first = f"thresher {command} {found[0]} {model}"
+        raise UsageError(f"{model} is not a model, {found[0]} is one: the model comes first ({first})")

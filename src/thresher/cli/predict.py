@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, cast
 
-import typer
+import click
 
-from thresher.cli import options
-from thresher.cli.decorators import reads_elsewhere, takes
-from thresher.cli.errors import UsageError
-from thresher.cli.overwriting import check_predictions
+from thresher.options.arguments import DATA, MODEL
+from thresher.options.data import ReadOptions
+from thresher.options.judging import PredictCommand
+from thresher.options.option import UsageError, given_in
 
 if TYPE_CHECKING:
     from thresher.data.chunk import Chunk
@@ -22,61 +21,12 @@ if TYPE_CHECKING:
     from thresher.learning.ensemble import Ensemble
     from thresher.learning.readout import Readout
 
-NAME = "predict"
+ARGUMENTS, OPTIONS = (MODEL, DATA), PredictCommand
 NAN = "nan"
 _ESCAPES = str.maketrans({"\t": r"\t", "\n": r"\n", "\r": r"\r"})
-SHORT = "Print one prediction per row."
 
 
-class Output(StrEnum):
-    """What to print for each row."""
-
-    margin = "margin"
-    probability = "probability"
-    label = "label"
-    spread = "spread"
-
-
-_OutputFile = Annotated[
-    Path | None,
-    typer.Option("--output-file", "-o", metavar="FILE", help="Where to write.  [default: standard output]"),
-]
-_Wanted = Annotated[
-    Output,
-    typer.Option(
-        metavar="margin|probability|label|spread",
-        help="The weighted sum; the probability of the positive class; the class (or mean; for labels, "
-        "those predicted, separated by commas); or, for an ensemble, the standard deviation of the "
-        "probabilities of its models, or of their margins if there are no probabilities.",
-    ),
-]
-
-
-_Identity = Annotated[
-    str,
-    typer.Option(
-        "--id",
-        metavar="COL",
-        show_default=False,
-        help="Print this column of a table, by name or number, and a tab before each prediction; tag prints "
-        "the tags of VW text. It is a feature only if the model was trained on it. Tabs and line breaks in "
-        "it are written as \\t, \\n and \\r.",
-    ),
-]
-
-
-@reads_elsewhere
-@takes(table=options.Writing)
-def command(
-    model: options.Model,
-    data: options.Data,
-    output_file: _OutputFile = None,
-    output: _Wanted = Output.margin,
-    identity: _Identity = "",
-    table: options.Writing = options.NO_WRITING,
-    on_error: options.OnError = "fail",
-    threads: options.Threads = None,
-) -> None:
+def command(model: str, data: list[str], options: PredictCommand) -> None:
     """Print one prediction per row; several outputs are separated by tabs.
 
     A row from standard input or a pipe is answered as soon as it has arrived. Labels are ignored and may be
@@ -85,22 +35,24 @@ def command(
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_reading
-    from thresher.data.listed import unquoted
+    from thresher.cli.overwriting import check_model_first, check_predictions
     from thresher.learning.ensemble import load
+    from thresher.learning.predicting import source_for
+    from thresher.runs.preparing import check_outputs, quarantine_of
 
-    options.check_model_first(model, data, NAME)
-    readout = load(model)
-    wanted: Any = output.value
+    path, target, wanted = Path(model), options["output_file"], cast(Any, options["output"])
+    check_model_first(path, data, "predict")
+    readout = load(path)
     broken = list[int]()
     answer = _answering(readout, wanted, broken)
-    reading: Any = {"on_error": on_error, "threads": threads, "ids": unquoted(identity)}
-    reading |= {"unlabelled": True, "live": True}
-    source = table.opened(readout, data, readout.head.open_domain, **reading)
-    options.check_outputs([output_file, options.quarantine_of(on_error)], [model, *source.names])
-    check_predictions(output_file, readout.classes or (), identified=bool(identity))
-    escaped = output_file is None and sys.stdout.isatty()
+    reading = given_in(options, ReadOptions)
+    more = {"ids": options["id"], "unlabelled": True, "live": True}
+    source = source_for(readout, data, readout.head.open_domain, more=more, **reading)
+    check_outputs([target, quarantine_of(options["on_error"])], [path, *source.names])
+    check_predictions(target, readout.classes or (), identified=bool(options["id"]))
+    escaped = target is None and sys.stdout.isatty()
     words = _shown(readout.classes or (), escaped)
-    with opened(output_file) as file:
+    with opened(target) as file:
         for rows in source.rows():
             answers = answer(rows.chunk)
             lines = _in_line(readout.head.written(answers, wanted, words), rows, _nothing(answers, wanted))
@@ -114,7 +66,7 @@ def _tell_broken(count: int) -> None:
     """Print how many predictions were not finite, if any."""
     if count:
         what = "1 prediction is" if count == 1 else f"{count:,} predictions are"
-        typer.echo(f"warning: {what} not finite: the values in these rows are too large", err=True)
+        click.echo(f"warning: {what} not finite: the values in these rows are too large", err=True)
 
 
 def _identified(lines: list[str], rows: Rows, escaped: bool) -> list[str]:
@@ -128,7 +80,7 @@ def _identified(lines: list[str], rows: Rows, escaped: bool) -> list[str]:
 def _answering(
     readout: Readout | Ensemble[Readout], wanted: Any, broken: list[int]
 ) -> Callable[[Chunk], Any]:
-    """What to compute for the rows of a chunk; UsageError if the model cannot give it.
+    """What to compute for the rows of a chunk; `UsageError` if the model cannot give it.
 
     Numbers of rows whose margins are not finite are added to `broken`.
     """
@@ -136,13 +88,13 @@ def _answering(
 
     from thresher.learning.ensemble import Ensemble
 
-    if wanted == Output.spread:
+    if wanted == "spread":
         if not isinstance(readout, Ensemble):
             raise UsageError(
                 "spread is for an ensemble, and this is one model: use thresher train --ensemble N"
             )
         return readout.spreads
-    if wanted == Output.probability and not readout.head.joint.PROBABILITY:
+    if wanted == "probability" and not readout.head.joint.PROBABILITY:
         raise UsageError("this model's loss gives no probabilities; use --output margin or label")
 
     def respond(chunk: Chunk) -> Any:
@@ -156,7 +108,7 @@ def _answering(
 
 def _nothing(answers: Any, wanted: Any) -> str:
     """The line of a row that was skipped."""
-    return NAN if wanted == Output.label else "\t".join([NAN] * math.prod(answers.shape[1:]))
+    return NAN if wanted == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
 
 
 def _in_line(lines: list[str], rows: Rows, nothing: str) -> list[str]:

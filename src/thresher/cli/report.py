@@ -3,61 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from thresher.cli import options
-from thresher.cli.decorators import reads_elsewhere, takes
-from thresher.cli.errors import UsageError
-from thresher.cli.evaluate import Slices, Threshold
+from thresher.options.arguments import Argument
+from thresher.options.data import JudgingOptions, ReadOptions
+from thresher.options.judging import ReportCommand
+from thresher.options.option import UsageError, given_in
 
 if TYPE_CHECKING:
     from thresher.reporting.facts import Facts
 
-SHORT = "Write an HTML page about a model: its training, quality and weights."
+_MODEL = Argument("MODEL|DIR", "A model, or the folder that thresher path has written.")
+ARGUMENTS, OPTIONS = (_MODEL,), ReportCommand
 _ENDINGS = (".html", ".htm")
-_Model = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL|DIR",
-        show_default=False,
-        help="A model, or the folder that thresher path has written.",
-    ),
-]
-_Data = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--data",
-        metavar="TEST",
-        show_default=False,
-        help="Labelled data that the model has not seen, to measure it on; repeat for more files.",
-    ),
-]
-_Output = Annotated[
-    Path | None,
-    typer.Option(
-        "--output-file",
-        "-o",
-        metavar="FILE.html",
-        help="The page to write. An existing file is replaced only if it is a report.  [default: MODEL.html]",
-    ),
-]
 
 
-@reads_elsewhere
-@takes(table=options.Judging)
-def command(
-    model: _Model,
-    data: _Data = None,
-    output: _Output = None,
-    slices: Slices = None,
-    threshold: Threshold = None,
-    table: options.Judging = options.NO_JUDGING,
-    on_error: options.OnError = "fail",
-    threads: options.Threads = None,
-    as_json: options.Json = False,
-) -> None:
+def command(model: str, options: ReportCommand) -> None:
     """Write one HTML page about a model, for anyone to read: it needs no network and no script.
 
     It shows how training went, the heaviest weights, the settings and warnings. With --data it also shows
@@ -66,22 +27,40 @@ def command(
     from thresher.cli.output import show_result, tell_reading
     from thresher.learning import modelfile
     from thresher.reporting import api, facts
+    from thresher.runs.repeat import remaking
 
-    if not data and (slices or threshold is not None or table != options.NO_JUDGING):
+    path = Path(model)
+    if not options["data"] and (
+        options["slices"] or options["threshold"] is not None or given_in(options, JudgingOptions)
+    ):
         raise UsageError("--slice, --threshold and the options for reading need data: give --data TEST")
-    target = _target(model, output)
-    found = facts.facts_of(model)
-    if data:
-        _measure(found, model, data, target, threshold, slices or [], table, on_error, threads)
+    target = _target(path, options["output_file"])
+    found = facts.facts_of(path)
+    if options["data"]:
+        reading = given_in(options, ReadOptions)
+        _measure(found, path, target, options, reading)
     if found.model is not None:
-        from thresher.cli.remaking import remaking
-
-        with modelfile.naming_file(model):
+        with modelfile.naming_file(path):
             found.command = remaking(Path(found.name), found.model.header, found.model.info)
     size = api.write(target, found)
     if found.test is not None:
         tell_reading(found.test.lines)
-    show_result(_figures(found, target, size, as_json), as_json, target)
+    show_result(_figures(found, target, size, options["json"]), options["json"], target)
+
+
+def _measure(
+    found: Facts, model: Path, target: Path, options: ReportCommand, reading: dict[str, Any]
+) -> None:
+    """Measure the model on test data. `UsageError`, and the errors of reading."""
+    from thresher.data.files.paths import expand
+    from thresher.options.layouts import of_options
+    from thresher.reporting.facts import measure
+    from thresher.runs.preparing import check_outputs, quarantine_of
+
+    data = [*options["data"]]
+    check_outputs([target, quarantine_of(options["on_error"])], [model, *expand(data)])
+    with of_options():
+        measure(found, data, options["threshold"], options["slices"], **reading)
 
 
 def _target(model: Path, output: Path | None) -> Path:
@@ -92,35 +71,6 @@ def _target(model: Path, output: Path | None) -> Path:
     if target.suffix.lower() not in _ENDINGS:
         raise UsageError(f"{target}: a report is an HTML page: name a file that ends in .html")
     return api.check_target(target)
-
-
-def _measure(
-    found: Facts,
-    model: Path,
-    data: list[str],
-    target: Path,
-    threshold: float | None,
-    slices: list[str],
-    table: options.Judging,
-    on_error: str,
-    threads: int | None,
-) -> None:
-    """Measure the model on test data. UsageError, and the errors of reading."""
-    from thresher.data.files.paths import expand
-    from thresher.data.listed import unquoted
-    from thresher.reporting.facts import measure
-
-    options.check_outputs([target, options.quarantine_of(on_error)], [model, *expand(data)])
-    trained = None if found.model is None else found.model.readout.layout
-    reading: dict[str, Any] = {"on_error": on_error, "threads": threads, "where": table.where}
-    if layout := table.like(trained):
-        reading["layout"] = layout
-    try:
-        measure(found, data, threshold, [*map(unquoted, slices)], **reading)
-    except ValueError as error:
-        if type(error) is ValueError:  # of options
-            raise UsageError(str(error)) from error
-        raise
 
 
 def _figures(found: Facts, target: Path, size: int, everything: bool) -> dict[str, Any]:

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from thresher.cli.errors import UsageError
-from thresher.cli.model_flags import new_model
 from thresher.data.formats.listing import EXAMPLES, FORMATS
+from thresher.options.judging import WarmCommand
+from thresher.options.option import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from thresher.learning.model import Model
 
-SHORT = "Compile ahead of time, for example in a container image."
+
+ARGUMENTS, OPTIONS = (), WarmCommand
 
 
-def _several(words: str) -> Any:
-    return typer.Option(metavar="NAMES", help=words)
-
-
-def command(
-    rules: Annotated[str, _several("Rules, separated by commas, or 'all'.")] = "ft-ftrl",
-    losses: Annotated[
-        str, _several("Losses, each combined with each rule; 'all' for all that support the outputs.")
-    ] = "logistic",
-    formats: Annotated[str, _several("Formats of data, or 'all'.")] = "svmlight",
-    outputs: Annotated[str, typer.Option(help="What to predict, as for train.")] = "one",
-) -> None:
+def command(options: WarmCommand) -> None:
     """Compile ahead of time what training and predicting need, so that your later runs need not wait.
 
     This covers runs with these rules, losses, formats and outputs. Code for --average, --batch, --store,
@@ -40,11 +30,12 @@ def command(
     from thresher import parts
     from thresher.learning.ahead import compile_now
 
-    chosen = _named(formats, list(FORMATS), "format")
+    outputs, lenient = options["outputs"], options["losses"] == "all"
+    chosen = _named(options["formats"], list(FORMATS), "format")
     models = {
-        f"{rule} with {loss} loss": _model(rule, loss, outputs, losses == "all")
-        for rule in _named(rules, parts.names("rule"), "rule")
-        for loss in _named(losses, parts.names("loss"), "loss")
+        f"{rule} with {loss} loss": _model(rule, loss, outputs, lenient)
+        for rule in _named(options["rules"], parts.names("rule"), "rule")
+        for loss in _named(options["losses"], parts.names("loss"), "loss")
     }
     if not any(models.values()):
         raise UsageError(f"no loss supports the outputs {outputs}")
@@ -68,7 +59,7 @@ def _timed(what: str, work: Callable[[Any], None], given: Any) -> None:
     """Run `work(given)` and print what was done and how long it took."""
     started = time.perf_counter()
     work(given)
-    typer.echo(f"{what}: {time.perf_counter() - started:.1f} s")
+    click.echo(f"{what}: {time.perf_counter() - started:.1f} s")
 
 
 def _read(name: str) -> None:
@@ -119,8 +110,13 @@ def _write_table(name: str, path: Path) -> None:
 
 def _model(rule: str, loss: str, outputs: str, lenient: bool) -> Model | None:
     """A model to compile for. If the loss does not fit the outputs: None if `lenient`, else UsageError."""
+    from thresher.learning.model import Model
+    from thresher.learning.recipe import Recipe
+    from thresher.options.layouts import of_options
+
     try:
-        return new_model({"rule": rule, "loss": loss, "outputs": outputs})
+        with of_options():
+            return Model(Recipe(rule, loss, outputs=outputs))
     except UsageError:
         if lenient:
             return None

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
+from thresher.options.arguments import MODEL
+from thresher.options.judging import WeightsCommand
 
-from thresher.cli import options
-from thresher.cli.plain_values import Bounds
-
-SHORT = "Print the weights, largest first."
+ARGUMENTS, OPTIONS = (MODEL,), WeightsCommand
 
 
-def command(
-    model: options.Model,
-    top: Annotated[
-        int | None, typer.Option(metavar="N", help="Only the N heaviest.  [default: all]"), Bounds(1)
-    ] = None,
-) -> None:
+def command(model: str, options: WeightsCommand) -> None:
     """Print feature, name if known, and weight, tab-separated, largest first; the intercept last.
 
     Names come from thresher train --names and thresher name; those of numeric columns are always known. Tabs
@@ -31,7 +24,8 @@ def command(
     readout, header = modelfile.load_readout(model)
     many, first, words = readout.head.outputs.kind != "one", readout.head.outputs.low, readout.classes
     called = known_names(readout).get
-    rows = [(str(key), _shown(called(key)), output, weight) for key, output, weight in readout.heaviest(top)]
+    heaviest = readout.heaviest(options["top"])
+    rows = [(str(key), _shown(called(key)), output, weight) for key, output, weight in heaviest]
     if header["recipe"]["intercept"]:
         rows += [("intercept", "", output, weight) for output, weight in enumerate(readout.bias)]
     lines = [
@@ -40,10 +34,10 @@ def command(
         + f"{weight!s}\n"
         for key, name, output, weight in rows
     ]
-    typer.echo("".join(lines), nl=False)
+    click.echo("".join(lines), nl=False)
     if readout.unmet.any():
         each = ", ".join(map(str, readout.unmet.tolist()))
-        typer.echo(f"features that were never seen have the weight {each}", err=True)
+        click.echo(f"features that were never seen have the weight {each}", err=True)
 
 
 def _shown(name: str | None) -> str:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
-from thresher.data.hints import did_you_mean
 from thresher.data.rows import Rows
 from thresher.data.source import Through
 from thresher.engine.jit import kernel
+from thresher.options.synonyms import did_you_mean
 
 CHUNK_ROWS = 1 << 15
 """Maximum rows per chunk of a permuted source."""

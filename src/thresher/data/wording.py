@@ -14,11 +14,22 @@ from pathlib import Path
 from sys import _getframe
 
 _FLAGS = frozenset(
-    {"average", "cache", "header", "intercept", "label_weights", "names", "quoting", "quoted_newlines"}
+    {
+        "average",
+        "cache",
+        "header",
+        "intercept",
+        "label_weights",
+        "names",
+        "quoting",
+        "quoted_newlines",
+        "resume",
+    }
 )
 OPTIONS = _FLAGS | frozenset(
     {
-        *("admit", "alpha", "batch", "bins", "bits", "categorical", "classes", "delimiter", "dtype"),
+        *("admit", "alpha", "batch", "bins", "bits", "categorical", "checkpoint_every", "classes"),
+        *("delimiter", "dtype"),
         *(
             "early_stop",
             "eta0",
@@ -52,7 +63,7 @@ OPTIONS = _FLAGS | frozenset(
     }
 )
 """Options of the command line that are keywords in Python."""
-PROSE = "|".join(("alone", "and", "are", "at", "for", "is", "it", "keeps", "needs", "or", "out", "to"))
+PROSE = "|".join(("alone", "and", "are", "at", "for", "has", "is", "it", "keeps", "needs", "or", "out", "to"))
 _VALUE = rf"(?: (?!-|\[|(?:{PROSE})\b)('(?:[^']|'\\'')*'|[^\s();]*[^\s();:,.](?:,\.\.\.)?))?"
 _OPTION = rf"--([a-z][a-z0-9-]*){_VALUE}"
 _RUN = re.compile(rf"(?<![\w`-]){_OPTION}(?: {_OPTION})*")
@@ -71,6 +82,7 @@ _OF_ESTIMATORS = (
     ("--early-stop 1", "early_stopping=True, patience=1"),
 )
 """What estimators call by another name."""
+_LEFT_OUT = re.compile(r"leave --[a-z0-9-]+(?: and --[a-z0-9-]+)* out")
 _NAMES = "with thresher.name_features,"
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
 _PACKAGE = str(Path(__file__).parents[1] / "_").removesuffix("_")
@@ -88,6 +100,11 @@ def on_the_command_line() -> Iterator[None]:
         _here = before
 
 
+def are_shown() -> bool:
+    """Whether messages show options as on the command line."""
+    return _here == "command"
+
+
 def as_shown(message: str) -> str:
     """The message as shown here: in Python, with keywords in place of options."""
     return message if _here == "command" else in_python(message)
@@ -96,11 +113,12 @@ def as_shown(message: str) -> str:
 def in_python(message: str) -> str:
     """The message with keyword arguments in place of the options that Python has.
 
-    >>> in_python("take --rule ft-ftrl or normalized; try --format csv --no-header --label N, or --resume")
-    'take rule="ft-ftrl" or normalized; try format="csv", header=False, label="N", or --resume'
+    >>> in_python("take --rule ft-ftrl or normalized; try --format csv --no-header --label N, or --json")
+    'take rule="ft-ftrl" or normalized; try format="csv", header=False, label="N", or --json'
     >>> in_python("or a larger --tolerance [no-certificate]")
     'or a larger tolerance [no-certificate]'
     """
+    message = _LEFT_OUT.sub(lambda found: found[0].replace("--", "").replace("-", "_"), message)
     found = _RUN.sub(lambda run: ", ".join(map(_keyword, _ONE.finditer(run[0]))), message)
     return found.replace("let thresher tune", "let thresher.tune").replace("with thresher name,", _NAMES)
 

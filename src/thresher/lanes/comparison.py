@@ -13,8 +13,8 @@ import numpy as np
 
 from thresher.drawing import Axis, Series, chart
 from thresher.lanes import folder
-from thresher.lanes.api import Frontier
 from thresher.lanes.frontier import Point
+from thresher.lanes.models import Frontier
 from thresher.lanes.picture import measure_of
 from thresher.lanes.validation import CrossValidation
 from thresher.learning.pictures import Picture

@@ -12,6 +12,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError
+from thresher.data.order import Order
 from thresher.lanes.lanes import Lanes
 from thresher.learning.abreast import each
 from thresher.learning.admission import Admission
@@ -349,3 +350,11 @@ class _Judge:
         if self._waiting:
             self._predict()
         return {k: evaluation.figures() for k, evaluation in self._evaluations.items()}
+
+
+def check_order(order: Order, passes: int, otherwise: str = "be in a different fold") -> None:
+    """ValueError if a row would have different numbers in different passes, and so `otherwise`."""
+    if passes > 1 and not order.steady:
+        raise ValueError(
+            f"with the order {order.spec}, a row would {otherwise} in each pass: use once or as-is"
+        )

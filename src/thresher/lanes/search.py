@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike
-
-from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.formats.tables.heads import columns_seen
-from thresher.data.layout import AnyLayout
-from thresher.data.order import Order, make_order
+from thresher.data.order import Order
 from thresher.data.report import Report
 from thresher.lanes import table
-from thresher.lanes.tuning import RULES, Trial, Tuner, are_centred, judged_rows
+from thresher.lanes.tuning import Trial, Tuner, judged_rows
 from thresher.learning import metrics
-from thresher.learning.api import groups_given, held_apart, held_of, read_as
-from thresher.learning.beginning import labels_or_part, prepared_for_lanes
 from thresher.learning.figures import shown
 from thresher.learning.finite import DivergedError
 from thresher.learning.frames import frame_of, held, identity
-from thresher.learning.given import Data, with_groups, with_labels
 from thresher.learning.holdout import Holdout
-from thresher.learning.keywords import TrainOptions, check_names
 from thresher.learning.model import Model
 from thresher.learning.passes import Kept, Passes
 from thresher.learning.progress import Watcher
-from thresher.learning.recipe import Recipe, Spec
-from thresher.learning.repeating import agreed_passes, bytes_to_keep, is_automatic, passes_for
+from thresher.learning.repeating import bytes_to_keep, is_automatic, passes_for
 from thresher.learning.shares import Part
 from thresher.learning.stopping import Interrupted, Stopper
 from thresher.learning.training import Plan, Trainer
-from thresher.learning.trouble import Trouble, warn
+from thresher.learning.trouble import Trouble
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,69 +217,3 @@ class Search:
         loss, weight = self.tuner.late
         examples = trial.rows - (self.tuner.until or 0)
         return {"examples": examples, "loss": loss / weight if weight else None}
-
-
-@reads_elsewhere
-def tune(
-    data: Data,
-    y: ArrayLike | Spec | None = None,
-    *,
-    loss: Spec | None = None,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    rules: Sequence[str] = RULES,
-    budget: int = 64,
-    outputs: str | None = None,
-    passes: int | str = "auto",
-    replay: int | str = "64MB",
-    order: str = "as-is",
-    holdout: Data | float | None = None,
-    on_error: str = "fail",
-    threads: int | None = None,
-    cache: bool = True,
-    layout: AnyLayout | None = None,
-    where: str = "",
-    **options: Unpack[TrainOptions],
-) -> Tuned:
-    """Race `budget` settings of several rules in three readings of `data`, and keep the best model.
-
-    Settings are compared by their progressive loss on all rows but the last tenth; the report is on that
-    tenth.
-
-    Args:
-        data, sample_weight, groups: as for `train`.
-        y: labels, as for `train`. If `data` contain the labels, the loss may be given here.
-        loss: as for `train`.
-        rules: names of the rules to try.
-        budget: number of settings.
-        holdout: data, or a share of them, to report on; settings are then compared on all other rows.
-        passes: number of passes of the best setting, which is trained anew if that is more than one; settings
-            race in the first. ``auto``: as many as `train` makes with its rule.
-        outputs, replay, order, on_error, threads, cache, layout, where: as for `train`.
-        options: as for `train`, without the parameters that are varied (``rate``, ``eta0``, ``alpha``,
-            ``l1``, ``l2``). The same ``seed`` draws the same settings.
-
-    Raises the errors of `train`; `DivergedError` if every setting diverges.
-
-    >>> found = tune("examples/data/rcv1_train2000.dat.gz", rules=["ft-ftrl"], budget=8)
-    >>> len(found.trials), found.report["examples"]
-    (8, 200)
-    """
-    check_names(tune, options, TrainOptions)
-    labels, loss = labels_or_part(data, y, "loss", loss, None)
-    every, holdout = held_apart(holdout, None)
-    if varied := [name for name in ("rate", "eta0", "alpha", "l1", "l2") if options.get(name) is not None]:
-        raise ValueError(f"{varied[0]} is varied by tune: leave it out")
-    options["centre"] = are_centred(rules, options.get("scale"), options.get("centre"))
-    of = every, groups_given(groups, layout, options)
-    read = read_as(*of, on_error=on_error, threads=threads, layout=layout, where=where)
-    data = with_labels(data, labels, sample_weight)
-    base, source = with_groups(prepared_for_lanes(data, Recipe.rule, loss, outputs, options, **read), groups)
-    held = held_of(holdout, base.head().domain, source, threads, on_error)
-    tuner = Tuner(base, rules, budget)
-    shuffling = make_order(str(order), base.seed)
-    cached, (made, kept) = cache and hasattr(source, "identity"), agreed_passes(passes, replay)
-    search = Search(tuner, source, shuffling, held, cached, every=every, passes=made, replay=kept)
-    search.run()
-    outcome = search.report(), warn(search.warnings)
-    return Tuned(tuner.winner()[1], tuner.trials, tuner.chosen or 0, *outcome)

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from numpy.typing import ArrayLike
-
-from thresher.cluster.elsewhere import reads_elsewhere
-from thresher.data.byrows import identified
-from thresher.data.errors import DataError
-from thresher.data.formats.tables.heads import columns_seen
-from thresher.data.layout import AnyLayout
-from thresher.data.order import Order, make_order
 from thresher.lanes import budget, table
-from thresher.lanes.api import penalties_of, with_choice
 from thresher.lanes.estimates import Estimate, Results, estimates_of
-from thresher.lanes.folds import Folds, Split, check_size
+from thresher.lanes.folds import Folds
 from thresher.lanes.frontier import check_choice, choose, noted
-from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
-from thresher.learning.api import groups_given
-from thresher.learning.beginning import labels_or_part, prepared_for_lanes
-from thresher.learning.checks import check_flag
-from thresher.learning.finite import DivergedError
 from thresher.learning.frames import frame_of, held, identity
-from thresher.learning.given import Data, with_groups, with_labels
-from thresher.learning.keywords import ModelOptions, check_names
 from thresher.learning.model import Model
-from thresher.learning.passes import Passes
-from thresher.learning.recipe import Recipe, Spec
-from thresher.learning.repeating import agreed_passes
-from thresher.learning.training import Plan, Trainer
-from thresher.learning.trouble import Trouble, warn
+from thresher.learning.trouble import Trouble
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,150 +110,3 @@ class CrossValidation:
         if self._results is None or self._results.whole is None:
             raise ValueError("no final model was trained: use cv(..., refit=True)")
         return self._results.whole
-
-
-@reads_elsewhere
-def cv(
-    data: Data,
-    y: ArrayLike | Spec | None = None,
-    loss: Spec | None = None,
-    *,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    rule: Spec = "ft-ftrl",
-    folds: int | str = 10,
-    l1: str | Sequence[float] | None = None,
-    refit: bool = False,
-    outputs: str | None = None,
-    passes: int | str = "auto",
-    replay: int | str = "64MB",
-    order: str = "as-is",
-    choose: str = "best",
-    on_error: str = "fail",
-    threads: int | None = None,
-    cache: bool = True,
-    layout: AnyLayout | None = None,
-    where: str = "",
-    **options: Unpack[ModelOptions],
-) -> CrossValidation:
-    """Evaluate penalties by cross-validation: each fold by models that have not learned its rows.
-
-    All models learn side by side from one reading of `data`; a second one, of the cache if there is one,
-    evaluates them.
-
-    Args:
-        data, y, loss, sample_weight, groups: as for `train`; rows of a group are in one fold.
-        rule: as for `train`. A rule given with its penalty, or without any, is evaluated as it is.
-        folds: number of folds, from 2 on. Of every `folds` rows, one is in each, drawn with `seed`. Or
-            ``forward:K``, for rows that are ordered by time: K + 1 consecutive blocks, of which each but the
-            first is predicted by models of all rows before it, as with ``TimeSeriesSplit``.
-        l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
-            one from the first rows (default ``auto:16``).
-        refit: train models of all rows, too.
-        passes, replay: as for `train`. ``auto`` goes by all rows, and every fold makes the same passes.
-        order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
-            ``passes="auto"`` makes one pass.
-        choose: as for `path`.
-        outputs, on_error, threads, cache, layout, where, options: as for `train`.
-
-    Raises the errors of `train`; `DataError` for fewer rows than folds.
-
-    >>> found = cv("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4", folds=5, refit=True)
-    >>> found.choose() < 2, found.points[1].figures["error"] < 0.13
-    (True, True)
-    >>> 800 < found.model("nnz:900").nonzero < 1000
-    True
-    """
-    check_names(cv, {"rule": rule, **options}, ModelOptions)
-    labels, rule = labels_or_part(data, y, "rule", rule, Recipe.rule)
-    split = Split.of(folds).checked(str(order), groups_given(groups, layout, options))
-    check_flag("refit", refit)
-    check_choice(choose)
-    plan = _planned(passes, replay)
-    read: dict[str, Any] = {"on_error": on_error, "threads": threads, "layout": layout, "where": where}
-    data = with_labels(data, labels, sample_weight)
-    base, source = with_groups(prepared_for_lanes(data, rule, loss, outputs, options, **read), groups)
-    check_order(steady := make_order(str(order), base.seed), plan.passes)
-    name = None if l1 is None and not leaves_penalty_open(rule) else penalty_name(base.rule)
-    wanted = Range("auto:16" if l1 is None else l1)
-    check_size(base, split.count, wanted.count if name else 1, refit)
-    values = penalties_of(wanted, steady, source, base) if name else []
-    recipes = [with_penalty(base, value) for value in values] or [base]
-    learning = Folds(recipes, split.count, forward=split.forward, whole=refit)
-    return _chosen(_trainer(learning, source, steady, plan, cache), name, choose)
-
-
-def _planned(passes: int | str, replay: int | str) -> Plan:
-    made, kept = agreed_passes(passes, replay)
-    return Plan(made, None, folds=True, replay=kept)
-
-
-def _trainer(folds: Folds, source: Any, order: Order, plan: Plan, cache: bool) -> Trainer[Folds]:
-    """What trains the folds, and reads the data once more to evaluate them."""
-    readings = order.reads(plan.passes + 1 + folds.forward)
-    reads = Passes(source, readings, cached=cache and hasattr(source, "identity"))
-    beside: dict[str, Any] = {"reread": reads.later, "order": order, "columns": columns_seen(source)}
-    return counted(Trainer(folds, reads.first, plan, **beside))
-
-
-def _chosen(trainer: Trainer[Folds], penalty: str | None, choice: str) -> CrossValidation:
-    """Train and evaluate the folds; errors come before warnings."""
-    outcome = trainer.run()
-    found = judged_by(trainer, penalty)
-    troubles = [*outcome.warnings, *found.folds.troubles()]
-    return with_choice(replace(found, warnings=warn(troubles), choice=choice))
-
-
-def counted(trainer: Trainer[Folds]) -> Trainer[Folds]:
-    """The trainer. If folds go forward, the rows are counted first: their number tells where blocks begin.
-
-    `DataError` for fewer rows than blocks.
-    """
-    folds = trainer.model
-    if not folds.forward:
-        return trainer
-    with closing(trainer.source.chunks()) as chunks:
-        folds.total = sum(len(chunk) for chunk in chunks)
-    if folds.total <= folds.count:
-        needed = f"forward:{folds.count} needs at least {folds.count + 1} rows"
-        raise DataError(f"--folds {needed}; rows read: {folds.total}")
-    trainer.source = identified(trainer.reread())
-    return trainer
-
-
-def check_order(order: Order, passes: int, otherwise: str = "be in a different fold") -> None:
-    """ValueError if a row would have different numbers in different passes, and so `otherwise`."""
-    if passes > 1 and not order.steady:
-        raise ValueError(
-            f"with the order {order.spec}, a row would {otherwise} in each pass: use once or as-is"
-        )
-
-
-def judged_by(trainer: Trainer[Folds], penalty: str | None) -> CrossValidation:
-    """Evaluate the folds that a trainer has trained, by reading its data once more."""
-    results, learn = _results_of(trainer), partial(_further, trainer)
-    points = estimates_of(results, penalty is not None)
-    return CrossValidation(penalty, points, trainer.model, _results=results, _learn=learn)
-
-
-def _results_of(trainer: Trainer[Folds]) -> Results:
-    again = trainer.order.over(trainer.reread(), 1)
-    with closing(again.chunks()) as chunks:
-        return Results.of(trainer.model, trainer.model.judge(chunks))
-
-
-def _further(trainer: Trainer[Folds], penalties: list[float]) -> Results | None:
-    """Results for further penalties, in the same folds of the same data; None if learning diverges."""
-    before = trainer.model
-    recipes = [with_penalty(before.recipes[0], value) for value in penalties]
-    like: dict[str, Any] = {"forward": before.forward, "total": before.total, "say": trainer.watcher.say}
-    folds = Folds(recipes, before.count, whole=before.whole is not None, **like)
-    beside: dict[str, Any] = {"watcher": trainer.watcher, "stopper": trainer.stopper}
-    again = Trainer(
-        folds, trainer.reread(), trainer.plan, reread=trainer.reread, order=trainer.order, **beside
-    )
-    try:
-        again.run()
-    except DivergedError:
-        return None
-    return _results_of(again)

@@ -1,105 +1,28 @@
-"""What the package's functions share: plans, hold-outs; `load` and `evaluate`."""
+"""`load`, `predict` and `evaluate`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.cluster.elsewhere import reads_elsewhere
-from thresher.data.labels import Domain
-from thresher.data.layout import AnyLayout, SettledLayout, grouped_by
 from thresher.learning import ensemble, modelfile, pictures
-from thresher.learning.agreement import check_holdout
 from thresher.learning.assessment import assessed
-from thresher.learning.checks import check_whole
 from thresher.learning.ensemble import Ensemble
 from thresher.learning.frames import Evaluated
-from thresher.learning.given import Data, as_source, check_layout, with_labels
+from thresher.learning.given import Data, with_labels
 from thresher.learning.head import Output
-from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import ModelOrFile, codes_of, source_for, with_codes, with_columns
 from thresher.learning.readout import Readout
-from thresher.learning.repeating import agreed_passes
-from thresher.learning.shares import Part, check_ungrouped, condition_of, part_of
 from thresher.learning.slices import figures_of_slices, names_of_columns, slices_of
-from thresher.learning.training import Plan
 from thresher.learning.trouble import troubles_of_reading, warn
-
-
-def held_apart(holdout: Any, holdout_every: int | None, default: int = 0) -> tuple[Part, Data | None]:
-    """Resolve hold-out options to one of every N examples (0: none) and separate data, or None. ValueError.
-
-    `holdout` may be a share of the examples; `default` applies if neither option is given.
-    """
-    every = part_of(holdout)
-    if every is None:
-        unsaid = default if holdout is None else 0
-        return unsaid if holdout_every is None else holdout_every, holdout
-    if holdout_every:
-        raise ValueError(f"holdout={holdout!r} and holdout_every={holdout_every!r}: give one of them")
-    return every, None
-
-
-def planned(
-    passes: int | str,
-    replay: int | str,
-    patience: int,
-    early_stop: int | None,
-    holdout: Any = None,
-    holdout_every: int | None = None,
-    report_every: int | None = None,
-    default: int = 0,
-) -> tuple[Plan, Data | None]:
-    """The plan, and a separate hold-out or None. ValueError for patience without any hold-out."""
-    every, given = held_apart(holdout, holdout_every, default)
-    made, kept = agreed_passes(passes, replay)
-    patience = patience_of(patience, early_stop)
-    plan = Plan(made, report_every, holdout_every=every, patience=patience, replay=kept)
-    if patience and not plan.judges(given):
-        raise ValueError("stopping early needs examples that are held out: give holdout or holdout_every")
-    return plan, given
-
-
-def groups_given(groups: ArrayLike | None, layout: AnyLayout | None, options: Mapping[str, Any]) -> Any:
-    """What rows are grouped by: an array, or a name in layout or options; None or empty if nothing."""
-    check_layout(layout)
-    return grouped_by(layout) or options.get("group") if groups is None else groups
-
-
-def read_as(part: Part, groups: Any, **read: Any) -> dict[str, Any]:
-    """Options of reading data of which `part` is held out. `DataError` if it cannot go with `groups`."""
-    check_ungrouped(part, groups)
-    return {**read, "marked": condition_of(part)}
-
-
-def patience_of(patience: int, early_stop: int | None) -> int:
-    """The patience that both options give together. ValueError for an early stop after less than a pass."""
-    if early_stop is None:
-        return patience
-    check_whole("early_stop", early_stop, 1)
-    return early_stop
-
-
-def held_of(
-    holdout: Data | None, domain: str | Domain, source: Any, threads: int | None, on_error: str
-) -> Any:
-    """The source of the hold-out, checked against the file that collects bad lines; None if there is none.
-
-    Its bad lines are skipped, and not collected, unless bad lines of the data are errors.
-    """
-    if holdout is None:
-        return None
-    lenient = "fail" if on_error == "fail" else "skip"
-    layout = (source.layout or SettledLayout()).ungrouped()
-    held = as_source(holdout, domain, threads=threads, layout=layout, on_error=lenient)
-    if hasattr(source, "on_error"):
-        source.on_error.check_spares(held.names)
-    return check_holdout(source, held)
+from thresher.options.data import ReadOptions
+from thresher.options.option import settled
 
 
 def load(path: str | os.PathLike[str]) -> Readout:
@@ -127,7 +50,7 @@ def readout_of(model: ModelOrFile) -> Readout:
 
 @reads_elsewhere
 def predict(
-    model: ModelOrFile, data: Data, output: Output = "margin", **reading: Unpack[SourceOptions]
+    model: ModelOrFile, data: Data, output: Output = "margin", **reading: Unpack[ReadOptions]
 ) -> NDArray[Any]:
     """Predict ``(n,)``, or ``(n, outputs)`` for many outputs, as ``model.predict`` does.
 
@@ -148,7 +71,7 @@ def predict(
     >>> predict(model, [{"size": 5.0}], "label").tolist()
     ['big']
     """
-    check_names(predict, reading, SourceOptions)
+    settled(ReadOptions, reading, predict)
     ready, given = _ready(model), with_columns(model, data)
     if output == "probability" and hasattr(model, "classes_") and ready.head.outputs.kind == "classes":
         return ready.predict_proba(given, **reading)  # of an estimator, whose probabilities add up to 1
@@ -176,7 +99,7 @@ def evaluate(
     threshold: float | None = None,
     slices: str | Sequence[str] = (),
     plot: str | os.PathLike[str] | None = None,
-    **reading: Unpack[SourceOptions],
+    **reading: Unpack[ReadOptions],
 ) -> Evaluated:
     """Evaluate a model on data. Returns the figures of ``thresher evaluate --json``, see docs/evaluate.md.
 
@@ -199,7 +122,7 @@ def evaluate(
     Raises `ModelFileError`, `DataError`, ValueError for wrong options, TypeError if `model` is not a model.
     """
     ready = _ready(model)
-    check_names(evaluate, reading, SourceOptions)
+    settled(ReadOptions, reading, evaluate)
     target = None if plot is None else pictures.checked(plot)
     labels = y if y is None else codes_of(model, y)
     data = with_labels(with_columns(model, with_codes(model, data)), labels, sample_weight)

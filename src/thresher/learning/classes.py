@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from thresher import parts
 from thresher.data.class_words import listed_words
-from thresher.data.errors import DataError
 from thresher.data.first_look import Opener, with_words
 from thresher.data.labels import DOMAINS
 from thresher.learning.head import classes_of, leaves_classes_open
@@ -40,7 +39,9 @@ def look(opened: Opener | None, layout: Any, loss: Any, outputs: str | None, wor
     if not leaves_classes_open(loss, outputs):
         return Found(layout, loss, outputs or "one")
     if opened is None:
-        raise DataError("the data can be read only once: name their classes, outputs='classes:LO-HI'")
+        raise ValueError(
+            "the data can be read only once: give the classes, --outputs classes:LO-HI or --classes A,B,..."
+        )
     return Found(layout, loss, classes_of(opened(layout, DOMAINS["whole"])))
 
 

@@ -21,7 +21,6 @@ from thresher.learning import modelfile
 from thresher.learning.frames import frame_of, identity_of
 from thresher.learning.given import Data
 from thresher.learning.head import F64, Output
-from thresher.learning.keywords import SourceOptions
 from thresher.learning.model import Model
 from thresher.learning.modelfile import ModelFileError
 from thresher.learning.modelfolder import ENSEMBLE
@@ -29,6 +28,7 @@ from thresher.learning.predicting import Predictor
 from thresher.learning.readout import Readout
 from thresher.learning.record import Record
 from thresher.learning.wholefile import whole_file
+from thresher.options.data import ReadOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,7 +145,7 @@ class Ensemble(Predictor, Generic[M]):
         )
 
     @reads_elsewhere
-    def spread(self, data: Data, **reading: Unpack[SourceOptions]) -> F64:
+    def spread(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
         """Standard deviation of the models' predictions ``(n,)``, or ``(n, outputs)`` for many outputs.
 
         It is that of their probabilities; of their margins, if the loss has no probabilities. The divisor is

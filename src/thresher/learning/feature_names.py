@@ -12,18 +12,19 @@ from thresher.data.features.names import Names, find_names, numeric_keys
 from thresher.data.layout import has_columns
 from thresher.engine.index import HashedIndex
 from thresher.learning.given import Data
-from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.model import Model, as_model
 from thresher.learning.predicting import AnyModel, source_for
 from thresher.learning.readout import Readout
 from thresher.learning.trouble import Trouble
+from thresher.options.data import ReadOptions
+from thresher.options.option import settled
 
 
 @reads_elsewhere
 def name_features(
     model: AnyModel,
     data: Data,
-    **reading: Unpack[SourceOptions],
+    **reading: Unpack[ReadOptions],
 ) -> Names:
     """Find the names of the features with nonzero weights in `data`, and keep them in ``model.names``.
 
@@ -42,10 +43,10 @@ def name_features(
     stands for several features, and for data without names; TypeError if `model` is not a model.
     """
     own = as_model(model)
-    check_names(name_features, reading, SourceOptions)
+    settled(ReadOptions, reading, name_features)
     check_nameable(own.store)
-    options: dict[str, Any] = {"on_error": "skip", **reading, "unlabelled": True}
-    source = source_for(own, data, own.head.open_domain, **options)
+    options: dict[str, Any] = {"on_error": "skip", **reading}
+    source = source_for(own, data, own.head.open_domain, more={"unlabelled": True}, **options)
     check_namer(source, own.store)
     return keep_names(own, source)
 

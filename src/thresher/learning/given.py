@@ -22,6 +22,7 @@ from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.listed import as_list
 from thresher.data.opening import without_columns
+from thresher.data.sources.pieces import current_readers
 from thresher.data.sources.text import OnError
 from thresher.data.sparse_frames import (
     SparseFrameSource,
@@ -115,6 +116,17 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     if options.get("marked") and getattr(found, "marked", "") != options["marked"]:
         raise without_columns("these data have", options["marked"])
     return found
+
+
+def opened(data: Data, domain: Any, **read: Any) -> Any:
+    """The source for a new model. As `as_source`; `DataError` if a layout is given for data without one."""
+    source = as_source(data, domain, **read)
+    layout: AnyLayout | None = read.get("layout")
+    if not is_bare(layout) and is_bare(source.layout):
+        raise DataError("a layout is for files and tables, not for matrices, Chunks and pairs")
+    if current_readers() is not None and getattr(source, "readers", None) is None:
+        raise DataError("--workers and --ray are for files; these data are in memory")
+    return source
 
 
 def _is_source(data: Any) -> bool:

@@ -32,7 +32,6 @@ from thresher.learning.finite import (
 )
 from thresher.learning.given import Data
 from thresher.learning.head import F64, Output
-from thresher.learning.keywords import SourceOptions
 from thresher.learning.loops import check_born_at_zero, make_loop
 from thresher.learning.predicting import Predictor, some_features
 from thresher.learning.reading import any_output
@@ -44,6 +43,7 @@ from thresher.learning.repeating import is_automatic
 from thresher.learning.seen import Seen
 from thresher.learning.trained import Tally
 from thresher.learning.trouble import Trouble, with_warnings
+from thresher.options.data import ReadOptions
 
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
 
@@ -204,7 +204,7 @@ class Model(Predictor):
         /,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        **reading: Unpack[SourceOptions],
+        **reading: Unpack[ReadOptions],
     ) -> None: ...
 
     def learn(self, data: Any, /, *args: Any, **given: Any) -> None:

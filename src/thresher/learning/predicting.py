@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack, overload
@@ -20,9 +20,11 @@ from thresher.engine.index import HashedIndex, Index
 from thresher.learning.agreement import check_format, in_agreement
 from thresher.learning.given import Data, as_source, is_beside
 from thresher.learning.head import F64, Head, Output
-from thresher.learning.keywords import SourceOptions, check_names, layout_like, parted
 from thresher.learning.numbering import Numbering, numbering_of
 from thresher.learning.trouble import troubles_of_reading, warn
+from thresher.options.data import ReadOptions
+from thresher.options.layouts import layout_like
+from thresher.options.option import settled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,19 +50,22 @@ def codes_of(model: Any, y: Any) -> Any:
     return y if model.model_.classes else np.array([known[label] for label in labels])
 
 
-def source_for(model: Any, data: Data, domain: Any, **reading: Any) -> Any:
+def source_for(
+    model: Any, data: Data, domain: Any, *, more: Mapping[str, Any] | None = None, **reading: Any
+) -> Any:
     """Open `data` for prediction, read as the training data were except for the options in `reading`.
 
     A model without a layout was trained on matrices or Chunks: it reads a table without labels as a matrix.
     """
-    of_layout, options = parted(reading)
-    layout = layout_like(model.layout, options.pop("layout", None), of_layout)
+    options = settled(ReadOptions, reading)
+    layout = layout_like(model.layout, options)
     layout = layout.ungrouped() if isinstance(layout, SettledLayout) else layout
     check_format(model, layout)
     layout = layout or SettledLayout()
     if model.centres and not has_columns(layout):
         layout = replace(layout, gaps=True)
-    source = as_source(data, domain, layout=layout, **options)
+    read = {name: options[name] for name in ("on_error", "threads", "where")}
+    source = as_source(data, domain, layout=layout, **read, **(more or {}))
     X: Any = data[0] if isinstance(data, tuple) and data else data
     how = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
     return in_agreement(model, source, given=type(X).__name__ + how)
@@ -152,16 +157,14 @@ class Predictor:
 
     @overload
     def predict(
-        self, data: Data, output: Literal["margin", "probability"] = ..., **reading: Unpack[SourceOptions]
+        self, data: Data, output: Literal["margin", "probability"] = ..., **reading: Unpack[ReadOptions]
     ) -> F64: ...
 
     @overload
-    def predict(self, data: Data, output: Output, **reading: Unpack[SourceOptions]) -> NDArray[Any]: ...
+    def predict(self, data: Data, output: Output, **reading: Unpack[ReadOptions]) -> NDArray[Any]: ...
 
     @reads_elsewhere
-    def predict(
-        self, data: Data, output: Output = "margin", **reading: Unpack[SourceOptions]
-    ) -> NDArray[Any]:
+    def predict(self, data: Data, output: Output = "margin", **reading: Unpack[ReadOptions]) -> NDArray[Any]:
         """Predict ``(n,)`` float64, or ``(n, outputs)`` for many outputs. The model does not change.
 
         Args:
@@ -186,7 +189,7 @@ class Predictor:
         return self._of_all(data, self.predict, reading, answer)
 
     @reads_elsewhere
-    def predict_proba(self, data: Data, **reading: Unpack[SourceOptions]) -> F64:
+    def predict_proba(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
         """Probabilities ``(n, classes)`` float64: of the negative and positive class, or of each class.
 
         One-against-rest probabilities are divided by their sum; with outputs ``labels`` they are independent.
@@ -202,10 +205,10 @@ class Predictor:
         if isinstance(data, Chunk) and not reading:
             data.check_arrays()
             return answer(data)
-        check_names(method, reading, SourceOptions)
+        settled(ReadOptions, reading, method)
         if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
             return answer(concat([]))
-        source = source_for(self, data, self.head.open_domain, unlabelled=True, **reading)
+        source = source_for(self, data, self.head.open_domain, more={"unlabelled": True}, **reading)
         if not hasattr(source, "rows"):  # nothing is skipped
             found = [answer(chunk) for chunk in source.chunks()]
         else:

@@ -15,13 +15,13 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.data.columns import NUMERIC, matching
 from thresher.data.errors import DataError
 from thresher.data.features.names import numeric_keys
-from thresher.data.hints import did_you_mean
 from thresher.data.interactions import terms_of
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine import preparing
 from thresher.engine.lookup import REGISTERS, empty_index, find, find_or_add, reindex, resized
 from thresher.engine.sound import Tensors, ascending, given, require
 from thresher.learning.head import F64
+from thresher.options.synonyms import did_you_mean
 
 U64 = NDArray[np.uint64]
 F32 = NDArray[np.float32]

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
+from thresher.data.wording import as_shown
+
 T = TypeVar("T")
 
 
@@ -20,6 +22,9 @@ class Interrupted(Exception):  # noqa: N818  (not an error: the user requested i
         super().__init__(f"stopped after {examples:,} examples{saved}{where}")
         self.checkpoint = checkpoint
         self.examples = examples
+
+    def __str__(self) -> str:
+        return as_shown(super().__str__())
 
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher.cluster.elsewhere import reads_elsewhere
-from thresher.learning.beginning import opened
 from thresher.learning.centring import alone
-from thresher.learning.given import with_labels
-from thresher.learning.keywords import SourceOptions, check_names, layout_given, parted
+from thresher.learning.given import opened, with_labels
 from thresher.learning.predicting import source_for
 from thresher.learning.recipe import with_gaps
 from thresher.learning.trouble import troubles_of_reading, warn
+from thresher.options.data import ReadOptions
+from thresher.options.layouts import layout_asked
+from thresher.options.option import settled
 
 if TYPE_CHECKING:
     from thresher.learning.model import Model
@@ -28,16 +29,14 @@ def teach(
     from thresher.learning.feature_names import names_follow
 
     data = with_labels(data, y, sample_weight)
-    check_names(model.learn, reading, SourceOptions)
+    options = settled(ReadOptions, reading, model.learn)
     first = not model.examples and model.layout is None
     if not first:
         source = source_for(model, data, model.head.domain, **reading)
     else:
-        of_layout, options = parted(reading)
-        options["layout"] = with_gaps(
-            layout_given(options.pop("layout", None), of_layout), model.recipe.centre
-        )
-        source = opened(data, model.head.domain, **options)
+        read: dict[str, Any] = {"on_error": options["on_error"], "threads": options["threads"]}
+        read |= {"where": options["where"], "layout": with_gaps(layout_asked(options), model.recipe.centre)}
+        source = opened(data, model.head.domain, **read)
         if source.layout is not None:
             model.layout = source.layout
     columns, named, new = getattr(source, "columns", None), model.names, False

@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.learning.given import Data, with_labels
-from thresher.learning.keywords import SourceOptions, check_names
 from thresher.learning.predicting import ModelOrFile, codes_of, with_codes, with_columns
 from thresher.learning.slices import names_of_columns
 from thresher.learning.trouble import troubles_of_reading, warn
 from thresher.learning.wholefile import check_writable, whole_file
+from thresher.options.data import ReadOptions
+from thresher.options.option import settled
 from thresher.reporting.facts import Facts, facts_of, measure
 from thresher.reporting.page import BEGINNING, page
 
@@ -31,7 +32,7 @@ def report(
     sample_weight: ArrayLike | None = None,
     threshold: float | None = None,
     slices: str | Sequence[str] = (),
-    **reading: Unpack[SourceOptions],
+    **reading: Unpack[ReadOptions],
 ) -> None:
     """Write a report about a model: one HTML page that loads nothing from elsewhere, of at most 300 KB.
 
@@ -52,7 +53,7 @@ def report(
     Raises `ModelFileError`, `DataError`, ValueError for wrong options, FileExistsError if `path` exists and
     is not a report, OSError; TypeError if `model` is not a model.
     """
-    check_names(report, reading, SourceOptions)
+    settled(ReadOptions, reading, report)
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be the name of a file, not {type(path).__name__}; labels are given as y=")
     columns = names_of_columns(slices)

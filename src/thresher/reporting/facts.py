@@ -14,8 +14,8 @@ from thresher.data.errors import DataError
 from thresher.data.formats.tables.heads import columns_seen
 from thresher.data.report import Report
 from thresher.lanes import folder
-from thresher.lanes.api import Frontier
 from thresher.lanes.inspecting import file_of
+from thresher.lanes.models import Frontier
 from thresher.learning import modelfile
 from thresher.learning.anatomy import anatomy
 from thresher.learning.assessment import Assessment, assessed

@@ -69,14 +69,17 @@ def _name(estimator: Any) -> str:
 
 def layout_of(estimator: Any) -> Any:
     """The parameter `layout`, which may be a dictionary of options of `thresher.train`. ValueError."""
-    from thresher.learning.keywords import OF_LAYOUT, layout_given
+    from thresher.options.data import LayoutOptions, ReadOptions
+    from thresher.options.layouts import layout_asked
+    from thresher.options.option import declared, settled
 
     given = estimator.layout
     if not isinstance(given, Mapping):
-        return layout_given(given, {})
-    if unknown := sorted(map(str, given.keys() - OF_LAYOUT)):
-        raise ValueError(f"layout has no option {unknown[0]}; it has {', '.join(sorted(OF_LAYOUT))}")
-    return layout_given(None, given)
+        return layout_asked(settled(ReadOptions, {"layout": given}))
+    known = declared(LayoutOptions)
+    if unknown := sorted(map(str, given.keys() - known)):
+        raise ValueError(f"layout has no option {unknown[0]}; it has {', '.join(sorted(known))}")
+    return layout_asked(settled(LayoutOptions, given))
 
 
 def held(X: Any) -> Any:

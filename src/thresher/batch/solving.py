@@ -1,4 +1,4 @@
-"""``thresher.boost``: fitting a model with the batch solver."""
+"""Fitting a model with the batch solvers, again if a worker is lost; and the fitted model."""
 
 from __future__ import annotations
 
@@ -7,30 +7,24 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from thresher.batch.plan import Plan, Round, loss_of
+from thresher.batch.plan import Plan, Round
 from thresher.batch.rounds import Rounds
 from thresher.batch.shards import LostWorkerError
 from thresher.batch.solvers import solver_of
-from thresher.cluster.elsewhere import reads_elsewhere
-from thresher.data.formats.tables.heads import ColumnSeen, columns_seen
-from thresher.data.layout import AnyLayout, has_columns
+from thresher.data.formats.tables.heads import ColumnSeen
+from thresher.data.layout import has_columns
 from thresher.data.report import Report
 from thresher.data.sources.pieces import prepare_readers
 from thresher.learning import modelfile
-from thresher.learning.beginning import classes_in, labels_or_part, opened
-from thresher.learning.checks import check_flag
-from thresher.learning.given import Data, with_labels
 from thresher.learning.head import Head
-from thresher.learning.keywords import BoostOptions, check_names, layout_given
 from thresher.learning.readout import Readout
-from thresher.learning.trouble import FEW, Trouble, no_weights, troubles_of_columns, troubles_of_reading, warn
+from thresher.learning.trouble import FEW, Trouble, no_weights, troubles_of_columns, troubles_of_reading
 
-STORE, LOSS = "growing", "exponential"
+STORE = "growing"
 _TRIES = 3
 
 
@@ -93,72 +87,6 @@ class Boosted(Readout):
             "features_seen": solution.features_seen,
         }
         modelfile.write(path, header, modelfile.weights_of(self))
-
-
-@reads_elsewhere
-def boost(
-    data: Data,
-    y: ArrayLike | str | None = None,
-    *,
-    loss: str | tuple[Any, ...] = LOSS,
-    sample_weight: ArrayLike | None = None,
-    l1: float = 1.0,
-    l2: float = 0.0,
-    order: str = "random",
-    intercept: bool = True,
-    tolerance: float = 1e-4,
-    rounds: int = 1000,
-    seed: int = 0,
-    on_error: str = "fail",
-    threads: int | None = None,
-    layout: AnyLayout | None = None,
-    where: str = "",
-    callback: Callable[[Round], None] = lambda _: None,
-    **options: Unpack[BoostOptions],
-) -> Boosted:
-    """Minimise ``sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2`` by coordinate descent.
-
-    The loss is a sum over examples, weighted by importance c_i, not a mean; b is never penalised.
-
-    Args:
-        data, sample_weight: as for `train`.
-        y: labels, as for `train`. If `data` contain the labels, the loss may be given here.
-        loss: ``exponential`` (as in AdaBoost) or ``logistic``.
-        l1, l2: strengths of the penalties.
-        order: ``random`` (one feature at a time, in an order drawn with `seed`), ``cyclic`` or ``parallel``
-            (all at once; with `workers` the rows are in the memory of these processes).
-        intercept: whether to learn b.
-        tolerance: stop when the largest violation of the optimality conditions is at most this share of the
-            smallest l1 that leaves no feature.
-        rounds: stop after this many rounds at the latest.
-        seed: of the order ``random``.
-        threads: number of threads; the result does not depend on it.
-        callback: called with every `Round`.
-        on_error, layout, where, options: as for `train`.
-
-    Trouble with the data or the model raises a `TroubleWarning` for each problem, also in ``model.warnings``.
-    Raises ValueError, `SpecError` and `DataError`; TypeError for unknown options.
-
-    >>> model = boost("examples/data/rcv1_train2000.dat.gz", l1=10.0)
-    >>> model.solution.converged, len(model.keys) < 50
-    (True, True)
-    """
-    from thresher.data.sources.reader import default_threads
-
-    check_names(boost, options, BoostOptions)
-    check_flag("intercept", intercept)
-    started = time.perf_counter()
-    labels, loss = labels_or_part(data, y, "loss", loss, LOSS)
-    part = loss_of(loss)
-    plan = Plan(l1, l2, order, tolerance, rounds, seed, threads or default_threads())
-    data = with_labels(data, labels, sample_weight)
-    read: dict[str, Any] = {"threads": threads, "layout": layout_given(layout, options), "where": where}
-    _, _, read = classes_in(data, loss, "one", on_error, read)
-    source = opened(data, part.DOMAIN, on_error=on_error, **read)
-    seen = columns_seen(source)
-    found = solved(source, bool(intercept), part, plan, started, callback)
-    found.warnings = warn(troubles_of(found, seen, source.report))
-    return found
 
 
 def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -> list[Trouble]:

@@ -1,0 +1,371 @@
+"""The public functions: each settles its options and calls a run, which the command line calls too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from numpy.typing import ArrayLike
+
+from thresher.batch.plan import Round
+from thresher.batch.solving import Boosted
+from thresher.cluster.elsewhere import reading_elsewhere
+from thresher.lanes.models import Frontier, with_choice
+from thresher.lanes.search import Tuned
+from thresher.lanes.validation import CrossValidation
+from thresher.learning import pictures
+from thresher.learning.checks import check_flag
+from thresher.learning.ensemble import Ensemble
+from thresher.learning.given import Data
+from thresher.learning.model import Model
+from thresher.learning.recipe import Recipe, Spec
+from thresher.learning.training import Outcome
+from thresher.learning.trouble import warn
+from thresher.learning.wholefile import discard
+from thresher.options.boost import BOOSTED, BoostOptions
+from thresher.options.lanes import BEST, CvOptions, CvRun, PathOptions, PathRun, TuneOptions
+from thresher.options.model import DEFAULT_RULE
+from thresher.options.option import settled, takes
+from thresher.options.training import EnsembleOptions, EnsembleRun, TrainOptions, TrainRun
+from thresher.runs import boost as runs_boost
+from thresher.runs import cv as runs_cv
+from thresher.runs import path as runs_path
+from thresher.runs import train as runs_train
+from thresher.runs import tune as runs_tune
+from thresher.runs.preparing import inputs_of, labels_or_part
+from thresher.runs.train import Training
+from thresher.runs.ui import Printing, Silent
+
+
+@takes(TrainOptions)
+def train(
+    data: Data,
+    y: ArrayLike | Recipe | Spec | None = None,
+    loss: Spec | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    **options: Unpack[TrainOptions],
+) -> Model:
+    """Train a model on `data` in one or more passes.
+
+    Every option of ``thresher train`` is an argument of the same name, except for output files and
+    ``--ensemble``, which is `thresher.ensemble`.
+
+    Args:
+        data: a path, a glob, ``-``, or a list of them; a table (pandas, polars, pyarrow, a query result) with
+            a `label` column; X, which is a table, a matrix (numpy, scipy) or a list of dictionaries, with
+            labels in `y`; ``(X, y)`` or ``(X, y, weights)``; pairs of a dictionary and a label; a Chunk, or
+            Chunks.
+        y: labels of the rows of X, ``(n,)`` or ``(n, outputs)``. If `data` contain the labels, the rule may
+            be given here.
+        loss: SPEC or part; default ``logistic``.
+        sample_weight: importances ``(n,)``, together with `y`.
+        groups: what each row of data in memory belongs to, such as its query or user, ``(n,)``: rows of a
+            group are held out together. For files, name the column, ``group``.
+        rule: SPEC or part; a `Recipe`, which defines the whole model; or ``auto``, which chooses on the first
+            rows among a few settings close to the default rule (docs/default.md).
+        outputs: what to predict: ``one`` number, ``classes:LO-HI``, ``labels:LO-HI`` or ``values:K``. Classes
+            that are not given are found in the data; label words are sorted and kept in ``model.classes``.
+        passes: number of passes over the data. Later passes read a binary `cache` written by the first.
+            `scale` and `admit` count in the first pass only. ``auto``: with the default rule 3 to 40 passes
+            over data that fit in `replay`, most over small tables; with other rules, and longer data, one.
+        replay: memory for the rows that ``passes="auto"`` keeps for further passes; 0: always one pass.
+            ``64MB`` holds 129,000 rows of 40 features (12 bytes per non-zero, 16 per row).
+        order: ``as-is``; ``once`` or ``every``, to shuffle rows once or anew in each pass, with all rows in
+            memory; or ``buffer:N``. Shuffling uses `seed`. Hold-out rows are chosen before shuffling.
+        holdout: what to evaluate on after each pass: data, or a share of the examples such as 0.2, which is
+            then not learned: 0.2 holds out one of every five rows, drawn with `seed`; ``last:0.2`` the last
+            fifth, and ``last:1000`` the last 1,000 rows; ``day >= 20`` the rows that meet a condition, as in
+            `where`; the same rows in any order and every pass.
+        holdout_every: N, for the share 1 / N.
+        early_stop: stop after this many passes without a better hold-out loss, and keep the model of the best
+            pass. `patience` is another name for it.
+        checkpoint: a file for checkpoints, from which ``resume=True``, with the same data and options, leads
+            to the same model, bit for bit. It is removed when training is done. With it, Ctrl-C stops
+            between two examples, leaves a checkpoint and raises `Interrupted`.
+        checkpoint_every: examples between checkpoints; without it, there is one only if training is stopped.
+        resume: go on from `checkpoint`.
+        on_error: what to do with a bad line: ``fail``, ``skip`` or ``quarantine=FILE``.
+        threads: number of threads that read and parse; None for one per processor, at most four.
+        layout: how to read files and tables: the layout fields below in one object.
+        where: which rows of Parquet, Arrow and tables to read: ``"day < 20 and city in ('Ulm', 'Kiel')"``.
+        init: a model, a model file, or an estimator, with any rule, whose weights to start from: see
+            `start_from`. Files and tables are then read as its training data were, except for the options
+            given here.
+        names: keep the names of the features with nonzero weights; the data are read once more for this.
+        plot: an SVG file to draw progressive loss and sparsity over the examples to.
+        report_every: print the table of progress, a row per this many examples; 0: rows at 1, 2, 4, 8, ...
+        options: options of the model, which are fields of a `Recipe` (``rate``, ``batch``, ``average``,
+            ``scale``, ``centre``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``) and ``alpha``,
+            ``l1``, ``l2`` and ``eta0`` of its rule; options of how files and tables become features, which
+            are fields of a `Layout` (``format``, ``header``, ``delimiter``, ``missing``, ``label``,
+            ``weight``, ``group``, ``numeric``, ``bins``, ``categorical``, ``text``, ``ngrams``, ``interact``,
+            ``ignore``, ``classes``, ``bits``, ``hash``, ``quoting``, ``quoted_newlines``, ``label_weights``).
+            Columns are names, positions from 1, ranges or patterns: ``label=1, bins="2-14"``.
+            ``workers`` and ``ray``: that many processes, of the Ray cluster at that address or of this
+            machine, read and parse the files (docs/scale-out.md).
+
+    Trouble with the data or the run raises a `TroubleWarning` for each problem, also in ``model.warnings``.
+    Ctrl-C while rows are passed over again from `replay` memory returns the model, with such a warning.
+    Raises `SpecError` and `DataError` (both are ValueErrors), ValueError for other invalid arguments,
+    TypeError for unknown ones, `DivergedError`.
+
+    >>> import numpy as np
+    >>> train(np.eye(4), [1, 1, -1, -1], l1=0.01, passes=3).nonzero
+    4
+    """
+    labels, rule = labels_or_part(data, y, "rule", options.get("rule", DEFAULT_RULE), DEFAULT_RULE)
+    given = settled(TrainRun, {**options, "rule": rule, "loss": loss}, train)
+    with _elsewhere(given):
+        ui = Silent() if given["report_every"] is None else Printing()
+        run = runs_train.prepare(inputs_of(data, labels, sample_weight, groups), given, ui)
+        model: Model = _learned(run)
+        if run.will_name:
+            run.name()
+    if given["plot"] is not None:
+        stages = pictures.stages_of_curve(model.curve, model.nonzero)
+        pictures.write(Path(given["plot"]), pictures.learning(stages, str(model.recipe.loss), model.holdout))
+    return model
+
+
+@takes(EnsembleOptions)
+def ensemble(
+    data: Data,
+    y: ArrayLike | Spec | None = None,
+    loss: Spec | None = None,
+    *,
+    models: int | str = 8,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    **options: Unpack[EnsembleOptions],
+) -> Ensemble[Model]:
+    """Train several models on different rows of `data`; together they predict with the mean of their margins.
+
+    Args:
+        data, y, loss, sample_weight, groups, rule: as for `train`; but not the rule ``auto``.
+        models: ``N`` or ``poisson:N``: N models that learn each row with a Poisson(1) importance (bagging);
+            or ``disjoint:N``: each row is learned by one of N models. The draws depend on `seed`.
+        order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
+            ``passes="auto"`` makes one pass.
+        holdout, holdout_every, early_stop, patience: as for `train`; the ensemble is evaluated as a whole.
+        outputs, passes, replay, on_error, threads, cache, layout, where, report_every, options: as for
+            `train`.
+
+    Raises the errors of `train`.
+
+    >>> found = ensemble("examples/data/rcv1_train2000.dat.gz", models=4)
+    >>> len(found.models), found.spread([{140: 0.5}]).shape
+    (4, (1,))
+    """
+    labels, rule = labels_or_part(data, y, "rule", options.get("rule", DEFAULT_RULE), DEFAULT_RULE)
+    given = settled(EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
+    with _elsewhere(given):
+        ui = Silent() if given["report_every"] is None else Printing()
+        run = runs_train.prepare(inputs_of(data, labels, sample_weight, groups), given, ui, bags=models)
+        found: Ensemble[Model] = _learned(run)
+    return found
+
+
+@takes(PathOptions)
+def path(
+    data: Data,
+    y: ArrayLike | Spec | None = None,
+    loss: Spec | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    **options: Unpack[PathOptions],
+) -> Frontier:
+    """Train models with different penalties side by side, from one reading of `data`.
+
+    Args:
+        data, y, loss, sample_weight, groups, rule: as for `train`.
+        l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
+            one from the first rows: the data must then be readable twice.
+        holdout, holdout_every: the hold-out to choose by; default one of every ten rows (0: none).
+        choose: ``best``, the lowest loss; ``1se``, the sparsest within one standard error of it;
+            ``within:P%``, the sparsest whose loss is at most P % higher; ``nnz:N``, the best with at most N
+            weights, for which the data are read once more, with penalties between the two models next to N.
+        outputs, passes, replay, order, early_stop, patience: as for `train`. All models make the same passes.
+        on_error, threads, cache, layout, where, options: as for `train`.
+
+    Raises the errors of `train`.
+
+    >>> frontier = path("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4")
+    >>> all(one.nonzero > next.nonzero for one, next in zip(frontier.points, frontier.points[1:]))
+    True
+    >>> 900 < frontier.model("nnz:1000").nonzero < 1100, len(frontier.points)
+    (True, 12)
+    """
+    labels, rule = labels_or_part(data, y, "rule", options.get("rule", DEFAULT_RULE), DEFAULT_RULE)
+    given = settled(PathRun, {**options, "rule": rule, "loss": loss}, path)
+    with _elsewhere(given):
+        run = runs_path.prepare(inputs_of(data, labels, sample_weight, groups), given, Silent())
+        outcome = _outcome(run)
+    learn = run.add if run.rereadable else None
+    choice = given["choose"] or BEST
+    return with_choice(Frontier(run.penalty, *run.learned(), warn(outcome.warnings), choice, learn))
+
+
+@takes(CvOptions)
+def cv(
+    data: Data,
+    y: ArrayLike | Spec | None = None,
+    loss: Spec | None = None,
+    *,
+    refit: bool = False,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    **options: Unpack[CvOptions],
+) -> CrossValidation:
+    """Evaluate penalties by cross-validation: each fold by models that have not learned its rows.
+
+    All models learn side by side from one reading of `data`; a second one, of the cache if there is one,
+    evaluates them.
+
+    Args:
+        data, y, loss, sample_weight, groups: as for `train`; rows of a group are in one fold.
+        rule: as for `train`. A rule given with its penalty, or without any, is evaluated as it is.
+        folds: number of folds, from 2 on. Of every `folds` rows, one is in each, drawn with `seed`. Or
+            ``forward:K``, for rows that are ordered by time: K + 1 consecutive blocks, of which each but the
+            first is predicted by models of all rows before it, as with ``TimeSeriesSplit``.
+        l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
+            one from the first rows (default ``auto:16``).
+        refit: train models of all rows, too.
+        passes, replay: as for `train`. ``auto`` goes by all rows, and every fold makes the same passes.
+        order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
+            ``passes="auto"`` makes one pass.
+        choose: as for `path`.
+        outputs, on_error, threads, cache, layout, where, options: as for `train`.
+
+    Raises the errors of `train`; `DataError` for fewer rows than folds.
+
+    >>> found = cv("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4", folds=5, refit=True)
+    >>> found.choose() < 2, found.points[1].figures["error"] < 0.13
+    (True, True)
+    >>> 800 < found.model("nnz:900").nonzero < 1000
+    True
+    """
+    labels, rule = labels_or_part(data, y, "rule", options.get("rule", DEFAULT_RULE), DEFAULT_RULE)
+    given = settled(CvRun, {**options, "rule": rule, "loss": loss}, cv)
+    check_flag("refit", refit)
+    with _elsewhere(given):
+        inputs = inputs_of(data, labels, sample_weight, groups)
+        run = runs_cv.prepare(inputs, given, Silent(), refit=bool(refit))
+        outcome, found = _outcome(run), run.judged()
+    warnings = warn(run.troubles(outcome))
+    return with_choice(replace(found, warnings=warnings, choice=given["choose"]))
+
+
+@takes(TuneOptions)
+def tune(
+    data: Data,
+    y: ArrayLike | Spec | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    **options: Unpack[TuneOptions],
+) -> Tuned:
+    """Race `budget` settings of several rules in three readings of `data`, and keep the best model.
+
+    Settings are compared by their progressive loss on all rows but the last tenth; the report is on that
+    tenth.
+
+    Args:
+        data, sample_weight, groups: as for `train`.
+        y: labels, as for `train`. If `data` contain the labels, the loss may be given here.
+        loss: as for `train`.
+        rules: names of the rules to try.
+        budget: number of settings.
+        holdout: data, or a share of them, to report on; settings are then compared on all other rows.
+        passes: number of passes of the best setting, which is trained anew if that is more than one; settings
+            race in the first. ``auto``: as many as `train` makes with its rule.
+        outputs, replay, order, on_error, threads, cache, layout, where: as for `train`.
+        options: as for `train`, without the parameters that are varied (``rate``, ``eta0``, ``alpha``,
+            ``l1``, ``l2``). The same ``seed`` draws the same settings.
+
+    Raises the errors of `train`; `DivergedError` if every setting diverges.
+
+    >>> found = tune("examples/data/rcv1_train2000.dat.gz", rules=["ft-ftrl"], budget=8)
+    >>> len(found.trials), found.report["examples"]
+    (8, 200)
+    """
+    labels, loss = labels_or_part(data, y, "loss", options.get("loss"), None)
+    given = settled(TuneOptions, {**options, "loss": loss}, tune)
+    with _elsewhere(given):
+        search = runs_tune.prepare(inputs_of(data, labels, sample_weight, groups), given, Silent())
+        search.run()
+        outcome = search.report(), warn(search.warnings)
+    return Tuned(search.tuner.winner()[1], search.tuner.trials, search.tuner.chosen or 0, *outcome)
+
+
+@takes(BoostOptions)
+def boost(
+    data: Data,
+    y: ArrayLike | str | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    callback: Callable[[Round], None] = lambda _: None,
+    **options: Unpack[BoostOptions],
+) -> Boosted:
+    """Minimise ``sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2`` by coordinate descent.
+
+    The loss is a sum over examples, weighted by importance c_i, not a mean; b is never penalised.
+
+    Args:
+        data, sample_weight: as for `train`.
+        y: labels, as for `train`. If `data` contain the labels, the loss may be given here.
+        loss: ``exponential`` (as in AdaBoost) or ``logistic``.
+        l1, l2: strengths of the penalties.
+        order: ``random`` (one feature at a time, in an order drawn with `seed`), ``cyclic`` or ``parallel``
+            (all at once; with `workers` the rows are in the memory of these processes).
+        intercept: whether to learn b.
+        tolerance: stop when the largest violation of the optimality conditions is at most this share of the
+            smallest l1 that leaves no feature.
+        rounds: stop after this many rounds at the latest.
+        seed: of the order ``random``.
+        threads: number of threads; the result does not depend on it.
+        callback: called with every `Round`.
+        on_error, layout, where, options: as for `train`.
+
+    Trouble with the data or the model raises a `TroubleWarning` for each problem, also in ``model.warnings``.
+    Raises ValueError, `SpecError` and `DataError`; TypeError for unknown options.
+
+    >>> model = boost("examples/data/rcv1_train2000.dat.gz", l1=10.0)
+    >>> model.solution.converged, len(model.keys) < 50
+    (True, True)
+    """
+    labels, loss = labels_or_part(data, y, "loss", options.get("loss", BOOSTED), BOOSTED)
+    given = settled(BoostOptions, {**options, "loss": loss}, boost)
+    with _elsewhere(given):
+        run = runs_boost.prepare(inputs_of(data, labels, sample_weight, None), given, Silent())
+        found = run.run(callback)
+    found.warnings = warn(found.warnings)
+    return found
+
+
+def _outcome(run: Any) -> Outcome:
+    """Run; its checkpoint is removed."""
+    trainer = run.trainer
+    with closing(trainer.stopper):
+        outcome: Outcome = run.run()
+    if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
+        discard(trainer.plan.checkpoint)
+    return outcome
+
+
+def _learned(run: Training) -> Any:
+    """What was trained, with its warnings and the figures on the hold-out."""
+    outcome = _outcome(run)
+    model = run.model
+    model.warnings, model.holdout = warn(outcome.warnings), outcome.holdout
+    return model
+
+
+def _elsewhere(options: Any) -> AbstractContextManager[None]:
+    """Within this block, files are read as `workers` and `ray` say."""
+    return reading_elsewhere(options["workers"], options["ray"])

@@ -1,0 +1,69 @@
+"""The user of a command: progress and messages on standard error, signals that stop training."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from thresher.cli import signals
+
+if TYPE_CHECKING:
+    from thresher.learning.head import Head
+    from thresher.learning.stopping import Stopper
+
+
+class Console:
+    """Somebody who reads standard error."""
+
+    report_every: int | None = 0
+    forks = True
+
+    def __init__(self, quiet: bool = False) -> None:
+        from thresher.cli.watching import watcher
+        from thresher.engine import notices
+
+        self.quiet, self.watcher = quiet, watcher(quiet)
+        notices.when_compiling(None if quiet else self.watcher.say)
+
+    def say(self, line: str) -> None:
+        """Print a line on what the run is doing, unless it is to be quiet."""
+        if not self.quiet:
+            self.watcher.say(line)
+
+    def warn(self, line: str) -> None:
+        """Print a line."""
+        self.watcher.say(line)
+
+    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+        """Show classes by name from here on."""
+        self.watcher.show_classes(head, words)
+
+    def stopper(self, *, checkpoint: bool) -> Stopper:
+        """Signals stop training between two examples once something is learned; the command ends it."""
+        from thresher.learning.stopping import Stopper
+
+        return Stopper(signals.say_at_once)
+
+
+def tell(line: str) -> None:
+    """Print a line about the run."""
+    print(f"thresher: {line}", file=sys.stderr, flush=True)
+
+
+def ended(run: Any) -> Any:
+    """The outcome of a run; the progress bar is removed even if it fails."""
+    try:
+        return run.run()
+    finally:
+        run.trainer.watcher.close()
+
+
+def elsewhere(options: Any) -> Any:
+    """Within this block, files are read as `workers` and `ray` say."""
+    from thresher.cluster.elsewhere import reading_elsewhere
+
+    quiet = options.get("quiet", False)
+    return reading_elsewhere(
+        options["workers"], options["ray"], lambda line: None if quiet else tell(line), tell
+    )

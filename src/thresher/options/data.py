@@ -1,0 +1,334 @@
+"""Options for how DATA are read and become features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+
+from thresher.data.formats.listing import DEFAULT, FORMATS, listed
+from thresher.options.kinds import Column, Flag, Kind, Names, Repeated, Text, Whole, WrongValueError
+from thresher.options.option import PYTHON, Option
+
+if TYPE_CHECKING:
+    from thresher.data.layout import AnyLayout
+else:
+    AnyLayout = Any
+
+Columns = str | int | Sequence[str | int]
+"""Names, positions from 1, ranges and patterns: ``"2-14"``, ``"I*,day"``, ``["hour", "day"]``"""
+MOST_THREADS = 1024
+QUARANTINE = "quarantine="
+_COLUMNS = "COL,..."
+_ENDINGS = ", ".join(form.endings[0] for form in FORMATS.values() if form.endings)
+_FLAG = Flag()
+
+
+def _format(text: Any) -> Any:
+    from thresher.data.formats.choosing import check_format
+
+    if not isinstance(text, str):
+        raise WrongValueError("text")
+    return check_format(text)
+
+
+def _on_error(text: Any) -> Any:
+    from thresher.options.synonyms import did_you_mean
+
+    known = "fail, skip or quarantine=FILE"
+    if not isinstance(text, str):
+        raise WrongValueError(known)
+    if text not in ("fail", "skip") and (not text.startswith(QUARANTINE) or text == QUARANTINE):
+        near = did_you_mean("on-error", text, ("fail", "skip", "quarantine=FILE"))
+        raise WrongValueError(known, near)
+    return text
+
+
+ON_ERROR = Text(_on_error)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise WrongValueError("text")
+    return value
+
+
+class _Delimiter(Kind):
+    r"""One byte; ``\t`` is a tab."""
+
+    def read(self, text: str) -> str:
+        """The byte."""
+        return "\t" if text == r"\t" else text
+
+    def take(self, value: Any) -> str:
+        """The same."""
+        return self.read(_text(value))
+
+    def written(self, value: Any) -> list[str]:
+        """The byte as it is typed."""
+        return [value.replace("\t", r"\t")]
+
+
+class _Product(Kind):
+    """Two or three columns, patterns or namespaces, as a list in one text."""
+
+    def take(self, value: Any) -> str:
+        """The list."""
+        from thresher.data.listed import as_list
+
+        return value if isinstance(value, str) else as_list(Names().take(value))
+
+
+class _Label(Kind):
+    """A label column, or a list of several in one text."""
+
+    columns = True
+
+    def take(self, value: Any) -> str:
+        """The list."""
+        from thresher.data.listed import as_list
+
+        return value if isinstance(value, str) else as_list(Names().take(value))
+
+
+class SyntaxOptions(TypedDict, total=False):
+    """What is written where in DATA."""
+
+    format: Annotated[
+        str,
+        Option(
+            Text(_format),
+            f"{listed([*FORMATS], 'or')}.",
+            "FORMAT",
+            unset=f"the model's; for a new one, by file name: {_ENDINGS}; any other, such as .txt, .data or "
+            f".dat, is {DEFAULT}",
+        ),
+    ]
+    header: Annotated[bool, Option(_FLAG, "Whether the first line names the columns.", unset="header")]
+    delimiter: Annotated[
+        str,
+        Option(
+            _Delimiter(), "Byte between the cells of CSV and TSV; \\t is a tab.", "BYTE", unset="comma, tab"
+        ),
+    ]
+    missing: Annotated[
+        str | Sequence[str],
+        Option(
+            Names(columns=False),
+            "Cells of CSV and TSV that mean a missing value, in addition to empty ones.",
+            "CELL,...",
+        ),
+    ]
+    quoting: Annotated[
+        bool,
+        Option(
+            _FLAG,
+            "Whether cells of CSV may be quoted. If not, a quote is a character like any other.",
+            unset="quoting",
+        ),
+    ]
+    quoted_newlines: Annotated[
+        bool,
+        Option(_FLAG, "Whether quoted cells of CSV may contain line breaks.", unset="no-quoted-newlines"),
+    ]
+    label_weights: Annotated[
+        bool,
+        Option(
+            _FLAG,
+            "Whether svmlight lines may begin with label:weight. If not, a first field with a colon is a "
+            "feature, and the row has no label.",
+            unset="no-label-weights",
+        ),
+    ]
+
+
+class WhereOption(TypedDict, total=False):
+    """Which rows are read."""
+
+    where: Annotated[
+        str,
+        Option(
+            Text(_text),
+            "Which rows of Parquet or Arrow DATA to read: COL = VALUE or another comparison, COL in (VALUE, "
+            "...), COL is null, COL is not null; join several with and; put strings and dates in single "
+            "quotes.",
+            "FILTER",
+            default="",
+        ),
+    ]
+
+
+class IgnoreOption(TypedDict, total=False):
+    """Which columns are not read."""
+
+    ignore: Annotated[Columns, Option(Names(), "Columns to leave out.", _COLUMNS)]
+
+
+class WritingOptions(SyntaxOptions, WhereOption, IgnoreOption, total=False):
+    """How an existing model reads DATA; options left out are those of its training data."""
+
+
+class FeatureOptions(TypedDict, total=False):
+    """How DATA become labels and features."""
+
+    label: Annotated[
+        Columns,
+        Option(
+            _Label(),
+            "Label column of a table: its name, or its number, counted from 1; K columns, separated by "
+            "commas, for --outputs values:K.",
+            "COL",
+            unset="label",
+        ),
+    ]
+    classes: Annotated[
+        str | Sequence[str],
+        Option(
+            Names(columns=False),
+            "Labels that are words, in the order of their classes; of two, the second is the positive class.",
+            "WORD,...",
+            unset="found by reading the labels first, and sorted",
+        ),
+    ]
+    weight: Annotated[str | int, Option(Column(), "Column of the importance weight.", "COL")]
+    group: Annotated[
+        str | int,
+        Option(
+            Column(),
+            "Keep rows with the same value on one side of --holdout and in one fold: a column, which is then "
+            "no feature; qid in svmlight; tag, or a namespace, in VW text.",
+            "COL",
+        ),
+    ]
+    numeric: Annotated[
+        Columns,
+        Option(
+            Names(),
+            "Numeric columns: names, numbers, ranges (2-14, C14-C21) or patterns (I*), separated by commas; a"
+            " name with a comma is in double quotes.",
+            _COLUMNS,
+            unset="those that hold only numbers",
+        ),
+    ]
+    bins: Annotated[
+        Columns,
+        Option(
+            Names(),
+            "Columns of counts, put in bins that widen with the count: each bin is a feature.",
+            _COLUMNS,
+        ),
+    ]
+    categorical: Annotated[
+        Columns,
+        Option(Names(), "Categorical columns: each value is a feature.", _COLUMNS, unset="all other columns"),
+    ]
+    text: Annotated[
+        Columns, Option(Names(), "Text columns: their words or other n-grams are features.", _COLUMNS)
+    ]
+    ngrams: Annotated[
+        str,
+        Option(
+            Text(_text),
+            "Which n-grams: words=LO-HI, chars=LO-HI, case (keep capitals), tokens=words|letters|blanks, "
+            "shortest=N, scale=count|binary|log, norm; separated by commas.",
+            "SPEC",
+            unset="words=1",
+        ),
+    ]
+    interact: Annotated[
+        str | Sequence[str | Sequence[str]],
+        Option(
+            Repeated(_Product()),
+            "Add products of features of two or three columns (or patterns) or namespaces (* for any); "
+            "repeat for more.",
+            "A,B[,C]",
+            unset="none",
+        ),
+    ]
+    bits: Annotated[int, Option(Whole(1), "Bits of the keys that names are hashed to.", "B", unset="all 64")]
+    hash: Annotated[
+        Literal["64", "vw"],
+        Option(
+            Text(_text),
+            "How names are hashed: 64, or vw (with --bits) for the indices of Vowpal Wabbit.",
+            "HASH",
+            unset="64",
+        ),
+    ]
+
+
+class LayoutOptions(SyntaxOptions, IgnoreOption, FeatureOptions, total=False):
+    """How DATA are read and become features: the fields of a `Layout`."""
+
+
+class TableOptions(WritingOptions, FeatureOptions, total=False):
+    """The fields of a `Layout`, and which rows are read."""
+
+
+class JudgingOptions(WritingOptions, total=False):
+    """How DATA are read to measure a model."""
+
+    weight: Annotated[
+        str | int,
+        Option(
+            Column(),
+            "Importance column of a table: its name, or its number; '' counts all rows alike.",
+            "COL",
+            unset="as in training",
+        ),
+    ]
+
+
+class OnErrorOption(TypedDict, total=False):
+    """What is done about bad lines."""
+
+    on_error: Annotated[
+        str,
+        Option(
+            ON_ERROR,
+            "What to do about a bad line: fail, skip, or quarantine=FILE.",
+            "WHAT",
+            default="fail",
+        ),
+    ]
+
+
+def threads(words: str) -> Any:
+    """The option for the number of threads, which do what the `words` say."""
+    return Option(Whole(1, MOST_THREADS), words, "N", unset="one per processor, at most 4")
+
+
+class ThreadsOption(TypedDict, total=False):
+    """How many threads read."""
+
+    threads: Annotated[int | None, threads("Threads that read and parse.")]
+
+
+class ElsewhereOptions(TypedDict, total=False):
+    """Which other processes read; and the layout as an object."""
+
+    workers: Annotated[
+        int | None,
+        Option(
+            Whole(1, MOST_THREADS),
+            "Processes that read and parse the files, through Ray; they change no result.",
+            "N",
+            unset="none; with --ray, one per processor of the cluster",
+        ),
+    ]
+    ray: Annotated[
+        str | None,
+        Option(
+            Text(_text),
+            "A Ray cluster whose machines read the files; auto: the one this machine is in.",
+            "ADDRESS",
+        ),
+    ]
+    layout: Annotated[AnyLayout | None, Option(Kind(), face=PYTHON)]
+
+
+class ReadingOptions(OnErrorOption, ThreadsOption, ElsewhereOptions, total=False):
+    """What is done about bad lines, and which threads and processes read."""
+
+
+class ReadOptions(TableOptions, ReadingOptions, total=False):
+    """How a model that exists reads data; options left out are those of its training data."""

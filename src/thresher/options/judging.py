@@ -1,0 +1,211 @@
+"""Options of commands that use a model: predict, evaluate, report and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, WritingOptions
+from thresher.options.kinds import Choice, Column, File, Flag, Number, Repeated, Text, Whole
+from thresher.options.option import SHELL, Option
+from thresher.options.output import JsonOption
+from thresher.options.training import AnyPath, picture
+
+OUTPUTS = ("margin", "probability", "label", "spread")
+
+
+class _Predictions(TypedDict, total=False):
+    """What is printed for a row, and where."""
+
+    output_file: Annotated[
+        Path | None,
+        Option(File(), "Where to write.", "FILE", unset="standard output", short="-o"),
+    ]
+    output: Annotated[
+        str,
+        Option(
+            Choice(OUTPUTS, "output"),
+            "The weighted sum; the probability of the positive class; the class (or mean; for labels, those "
+            "predicted, separated by commas); or, for an ensemble, the standard deviation of the "
+            "probabilities of its models, or of their margins if there are no probabilities.",
+            "|".join(OUTPUTS),
+            default="margin",
+        ),
+    ]
+    id: Annotated[
+        str,
+        Option(
+            Column(),
+            "Print this column of a table, by name or number, and a tab before each prediction; tag prints "
+            "the tags of VW text. It is a feature only if the model was trained on it. Tabs and line breaks "
+            "in it are written as \\t, \\n and \\r.",
+            "COL",
+            default="",
+        ),
+    ]
+
+
+class PredictCommand(_Predictions, WritingOptions, ReadingOptions, total=False):
+    """The options of ``thresher predict``."""
+
+
+class ThresholdOption(TypedDict, total=False):
+    """What counts as a prediction of the positive class."""
+
+    threshold: Annotated[
+        float | None,
+        Option(
+            Number(),
+            "Predict the positive class above this probability, or margin where the loss has no "
+            "probabilities.",
+            "T",
+            unset="0.5 of a probability, 0 of a margin",
+        ),
+    ]
+
+
+class DetailOption(TypedDict, total=False):
+    """How much is printed."""
+
+    detail: Annotated[
+        bool,
+        Option(
+            Flag(one_way=True),
+            "Also print the confusion matrix, each class and the calibration.",
+            default=False,
+            face=SHELL,
+        ),
+    ]
+
+
+class SliceOption(TypedDict, total=False):
+    """Columns for whose values there are figures."""
+
+    slices: Annotated[
+        str | Sequence[str],
+        Option(
+            Repeated(Column()),
+            "Also show figures for each value of a column of a table, given by name, number or pattern; "
+            "repeat for more.",
+            "COL",
+            default=(),
+            unset="none",
+            flag="slice",
+        ),
+    ]
+
+
+class _Calibration(TypedDict, total=False):
+    plot: Annotated[
+        AnyPath | None,
+        picture("the calibration; or, if there are no probabilities, the error by class or by output"),
+    ]
+
+
+class EvaluateCommand(
+    ThresholdOption,
+    DetailOption,
+    SliceOption,
+    _Calibration,
+    JudgingOptions,
+    ReadingOptions,
+    JsonOption,
+    total=False,
+):
+    """The options of ``thresher evaluate``."""
+
+
+class _Page(TypedDict, total=False):
+    data: Annotated[
+        list[str],
+        Option(
+            Repeated(Text(str)),
+            "Labelled data that the model has not seen, to measure it on; repeat for more files.",
+            "TEST",
+            default=(),
+        ),
+    ]
+    output_file: Annotated[
+        Path | None,
+        Option(
+            File(),
+            "The page to write. An existing file is replaced only if it is a report.",
+            "FILE.html",
+            unset="MODEL.html",
+            short="-o",
+        ),
+    ]
+
+
+class ReportCommand(
+    _Page, SliceOption, ThresholdOption, JudgingOptions, ReadingOptions, JsonOption, total=False
+):
+    """The options of ``thresher report``."""
+
+
+class _Top(TypedDict, total=False):
+    top: Annotated[int | None, Option(Whole(1), "Only the N heaviest.", "N", unset="all")]
+
+
+class WeightsCommand(_Top, total=False):
+    """The options of ``thresher weights``."""
+
+
+class _Moved(TypedDict, total=False):
+    top: Annotated[int, Option(Whole(0), "Show the N weights that moved most.", "N", default=20)]
+
+
+class DiffCommand(_Moved, JsonOption, total=False):
+    """The options of ``thresher diff``."""
+
+
+class InfoCommand(JsonOption, total=False):
+    """The options of ``thresher info``."""
+
+
+class _Named(TypedDict, total=False):
+    output_file: Annotated[
+        Path | None, Option(File(), "Where to write.", "FILE", unset="MODEL itself", short="-o")
+    ]
+
+
+class _NamedReading(TypedDict, total=False):
+    on_error: Annotated[
+        str,
+        Option(
+            ON_ERROR, "What to do about a bad line: fail, skip, or quarantine=FILE.", "WHAT", default="skip"
+        ),
+    ]
+
+
+class NameCommand(_Named, WritingOptions, _NamedReading, JsonOption, total=False):
+    """The options of ``thresher name``."""
+
+
+class WarmCommand(TypedDict, total=False):
+    """The options of ``thresher warm``."""
+
+    rules: Annotated[
+        str, Option(Text(str), "Rules, separated by commas, or 'all'.", "NAMES", default="ft-ftrl")
+    ]
+    losses: Annotated[
+        str,
+        Option(
+            Text(str),
+            "Losses, each combined with each rule; 'all' for all that support the outputs.",
+            "NAMES",
+            default="logistic",
+        ),
+    ]
+    formats: Annotated[str, Option(Text(str), "Formats of data, or 'all'.", "NAMES", default="svmlight")]
+    outputs: Annotated[str, Option(Text(str), "What to predict, as for train.", "TEXT", default="one")]
+
+
+class CacheCommand(TypedDict, total=False):
+    """The options of ``thresher cache``."""
+
+    clear: Annotated[
+        bool,
+        Option(Flag(one_way=True), "Remove it all; it is made again when needed.", default=False),
+    ]

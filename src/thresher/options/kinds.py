@@ -1,0 +1,231 @@
+"""Kinds of values that an option may have: how the command line writes them, and what Python may give."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+class WrongValueError(ValueError):
+    """A value that an option does not take; its text is what was expected, without the name."""
+
+    def __init__(self, wanted: str, near: str = "") -> None:
+        super().__init__(wanted)
+        self.wanted, self.near = wanted, near
+        """`near`: the end of the message, with the value that was probably meant"""
+
+
+class Kind:
+    """Any value from Python; a text from the command line."""
+
+    switch = False
+    """whether the option is written without a value"""
+    columns = False
+    """whether the value names columns"""
+
+    def read(self, text: str) -> Any:
+        """The value that a word of the command line means; `WrongValueError`, or another ValueError."""
+        return text
+
+    def take(self, value: Any) -> Any:
+        """The value that Python gives, in the form of `read`; the same errors."""
+        return value
+
+    def written(self, value: Any) -> list[str]:
+        """The words of the command line with this value, one for each time that the option is given."""
+        return [str(value)]
+
+
+@dataclass(frozen=True)
+class Flag(Kind):
+    """True or False: ``--name`` and ``--no-name``; if `one_way`, only ``--name``."""
+
+    one_way: bool = False
+    switch = True
+
+    def take(self, value: Any) -> bool:
+        """True for 1 and False for 0, too."""
+        if not (isinstance(value, int) or hasattr(value, "__bool__")) or value not in (0, 1):
+            raise WrongValueError("True or False")
+        return bool(value)
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    """A whole number from `low` to `high`."""
+
+    low: int
+    high: int | None = None
+
+    @property
+    def wanted(self) -> str:
+        """What is expected, in words."""
+        if self.high is None:
+            return f"a whole number of at least {self.low:,}"
+        return f"a whole number from {self.low:,} to {self.high:,}"
+
+    def read(self, text: str) -> int:
+        """The number."""
+        try:
+            return self._checked(int(text))
+        except (ValueError, OverflowError):
+            raise WrongValueError(self.wanted) from None
+
+    def take(self, value: Any) -> int:
+        """The number; NumPy's too."""
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise WrongValueError(self.wanted)
+        return self._checked(value.__index__())
+
+    def _checked(self, number: int) -> int:
+        if number < self.low or (self.high is not None and number > self.high):
+            raise WrongValueError(self.wanted)
+        return number
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number."""
+
+    def read(self, text: str) -> float:
+        """The number."""
+        try:
+            return float(text)
+        except ValueError:
+            raise WrongValueError("a number") from None
+
+
+@dataclass(frozen=True)
+class Choice(Kind):
+    """One of a few names."""
+
+    names: tuple[str, ...]
+    option: str = ""
+    """the option whose values other programs call otherwise"""
+
+    def read(self, text: str) -> str:
+        """The name."""
+        if text not in self.names:
+            from thresher.data.formats.listing import listed
+            from thresher.options.synonyms import did_you_mean
+
+            raise WrongValueError(listed([*self.names], "or"), did_you_mean(self.option, text, self.names))
+        return text
+
+
+@dataclass(frozen=True)
+class Text(Kind):
+    """A text with a form of its own, which `check` brings to its usual form. It raises ValueErrors."""
+
+    check: Callable[[Any], Any]
+
+    def read(self, text: str) -> Any:
+        """The text in its usual form."""
+        return self.check(text)
+
+    def take(self, value: Any) -> Any:
+        """The same."""
+        return self.check(value)
+
+
+@dataclass(frozen=True)
+class File(Kind):
+    """A path; `check` raises ValueErrors."""
+
+    check: Callable[[Path], None] | None = None
+
+    def read(self, text: str) -> Path:
+        """The path."""
+        return self.take(text)
+
+    def take(self, value: Any) -> Path:
+        """The path; TypeError if it is none."""
+        path = Path(os.fspath(value))
+        if self.check is not None:
+            self.check(path)
+        return path
+
+
+@dataclass(frozen=True)
+class Column(Kind):
+    """A column: its name, in double quotes if it has a comma, or its number, counted from 1."""
+
+    columns = True
+
+    def read(self, text: str) -> str:
+        """The name."""
+        from thresher.data.listed import unquoted
+
+        return unquoted(text)
+
+    def take(self, value: Any) -> str:
+        """The name, or the number as text."""
+        return _column(value)
+
+    def written(self, value: Any) -> list[str]:
+        """The name, in quotes if it needs them."""
+        from thresher.data.listed import in_list
+
+        return [in_list(value)]
+
+
+@dataclass(frozen=True)
+class Names(Kind):
+    """Names or numbers of columns, ranges and patterns, or words: a list with commas between."""
+
+    columns: bool = True
+
+    def read(self, text: str) -> tuple[str, ...]:
+        """The names."""
+        from thresher.data.listed import names_in
+
+        return names_in(text)
+
+    def take(self, value: Any) -> tuple[str, ...]:
+        """The names in a text or in a list."""
+        if isinstance(value, str):
+            return self.read(value)
+        wanted = "names or positions of columns" if self.columns else "texts"
+        several = _several(value, wanted)
+        return tuple(_column(one, wanted) for one in (sorted(several) if isinstance(value, Set) else several))
+
+    def written(self, value: Any) -> list[str]:
+        """The list."""
+        from thresher.data.listed import as_list
+
+        return [as_list(value)]
+
+
+@dataclass(frozen=True)
+class Repeated(Kind):
+    """Several values of a kind: the option is repeated on the command line, Python gives a list."""
+
+    of: Kind
+
+    def read(self, text: str) -> Any:
+        """One of the values."""
+        return self.of.read(text)
+
+    def take(self, value: Any) -> tuple[Any, ...]:
+        """The values; a text is one."""
+        return tuple(self.of.take(one) for one in _several(value, "a list"))
+
+    def written(self, value: Any) -> list[str]:
+        """A word for each value."""
+        return [word for one in value for word in self.of.written(one)]
+
+
+def _column(value: Any, wanted: str = "the name or position of a column") -> str:
+    if not (isinstance(value, str) or hasattr(value, "__index__")) or isinstance(value, bool):
+        raise WrongValueError(wanted)
+    return str(value)
+
+
+def _several(value: Any, wanted: str) -> list[Any]:
+    """The items of a list; a single value is one."""
+    if isinstance(value, Mapping):
+        raise WrongValueError(wanted)
+    return [*value] if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]

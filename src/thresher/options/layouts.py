@@ -1,0 +1,73 @@
+"""Layouts from options: how data are read, as the user says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from thresher.data.columns import EMPTY, FEATURES, for_new_data
+from thresher.data.errors import DataError
+from thresher.data.layout import AnyLayout, Layout, SettledLayout
+from thresher.options.data import LayoutOptions
+from thresher.options.option import UsageError, declared, given_in
+
+
+@contextmanager
+def of_options() -> Iterator[None]:
+    """Within this block, a plain ValueError is about options: `UsageError`."""
+    try:
+        yield
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        raise UsageError(str(error)) from error
+
+
+def fields_given(options: Any) -> dict[str, Any]:
+    """The fields of a layout that the user gave."""
+    known = declared(LayoutOptions)
+    return {name: value for name, value in given_in(options).items() if name in known}
+
+
+def layout_asked(options: Any) -> AnyLayout | None:
+    """The given layout, or one made of the given fields; None if neither is given. `UsageError`."""
+    layout, given = options.get("layout"), fields_given(options)
+    if not isinstance(layout, AnyLayout | None):
+        raise UsageError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
+    if given and layout is not None:
+        raise UsageError(f"{next(iter(given))} is a field of the layout: set it there, or leave out layout")
+    with of_layouts():
+        return Layout(**given) if given else layout
+
+
+@contextmanager
+def of_layouts() -> Iterator[None]:
+    """Within this block, a `DataError` is about options for reading: `UsageError`."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except DataError as error:
+        raise UsageError(str(error)) from error
+
+
+def layout_like(trained: SettledLayout | None, options: Any) -> AnyLayout | None:
+    """The layout of the training data of a model, changed by the given options. `UsageError`."""
+    found = layout_asked(options)
+    if found is None or trained is None or options.get("layout") is not None:
+        return found or trained
+    given = fields_given(options)
+    more = _unknown(given.pop("ignore", ()), trained)
+    with of_layouts():
+        like = for_new_data(trained, {"format": None, **given})
+    return replace(like, ignore=like.ignore + more)
+
+
+def _unknown(names: tuple[str, ...], trained: SettledLayout) -> tuple[str, ...]:
+    """The columns that the model does not have; `UsageError` for its features, which it needs."""
+    kinds = dict(zip(trained.columns, trained.kinds, strict=True))
+    if needed := [name for name in names if kinds.get(name) in FEATURES]:
+        raise UsageError(f"--ignore {needed[0]}: the model was trained on this column and needs it")
+    return tuple(name for name in names if kinds.get(name, EMPTY) == EMPTY)

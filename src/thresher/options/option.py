@@ -1,0 +1,219 @@
+"""Options of the program, each declared once, as a field of a TypedDict that both faces take.
+
+``passes: Annotated[int | str, Option(PASSES, "Passes over the data.", "N|auto")]`` makes the option of the
+command line, the keyword of Python with its type, and the checks and messages of both.
+"""
+
+from __future__ import annotations
+
+import functools
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from inspect import Parameter, Signature, signature
+from typing import Any, TypeVar, cast, get_type_hints
+
+from thresher.data.errors import DataError
+from thresher.data.wording import are_shown
+from thresher.options.kinds import Kind, WrongValueError
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+BOTH, SHELL, PYTHON = "both", "shell", "python"
+
+
+@dataclass(frozen=True)
+class Option:
+    """What the program says about an option. Its name and its type stand in the TypedDict."""
+
+    kind: Kind
+    help: str = ""
+    metavar: str = ""
+    default: Any = None
+    """the value if it is not given; None: the program decides"""
+    unset: str = ""
+    """what that is, in words, where the default does not say it"""
+    flag: str = ""
+    """its name on the command line, where that is not its name"""
+    short: str = ""
+    """a letter with a dash"""
+    required: bool = False
+    face: str = BOTH
+    """who takes it: both faces, the shell, or Python"""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """An option with its name."""
+
+    name: str
+    option: Option
+    hint: Any
+    """its type in Python"""
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line."""
+        return "--" + (self.option.flag or self.name.replace("_", "-"))
+
+    @property
+    def negated(self) -> str:
+        """Its name on the command line that means False; empty if there is none."""
+        kind = self.option.kind
+        return "" if not kind.switch or getattr(kind, "one_way", False) else f"--no-{self.flag[2:]}"
+
+    def words(self, value: Any) -> list[str]:
+        """The option with a value as words of the command line."""
+        if self.option.kind.switch:
+            return [self.flag if value else self.negated]
+        return [word for text in self.option.kind.written(value) for word in (self.flag, text)]
+
+    def taken(self, value: Any) -> Any:
+        """The value that Python gives, checked. ValueError with the name of the option."""
+        try:
+            return self.option.kind.take(value)
+        except WrongValueError as error:
+            raise UsageError(f"{self.name} must be {error.wanted}, not {value!r}{error.near}") from None
+
+    def read(self, text: str) -> Any:
+        """The value of a word of the command line. ValueError without the name of the option."""
+        try:
+            return self.option.kind.read(text)
+        except WrongValueError as error:
+            raise ValueError(f"expected {error.wanted}, not '{text}'{error.near}") from None
+        except ValueError as error:
+            if type(error) is not ValueError or not str(error).startswith(f"{self.name} "):
+                raise
+            raise ValueError(str(error).removeprefix(f"{self.name} ")) from error
+
+
+@functools.cache
+def declared(options: Any) -> dict[str, Declared]:
+    """The options of a TypedDict by name, those of its bases first."""
+    found = dict[str, Declared]()
+    for name, hint in get_type_hints(options, include_extras=True).items():
+        option = next(one for one in hint.__metadata__ if isinstance(one, Option))
+        found[name] = Declared(name, option, hint.__origin__)
+    return found
+
+
+class Settled(dict[str, Any]):
+    """All options of a TypedDict: those given, and the defaults of all others."""
+
+    def __init__(self, options: type, given: Mapping[str, Any]) -> None:
+        known = declared(options)
+        super().__init__({name: given.get(name, one.option.default) for name, one in known.items()})
+        self.options, self.given = options, {name: given[name] for name in known if name in given}
+        """`given`: those that the user gave"""
+
+    def but(self, **changes: Any) -> Settled:
+        """These options with other values."""
+        found = Settled(self.options, self.given)
+        found.update(self | changes)
+        return found
+
+
+COMMAND_ONLY = {
+    "report": "here the result has the figures",
+    "quiet": "nothing is printed here",
+    "json": "here the result has the figures",
+    "weights_only": "use model.save(path, state=False)",
+    "curve": "model.curve has the points",
+    "strict": "warnings.simplefilter('error', thresher.TroubleWarning) makes warnings errors",
+}
+"""Options of the command line that Python has in another form"""
+
+
+def settled(options: type[T], given: Mapping[str, Any], function: Callable[..., Any] | None = None) -> T:
+    """All options, of which Python gives some, that are checked. None means not given. ValueError.
+
+    TypeError for a name that the `function` does not know, with the closest known one.
+    """
+    kind: Any = options
+    known = declared(kind)
+    if function is not None:
+        _check_names(function, given, [name for name, one in known.items() if one.option.face != SHELL])
+    said = {name: value for name, value in given.items() if value is not None}
+    return cast(T, Settled(kind, {name: known[name].taken(value) for name, value in said.items()}))
+
+
+def _check_names(function: Callable[..., Any], given: Mapping[str, Any], known: list[str]) -> None:
+    from thresher.options.model import DEFAULT_RULE
+    from thresher.options.synonyms import meant
+    from thresher.parts import lacking
+
+    own = [one.name for one in signature(function).parameters.values() if one.kind in _NAMED]
+    names = [*dict.fromkeys([*own, *known])]
+    for name in given:
+        if name in names:
+            continue
+        if name in COMMAND_ONLY:
+            raise TypeError(f"{name} is an option of the command line; {COMMAND_ONLY[name]}")
+        rule = given.get("rule", DEFAULT_RULE)
+        near = meant(name, [one for one in names if one not in lacking(rule, names)])
+        hint = f"; did you mean {' or '.join(map(_typed, near))}?" if near else ""
+        hint = hint or f"; it has {', '.join(names)}"
+        raise TypeError(f"{function.__name__} has no option {name}{hint}")
+
+
+def _typed(target: str) -> str:
+    """A suggestion as the user would type it in Python."""
+    name, equals, value = target.partition("=")
+    if name.startswith("thresher "):
+        return ".".join(name.split()[:2])
+    return f'{name}="{value}"' if equals else name
+
+
+def given_in(options: Any, of: type | None = None) -> dict[str, Any]:
+    """The options that the user gave; only those `of` a TypedDict, if there is one."""
+    given: dict[str, Any] = options.given
+    return given if of is None else {name: given[name] for name in declared(of) if name in given}
+
+
+def words_of(options: type, values: Mapping[str, Any]) -> list[str]:
+    """Values as words of the command line, in the order of declaration; None means not given."""
+    known = declared(options)
+    return [
+        word
+        for name, one in known.items()
+        if values.get(name) is not None
+        for word in one.words(values[name])
+    ]
+
+
+def command(name: str, arguments: Iterable[str], words: Iterable[str]) -> str:
+    """A command line, quoted for the shell."""
+    return shlex.join(["thresher", name, *arguments, *words])
+
+
+def takes(options: type) -> Callable[[F], F]:
+    """Decorate a function with ``**options: Unpack[options]``: show the options in its signature."""
+
+    def decorate(function: F) -> F:
+        own = [
+            one for one in signature(function).parameters.values() if one.kind is not Parameter.VAR_KEYWORD
+        ]
+        named = {one.name for one in own}
+        more = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=one.option.default, annotation=one.hint)
+            for name, one in declared(options).items()
+            if one.option.face != SHELL and name not in named
+        ]
+        function.__signature__ = Signature([*own, *more])  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+class UsageError(DataError):
+    """Options that are wrong, alone or together, or do not fit the data or the model."""
+
+
+class NamedError(UsageError):
+    """A message that begins with the name of an option, with dashes before it on the command line."""
+
+    def __str__(self) -> str:
+        """The message in the words of the face that shows it."""
+        said = super().__str__()
+        return f"--{said}" if are_shown() else said

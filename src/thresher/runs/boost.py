@@ -1,0 +1,64 @@
+"""Fitting a model to data in memory, with a certificate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from thresher.batch.plan import Plan, Round, loss_of
+from thresher.batch.solving import Boosted, solved, troubles_of
+from thresher.data.formats.tables.heads import columns_seen
+from thresher.data.sources.reader import default_threads
+from thresher.learning.given import opened
+from thresher.options.layouts import layout_asked, of_options
+from thresher.runs.preparing import (
+    Inputs,
+    are_files,
+    check_outputs,
+    classes_in,
+    quarantine_of,
+    reading_of,
+)
+from thresher.runs.ui import Ui
+
+_ONE = "one"
+
+
+@dataclass
+class Boosting:
+    """A fit that is prepared."""
+
+    source: Any
+    loss: Any
+    plan: Plan
+    intercept: bool
+    started: float
+    """by `time.perf_counter`"""
+
+    def run(self, callback: Callable[[Round], None]) -> Boosted:
+        """Fit the model, with its warnings; `callback` is called with every round. Raises `DataError`."""
+        seen = columns_seen(self.source)
+        found = solved(self.source, self.intercept, self.loss, self.plan, self.started, callback)
+        found.warnings = troubles_of(found, seen, self.source.report)
+        return found
+
+
+def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Boosting:
+    """Prepare a fit; `outputs` are files that will be written. `UsageError`, `DataError`, OSError."""
+    started, names = time.perf_counter(), ("l1", "l2", "order", "tolerance", "rounds", "seed")
+    with of_options():
+        loss = loss_of(options["loss"])
+        plan = Plan(
+            **{name: options[name] for name in names}, threads=options["threads"] or default_threads()
+        )
+    read = reading_of(options) | {"layout": layout_asked(options)}
+    _, _, read, note = classes_in(inputs.data, options["loss"], _ONE, read)
+    if note:
+        ui.say(note)
+    source = opened(inputs.data, loss.DOMAIN, **read)
+    files = [*outputs, quarantine_of(options["on_error"])]
+    check_outputs(files, source.names if are_files(inputs.data) else [])
+    return Boosting(source, loss, plan, options["intercept"], started)

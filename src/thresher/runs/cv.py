@@ -1,0 +1,137 @@
+"""Cross-validation of many penalties at once, with all folds from one reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from thresher.data.byrows import identified
+from thresher.data.errors import DataError
+from thresher.lanes.estimates import Results, estimates_of
+from thresher.lanes.folds import Folds, Split, check_order, check_size
+from thresher.lanes.penalties import Range, penalty_name, with_penalty
+from thresher.lanes.validation import CrossValidation
+from thresher.learning.ahead import Ahead
+from thresher.learning.finite import DivergedError
+from thresher.learning.training import Outcome, Plan, Trainer
+from thresher.learning.trouble import Trouble
+from thresher.options.lanes import AUTO
+from thresher.options.layouts import layout_asked, of_options
+from thresher.runs.lanes import compile_penalties_ahead, is_varied, recipes_of
+from thresher.runs.preparing import (
+    Inputs,
+    again_of,
+    are_files,
+    check_outputs,
+    groups_of,
+    order_of,
+    passes_asked,
+    quarantine_of,
+    ready,
+    source_of,
+    trainer_of,
+)
+from thresher.runs.ui import Ui
+
+
+@dataclass
+class Validation:
+    """Cross-validation that is prepared."""
+
+    trainer: Trainer[Folds]
+    penalty: str | None
+    """the name of the parameter that differs; None if one model is evaluated"""
+    split: Split
+    options: Any
+    ui: Ui
+
+    def run(self) -> Outcome:
+        """Train all folds. Raises `DataError`."""
+        return self.trainer.run()
+
+    def judged(self) -> CrossValidation:
+        """Evaluate the folds by reading the data once more."""
+        results, learn = self._results(self.trainer), self._further
+        points = estimates_of(results, self.penalty is not None)
+        return CrossValidation(self.penalty, points, self.trainer.model, _results=results, _learn=learn)
+
+    def troubles(self, outcome: Outcome) -> list[Trouble]:
+        """Trouble with the data, the training and the folds."""
+        return [*outcome.warnings, *self.trainer.model.troubles()]
+
+    def _results(self, trainer: Trainer[Folds]) -> Results:
+        again = trainer.order.over(trainer.reread(), 1)
+        with closing(again.chunks()) as chunks:
+            return Results.of(trainer.model, trainer.model.judge(chunks))
+
+    def _further(self, penalties: list[float]) -> Results | None:
+        """Results for further penalties, in the same folds of the same data; None if learning diverges."""
+        first, before = self.trainer, self.trainer.model
+        recipes = [with_penalty(before.recipes[0], value) for value in penalties]
+        like: dict[str, Any] = {"forward": before.forward, "total": before.total, "say": self.ui.say}
+        folds = Folds(recipes, before.count, whole=before.whole is not None, **like)
+        beside: dict[str, Any] = {"watcher": first.watcher, "stopper": first.stopper}
+        trainer = Trainer(folds, first.reread(), first.plan, reread=first.reread, order=first.order, **beside)
+        try:
+            trainer.run()
+        except DivergedError:
+            return None
+        return self._results(trainer)
+
+
+def prepare(
+    inputs: Inputs, options: Any, ui: Ui, *, refit: bool, outputs: Sequence[Path | None] = ()
+) -> Validation:
+    """Prepare cross-validation; with `refit`, a model of all rows is trained too.
+
+    `outputs` are files that will be written. Raises `UsageError`, `DataError`, OSError.
+    """
+    layout = layout_asked(options)
+    split = Split.of(options["folds"]).checked(
+        options["order"] or "as-is", groups_of(inputs, layout, options)
+    )
+    made, kept = passes_asked(options)
+    plan = Plan(made, None, folds=True, replay=kept)
+    base, read = ready(inputs, options.but(l1=None), layout, 0, ui)
+    varied = is_varied(options, base)
+    ahead = compile_penalties_ahead(base, True, ui) if varied else Ahead()
+    order, wanted = order_of(options, None, base.seed), Range(options["l1"] or AUTO)
+    source = source_of(inputs, base.head().domain, read)
+    check_outputs(
+        [*outputs, quarantine_of(options["on_error"])], source.names if are_files(inputs.data) else []
+    )
+    base = replace(base, layout=source.layout)
+    with of_options():
+        check_order(order, plan.passes)
+        check_size(base, split.count, wanted.count if varied else 1, refit)
+    recipes = [base]
+    if varied:
+        again = partial(again_of, inputs, source, base.head().domain, read)
+        recipes = recipes_of(base, options, again, not source.rereadable, order, ahead)
+    folds = Folds(recipes, split.count, forward=split.forward, whole=refit, say=ui.say)
+    beside: Any = {"ready": ahead.wait, "stopper": ui.stopper(checkpoint=False)}
+    more = 1 + split.forward
+    trainer = trainer_of(folds, source, plan, order, None, options["cache"], ui, more=more, **beside)
+    penalty = penalty_name(base.rule) if varied else None
+    return Validation(_counted(trainer), penalty, split, options, ui)
+
+
+def _counted(trainer: Trainer[Folds]) -> Trainer[Folds]:
+    """The trainer. If folds go forward, the rows are counted first: their number tells where blocks begin.
+
+    `DataError` for fewer rows than blocks.
+    """
+    folds = trainer.model
+    if not folds.forward:
+        return trainer
+    with closing(trainer.source.chunks()) as chunks:
+        folds.total = sum(len(chunk) for chunk in chunks)
+    if folds.total <= folds.count:
+        needed = f"forward:{folds.count} needs at least {folds.count + 1} rows"
+        raise DataError(f"--folds {needed}; rows read: {folds.total}")
+    trainer.source = identified(trainer.reread())
+    return trainer

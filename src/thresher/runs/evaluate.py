@@ -1,0 +1,49 @@
+"""Measuring a model on labelled data, and on the rows with each value of some columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from thresher.learning import pictures
+from thresher.learning.assessment import Assessment, assessed, check_threshold
+from thresher.learning.predicting import source_for
+from thresher.learning.slices import figures_of_slices, slices_of
+from thresher.options.data import ReadOptions
+from thresher.options.layouts import of_options
+from thresher.options.option import given_in
+from thresher.runs.preparing import are_files, check_outputs, quarantine_of
+
+
+@dataclass
+class Measured:
+    """The figures of a model on data."""
+
+    figures: dict[str, Any]
+    assessment: Assessment
+    source: Any
+
+
+def measure(
+    model: Any, data: Any, options: Any, *, inputs: Sequence[Path] = (), outputs: Sequence[Path | None] = ()
+) -> Measured:
+    """Measure a model. `outputs` are files that will be written, `inputs` others that are read.
+
+    Raises `UsageError`, `DataError`, OSError.
+    """
+    with of_options():
+        check_threshold(model.head, options["threshold"])
+    reading = given_in(options, ReadOptions)
+    source = source_for(model, data, model.head.domain, **reading)
+    if are_files(data):
+        files = [options["plot"], quarantine_of(options["on_error"]), *outputs]
+        check_outputs(files, [*inputs, *source.names])
+    with of_options():
+        beside = slices_of(model, source, data, options["slices"], options["threshold"], reading)
+    found = assessed(model, source, options["threshold"], *beside)
+    figures = {**found.figures(), **figures_of_slices(beside, found.examples)}
+    if options["plot"] is not None:
+        pictures.write(Path(options["plot"]), pictures.agreement(model.head, found.binned, figures))
+    return Measured(figures, found, source)

@@ -1,0 +1,88 @@
+"""What runs with many penalties share: finding the penalties, compiling ahead, choosing a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from thresher.data.errors import DataError
+from thresher.data.order import Order, make_order
+from thresher.lanes.frontier import Judged, choose, end_of_range, instead_of
+from thresher.lanes.lanes import Lanes
+from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
+from thresher.learning.ahead import Ahead, compile_ahead
+from thresher.learning.octet import FEW
+from thresher.learning.recipe import Recipe
+from thresher.options.lanes import AUTO, BEST
+from thresher.options.layouts import of_options
+from thresher.options.option import UsageError
+from thresher.runs.ui import Ui
+
+
+def check_varied(options: Any, base: Recipe) -> str:
+    """The name of the penalty. `UsageError` if the rule has none, or fixes it and no range is given."""
+    with of_options():
+        name = penalty_name(base.rule)
+        fixed = not leaves_penalty_open(options["rule"])
+    if fixed and options["l1"] is None and isinstance(options["rule"], str):
+        raise UsageError(
+            f"{name} differs between the models: leave it out of --rule, or give its range, --l1 LO:HI:N"
+        )
+    return name
+
+
+def is_varied(options: Any, base: Recipe) -> bool:
+    """Whether to vary the penalty; `UsageError` if a range is given and the rule cannot use it."""
+    if options["l1"] is not None:
+        check_varied(options, base)
+        return True
+    with of_options():
+        return leaves_penalty_open(options["rule"])
+
+
+def compile_penalties_ahead(base: Recipe, predicts: bool, ui: Ui) -> Ahead:
+    """Start compiling what models with different penalties need."""
+    if not ui.forks:
+        return Ahead()
+    lanes = Lanes([with_penalty(base, 0.001 * (1 + k)) for k in range(FEW)])
+    return compile_ahead(lanes.models[0], predicts, [lanes], lanes.parts)
+
+
+def recipes_of(
+    base: Recipe, options: Any, again: Callable[[], Any], once: bool, order: Order, ahead: Ahead
+) -> list[Recipe]:
+    """One recipe per penalty.
+
+    A range is found on the first rows in this order, of the source that `again` opens, unless the data can
+    be read only `once`. `UsageError` if it cannot be found; `DataError`.
+    """
+    wanted = Range(AUTO if options["l1"] is None else options["l1"])
+    with of_options():
+        if wanted.values:
+            return [with_penalty(base, value) for value in wanted.values]
+        if once:
+            raise UsageError("the data can be read only once: give the range of penalties, --l1 LO:HI:N")
+        source = again()
+        first = make_order(order.spec, base.seed).over(source, 1)
+        values = wanted.found_in(first, replace(base, layout=source.layout), ready=ahead.wait)
+        return [with_penalty(base, value) for value in values]
+
+
+def chosen_of(points: Sequence[Judged], which: str, say: Callable[[str], None]) -> tuple[int, str]:
+    """The index of the point that `which` selects, and the criterion used: another if none satisfies it.
+
+    Calls `say` in that case, and when the choice is at an end of the range. `DataError` if no model has a
+    loss.
+    """
+    try:
+        number = choose(points, which)
+    except ValueError as error:
+        if which == BEST:
+            raise DataError(str(error)) from error
+        instead = instead_of(points, which)
+        say(f"{error}; choosing {'the best' if instead == BEST else 'that'} instead")
+        return chosen_of(points, instead, say)
+    if message := end_of_range(points, number):
+        say(message)
+    return number, which

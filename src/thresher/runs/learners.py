@@ -1,0 +1,223 @@
+"""What ``train`` trains: one model, the lanes of the rule ``auto``, or an ensemble."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thresher.data.layout import as_option
+from thresher.data.order import Order
+from thresher.lanes import auto, bagging
+from thresher.lanes.bagging import Bagging
+from thresher.lanes.bags import Bags
+from thresher.lanes.lanes import Lanes
+from thresher.learning import checkpoint
+from thresher.learning.model import Model
+from thresher.learning.readout import Readout
+from thresher.learning.recipe import Recipe
+from thresher.learning.warmstart import start_from
+from thresher.options.layouts import of_options
+from thresher.options.model import DEFAULT_RULE, RecipeOptions
+from thresher.options.option import UsageError, given_in
+from thresher.parts import AUTO
+from thresher.runs.preparing import OF_RULES
+from thresher.runs.ui import Ui
+
+if TYPE_CHECKING:
+    from thresher.learning.training_state import TrainingState
+
+
+class Learner(ABC):
+    """Creates what is trained, and restores it from a checkpoint."""
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+        """those that define the models"""
+
+    def check(self, order: Order, passes: int) -> None:  # noqa: B027  (most options apply)
+        """`UsageError` for options that do not apply."""
+
+    @abstractmethod
+    def load(self, path: Path) -> tuple[Any, TrainingState]:
+        """Load a checkpoint. `UsageError` if the options contradict it; `ModelFileError`."""
+
+    @abstractmethod
+    def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Any:
+        """A new learner, with the weights to start from, if any. `UsageError`."""
+
+    def example(self, learner: Any) -> Model:
+        """A model to compile for."""
+        return Model(learner.recipe)
+
+    def before(self, learner: Any, example: Model) -> tuple[list[Any], list[Any]]:
+        """What else is trained before the final model, and the parts that determine its code."""
+        return [], []
+
+    def beside(self, ui: Ui) -> dict[str, Any]:
+        """Further arguments for the Trainer."""
+        return {}
+
+    def figures(self, model: Any) -> dict[str, Any]:
+        """Figures to report about the final model, beside those of every model."""
+        return {}
+
+
+class One(Learner):
+    """A single model."""
+
+    def load(self, path: Path) -> tuple[Model, TrainingState]:
+        """The model."""
+        model, before = checkpoint.load(path)
+        check_same(given_in(self.options, RecipeOptions), model.recipe)
+        return model, before
+
+    def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Model:
+        """The model."""
+        with of_options():
+            model = Model(recipe)
+            if initial is not None:
+                start_from(model, initial)
+        return model
+
+    def example(self, learner: Model) -> Model:
+        """The model."""
+        return learner
+
+
+class Auto(Learner):
+    """Lanes with settings around the default rule, of which one wins."""
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options.but(rule=DEFAULT_RULE))
+        self._given = [name for name in ("l1", "alpha") if name in given_in(options)]
+
+    def load(self, path: Path) -> tuple[Lanes | Model, TrainingState]:
+        """The lanes, or the winner if it is already chosen."""
+        learner, before = auto.load(path)
+        given = {
+            name: value for name, value in given_in(self.options, RecipeOptions).items() if name != "rule"
+        }
+        if not isinstance(learner, Model):
+            check_same(given, learner.models[0].recipe)
+            return learner, before
+        own = {name: given.pop(name) for name in ("l1", "alpha") if name in given}
+        check_same(given, learner.recipe)
+        more = own | ({"rate": given["rate"]} if "rate" in given else {})
+        known = Recipe(loss=learner.recipe.loss, outputs=learner.recipe.outputs, **more)
+        if learner.recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
+            made = f"the checkpoint was made with --rule {learner.recipe.rule}"
+            raise UsageError(f"{made}: give the same options")
+        return learner, before
+
+    def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Lanes:
+        """The lanes."""
+        if initial is not None:
+            raise UsageError("--init is for one model only: give a rule other than auto")
+        with of_options():
+            return auto.start(recipe, ui.say, self._given)
+
+    def example(self, learner: Lanes | Model) -> Model:
+        """The winner, or a model like it."""
+        return learner if isinstance(learner, Model) else Model(learner.models[0].recipe)
+
+    def before(self, learner: Lanes | Model, example: Model) -> tuple[list[Any], list[Any]]:
+        """The lanes."""
+        return ([], []) if isinstance(learner, Model) else ([learner, example], learner.parts)
+
+    def beside(self, ui: Ui) -> dict[str, Any]:
+        """How to choose and announce the winner, and how to save the lanes."""
+
+        def successor(model: Any, over: bool) -> Any:
+            found = auto.successor(model, over)
+            if isinstance(found, Model) and found is not model:
+                ui.say(f"after {found.examples:,} examples: continuing with {found.recipe.rule}")
+            return found
+
+        return {"successor": successor, "save": auto.save}
+
+    def figures(self, model: Model) -> dict[str, Any]:
+        """The settings that won."""
+        return {"rule": model.recipe.rule}
+
+
+class Many(Learner):
+    """An ensemble."""
+
+    def __init__(self, options: Any, spec: int | str) -> None:
+        super().__init__(options)
+        with of_options():
+            self._spec = Bags.of(spec).spec
+
+    def check(self, order: Order, passes: int) -> None:
+        """In every pass, a row goes to the same models."""
+        from thresher.lanes.folds import check_order
+
+        with of_options():
+            check_order(order, passes, "go to different models")
+
+    def load(self, path: Path) -> tuple[Bagging, TrainingState]:
+        """The ensemble."""
+        learner, before = bagging.load(path)
+        check_same(given_in(self.options, RecipeOptions), learner.recipe)
+        if learner.bags.spec != self._spec:
+            raise UsageError(f"the checkpoint was made with --ensemble {learner.bags.spec}")
+        return learner, before
+
+    def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Bagging:
+        """The ensemble; all its models start with the same weights."""
+        with of_options():
+            learner = Bagging(recipe, Bags.of(self._spec, recipe.seed))
+            for model in learner.models:
+                if initial is not None:
+                    start_from(model, initial)
+        return learner
+
+    def beside(self, ui: Ui) -> dict[str, Any]:
+        """How to save the ensemble."""
+        return {"save": bagging.save}
+
+    def figures(self, model: Any) -> dict[str, Any]:
+        """What the ensemble consists of."""
+        return {"ensemble": model.bags.spec}
+
+
+def learner_of(options: Any, bags: int | str | None) -> Learner:
+    """The learner for these options; `UsageError` if they exclude each other."""
+    races = isinstance(options["rule"], str) and options["rule"] == AUTO
+    if bags is not None:
+        if races:
+            raise UsageError("--rule auto finds one model: give another --rule, or leave out --ensemble")
+        return Many(options, bags)
+    return Auto(options) if races else One(options)
+
+
+def check_same(given: dict[str, Any], recipe: Recipe) -> None:
+    """`UsageError` if an option contradicts the recipe of a checkpoint."""
+    options = dict(given)
+    of_rule = {name: options.pop(name) for name in OF_RULES if name in options}
+    if isinstance(of_rule.get("rule"), Recipe):
+        raise UsageError("the checkpoint contains the recipe; leave it out")
+    if of_rule and _other(recipe, "rule", {"rate": None, **of_rule}):
+        raise _made_otherwise(recipe, "rule", *of_rule)
+    for name, value in options.items():
+        field = "rate" if name == "eta0" else name
+        if _other(recipe, field, {name: value}):
+            raise _made_otherwise(recipe, field, name)
+
+
+def _other(recipe: Recipe, field: str, options: dict[str, Any]) -> bool:
+    """Whether these options would change the field, or are invalid for the recipe."""
+    try:
+        changed = replace(recipe, **options)
+    except ValueError:
+        return True
+    return bool(getattr(changed, field) != getattr(recipe, field))
+
+
+def _made_otherwise(recipe: Recipe, field: str, *options: str) -> UsageError:
+    flags = " and ".join(f"--{name}" for name in options)
+    return UsageError(
+        f"the checkpoint was made {as_option(field, getattr(recipe, field))}; leave {flags} out"
+    )

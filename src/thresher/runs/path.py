@@ -1,0 +1,190 @@
+"""Training models for many penalties from one reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from thresher.data.order import make_order
+from thresher.lanes import checkpoint, folder
+from thresher.lanes.budget import budget_of
+from thresher.lanes.checkpoint import Loaded
+from thresher.lanes.frontier import Learned, joined, points_of
+from thresher.lanes.judging import LanesHoldout
+from thresher.lanes.lanes import Lanes
+from thresher.lanes.penalties import Range, penalty_in, penalty_name, with_penalty
+from thresher.learning import modelfile
+from thresher.learning.finite import DivergedError
+from thresher.learning.recipe import Recipe
+from thresher.learning.training import Outcome, Trainer
+from thresher.options.lanes import AUTO, BEST
+from thresher.options.layouts import layout_asked
+from thresher.options.option import UsageError
+from thresher.runs.lanes import check_varied, compile_penalties_ahead, recipes_of
+from thresher.runs.preparing import (
+    Inputs,
+    again_of,
+    agreed,
+    are_files,
+    check_outputs,
+    holdout_of,
+    layout_of_checkpoint,
+    order_of,
+    plan_of,
+    quarantine_of,
+    ready,
+    source_of,
+    trainer_of,
+)
+from thresher.runs.train import look_at
+from thresher.runs.ui import Ui
+
+
+@dataclass
+class Frontier:
+    """Training of lanes, and of further lanes to use a budget of weights."""
+
+    trainer: Trainer[Lanes]
+    judging: LanesHoldout
+    inputs: Inputs
+    source: Any
+    """the data as they were opened"""
+    options: Any
+    read: dict[str, Any]
+    """how the data are opened"""
+    ui: Ui
+    beside: list[float]
+    """penalties of the finished models, in the folder, to which these lanes will be added"""
+
+    @property
+    def penalty(self) -> str:
+        """The name of the parameter that differs."""
+        return penalty_name(self.trainer.model.models[0].rule)
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether data and hold-out can be read again, to train with further penalties."""
+        held = self.judging.given
+        return self.trainer.source.rereadable and (held is None or held.rereadable)
+
+    def run(self) -> Outcome:
+        """Train. Raises `Interrupted`, `DataError`, `DivergedError`."""
+        return self.trainer.run()
+
+    def learned(self) -> Learned:
+        """The trained models."""
+        return Learned(points_of(self.trainer.model, self.judging), self.trainer.model.models)
+
+    def joined(self, before: Learned) -> Learned:
+        """The models of an earlier run over the same data, and these."""
+        return joined(before, self.learned(), self.judging.source())
+
+    def add(self, before: Learned, penalties: list[float]) -> Learned:
+        """The models of an earlier run, and those with further penalties, unless learning diverges."""
+        further = self.again(penalties)
+        try:
+            further.run()
+        except DivergedError:
+            return before
+        return further.joined(before)
+
+    def again(self, penalties: list[float], beside: Sequence[float] = ()) -> Frontier:
+        """Lanes with further penalties on the same data; a signal stops them with a checkpoint."""
+        first, plan = self.trainer, self.trainer.plan
+        base = first.model.models[0].recipe
+        lanes = Lanes([with_penalty(base, value) for value in penalties], self.ui.say)
+        source = again_of(self.inputs, self.source, base.head().domain, self.read)
+        held = self.judging.given
+        judging = LanesHoldout(plan.holdout_every, held)
+        lanes.layout, order = source.layout, make_order(first.order.spec, base.seed)
+        save = partial(checkpoint.save, holdout=judging, beside=beside)
+        more: Any = {"judging": lambda every, given: judging, "save": save, "stopper": first.stopper}
+        trainer = trainer_of(lanes, source, plan, order, held, self.options["cache"], self.ui, **more)
+        trainer.owns_checkpoint = first.owns_checkpoint
+        return replace(self, trainer=trainer, judging=judging, beside=[*beside])
+
+
+def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Frontier:
+    """Prepare the training of a model for each of many penalties.
+
+    `outputs` are files that will be written. Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
+    """
+    spare = options.get("checkpoint")
+    if isinstance(options["holdout"], str) and options["holdout"] == "none":
+        options = options.but(holdout=None, holdout_every=0)
+    plan, judge = plan_of(options, ui, spare, default=10)
+    base, read = ready(inputs, options.but(l1=None), layout_asked(options), plan.holdout_every, ui)
+    check_varied(options, base)
+    loaded = _resumed(options)
+    before = None if loaded is None else loaded.training
+    plan = agreed(plan, options, before)
+    if loaded is not None:
+        read["layout"] = layout_of_checkpoint(options, loaded.lanes.layout)
+    elif spare is not None:
+        look_at(spare, ui)
+    ahead = compile_penalties_ahead(base, plan.judges(judge), ui)
+    source = source_of(inputs, base.head().domain, read)
+    held = holdout_of(judge, base.head().domain, source, read, plan.passes == 1)
+    files = [*outputs, spare, quarantine_of(options["on_error"])]
+    check_outputs(files, [*source.names, *(held.names if held else [])] if are_files(inputs.data) else [])
+    order = order_of(options, before, base.seed)
+    if loaded is None:
+        again = partial(again_of, inputs, source, base.head().domain, read)
+        recipes = recipes_of(base, options, again, not source.rereadable, order, ahead)
+        lanes, judging, finished = Lanes(recipes, ui.say), LanesHoldout(), list[float]()
+    else:
+        lanes, _, judging, finished = loaded
+        _check_same(loaded, base, options["l1"], spare)
+    judging.begin(plan.holdout_every, held)
+    lanes.layout = source.layout
+    beside: Any = {"ready": ahead.wait, "judging": lambda every, given: judging}
+    beside["save"] = partial(checkpoint.save, holdout=judging, beside=finished)
+    beside["stopper"] = ui.stopper(checkpoint=spare is not None)
+    more = budget_of(options["choose"] or BEST) is not None and source.rereadable and not finished
+    trainer = trainer_of(lanes, source, plan, order, held, options["cache"], ui, more=more, **beside)
+    if before is not None:
+        with modelfile.naming_file(spare):
+            trainer.continue_from(before)
+    return Frontier(trainer, judging, inputs, source, options, read, ui, finished)
+
+
+def _resumed(options: Any) -> Loaded | None:
+    if not options.get("resume"):
+        return None
+    if options.get("checkpoint") is None:
+        raise UsageError("resume needs the path of the checkpoint")
+    return checkpoint.load(options["checkpoint"])
+
+
+def _check_finished(beside: list[float], spare: Path) -> None:
+    """`UsageError` unless the models to which a checkpoint adds others are in the folder."""
+    path = spare.with_name(spare.name.removesuffix(".checkpoint"))
+    there = [point.penalty for point in folder.load(path).points] if folder.is_frontier(path) else []
+    if there != beside:
+        raise UsageError(
+            f"{spare} adds models to {path}, which does not have the others: run again without --resume"
+        )
+
+
+def _check_same(loaded: Loaded, base: Recipe, l1: Any, spare: Path) -> None:
+    """`UsageError` if options contradict the recipes of a checkpoint."""
+    lanes = loaded.lanes
+    if loaded.beside:
+        _check_finished(loaded.beside, spare)
+    had = loaded.beside or [penalty_in(model.rule) for model in lanes.models]
+    wanted = Range(AUTO if l1 is None else l1)
+    if (wanted.values and wanted.values != had) or (l1 is not None and wanted.count != len(had)):
+        raise UsageError(
+            f"the checkpoint has {len(had)} penalties from {had[0]:g} to {had[-1]:g}; leave --l1 out"
+        )
+    before = lanes.models[0].recipe
+    if penalty_name(before.rule) != penalty_name(base.rule):
+        raise UsageError(f"the checkpoint was made with --rule {before.rule}")
+    now = with_penalty(base, penalty_in(lanes.models[0].rule))
+    for field in fields(now):
+        then = getattr(before, field.name)
+        if field.name != "layout" and getattr(now, field.name) != then:
+            raise UsageError(f"the checkpoint was made with {field.name} {then}: give the same options")

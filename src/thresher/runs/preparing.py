@@ -1,0 +1,358 @@
+"""The first steps of every run that learns: the plan, the layout, the recipe, the data and the hold-out."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numpy.typing import ArrayLike
+
+from thresher import parts
+from thresher.data.columns import same_columns
+from thresher.data.files.paths import reads_once
+from thresher.data.first_look import classes_among
+from thresher.data.formats.tables.heads import columns_seen
+from thresher.data.given_labels import texts_of
+from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout, as_option, grouped_by
+from thresher.data.order import Order, make_order
+from thresher.learning.agreement import check_holdout
+from thresher.learning.classes import look
+from thresher.learning.given import (
+    Data,
+    as_source,
+    is_table,
+    labels_beside,
+    opened,
+    with_groups,
+    with_labels,
+)
+from thresher.learning.passes import Passes
+from thresher.learning.readout import Readout
+from thresher.learning.recipe import Recipe, with_gaps, without_means
+from thresher.learning.repeating import AUTO, REPLAY, agreed_passes, bytes_of
+from thresher.learning.shares import Part, check_ungrouped, condition_of, part_of
+from thresher.learning.training import Plan, Trainer
+from thresher.learning.training_state import TrainingState
+from thresher.learning.wholefile import check_writable
+from thresher.options.layouts import fields_given, layout_asked, of_options
+from thresher.options.model import RecipeOptions
+from thresher.options.option import NamedError, UsageError, declared, given_in
+from thresher.parts import SpecError
+from thresher.runs.ui import Ui
+
+OF_RULES = ("rule", "l1", "alpha", "l2")
+"""Options that together define the rule"""
+
+
+class Inputs(NamedTuple):
+    """What a run reads: paths, a table, a matrix, rows."""
+
+    data: Data
+    groups: Any = None
+    """the group of each row of data in memory"""
+
+
+def inputs_of(data: Any, y: Any, weights: ArrayLike | None, groups: ArrayLike | None) -> Inputs:
+    """Data, with labels and importances that are given beside them."""
+    return Inputs(with_labels(data, y, weights), groups)
+
+
+def held_apart(options: Any, default: Part = 0) -> tuple[Part, Data | None]:
+    """What of the stream to hold out (0: nothing), and separate data to judge by, or None. `UsageError`."""
+    holdout, every = options["holdout"], options.get("holdout_every")
+    try:
+        part = part_of(holdout)
+    except ValueError as error:
+        raise NamedError(str(error)) from error
+    if part is None:
+        unsaid = default if holdout is None else 0
+        return unsaid if every is None else every, holdout
+    if every:
+        raise UsageError(f"holdout={holdout!r} and holdout_every={every!r}: give one of them")
+    return part, None
+
+
+def plan_of(options: Any, ui: Ui, spare: Path | None = None, default: Part = 0) -> tuple[Plan, Data | None]:
+    """The plan, and separate data to judge by, or None. `UsageError`."""
+    part, held = held_apart(options, default)
+    made, kept = passes_asked(options)
+    unsaid = ui.report_every if "report_every" in options else None
+    every = options.get("report_every")
+    patience = options["early_stop"] or options.get("patience") or 0
+    with of_options():
+        plan = Plan(
+            made,
+            unsaid if every is None else every,
+            part,
+            patience,
+            spare,
+            options.get("checkpoint_every") or 0,
+            replay=kept,
+        )
+    if patience and not plan.judges(held):
+        raise UsageError("--early-stop needs --holdout")
+    if plan.checkpoint_every and spare is None:
+        raise UsageError("checkpoint_every needs the path of the checkpoint")
+    return plan, held
+
+
+def passes_asked(options: Any) -> tuple[int, int]:
+    """The fields `passes` and `replay` of a plan. `UsageError`."""
+    passes, replay = options["passes"], options["replay"]
+    try:
+        return agreed_passes(AUTO if passes is None else passes, REPLAY if replay is None else replay)
+    except ValueError as error:
+        raise NamedError(str(error)) from error
+
+
+def agreed(plan: Plan, options: Any, before: TrainingState | None) -> Plan:
+    """The plan, with options not given taken from the checkpoint; passes ``auto`` are those of it."""
+    if before is None:
+        return plan
+    passes, replay = options["passes"], options["replay"]
+    under_way, number = before.position.number, None if passes in (None, AUTO) else passes
+    if number is not None and number < under_way:
+        raise UsageError(f"the checkpoint is in pass {under_way}: --passes must be at least that")
+    if replay is not None and before.replay and bytes_of(replay) != before.replay:
+        raise UsageError(f"the checkpoint was made with --replay {before.replay}; leave --replay out")
+    kept = before.replay if number is None or under_way > 1 else 0  # places in a replay are those of its rows
+    made = number or (1 if kept else before.passes)
+    return replace(plan, passes=made, replay=kept, patience=plan.patience or before.patience)
+
+
+def order_of(options: Any, before: TrainingState | None, seed: int) -> Order:
+    """The order of the rows; when resuming, it must be the order of the checkpoint. `UsageError`."""
+    asked, then = options["order"], before.order if before else None
+    if then and asked not in (None, then):
+        raise UsageError(f"the checkpoint was made with --order {then}; leave --order out")
+    return make_order(asked or then or "as-is", seed)
+
+
+# How data are read
+
+
+def layout_of_checkpoint(options: Any, before: SettledLayout | None) -> AnyLayout | None:
+    """How data are read again after a stop. `UsageError` for options that contradict the checkpoint."""
+    given = fields_given(options)
+    if before is None:
+        return layout_asked(options)
+    form = given.pop("format", None)
+    own = [name for name in COLUMN_OPTIONS if name in given and (before.columns or name != "group")]
+    columns = {name: given.pop(name) for name in own}
+    for name, have in {**vars(before), "delimiter": before.delimited_by}.items():
+        if given.get(name, have) != have:
+            flag = name.replace("_", "-")
+            raise UsageError(f"the model was trained {as_option(name, have)}; leave --{flag} out")
+    if not same_columns(Layout(before.format, **columns), before, "the checkpoint"):
+        raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(columns)} out")
+    return before if form is None else before.in_format(form)
+
+
+def lenient(on_error: str) -> str:
+    """What to do about bad lines in readings other than training: never quarantine a line twice."""
+    return "fail" if on_error == "fail" else "skip"
+
+
+def reading_of(options: Any, part: Part = 0) -> dict[str, Any]:
+    """How data are opened, without the layout."""
+    return {
+        "on_error": options["on_error"],
+        "threads": options["threads"],
+        "where": options.get("where", ""),
+        "marked": condition_of(part),
+    }
+
+
+def recipe_of(options: Any, started: Readout | None, **settings: Any) -> Recipe:
+    """The recipe that the options define. `UsageError`."""
+    names = [*declared(RecipeOptions)]
+    wanted = {name: options[name] for name in names if options.get(name) is not None} | settings
+    try:
+        return Recipe(**without_means(wanted, started))
+    except SpecError:
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+class Ready(NamedTuple):
+    """A recipe, and how data for it are read."""
+
+    recipe: Recipe
+    read: dict[str, Any]
+
+
+def ready(
+    inputs: Inputs,
+    options: Any,
+    layout: AnyLayout | None,
+    part: Part,
+    ui: Ui,
+    started: Readout | None = None,
+) -> Ready:
+    """The recipe, with classes that the options leave open found in the data. `UsageError`, `DataError`."""
+    check_ungrouped(part, groups_of(inputs, layout, options))
+    read = reading_of(options, part) | {"layout": layout}
+    rule = options["rule"]
+    if isinstance(rule, Recipe):
+        return _of_recipe(inputs.data, rule, options, read)
+    loss, outputs, found, note = classes_in(inputs.data, options["loss"], options["outputs"], read)
+    if note:
+        ui.say(note)
+    recipe = recipe_of(options, started, loss=loss, outputs=outputs)
+    return Ready(recipe, found | {"layout": with_gaps(found["layout"], recipe.centre)})
+
+
+def _of_recipe(data: Data, recipe: Recipe, options: Any, read: dict[str, Any]) -> Ready:
+    if options["loss"] is not None or options["outputs"] is not None:
+        raise UsageError("a recipe contains its loss and outputs: change them with dataclasses.replace")
+    _, _, read, _ = classes_in(data, recipe.loss, recipe.outputs, read)
+    more = {name: value for name, value in given_in(options, RecipeOptions).items() if name != "rule"}
+    with of_options():
+        found = replace(recipe, layout=None, **more)
+    return Ready(found, read | {"layout": with_gaps(read["layout"], found.centre)})
+
+
+def groups_of(inputs: Inputs, layout: AnyLayout | None, options: Any) -> Any:
+    """What rows are grouped by: an array, or a name in layout or options; None or empty if nothing."""
+    return grouped_by(layout) or options.get("group") if inputs.groups is None else inputs.groups
+
+
+def source_of(inputs: Inputs, domain: Any, read: Mapping[str, Any]) -> Any:
+    """The data as a source. `DataError`."""
+    return with_groups((None, opened(inputs.data, domain, **read)), inputs.groups)[1]
+
+
+def again_of(inputs: Inputs, source: Any, domain: Any, read: Mapping[str, Any]) -> Any:
+    """The data of a source to read before or after training: a line is never quarantined twice."""
+    if lenient(read["on_error"]) == read["on_error"]:
+        return source
+    return source_of(inputs, domain, {**read, "on_error": lenient(read["on_error"])})
+
+
+def holdout_of(held: Data | None, domain: Any, source: Any, read: Mapping[str, Any], once: bool) -> Any:
+    """The source of separate data to judge by, None if there are none. `UsageError`, `DataError`.
+
+    Its bad lines are skipped, and not collected, unless bad lines of the data are errors. It may be read only
+    `once` if that is enough.
+    """
+    if held is None:
+        return None
+    layout = (source.layout or SettledLayout()).ungrouped()
+    options = {"threads": read["threads"], "on_error": lenient(read["on_error"]), "layout": layout}
+    found = as_source(held, domain, **options)
+    if not once and not found.rereadable:
+        raise UsageError("the hold-out can be read only once, and is evaluated after every pass: give a file")
+    if [*source.names, *found.names].count("-") > 1:
+        raise UsageError("standard input cannot be both the data and the hold-out")
+    if hasattr(source, "on_error"):
+        source.on_error.check_spares(found.names)
+    return check_holdout(source, found)
+
+
+def classes_in(
+    data: Any, loss: Any, outputs: str | None, read: Mapping[str, Any]
+) -> tuple[Any, str, dict[str, Any], str]:
+    """Loss, outputs and reading options, with classes that the options leave open found in `data`; a note.
+
+    `UsageError` if the classes do not fit the options; `DataError`.
+    """
+    layout = read["layout"]
+    files = are_files(data)
+    worded = files or is_table(data, layout)
+
+    def opener(layout: Any, domain: Any) -> Any:
+        options = {**read, "layout": layout} | ({"on_error": lenient(read["on_error"])} if worded else {})
+        return as_source(data, domain, **options)
+
+    once = isinstance(data, Iterator) or (files and reads_once(data))
+    beside = labels_beside(data)
+    texts = None if beside is None else texts_of(beside)
+    if texts and not (layout and layout.classes):
+        classes = classes_among(Counter(texts), "memory")
+        layout = replace(layout or Layout(), classes=classes) if classes else layout
+    with of_options():
+        found = look(None if once else opener, layout, loss, outputs, words=worded)
+    return found.loss, found.outputs, {**read, "layout": found.layout}, found.note
+
+
+def labels_or_part(data: Any, y: Any, kind: str, given: Any, default: Any) -> tuple[Any, Any]:
+    """Split `y` into labels and a part of this kind, which may be given in place of labels.
+
+    TypeError for two parts, and for the name of a column of a table.
+    """
+    if not isinstance(y, str | Recipe) and type(y) not in parts.REGISTRY[kind].values():
+        return y, given
+    if isinstance(y, str) and y in _column_names(data) and y.partition(":")[0] not in parts.REGISTRY[kind]:
+        raise TypeError(f"{y!r} is a column of the data: did you mean label={y!r}?")
+    if given != default:
+        raise TypeError(f"two {'losses' if kind == 'loss' else 'rules'} are given, {y!r} and {given!r}")
+    return None, y
+
+
+def _column_names(data: Any) -> list[str]:
+    """The names of the columns of a table of pandas, polars or pyarrow."""
+    found = getattr(data, "column_names", getattr(data, "columns", ()))
+    return [name for name in found if isinstance(name, str)] if isinstance(found, Iterable) else []
+
+
+def are_files(data: Any) -> bool:
+    """Whether `data` consist of paths."""
+    if isinstance(data, list | tuple):
+        return all(isinstance(one, str | os.PathLike) for one in data)
+    return isinstance(data, str | os.PathLike)
+
+
+def trainer_of(
+    model: Any,
+    source: Any,
+    plan: Plan,
+    order: Order,
+    held: Any,
+    cache: bool,
+    ui: Ui,
+    *,
+    more: int = 0,
+    **beside: Any,
+) -> Trainer[Any]:
+    """What trains the model in all passes over the source; `more` counts further readings."""
+    reads = Passes(source, order.reads(plan.passes) + more, cached=cache and hasattr(source, "identity"))
+    ui.show_classes(model.head, source.layout.classes if source.layout else ())
+    beside |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns_seen(source)}
+    return Trainer(model, reads.first, plan, watcher=ui.watcher, **beside)
+
+
+# What is written
+
+
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
+    """Check that outputs are writable and differ from inputs and each other; OSError, `UsageError`."""
+    taken = {_identity(Path(name)) for name in inputs if name != "-"}
+    for path in outputs:
+        if path is None:
+            continue
+        check_writable(path)
+        place = _identity(path)
+        if place in taken and (path.is_file() or not path.exists()):
+            raise UsageError(f"{path}: named twice; it would be overwritten")
+        taken.add(place)
+
+
+def _identity(path: Path) -> object:
+    """What two hard links to one file have in common; the path if the file does not exist yet."""
+    place = Path(os.path.realpath(path))
+    try:
+        status = place.stat()
+    except OSError:
+        return place
+    return status.st_dev, status.st_ino
+
+
+def quarantine_of(on_error: str) -> Path | None:
+    """The file of ``quarantine=FILE``."""
+    kind, _, path = on_error.partition("=")
+    return Path(path) if kind == "quarantine" else None

@@ -1,0 +1,148 @@
+"""The commands that repeat a run: from its options, and from what a model file records of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from thresher.data.layout import AnyLayout, SettledLayout
+from thresher.data.listed import as_list
+from thresher.learning.recipe import Recipe, layout_of
+from thresher.learning.repeating import is_automatic
+from thresher.learning.shares import NUMBERED
+from thresher.options.boost import SolverOptions
+from thresher.options.data import TableOptions
+from thresher.options.model import RecipeOptions
+from thresher.options.option import command, declared, words_of
+from thresher.options.output import TrainCommand
+from thresher.parts import REGISTRY
+from thresher.runs.preparing import OF_RULES
+
+_DATA = ["DATA"]
+_SOLVER = ("l1", "l2", "order", "tolerance", "seed")
+_COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
+_UNSAID = (
+    *("model", "curve", "plot", "quiet", "strict", "json"),
+    *("checkpoint_every", "threads", "workers", "ray", "cache", "replay"),
+    *("l1", "l2", "alpha", "eta0"),
+)
+"""Options that do not change the model, whose value is another, or that are in the rule and rate"""
+
+
+def train_command(data: Sequence[str], model: Path | None, options: Mapping[str, Any]) -> str:
+    """``thresher train`` with the options that it has; those that are None were not given."""
+    said = {name: value for name, value in options.items() if name not in _UNSAID}
+    own = [*data, "-m", "MODEL" if model is None else str(model)]
+    rest = [name for name in said if name not in {*declared(RecipeOptions), *declared(TableOptions)}]
+    words = [*words_of(RecipeOptions, said), *words_of(TableOptions, said)]
+    return command("train", own, [*words, *words_of(TrainCommand, {name: said[name] for name in rest})])
+
+
+def passes_said(passes: int, recipe: Recipe) -> int | None:
+    """What `--passes` must say to make these passes; None if the command makes them unasked."""
+    return passes if passes > 1 or is_automatic(recipe) else None
+
+
+def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | None:
+    """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
+
+    `info` is the description of the model by `learning.anatomy`. None if the data came from memory, the
+    rule is the user's own, which no command knows, the file does not record how the model was trained, or an
+    earlier version chose the rows to hold out.
+    """
+    layout = layout_of(header["recipe"])
+    if layout is None or not layout.format:
+        return None
+    if header["recipe"]["rule"] is None:
+        return _boosted(header, layout)
+    if header["recipe"]["rule"].partition(":")[0] not in REGISTRY["rule"]:
+        return None
+    if (info.get("stopped") or info["record"] or {}).get("holdout", "").startswith(NUMBERED):
+        return None
+    recipe, stopped, record = Recipe.from_dict(header["recipe"]), info.get("stopped"), info["record"]
+    if stopped and "models" not in stopped:
+        own = {**_asked(recipe), **_table(layout), "where": stopped["where"] or None, **_stopped(stopped)}
+        return train_command(stopped["data"].split(", "), _started(path), own)
+    if stopped or record is None or record.get("planned"):
+        return None
+    more = {
+        **_asked(recipe),
+        **_table(layout),
+        "where": record["where"] or None,
+        **({"init": "INIT"} if info["warm"] else {}),
+        **({"passes": record["passes"]} if is_automatic(recipe) else {}),
+        **_training(record),
+        **({"on_error": "skip"} if record["skipped"] else {}),
+        **({} if info["weights"]["named"] is None else {"names": True}),
+        **({} if info["bytes"]["state"] else {"weights_only": True}),
+    }
+    return train_command(_DATA, None, more)
+
+
+def _started(path: Path) -> Path:
+    """The model file that the checkpoint belongs to."""
+    return path.with_suffix("") if path.suffix == ".checkpoint" else path
+
+
+def _training(info: dict[str, Any]) -> dict[str, Any]:
+    more: dict[str, Any] = {} if info["passes"] == 1 else {"passes": info["passes"]}
+    more |= {} if info["order"] == "as-is" else {"order": info["order"]}
+    return more | ({"holdout": info["holdout"]} if info["holdout"] else {})
+
+
+def _stopped(info: dict[str, Any]) -> dict[str, Any]:
+    more = _training({**info, "passes": 1} if info["replay"] else info)  # auto, as --resume knows
+    more |= {"early_stop": info["patience"]} if info["patience"] else {}
+    return more | {"resume": True}
+
+
+def _boosted(header: dict[str, Any], layout: SettledLayout) -> str | None:
+    solver, recipe = header.get("solver"), header["recipe"]
+    if not isinstance(solver, dict) or not solver.keys() >= {*_SOLVER}:
+        return None
+    more = {name: solver[name] for name in _SOLVER}
+    more |= {"loss": recipe["loss"], **({} if recipe["intercept"] else {"intercept": False})}
+    words = [*words_of(TableOptions, _table(layout)), *words_of(SolverOptions, more)]
+    return command("boost", [*_DATA, "-m", "MODEL"], words)
+
+
+def _asked(recipe: Recipe) -> dict[str, Any]:
+    """The rule, and the options that differ from their defaults."""
+    plain = vars(type(recipe)()) | {"centre": recipe.centred_by_default}
+    names = [name for name in declared(RecipeOptions) if name not in (*OF_RULES, "eta0")]
+    changed = {name: getattr(recipe, name) for name in names if getattr(recipe, name) != plain[name]}
+    return {"rule": recipe.rule, **changed}
+
+
+def _table(layout: SettledLayout) -> dict[str, Any]:
+    """How DATA are read, with every column listed."""
+    plain = AnyLayout()
+    names = ("header", "quoting", "quoted_newlines", "label_weights", "ngrams", "bits", "hash")
+    given: dict[str, Any] = {
+        name: getattr(layout, name) for name in names if getattr(layout, name) != getattr(plain, name)
+    }
+    lists = ("delimiter", "missing", "interact", "classes")
+    given |= {name: getattr(layout, name) for name in lists if getattr(layout, name)}
+    given |= {kind: listed for kind in _COLUMNS if (listed := _listed(layout, kind))}
+    label = as_list(layout.labels or _listed(layout, "label"))
+    given |= {"label": label} if label not in ("", "label") else {}
+    for kind in ("weight", "group"):
+        if listed := _listed(layout, kind):
+            given[kind] = listed[0]
+    given |= {"group": layout.group} if layout.group and "group" not in given else {}
+    return {"format": layout.format, **given}
+
+
+def _listed(layout: SettledLayout, kind: str) -> tuple[str, ...]:
+    """The columns of a kind: by name, or by number if they have no names."""
+    numbers = [k for k, own in enumerate(layout.kinds, 1) if own == kind]
+    if layout.header:
+        return tuple(layout.columns[k - 1] for k in numbers)
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return tuple(str(lo) if lo == hi else f"{lo}-{hi}" for lo, hi in spans)

@@ -1,0 +1,177 @@
+"""Training one model, or an ensemble."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from thresher.data.layout import AnyLayout
+from thresher.learning import modelfile
+from thresher.learning.agreement import COLUMNS, kind_of_model
+from thresher.learning.ahead import Ahead, compile_ahead
+from thresher.learning.api import readout_of
+from thresher.learning.feature_names import check_nameable, check_namer, keep_names, names_follow
+from thresher.learning.given import Data, is_matrix
+from thresher.learning.modelfile import looks_like_ours
+from thresher.learning.readout import Readout
+from thresher.learning.recipe import Recipe
+from thresher.learning.training import Outcome, Trainer
+from thresher.learning.warmstart import checked_data, layout_from
+from thresher.learning.wholefile import clear_abandoned
+from thresher.options.layouts import layout_asked, of_layouts
+from thresher.options.option import UsageError
+from thresher.runs.learners import Learner, learner_of
+from thresher.runs.preparing import (
+    Inputs,
+    agreed,
+    are_files,
+    check_outputs,
+    holdout_of,
+    layout_of_checkpoint,
+    order_of,
+    plan_of,
+    quarantine_of,
+    reading_of,
+    ready,
+    source_of,
+    trainer_of,
+)
+from thresher.runs.ui import Ui
+
+
+@dataclass
+class Training:
+    """A training that is prepared."""
+
+    trainer: Trainer[Any]
+    learner: Learner
+    source: Any
+    names: bool
+    """whether to find the names of features"""
+
+    @property
+    def model(self) -> Any:
+        """What is trained; after `run`, what it has become."""
+        return self.trainer.model
+
+    def run(self) -> Outcome:
+        """Train. Raises `Interrupted`, `DataError`, `DivergedError`."""
+        outcome = self.trainer.run()
+        if not self.names and self._has_names() and not self.source.rereadable:
+            outcome.warnings += names_follow(self.model, self.source)
+        return outcome
+
+    def _has_names(self) -> bool:
+        """Whether the model has names of the weights that it started from."""
+        return bool(getattr(self.model, "names", None))
+
+    @property
+    def will_name(self) -> bool:
+        """Whether names of features are to be found once the model is learned, by reading the data again."""
+        return self.names or (self._has_names() and self.source.rereadable)
+
+    def name(self) -> None:
+        """Find and keep the names of features. `DataError`."""
+        if self.names:
+            keep_names(self.model, self.source)
+        else:
+            names_follow(self.model, self.source)
+
+
+def prepare(
+    inputs: Inputs,
+    options: Any,
+    ui: Ui,
+    *,
+    bags: int | str | None = None,
+    outputs: Sequence[Path | None] = (),
+) -> Training:
+    """Prepare the training of one model, or of an ensemble with `bags`.
+
+    `outputs` are files that will be written. Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
+    """
+    learner, spare = learner_of(options, bags), options.get("checkpoint")
+    plan, judge = plan_of(options, ui, spare)
+    resumed, before = _resumed(learner, options)
+    started = None if options.get("init") is None else readout_of(options["init"])
+    plan = agreed(plan, options, before)
+    if resumed is None:
+        if spare is not None:
+            look_at(spare, ui)
+        layout = _layout(inputs.data, options, started)
+        recipe, read = ready(inputs, learner.options, layout, plan.holdout_every, ui, started)
+        model = learner.new(recipe, started, ui)
+    else:
+        model, layout = resumed, layout_of_checkpoint(options, resumed.recipe.layout)
+        read = reading_of(options, plan.holdout_every) | {"layout": layout}
+    example = learner.example(model)
+    ahead = _ahead(learner, model, example, plan.judges(judge), ui)
+    order = order_of(options, before, example.recipe.seed)
+    learner.check(order, plan.passes)
+    source = source_of(inputs, model.head.domain, read)
+    held = holdout_of(judge, model.head.domain, source, read, plan.passes == 1)
+    files = [*outputs, spare, options.get("plot"), quarantine_of(options["on_error"])]
+    check_outputs(files, [*source.names, *(held.names if held else [])] if are_files(inputs.data) else [])
+    model.layout = source.layout
+    source = checked_data(started, source)
+    if options.get("names"):
+        check_names_again(source, example.store)
+    beside = {"ready": ahead.wait, "stopper": ui.stopper(checkpoint=spare is not None), **learner.beside(ui)}
+    trainer = trainer_of(model, source, plan, order, held, options["cache"], ui, **beside)
+    if before is not None:
+        with modelfile.naming_file(spare):
+            trainer.continue_from(before)
+    return Training(trainer, learner, source, bool(options.get("names")))
+
+
+def _resumed(learner: Learner, options: Any) -> tuple[Any, Any]:
+    """What a checkpoint holds: the learner and the state of training; None for both unless it resumes."""
+    if not options.get("resume"):
+        return None, None
+    if options.get("init") is not None:
+        raise UsageError("--init starts a new training, --resume continues one: give only one of them")
+    if options.get("checkpoint") is None:
+        raise UsageError("resume needs the path of the checkpoint")
+    return learner.load(options["checkpoint"])
+
+
+def _ahead(learner: Learner, model: Any, example: Any, judges: bool, ui: Ui) -> Ahead:
+    return compile_ahead(example, judges, *learner.before(model, example)) if ui.forks else Ahead()
+
+
+def _layout(data: Data, options: Any, started: Readout | None) -> AnyLayout | None:
+    """How to read the data: as given, as in a recipe, or as the data of the initial weights were read."""
+    rule = options["rule"]
+    found = layout_asked(options) or (rule.layout if isinstance(rule, Recipe) else None)
+    ids = started is not None and kind_of_model(started).features != COLUMNS
+    if started is None or (ids and not are_files(data)) or is_matrix(data):
+        return found
+    with of_layouts():
+        return layout_from(started, found)
+
+
+def look_at(spare: Path, ui: Ui) -> None:
+    """Report an old checkpoint at this path; `UsageError` if the file there is not a checkpoint.
+
+    Unfinished checkpoints of killed runs are removed.
+    """
+    clear_abandoned(spare)
+    ours = looks_like_ours(spare)
+    if spare.is_symlink() or ours is False:
+        raise UsageError(
+            f"{spare} is not a checkpoint, but checkpoints would be written there: move or rename it"
+        )
+    if ours:
+        ui.warn(f"{spare} is left from an earlier run and not used; --resume continues from it")
+
+
+def check_names_again(source: Any, store: str) -> None:
+    """`UsageError` or `DataError` if names cannot be found once the model is learned."""
+    check_nameable(store)
+    check_namer(source, store)
+    if not source.rereadable:
+        raise UsageError(
+            "--names reads the data again, but a stream can be read only once: use thresher name afterwards"
+        )
