@@ -69,6 +69,20 @@ def test_bad_lines_and_early_stops_too(thresher: Thresher) -> None:
     assert Path("first").read_bytes() == Path("second").read_bytes()
 
 
+def test_an_early_stop_of_a_rule_whose_last_passes_differ(thresher: Thresher) -> None:
+    over = "--passes 12 --early-stop 1"
+    thresher(f"train train.svm -m first -q --alpha 30 --l1 0 --holdout every-3rd {over}")
+    told = thresher("info first --json").json
+    assert (told["record"]["planned"], told["record"]["patience"]) == (12, 1)
+    assert told["record"]["passes"] < 12
+    assert f"pass {told['record']['passes']} of 12, the best on the hold-out" in thresher("info first").out
+    words = shlex.split(told["command"].replace("DATA", "train.svm").replace("MODEL", "second"))
+    assert thresher(*words[1:], "-q").status == 0
+    assert Path("first").read_bytes() == Path("second").read_bytes()
+    thresher(f"train train.svm -m third -q --alpha 30 --l1 0 --holdout test.svm {over}")
+    assert thresher("info third --json").json["command"].endswith(f"--holdout HOLDOUT {over[12:]}")
+
+
 def test_what_it_began_with_is_asked_for_again(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     thresher("train test.svm -m begun -q --rule ftrl")
     thresher("train train.svm -m first -q --rule ftrl --init begun")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -135,7 +134,7 @@ class LanesHoldout(Holdout):
         """Set the record of each model, with the number of its best pass."""
         for k, one in enumerate(model.models):
             best = self.bests.get(k)
-            one.keep_record(record if best is None else replace(record, passes=best.number, planned=0), seen)
+            one.keep_record(record.of_pass(record.passes if best is None else best.number), seen)
 
     def stop_waiting(self) -> None:
         """Let the pass under way be no better than the best of each lane."""

@@ -239,8 +239,9 @@ def check_record(given: Any) -> None:
     older = isinstance(given, dict) and "holdout_every" in given
     rest = {name: kind for name, kind in RECORD.items() if name != "holdout"}
     wanted = {**rest, "holdout_every": "every N-th"} if older else RECORD
-    unfinished = isinstance(given, dict) and "planned" in given
-    _check_all_of(given, {**wanted, "planned": "a number >= 1"} if unfinished else wanted, "record")
+    more = ("planned", "patience") if isinstance(given, dict) else ()
+    wanted = {**wanted, **{name: "a number >= 1" for name in more if name in given}}
+    _check_all_of(given, wanted, "record")
 
 
 def check_training(given: Any) -> None:

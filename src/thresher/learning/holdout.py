@@ -192,7 +192,7 @@ class Holdout:
 
     def keep_record(self, model: Any, record: Record, seen: Seen) -> None:
         """Give the model, already restored to its best pass, the record of its training."""
-        model.keep_record(record, seen)
+        model.keep_record(record.of_pass(record.passes), seen)
 
     def stop_waiting(self) -> None:
         """Let the pass under way be no better than the best so far."""

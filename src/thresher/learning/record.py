@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from thresher.data.report import Report
@@ -16,8 +16,9 @@ class Record:
     """How a model was trained, and on how much data. It is kept in the model file.
 
     The record does not depend on time, speed, file names, or on whether training was stopped and resumed: the
-    same training leaves the same record. Early stopping is not recorded, because it leaves the same model as
-    training for `passes` passes; nor is a hold-out file, because it changes no weight.
+    same training leaves the same record. Early stopping is recorded only for rules whose last passes differ:
+    with others it leaves the same model as training for `passes` passes. Nor is a hold-out file, because it
+    changes no weight.
 
     >>> Record.of(Report(lines=9, examples=8, skipped=1), order="once").as_dict()["skipped"]
     1
@@ -40,7 +41,11 @@ class Record:
     warnings: tuple[str, ...] = ()
     """messages about trouble with the data or the training"""
     planned: int = 0
-    """the number of passes that were to be made, if Ctrl-C ended training in pass `passes`; else 0"""
+    """the number of passes that were to be made, if Ctrl-C ended training in pass `passes`, or if that pass
+    was the best and the rule depends on how many there are; else 0"""
+    patience: int = 0
+    """the passes without a better hold-out loss for which training waited; 0 unless `planned`, and if Ctrl-C
+    ended it"""
 
     @classmethod
     def of(
@@ -53,7 +58,13 @@ class Record:
     def as_dict(self) -> dict[str, Any]:
         """The record as stored in the header."""
         own = asdict(self) | {"warnings": list(self.warnings)}
-        return {name: value for name, value in own.items() if value or name != "planned"}
+        return {name: value for name, value in own.items() if value or name not in ("planned", "patience")}
+
+    def of_pass(self, number: int) -> Record:
+        """The record of the model of this pass."""
+        if number == self.planned:
+            return replace(self, passes=number, planned=0, patience=0)
+        return replace(self, passes=number)
 
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Record:
@@ -62,12 +73,16 @@ class Record:
 
 
 def passes_made(record: dict[str, Any]) -> int | str:
-    """The passes of a record in a header, or where Ctrl-C ended training.
+    """The passes of a record in a header, or where Ctrl-C ended training, or which of them was the best.
 
     >>> passes_made({"passes": 3}), passes_made({"passes": 3, "planned": 40})
     (3, 'stopped in pass 3 of 40')
+    >>> passes_made({"passes": 3, "planned": 40, "patience": 2})
+    'pass 3 of 40, the best on the hold-out'
     """
     made: int = record["passes"]
+    if record.get("patience"):
+        return f"pass {made} of {record['planned']}, the best on the hold-out"
     return f"stopped in pass {made} of {record['planned']}" if record.get("planned") else made
 
 

@@ -19,6 +19,7 @@ from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
 from thresher.data.sources.pieces import prepare_readers
 from thresher.engine.notices import seconds_compiling
+from thresher.engine.protocol import writes
 from thresher.learning import checkpoint, curve
 from thresher.learning.checks import check_whole
 from thresher.learning.holdout import Holdout
@@ -507,9 +508,14 @@ class Trainer(Generic[M]):
     def _keep_record(self, best: int | None) -> None:
         """Give the model the record of its training; `best` is the pass it was restored to, if any."""
         settings = (self.order.spec, as_text(self.holdout.every), self.source.where)
-        planned = self.repetition.passes if self.cut_short and best is None else 0
         record = Record.of(self._report, best or self._number, *settings)
-        self.holdout.keep_record(self.model, replace(record, planned=planned), self._seen)
+        # other passes, if more or fewer were planned
+        depends = writes(type(self.model.recipe.make_rule()), "begin_pass")
+        if self.cut_short and (best is None or depends):
+            record = replace(record, planned=self.repetition.passes)
+        elif depends and self.plan.patience:
+            record = replace(record, planned=self.repetition.passes, patience=self.plan.patience)
+        self.holdout.keep_record(self.model, record, self._seen)
 
     def _lacks_a_class(self) -> bool:
         """Whether separate data to hold out have one of two classes only, and not by chance."""

@@ -64,7 +64,8 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     if stopped and "models" not in stopped:
         own = {**_asked(recipe), **_table(layout), "where": stopped["where"] or None, **_stopped(stopped)}
         return train_command(stopped["data"].split(", "), _started(path), own)
-    if stopped or record is None or record.get("planned"):
+    patience = 0 if record is None else record.get("patience", 0)
+    if stopped or record is None or (record.get("planned") and not patience):
         return None
     more = {
         **_asked(recipe),
@@ -73,6 +74,8 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
         **({"init": "INIT"} if info["warm"] else {}),
         **({"passes": record["passes"]} if is_automatic(recipe) else {}),
         **_training(record),
+        **({"passes": record["planned"], "early_stop": patience} if patience else {}),
+        **({"holdout": record["holdout"] or "HOLDOUT"} if patience else {}),
         **({"on_error": "skip"} if record["skipped"] else {}),
         **({} if info["weights"]["named"] is None else {"names": True}),
         **({} if info["bytes"]["state"] else {"weights_only": True}),
