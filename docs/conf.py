@@ -35,7 +35,6 @@ myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True

@@ -309,7 +309,7 @@ def boost(
     y: ArrayLike | str | None = None,
     *,
     sample_weight: ArrayLike | None = None,
-    callback: Callable[[Round], None] = lambda _: None,
+    callback: Callable[[Round], None] | None = None,
     **options: Unpack[BoostOptions],
 ) -> Boosted:
     """Minimise ``sum_i c_i loss(y_i, w.x_i + b) + l1 |w|_1 + l2 |w|^2 / 2`` by coordinate descent.
@@ -343,7 +343,7 @@ def boost(
     given = settled(BoostOptions, {**options, "loss": loss}, boost)
     with _elsewhere(given):
         run = runs_boost.prepare(inputs_of(data, labels, sample_weight, None), given, Silent())
-        found = run.run(callback)
+        found = run.run(callback or (lambda _: None))
     found.warnings = warn(found.warnings)
     return found
 
