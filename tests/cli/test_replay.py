@@ -4,6 +4,7 @@ import errno
 import io
 import shlex
 import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -229,22 +230,29 @@ def test_rules_chosen_by_name_make_one_pass_in_them(command: str, thresher: Thre
     assert "--passes" not in ran.json["command"]
 
 
-def interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Send Ctrl-C in the second pass, handled as in a program of its own."""
-    during(monkeypatch, 2)
-    monkeypatch.setattr(signals, "_interrupter", handler := signals._Interrupter())
-    monkeypatch.setattr(stopping, "PLAIN", {signal.default_int_handler})
-    monkeypatch.setattr(stopping, "_SIGNALS", [signal.SIGINT])
-    signals.install_handlers()
-    assert signal.getsignal(signal.SIGINT) is handler
+@pytest.fixture
+def interrupted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """From here on, Ctrl-C is sent in the second pass, and handled as in a program of its own."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def begin() -> None:
+        during(monkeypatch, 2)
+        monkeypatch.setattr(signals, "_interrupter", handler := signals._Interrupter())
+        monkeypatch.setattr(signals, "_end", lambda: None)  # which would end the process of the tests
+        monkeypatch.setattr(stopping, "PLAIN", {signal.default_int_handler})
+        monkeypatch.setattr(stopping, "_SIGNALS", [signal.SIGINT])
+        signals.install_handlers()
+        assert signal.getsignal(signal.SIGINT) is handler
+
+    yield begin
+    signal.signal(signal.SIGINT, before)
 
 
 def test_a_cross_validation_that_is_stopped_in_a_later_pass_ends_as_usual(
-    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+    thresher: Thresher, interrupted: Callable[[], None]
 ) -> None:
-    interrupted(monkeypatch)
+    interrupted()
     ran = thresher(f"{COMMANDS['cv']} -m a -q")
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     assert ran.status == 130
     assert f"warning: interrupted in pass 2 of {MADE}: " in ran.err
     assert ran.err.splitlines()[-1] == "thresher: interrupted; the model is saved in a"
@@ -252,10 +260,10 @@ def test_a_cross_validation_that_is_stopped_in_a_later_pass_ends_as_usual(
 
 
 def test_a_tuning_that_is_stopped_in_its_last_passes_saves_the_best(
-    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+    thresher: Thresher, interrupted: Callable[[], None]
 ) -> None:
     assert thresher(f"{COMMANDS['tune']} -m a -q --passes 1").status == 0
-    interrupted(monkeypatch)
+    interrupted()
     ran = thresher(f"{COMMANDS['tune']} -m b -q")
     assert ran.status == 130
     assert ran.err.splitlines()[-1] == "thresher: interrupted; the model is saved in b"

@@ -34,7 +34,6 @@ def stopping(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """From here on, the first checkpoint is followed by Ctrl-C."""
 
     def begin() -> None:
-        monkeypatch.setattr(signal, "default_int_handler", signal.default_int_handler)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         left = [1]
         for module in CHECKPOINTS:
