@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from thresher.cli import signals
+from thresher.cli.saving import make_stopper
 
 if TYPE_CHECKING:
     from thresher.learning.head import Head
@@ -41,9 +41,7 @@ class Console:
 
     def stopper(self, *, checkpoint: bool) -> Stopper:
         """Signals stop training between two examples once something is learned; the command ends it."""
-        from thresher.learning.stopping import Stopper
-
-        return Stopper(signals.say_at_once)
+        return make_stopper()
 
 
 def tell(line: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,11 +94,6 @@ class Terminal(Plain):
     def close(self) -> None:
         """Remove the bar."""
         self._bar.stop()
-
-
-def say_unless(quiet: bool, watching: Quiet) -> Callable[[str], None]:
-    """A function that prints a line, or does nothing if `quiet`."""
-    return (lambda message: None) if quiet else watching.say
 
 
 def watcher(quiet: bool) -> Quiet:
