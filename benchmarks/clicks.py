@@ -17,7 +17,7 @@ from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data.layout import Layout
 from thresher.learning import api
-from thresher.learning.metrics import auc
+from thresher.learning.evaluation.evaluate import auc
 
 TSV, VW_TEXT, HASHED = "thresher, TSV", "thresher, VW's text", "thresher, TSV, hashed:22"
 DEFAULT = "thresher, TSV, defaults"

@@ -17,9 +17,9 @@ from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher import train
 from thresher.data import Chunk
-from thresher.learning.finite import DivergedError
-from thresher.learning.head import Outputs
-from thresher.learning.model import Model
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
+from thresher.learning.model.objective import Outputs
 
 OURS, ONE, AUTO, BATCH = "thresher", "thresher, one pass", "thresher auto", "LIBLINEAR L1"
 VW = {"vw": "", "vw --ftrl": "--ftrl", "vw --coin": "--coin"}

@@ -16,7 +16,7 @@ from benchmarks.setting import Setting
 from thresher import train
 from thresher.data import Chunk, concat, open_source
 from thresher.data.layout import Layout
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 RAW, HASHED = "criteo/criteo_first10k.txt.gz", "criteo/criteo_hashed20_0-19999.svm.gz"
 BITS = 20
@@ -43,10 +43,10 @@ def models(rows: list[twins.Cells], folder: Path) -> dict[str, tuple[Any, ...]]:
         model = train(
             folder / name, "ftrl:alpha=0.1,l1=0.5", layout=twins.layout_of(name), passes=2, cache=False
         )
-        header = modelfile.header_of(model)
+        header = model_file.header_of(model)
         header["recipe"] = {key: value for key, value in header["recipe"].items() if key != "layout"}
         header.pop("record")
-        tensors = {key: array.tobytes() for key, array in modelfile.tensors_of(model).items()}
+        tensors = {key: array.tobytes() for key, array in model_file.tensors_of(model).items()}
         found[name] = (header, tensors)
     return found
 

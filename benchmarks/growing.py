@@ -14,7 +14,7 @@ from benchmarks.loads import Flood
 from benchmarks.measure import python
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 RULES = {
     "truncated-gradient": ("truncated-gradient:gravity=3e-5", "constant:0.1"),

@@ -13,8 +13,8 @@ from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import Chunk
 from thresher.lanes.lanes import Lanes
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
 
 # rule -> its penalties, weakest first
 PENALTIES = {

@@ -14,9 +14,9 @@ from benchmarks import peers
 from benchmarks.tasks import Split
 from thresher import train
 from thresher.data import Chunk
-from thresher.learning.finite import DivergedError
-from thresher.learning.head import Outputs
-from thresher.learning.metrics import auc
+from thresher.learning.evaluation.evaluate import auc
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.objective import Outputs
 
 UNKNOWN = float("nan")
 BATCH, SGD, VW = "LIBLINEAR, L1 logistic", "scikit-learn, SGDClassifier", "Vowpal Wabbit"

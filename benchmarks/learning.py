@@ -13,7 +13,7 @@ from benchmarks.measure import Sample, Summary, timed
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import Chunk, concat, open_source
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 RULE, RATE, ETA0, L1 = "truncated-gradient:gravity=1e-6", "power:eta0=4,t0=1e5,p=0.5", 4, 1e-6
 C_LOOP, DIRECT, GROWING = "C loop", "thresher, direct store", "thresher, growing store"

@@ -68,8 +68,8 @@ def follow(path: Path, times: int) -> dict[str, float]:
     """Learn `times` copies of a file in one pass and save the model; return the peaks in MB."""
     from thresher.data import open_source
     from thresher.data.layout import Layout
-    from thresher.learning.model import Model
-    from thresher.learning.modelfile import save
+    from thresher.learning.files.model_file import save
+    from thresher.learning.model.model import Model
 
     layout = Layout()
     if path.suffix != ".vw":

@@ -15,7 +15,7 @@ from thresher.data.files.blocks import BLOCK_BYTES, BlockReader, TextBuffer
 from thresher.data.formats.choosing import parser_of
 from thresher.data.labels import DOMAINS
 from thresher.data.layout import Layout
-from thresher.data.sources.parsed import Arenas, Reading
+from thresher.data.sources.reader import Arenas, Reading
 
 C_PARSER, ALONE = "C parser, text in memory", "thresher, parser only"
 ONE, TWO = "thresher, whole source, 1 thread", "thresher, whole source, 2 threads"

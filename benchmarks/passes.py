@@ -16,7 +16,7 @@ from benchmarks.measure import Sample, timed
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import CacheWriter, open_source
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 WHOLE = "thresher, whole process, from an existing cache"
 READ, LEARN = "thresher, reading only", "thresher, reading and truncated gradient"

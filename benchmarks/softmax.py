@@ -13,7 +13,7 @@ from benchmarks.setting import Setting
 from benchmarks.tasks import TASKS, Split
 from thresher import train
 from thresher.learning import api
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 EPOCHS = 3
 RATE = "inverse-sqrt:0.5"

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from thresher import Chunk, Model
-from thresher.engine.jit import Kernel
+from thresher.engine.compile.jit import Kernel
 
 EXAMPLES, USEFUL, COLUMNS = 400, 200, 6
 """The weight drawn is that of column 0, which tells the label for the first `USEFUL` examples only."""

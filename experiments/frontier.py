@@ -12,8 +12,8 @@ from itertools import product
 from typing import NamedTuple
 
 from thresher.data import Chunk, MemorySource, concat, open_source
-from thresher.learning.metrics import evaluate
-from thresher.learning.model import DivergedError, Model
+from thresher.learning.evaluation.evaluate import evaluate
+from thresher.learning.model.model import DivergedError, Model
 
 RATES = (
     "inverse-sqrt:{eta0}",

@@ -27,7 +27,7 @@ from benchmarks.loads import TRAIN, rcv1like
 from benchmarks.tasks import TASKS, Split, Task
 from experiments.merging import F64, RULES, H, Merge, Rows, Rule, learn, merges, settled, total
 from thresher.data import Chunk
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 LEARNERS = 8
 FACTORS = tuple(2.0**k for k in range(-6, 7))

@@ -44,7 +44,7 @@ TRIES_ALL_RULES = re.compile(r"tests/(learning/)?test_")
 @pytest.fixture(autouse=True, scope="session")
 def in_one_process() -> Iterator[None]:
     """Do not compile ahead in a second process, which would compile more than the tests need."""
-    from thresher.learning import ahead
+    from thresher.learning.training import ahead
 
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(ahead, "compile_ahead", lambda *given: ahead.Ahead())

@@ -11,7 +11,7 @@ from numba.extending import overload, overload_method
 from tests import oracle_base, oracles_projection
 from tests.oracle_base import Vector
 from tests.oracles import ORACLES
-from thresher.engine.jit import OPTIONS, kernel
+from thresher.engine.compile.jit import OPTIONS, kernel
 from thresher.engine.verbs import value_slope
 
 _CLASSES: dict[Any, Any] = {}

@@ -102,7 +102,7 @@ def import_all() -> None:
         sys.modules[module] = None  # type: ignore[assignment]
     import numba
 
-    for name in ("thresher.cli.app", "thresher.learning.training"):
+    for name in ("thresher.cli.app", "thresher.learning.training.trainer"):
         importlib.import_module(name)
     os.fsync = lambda file: None  # type: ignore[assignment]  # processes are killed here, not machines
     numba.njit(lambda v: v)(1.0)

@@ -12,7 +12,7 @@ import numpy as np
 from tests.oracle_base import Vector, from_origin, spread
 from tests.oracles import ORACLES
 from tests.oracles_projection import threshold_of
-from thresher.learning.head import Head
+from thresher.learning.model.objective import Head
 
 
 class Trace(NamedTuple):

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 
 def without_record(path: str | Path) -> bytes:
     """The bytes of the file without the record of the data."""
-    header, tensors = modelfile.read(path)
-    return modelfile.as_bytes({k: v for k, v in header.items() if k not in ("record", "crc32")}, tensors)
+    header, tensors = model_file.read(path)
+    return model_file.as_bytes({k: v for k, v in header.items() if k not in ("record", "crc32")}, tensors)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from thresher.engine import index, lanewise
-from thresher.engine.jit import Kernel
-from thresher.learning import repeating
+from thresher.engine.compile.jit import Kernel
+from thresher.learning.training import passes
 
 
 def compiled_if(wanted: bool) -> AbstractContextManager[None]:
@@ -38,7 +38,7 @@ def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanewise.part_of, "_plain", _remembered(lanewise.part_of._plain))
     monkeypatch.setattr(index, "_FIRST_SIZE", min(index._FIRST_SIZE, 16))
     for name in ("_MANY", "_FEW"):
-        monkeypatch.setattr(repeating, name, repeating._LEAST)
+        monkeypatch.setattr(passes, name, passes._LEAST)
 
 
 def _remembered(part_of: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:

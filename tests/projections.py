@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.engine.jit import kernel
+from thresher.engine.compile.jit import kernel
 
 Vector = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.learners import Figures
 from experiments.papers.sweeps import Tried
 from thresher.data import Chunk
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.recipe import Recipe
 
 
 def rows_of(X: Any, y: Any) -> Chunk:

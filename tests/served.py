@@ -22,7 +22,7 @@ import pytest
 
 from tests.forks import receive
 from thresher.cli import main
-from thresher.cli import streams as streams_of_commands
+from thresher.cli import signals as streams_of_commands
 
 CLIENT = """import json, os, socket, sys
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 Vector = NDArray[np.float64]
 

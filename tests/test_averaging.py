@@ -32,8 +32,9 @@ from tests.streams import (
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, comparable, hashed_name, make_small
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.learning import history, modelfile
-from thresher.learning.model import Model
+from thresher.learning.files import model_file
+from thresher.learning.model import tables
+from thresher.learning.model.model import Model
 from thresher.parts import series
 
 ABLE = [name for name in RULES if parts.lookup("rule", name).DRIFTS is not None]
@@ -48,7 +49,7 @@ def averaged(spec: str, loss: str = "logistic", **options: Any) -> Model:
 @pytest.fixture
 def short_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catch up all rows every 17 examples."""
-    monkeypatch.setattr(history, "_RING", 17)
+    monkeypatch.setattr(tables, "_RING", 17)
 
 
 def check(model: Model, data: Stream) -> None:
@@ -128,7 +129,7 @@ def test_common_scales_are_folded_in_between(spec: str, rate: str, scale: float)
 )
 def test_a_feature_met_once(spec: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its weight stays constant, or becomes zero during the 2,200 examples that do not contain it."""
-    monkeypatch.setattr(history, "_RING", ring)
+    monkeypatch.setattr(tables, "_RING", ring)
     rows = 2_200
     X = np.zeros((rows, 3))
     X[:, 0], X[5, 1], X[1_000, 2] = np.random.default_rng(0).uniform(-1, 1, rows), 1.0, -1.0
@@ -196,8 +197,8 @@ def check_cuts(spec: str, store: str, tmp_path: Path) -> None:
     for piece in cut(data.chunk, [1, 2, 17, 18, 43]):
         cut_up.learn(piece)
         stopped.learn(piece)
-        modelfile.save(stopped, tmp_path / "model")
-        stopped, _ = modelfile.load(tmp_path / "model")
+        model_file.save(stopped, tmp_path / "model")
+        stopped, _ = model_file.load(tmp_path / "model")
         watched.learn(piece)
         before = fingerprint(watched)
         watched.predict(data.chunk)
@@ -238,8 +239,8 @@ def test_what_is_saved_is_what_predicts(
     with compiled_if(name == COMPILED):
         model = averaged(settings_of(name)[0])
         model.learn(WIDE.chunk)
-        modelfile.save(model, tmp_path / "model", state=False)
-        readout, header = modelfile.load_readout(tmp_path / "model")
+        model_file.save(model, tmp_path / "model", state=False)
+        readout, header = model_file.load_readout(tmp_path / "model")
         assert header["recipe"]["average"]
         assert readout.predict(WIDE.chunk).tobytes() == model.predict(WIDE.chunk).tobytes()
         assert header["nonzero"] == model.nonzero == np.count_nonzero(readout.weights) == len(readout.weights)

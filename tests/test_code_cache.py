@@ -14,11 +14,11 @@ import pytest
 from tests.commands import run as thresher
 from tests.processes import printed, run, start_code
 from thresher.data.chunk import Chunk
-from thresher.engine import codecache
-from thresher.engine.folders import CacheWarning, UnsafeFolderError, private_folder
-from thresher.engine.stamps import closure
-from thresher.learning.model import Model
-from thresher.learning.modelfile import save
+from thresher.engine.compile import codecache
+from thresher.engine.compile.codecache import CacheWarning, UnsafeFolderError, private_folder
+from thresher.engine.compile.stamps import closure
+from thresher.learning.files.model_file import save
+from thresher.learning.model.model import Model
 
 LINKS = {"logistic": 0.731059, "squared": 1.0, "poisson": 2.718282}
 """Loss -> what it makes of the margin 1."""
@@ -106,7 +106,7 @@ import json
 from numba.core import compiler
 from thresher.data.chunk import Chunk
 from thresher.engine import kernels, linking
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 names, compiling = [], compiler.CompilerBase.compile_extra
 
@@ -269,14 +269,12 @@ def test_a_link_is_as_safe_as_what_it_leads_to(tmp_path: Path) -> None:
 
 def test_a_kernel_depends_on_what_its_module_imports_and_on_nothing_else() -> None:
     found = closure(["thresher.engine.kernels"])
-    assert "thresher.engine.jit" in found
+    assert "thresher.engine.compile.jit" in found
     assert not [name for name in found if name.startswith(("thresher.parts", "thresher.data"))]
     of_rule = closure(["thresher.engine.kernels", "thresher.parts.rules.fobos"])
     assert {"thresher.parts.prox", "thresher.parts.rates"} <= set(of_rule)
     assert "thresher.parts.rules.ftrl" not in of_rule
-    of_reader = closure(
-        ["thresher.data.formats.lines.line_rows", "thresher.data.formats.lines.svmlight_rows"]
-    )
+    of_reader = closure(["thresher.data.formats.lines.line_rows", "thresher.data.formats.lines.svmlight"])
     assert {"thresher.data.text.words", "thresher.data.text.numbers"} <= set(of_reader)
     assert "thresher.data.cache" not in of_reader
 

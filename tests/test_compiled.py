@@ -10,9 +10,9 @@ from tests.processes import run, run_file
 from tests.rule_text import READ, RULE
 from tests.streams import LONG, LOSSES, RULES, Stream, case, domain_of, model_of, settings_of, stream
 from thresher.engine import kernels
-from thresher.engine.jit import Kernel, kernel
+from thresher.engine.compile.jit import Kernel, kernel
 from thresher.engine.verbs import value_slope
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 # Pure Python
 
@@ -68,7 +68,7 @@ import json
 import numba
 from thresher.data.chunk import Chunk
 from thresher.engine import jit, kernels
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 model = Model("sgd", "logistic", store="direct")
 chunk = Chunk.of_rows([(1.0, {1: 1.0, 2: 0.5}), (-1.0, {2: 1.0})] * 20)
@@ -100,7 +100,7 @@ def test_the_second_process_compiles_nothing(tmp_path: Path) -> None:
 
 OWN = RULE.format(
     before="""
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 from second import scaled
 import third
 
@@ -111,7 +111,7 @@ def tripled(eta):
     factor="third.fourth.scaled(scaled(tripled(self.eta)))",
 )
 HELPER = """
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 
 @scalar
 def scaled(eta):

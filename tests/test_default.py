@@ -16,8 +16,8 @@ from thresher import TroubleWarning, train
 from thresher.cli.main import status_of
 from thresher.data.chunk import Chunk
 from thresher.engine.kernels import LAST_MARGIN
-from thresher.learning import modelfile
-from thresher.learning.model import Model
+from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
 from thresher.parts import SpecError, spec_of
 from thresher.parts.rules.ft_ftrl import FtFtrl
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
@@ -48,7 +48,7 @@ def test_the_knob_has_one_name_everywhere(tmp_path: Path, capsys: pytest.Capture
     rows.write_text("1 1:1 2:3\n-1 2:1\n" * 20)
     told = ["train", str(rows), "-m", str(model), "--no-cache"]
     assert status_of([*told, "--l1", "0.5", "--alpha", "2"]) == 0
-    assert modelfile.read(model)[0]["recipe"]["rule"] == expected
+    assert model_file.read(model)[0]["recipe"]["rule"] == expected
     assert status_of([*told, "--rule", "sgd", "--l1", "0.5"]) == 2
     assert "sgd has no parameter l1" in capsys.readouterr().err
     assert status_of([*told, "--l1", "nan"]) == 2

@@ -9,7 +9,7 @@ import pytest
 
 from tests.plain import compiled_if, not_compiled
 from thresher import Chunk, Model, evaluate, train
-from thresher.learning.finite import DivergedError
+from thresher.learning.model.divergence import DivergedError
 
 RCV1 = Path("examples/data/rcv1_train2000.dat.gz")
 

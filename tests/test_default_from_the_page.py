@@ -10,7 +10,7 @@ import pytest
 from tests.plain import not_compiled
 from tests.streams import case
 from thresher.data.chunk import Chunk
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 ROWS, FEATURES = 60, 12
 SHIFTED = ("squared", "absolute", "huber", "quantile")

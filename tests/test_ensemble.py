@@ -16,13 +16,12 @@ from tests.test_laws_of_state import ROWS, make_small
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.engine.sound import StateError
-from thresher.lanes.bagging import Bagging
-from thresher.lanes.bags import Bags, drawn
-from thresher.learning.ensemble import Ensemble
-from thresher.learning.model import Model
+from thresher.lanes.bags import Bagging, Bags, drawn
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.ensemble import Ensemble
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
-from thresher.learning.modelfile import ModelFileError
-from thresher.learning.recipe import Recipe
 
 SPECS = ["poisson:3", "disjoint:3"]
 HEAVY = replace(DENSE, weights=np.linspace(0.1, 3, ROWS, dtype=np.float32))

@@ -18,15 +18,14 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout
 from thresher.lanes import folds as module
-from thresher.lanes.estimates import Results, estimates_of
-from thresher.lanes.folds import Folds
+from thresher.lanes.folds import Folds, Results, estimates_of
 from thresher.lanes.frontier import choose
-from thresher.lanes.penalties import Range
-from thresher.learning import metrics
-from thresher.learning.draws import folds_of
-from thresher.learning.finite import DivergedError
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.lanes.penalties import PenaltyRange
+from thresher.learning.evaluation import evaluate
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.shares import folds_of
 
 K, ROWS = 3, 59  # not a multiple of K: if a pass continued counting, it would have other folds
 DENSE, WIDE = test_lanes.DENSE.rows(0, ROWS), test_lanes.WIDE.rows(0, ROWS)
@@ -137,7 +136,7 @@ def test_each_row_is_judged_by_the_models_that_have_not_learned_it(monkeypatch: 
     for number, recipe in enumerate(recipes):
         for k in range(K):
             model = alone(recipe, WIDE.take(OUTSIDE[k]))
-            expected = metrics.score(model, [WIDE.take(~OUTSIDE[k])]).figures()
+            expected = evaluate.score(model, [WIDE.take(~OUTSIDE[k])]).figures()
             assert judged[number][k] == pytest.approx(expected, rel=1e-12)
             assert judged[number][k]["examples"] == (~OUTSIDE[k]).sum()
 
@@ -222,7 +221,7 @@ def test_tables_that_no_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     Folds(recipes, 3)
     with pytest.raises(MemoryError, match=r"for 3 folds of 2 models, which begin with .* GB of state: take"):
         Folds(recipes, 3, whole=True)
-    monkeypatch.setattr(Range, "found_in", None)
+    monkeypatch.setattr(PenaltyRange, "found_in", None)
     with pytest.raises(MemoryError, match=r"for 10 folds of 16 models, .* take fewer folds or penalties"):
         cv("examples/data/rcv1_train2000.dat.gz", store="hashed:10")
     monkeypatch.undo()

@@ -11,8 +11,8 @@ import pytest
 
 import thresher
 from tests.commands import SAMPLE
-from thresher.learning.frames import COLUMNS
-from thresher.learning.model import Model
+from thresher.learning.inspection.frames import COLUMNS
+from thresher.learning.model.model import Model
 
 SHARED = list(COLUMNS)
 ROWS = [({"size": 1.0 + k % 3, "<b>": float(k % 5)}, ["big", "small"][k % 2]) for k in range(60)]

@@ -14,9 +14,8 @@ from tests.streams import fingerprint, model_of, read_weights, stream
 from thresher.data.chunk import Chunk
 from thresher.engine import index as indexes
 from thresher.engine import lookup
-from thresher.engine.index import GrowingIndex
-from thresher.engine.stores import make_index, store_spec
-from thresher.learning.model import Model
+from thresher.engine.index import GrowingIndex, make_index, store_spec
+from thresher.learning.model.model import Model
 
 Keys = NDArray[np.uint64]
 Floats = NDArray[np.float64]

@@ -12,13 +12,14 @@ from tests.streams import FLAT, KINDS, LOSSES, RATE, RULES, cut, domain_of, has_
 from tests.test_averaging import ABLE
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher.data.chunk import Chunk
-from thresher.engine import lanewise, notices
+from thresher.engine import lanewise
+from thresher.engine.compile import notices
 from thresher.engine.protocol import writes
 from thresher.lanes.lanes import Lanes
-from thresher.learning import octet
-from thresher.learning.finite import DivergedError
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.learning.model import octet
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
 from thresher.parts import REGISTRY
 
 WIDE = stream(seed=12, rows=ROWS, features=FEATURES, density=0.1, keys=KEYS).chunk

@@ -32,7 +32,7 @@ from tests.streams import (
 )
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 EXACT, SINGLE = 1e-10, 1e-4
 

@@ -11,14 +11,13 @@ from tests.plain import not_compiled
 from tests.streams import RATE, RULES, case, fingerprint, has_rate, kinds_of, labels_of
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.lanes.bagging import Bagging
-from thresher.lanes.bags import Bags
+from thresher.lanes.bags import Bagging, Bags
 from thresher.lanes.folds import Folds
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race
-from thresher.learning.draws import folds_of
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.shares import folds_of
 from thresher.sklearn import SparseOnlineClassifier
 
 ROWS, FEATURES = 36, 9

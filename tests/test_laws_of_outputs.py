@@ -27,8 +27,8 @@ from tests.streams import (
 from tests.test_laws_of_state import make_small
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.learning import modelfile
-from thresher.learning.model import Model
+from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
 
 GROUPS = [
     f"{rule},group={group}"
@@ -268,8 +268,8 @@ def _margins_of_labels(spec: str, loss: str, data: Stream, place: Path) -> Vecto
     for model in (labels, values):
         model.learn(data.chunk)
     assert fingerprint(labels) == fingerprint(values)
-    modelfile.save(labels, place)
-    readout, _ = modelfile.load_readout(place)
+    model_file.save(labels, place)
+    readout, _ = model_file.load_readout(place)
     assert readout.head.outputs.spec == "labels:4-6"
     margins = readout.predict(data.chunk)
     assert margins.tobytes() == values.predict(data.chunk).tobytes()
@@ -320,12 +320,12 @@ def check_cuts(whole: Model, cut: Model, chunk: Chunk, place: Path) -> None:
     for lo, hi in pairwise([0, 1, 13, len(chunk)]):
         cut.learn(chunk.rows(lo, hi))
         margins = cut.predict(few)
-        modelfile.save(cut, place)
+        model_file.save(cut, place)
         assert cut.readout().predict(few).tobytes() == margins.tobytes()
-        cut, _ = modelfile.load(place)
+        cut, _ = model_file.load(place)
     assert fingerprint(cut) == fingerprint(whole)
     assert cut.recipe == recipe
-    readout, header = modelfile.load_readout(place)
+    readout, header = model_file.load_readout(place)
     assert readout.predict(chunk).tobytes() == whole.predict(chunk).tobytes()
     assert header["nonzero"] == whole.nonzero == np.count_nonzero(readout.weights)
     assert header["recipe"].get("average", False) == recipe.average

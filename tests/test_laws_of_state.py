@@ -34,8 +34,9 @@ from tests.streams import (
 from thresher.data.chunk import Chunk
 from thresher.engine import index, lookup
 from thresher.engine.protocol import PROTOCOL, writes
-from thresher.learning import feed, modelfile
-from thresher.learning.model import Model
+from thresher.learning.files import model_file
+from thresher.learning.model import feed
+from thresher.learning.model.model import Model
 from thresher.learning.modelbytes import as_bytes
 from thresher.parts.registry import REGISTRY
 
@@ -149,8 +150,8 @@ def test_stopping_changes_nothing(
             for lo, hi in ((0, 36), (36, 37), (37, ROWS)):
                 through.learn(data.chunk, lo, hi)
                 by_file.learn(data.chunk, lo, hi)
-                modelfile.save(by_file, place)
-                by_file, _ = modelfile.load(place)
+                model_file.save(by_file, place)
+                by_file, _ = model_file.load(place)
                 in_memory.learn(data.chunk, lo, hi)
                 taken = {name: array.copy() for name, array in in_memory.state().items()}
                 in_memory = model_of(spec, store=store, seed=3)
@@ -298,7 +299,7 @@ def test_looking_changes_nothing(name: str, dense: Stream, tmp_path: Path, small
                 watched.predict(dense.chunk)
                 watched.weights()
                 watched.readout().predict(dense.chunk)
-                modelfile.save(watched, tmp_path / "model")
+                model_file.save(watched, tmp_path / "model")
                 assert watched.nonzero <= watched.features_seen
                 assert watched.intercept == watched.readout().intercept
                 assert fingerprint(watched) == before
@@ -346,12 +347,12 @@ def test_what_is_saved_is_what_predicts(
     for spec, store in cases(name):
         with compiled_in_one_store(spec, store):
             model = learned(spec, dense.chunk, store=store, dtype="float32")
-            modelfile.save(model, path, state=False)
+            model_file.save(model, path, state=False)
             margins, found = model.predict(unseen), elsewhere(path)
             if store == "growing":
                 assert found.tobytes() == margins.tobytes()
             assert np.allclose(found, margins, rtol=0, atol=1e-6 * max(1.0, np.abs(margins).max()))
-            header, tensors = modelfile.read(path)
+            header, tensors = model_file.read(path)
             weights = tensors["weights.values"]
             assert np.count_nonzero(weights) == header["nonzero"] == model.nonzero
             assert len(weights) == header["nonzero"] or model.readout().unmet.any()
@@ -388,8 +389,8 @@ def test_weights_that_do_not_start_at_zero_are_all_told(
     chunk = Chunk.from_csr(X.indptr, X.indices, X.data, labels)
     model = Model(spec, "hinge", rate="constant:0.001", **options)
     model.learn(chunk)
-    modelfile.save(model, str(tmp_path / "m"), state=False)
-    for found in (model, model.readout(), modelfile.load_readout(tmp_path / "m")[0]):
+    model_file.save(model, str(tmp_path / "m"), state=False)
+    for found in (model, model.readout(), model_file.load_readout(tmp_path / "m")[0]):
         readout = found.readout() if isinstance(found, Model) else found
         table = readout.weights.reshape(len(readout.keys), -1)
         assert len(readout.keys) == model.features_seen > 50

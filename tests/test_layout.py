@@ -24,62 +24,43 @@ RULES = [p for p in SOURCES if p.parent == PACKAGE / "parts" / "rules" and p.ste
 # folder -> what its modules may import of the package: a name ending in .* stands for all that is under it
 ARROWS = {
     "engine": ("engine.*",),
-    "parts": ("engine.jit", "engine.protocol", "engine.verbs", "parts.*"),
-    "data": ("engine.jit", "engine.folders", "engine.lookup", "engine.rests", "data.*", "options.synonyms"),
+    "parts": ("engine.compile.jit", "engine.protocol", "engine.verbs", "parts.*"),
+    "data": (
+        *("engine.compile.codecache", "engine.compile.jit", "engine.lookup", "engine.preparing", "data.*"),
+        *("options.checks", "options.synonyms"),
+    ),
     # readers in other processes: they know data, not models
-    "cluster": ("engine.jit", "data.*", "cluster.*"),
+    "cluster": ("engine.compile.jit", "data.*", "cluster.*"),
     # what users may say; each value is parsed by the module that knows its meaning, imported on use
     "options": (
         *("data.*", "options.*", "parts", "lanes.bags", "lanes.folds", "lanes.frontier", "lanes.penalties"),
-        *("learning.given", "learning.pictures", "learning.predicting", "learning.recipe"),
-        "learning.repeating",
+        *("learning.inspection.plots", "learning.model.prediction", "learning.model.recipe"),
+        "learning.training.passes",
     ),
     # of parts only the registry, never a single part
     "learning": (
-        "engine.*",
-        "cluster.dataset",
-        "cluster.elsewhere",
-        "data.*",
-        "drawing.*",
-        "learning.*",
-        *("options.data", "options.layouts", "options.option", "options.synonyms"),
-        "parts",
-        "_version",
+        *("engine.*", "cluster.elsewhere", "data.*", "drawing.*", "learning.*", "options.*"),
+        *("parts", "_version"),
     ),
     # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (
-        *("engine.jit", "engine.verbs", "cluster.elsewhere", "cluster.lifeline", "cluster.reader"),
-        *("data.*", "parts", "batch.*", "_version"),
-        *("learning.checks", "learning.head", "learning.modelfile", "learning.readout"),
-        "learning.trouble",
+        *("engine.compile.jit", "engine.verbs", "cluster.elsewhere", "cluster.lifeline", "cluster.reader"),
+        *("data.*", "options.checks", "parts", "batch.*", "_version"),
+        *("learning.model.objective", "learning.files.model_file", "learning.model.weights"),
+        "learning.diagnostics.findings",
     ),
     # pictures: they know nothing of what they show
     "drawing": ("drawing.*",),
     # many models from one reading, using the public interface
     "lanes": (
-        *(
-            "cluster.elsewhere",
-            "data.*",
-            "drawing.*",
-            "engine.lookup",
-            "engine.sound",
-            "learning.*",
-            "lanes.*",
-        ),
-        *("parts", "_version"),
+        *("cluster.elsewhere", "data.*", "drawing.*", "engine.lookup", "engine.sound", "learning.*"),
+        *("lanes.*", "options.checks", "parts", "_version"),
     ),
     # what the commands and the functions do, once for both
     "runs": (
-        "batch.*",
-        "cluster.elsewhere",
-        "data.*",
-        "lanes.*",
-        "learning.*",
-        "options.*",
-        "parts",
-        "runs.*",
+        *("batch.*", "cluster.elsewhere", "data.*", "lanes.*", "learning.*", "options.*", "parts", "runs.*"),
     ),
-    "api": ("batch.*", "cluster.elsewhere", "lanes.*", "learning.*", "options.*", "runs.*"),
+    "api": ("batch.*", "cluster.elsewhere", "data.*", "lanes.*", "learning.*", "options.*", "runs.*"),
     # estimators use the rest, as the command line does
     "sklearn": (
         *("engine.protocol", "engine.index", "data.*", "learning.*", "lanes.*", "options.*"),
@@ -88,23 +69,11 @@ ARROWS = {
     # one page about a model, using the public interface
     "reporting": (
         *("cluster.elsewhere", "data.*", "drawing.*", "engine.lookup", "lanes.*", "learning.*"),
-        *("options.data", "options.option"),
-        *("parts", "reporting.*", "_version"),
+        *("options.data", "options.option", "parts", "reporting.*", "_version"),
     ),
     "cli": (
-        "cluster.*",
-        "engine.folders",
-        "engine.notices",
-        "learning.*",
-        "batch.*",
-        "lanes.*",
-        "data.*",
-        "drawing.*",
-        "options.*",
-        "runs.*",
-        "reporting.*",
-        "parts",
-        "cli.*",
+        *("cluster.*", "engine.compile.codecache", "engine.compile.notices", "learning.*", "batch.*"),
+        *("lanes.*", "data.*", "drawing.*", "options.*", "runs.*", "reporting.*", "parts", "cli.*"),
         "_version",
     ),
     "__init__": ("*",),
@@ -131,10 +100,10 @@ LIGHT = {f"thresher.data.{name}" for name in ("errors", "formats.listing", "word
 LIGHT |= {
     f"thresher.options.{path.stem}"
     for path in PACKAGE.glob("options/*.py")
-    if path.stem not in ("layouts", "__init__")
+    if path.stem not in ("checks", "layouts", "__init__")
 }
 # compiled code must be unpickled: its cache reads only files that nobody else can have written
-KEEPS_COMPILED_CODE = PACKAGE / "engine" / "codecache.py"
+KEEPS_COMPILED_CODE = PACKAGE / "engine" / "compile" / "codecache.py"
 RUNS_CODE_ON_LOADING = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # fields of statements that hold other statements
@@ -148,6 +117,8 @@ class Import(NamedTuple):
     line: int
     eager: bool
     """Done when the module is imported, not when a function runs or for a type checker only."""
+    runs: bool
+    """Done at some time, not for a type checker only."""
 
 
 @cache
@@ -193,22 +164,21 @@ def is_module(name: str) -> bool:
 def imports(path: Path) -> tuple[Import, ...]:
     package = path.relative_to(ROOT / "src").with_suffix("").parts[:-1]
 
-    def visit(node: ast.AST, eager: bool) -> Iterator[Import]:
-        in_function = isinstance(node, FUNCTIONS)
-        for_types = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        eager = eager and not in_function and not for_types
+    def visit(node: ast.AST, eager: bool, runs: bool) -> Iterator[Import]:
+        runs = runs and not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        eager = eager and runs and not isinstance(node, FUNCTIONS)
         if isinstance(node, ast.Import):
-            yield from (Import(alias.name, node.lineno, eager) for alias in node.names)
+            yield from (Import(alias.name, node.lineno, eager, runs) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) + 1 - node.level] if node.level else ()
             module = ".".join([*base, *([node.module] if node.module else [])])
             for alias in node.names:
                 whole = f"{module}.{alias.name}"
-                yield Import(whole if is_module(whole) else module, node.lineno, eager)
+                yield Import(whole if is_module(whole) else module, node.lineno, eager, runs)
         for inner in within(node):
-            yield from visit(inner, eager)
+            yield from visit(inner, eager, runs)
 
-    return tuple(visit(parse(path), True))
+    return tuple(visit(parse(path), True, True))
 
 
 def room(name: str) -> int:
@@ -319,6 +289,59 @@ def test_what_the_command_line_imports_at_once_is_light() -> None:
             assert light or not found.eager, (
                 f"{name}, line {found.line}: import {found.name} inside a function"
             )
+
+
+# public methods of a model that need what stands above it: `save`, pickling, `learn` from any data, tables
+METHODS_THAT_REACH_UP = {"files.model_file", "inspection.feature_names", "inspection.frames", "modelbytes"}
+METHODS_THAT_REACH_UP |= {f"model.{name}" for name in ("model", "prediction", "weights")}
+# a loss and a rule have the name of the same algorithm
+SHARED_NAMES = {"Perceptron"}
+
+
+def graph(eager: bool) -> dict[str, set[str]]:
+    """Module -> the modules it imports when it is imported itself, or at any time."""
+    names = {path: ".".join(path.relative_to(ROOT / "src").with_suffix("").parts) for path in SOURCES}
+    return {
+        name.removesuffix(".__init__"): {
+            one.name for one in imports(path) if (one.eager if eager else one.runs)
+        }
+        for path, name in names.items()
+    }
+
+
+def cycles(edges: dict[str, set[str]]) -> list[set[str]]:
+    """The groups of modules that import each other, directly or not."""
+
+    def reached(name: str) -> set[str]:
+        found, waiting = set[str](), [name]
+        while waiting:
+            new = edges.get(waiting.pop(), set()) - found
+            found |= new
+            waiting += new
+        return found
+
+    all_reached = {name: reached(name) for name in edges}
+    circular = [name for name in edges if name in all_reached[name]]
+    groups = {
+        frozenset(other for other in circular if other in all_reached[name] and name in all_reached[other])
+        for name in circular
+    }
+    return [set(group) for group in groups]
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    assert not cycles(graph(eager=True))
+    conveniences = {f"thresher.learning.{name}" for name in METHODS_THAT_REACH_UP}
+    assert [one for one in cycles(graph(eager=False)) if one != conveniences] == []
+
+
+def test_no_two_classes_have_one_name() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in parse(path).body:
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(show(path))
+    assert {name: found for name, found in homes.items() if len(found) > 1 and name not in SHARED_NAMES} == {}
 
 
 @written

@@ -7,9 +7,9 @@ from typing import Any
 import numba
 import pytest
 
-from thresher.engine import notices
-from thresher.engine.jit import Kernel, kernel
-from thresher.engine.notices import LEARNING, WORKS, compiling, when_compiling, work_of
+from thresher.engine.compile import notices
+from thresher.engine.compile.jit import Kernel, kernel
+from thresher.engine.compile.notices import LEARNING, WORKS, compiling, when_compiling, work_of
 
 _typeof: Any = numba.typeof
 SVMLIGHT = "compiling the reader of svmlight: about 5 s"

@@ -9,8 +9,8 @@ import pytest
 from numba.core.errors import TypingError
 
 from thresher import parts
-from thresher.engine.jit import kernel
-from thresher.engine.part_errors import PartError
+from thresher.engine.compile.jit import kernel
+from thresher.engine.compile.part_errors import PartError
 from thresher.engine.verbs import at, step, value_slope, weight
 from thresher.parts.registry import REGISTRY, SpecError, part
 

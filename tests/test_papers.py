@@ -16,7 +16,7 @@ from tests.plain import not_compiled
 from tests.streams import Stream, model_of, read_weights, stream, stream_of
 from thresher.data import open_source
 from thresher.data.chunk import Chunk, concat
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 RCV1 = Path(__file__).parent.parent / "examples" / "data" / "rcv1_train2000.dat.gz"
 

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from tests.oracle_base import Vector
 from tests.streams import Stream, model_of, read_weights, stream, stream_of
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 pytestmark = pytest.mark.usefixtures("plainly")
 

@@ -12,7 +12,7 @@ from scipy.optimize import LinearConstraint, minimize
 from tests import projections
 from tests.oracle_base import Vector
 from thresher.data.chunk import Chunk
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 VECTORS = st.lists(st.floats(-5, 5), min_size=1, max_size=12).map(np.array)
 FORMS = [projections.threshold_by_sorting, projections.threshold_by_pivots]

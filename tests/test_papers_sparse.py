@@ -9,7 +9,7 @@ from tests.oracle_base import Vector
 from tests.streams import Stream, model_of, read_weights, stream, stream_of
 from thresher.data.chunk import Chunk
 from thresher.engine.kernels import LAST_MARGIN
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 from thresher.parts.bursts import annealed
 
 

@@ -13,8 +13,8 @@ from tests.commands import SAMPLE
 from thresher.data.errors import DataError
 from thresher.lanes import folder
 from thresher.lanes.judging import Judgement
-from thresher.learning import modelfile
-from thresher.learning.draws import held_out
+from thresher.learning.files import model_file
+from thresher.learning.training.shares import held_out
 
 
 def test_a_path_of_a_file(tmp_path: Path) -> None:
@@ -22,8 +22,8 @@ def test_a_path_of_a_file(tmp_path: Path) -> None:
     assert found.penalty == "l1"
     for k, point in enumerate(found.points):
         alone = thresher.train(SAMPLE, point.spec, passes=2, holdout_every=10)
-        modelfile.save(alone, tmp_path / "alone")
-        modelfile.save(found.models[k], tmp_path / "lane")
+        model_file.save(alone, tmp_path / "alone")
+        model_file.save(found.models[k], tmp_path / "lane")
         assert (tmp_path / "alone").read_bytes() == (tmp_path / "lane").read_bytes()
     found.save(tmp_path / "f", "nnz:1000")
     table = folder.load(tmp_path / "f")

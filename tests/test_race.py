@@ -15,9 +15,9 @@ from thresher.data.source import MemorySource
 from thresher.engine.sound import StateError
 from thresher.lanes import auto
 from thresher.lanes.lanes import Lanes
-from thresher.lanes.race import Race, Racing, Record
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.lanes.race import Race, RaceRecord, Racing
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
 
 ROWS = 700
 STREAM = stream(seed=3, rows=ROWS, features=40, density=0.2).chunk
@@ -31,7 +31,7 @@ class Marks:
         self.seen: list[tuple[int, bool]] = []
         self.losses: list[list[float]] = []
 
-    def judge(self, record: Record, lanes: Racing, last: bool) -> None:
+    def judge(self, record: RaceRecord, lanes: Racing, last: bool) -> None:
         self.seen.append((lanes.examples, last))
         self.losses.append(record.losses().tolist())
 
@@ -39,7 +39,7 @@ class Marks:
 class Weakest:
     """Drops the lane with the highest loss."""
 
-    def judge(self, record: Record, lanes: Racing, last: bool) -> None:
+    def judge(self, record: RaceRecord, lanes: Racing, last: bool) -> None:
         if len(lanes.alive) > 1:
             lanes.drop(max(lanes.alive, key=lambda k: float(record.losses()[k])), "weak")
 
@@ -125,7 +125,7 @@ def test_the_excess_is_that_of_the_rows() -> None:
 def test_blocks_grow_with_the_rows() -> None:
     done, ends = 0, [0]
     while done < 5000:
-        done += Record.due(done)
+        done += RaceRecord.due(done)
         ends.append(done)
     for rows in (512, 1024, 2048, 4096, 5000):
         late = [end for end in ends if rows / 2 < end <= rows]
@@ -138,7 +138,7 @@ class InfoDict:
     """Lanes with given losses."""
 
     def __init__(self, each: Sequence[Sequence[float]]) -> None:
-        self.record, self.examples = Record(len(each[0])), 0
+        self.record, self.examples = RaceRecord(len(each[0])), 0
         self.alive, self.dropped = list(range(len(each[0]))), list[int]()
         self.lost = [0.0] * len(each[0])
         for losses in each:
@@ -224,7 +224,7 @@ def test_damaged_records(change) -> None:  # type: ignore[no-untyped-def]
     state = race.record.state()
     change(state)
     with pytest.raises(StateError):
-        Record(3).restore(state)
+        RaceRecord(3).restore(state)
 
 
 def test_lanes_go_when_one_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,9 +25,9 @@ from experiments.papers.interior import interior_point
 from experiments.papers.sets import Parts, Sets
 from experiments.papers.softmax_ball import Optimum, Problem
 from tests.plain import not_compiled
-from thresher.batch.plan import Round
+from thresher.batch.rounds import Round
 from thresher.data import Chunk
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.recipe import Recipe
 
 ROWS = few_words(40, 20)
 

@@ -1,6 +1,6 @@
 """Reference counts in compiled code: no array is leaked or freed too early.
 
-Some functions called by kernels do not count references (`thresher.engine.jit`), so this must be tested.
+Some functions called by kernels do not count references (`engine.compile.jit`), so this must be tested.
 """
 
 import gc
@@ -19,10 +19,10 @@ from numba.core.runtime.nrt import rtsys
 from tests.data.guarded import cases, parser
 from tests.streams import RATE, stream
 from thresher.data.files.blocks import LINES, PAD, Block
-from thresher.data.sources.parsed import Arenas
-from thresher.engine.jit import helper, kernel, scalar
-from thresher.learning import modelfile
-from thresher.learning.model import Model
+from thresher.data.sources.reader import Arenas
+from thresher.engine.compile.jit import helper, kernel, scalar
+from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
 
 _runtime: Any = rtsys
 SOFTMAX = {"loss": "softmax", "outputs": "classes:3"}
@@ -122,7 +122,7 @@ def test_models(rule: str, options: dict[str, Any], tmp_path: Path) -> None:
         model.predict(chunk)
         model.weights()
         model.readout().predict(chunk)
-        modelfile.save(model, tmp_path / "model")
+        model_file.save(model, tmp_path / "model")
 
     loop = model.loop
     check(work, chunk.indptr, chunk.keys, chunk.values, chunk.labels, loop.S, loop.clock, loop.B)

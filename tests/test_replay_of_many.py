@@ -13,17 +13,16 @@ from tests.learning.test_replay import during
 from tests.streams import stream
 from thresher.data.errors import DataError
 from thresher.data.source import MemorySource
-from thresher.lanes import bagging, checkpoint
-from thresher.lanes.bagging import Bagging
-from thresher.lanes.bags import Bags
+from thresher.lanes import bags, checkpoint
+from thresher.lanes.bags import Bagging, Bags
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
-from thresher.learning import modelfile
-from thresher.learning.model import Model
+from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
-from thresher.learning.recipe import Recipe
-from thresher.learning.repeating import REPLAY, bytes_of
-from thresher.learning.training import Plan, Trainer
+from thresher.learning.training.passes import REPLAY, bytes_of
+from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.parts.rules.ft_ftrl import FtFtrl
 from thresher.sklearn import (
     SparseFrontierClassifier,
@@ -47,9 +46,9 @@ Y = (X @ [1, -2, 0, 0, 1] > 0).astype(int)
 @pytest.fixture
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FtFtrl, "AUTOMATIC", True)
-    for module in ("learning.passes", "lanes.search"):
+    for module in ("learning.training.passes", "lanes.models"):
         monkeypatch.setattr(f"thresher.{module}.passes_for", lambda size: MADE)
-    monkeypatch.setattr("thresher.learning.repeating.passes_for", lambda size: MADE if size.rows else 1)
+    monkeypatch.setattr("thresher.learning.training.passes.passes_for", lambda size: MADE if size.rows else 1)
 
 
 def passes_of(model: Model) -> int:
@@ -172,7 +171,7 @@ def test_tuning_reads_rows_that_can_be_read_once() -> None:
 def resumed(make: Callable[[], Any], save: Any, load: Callable[[Path], Any], folder: Path) -> None:
     """Stop at many places, also in a replay, and end with the same models."""
     path = folder / "c"
-    plan, saved = Plan(replay=10**6, checkpoint=path, checkpoint_every=7), list[bytes]()
+    plan, saved = TrainingPlan(replay=10**6, checkpoint=path, checkpoint_every=7), list[bytes]()
     whole = Trainer(make(), MemorySource([DATA]), plan)
 
     def keep(*given: Any) -> None:
@@ -204,13 +203,13 @@ def test_lanes_and_ensembles_go_on_from_any_checkpoint(tmp_path: Path) -> None:
     recipes = [Recipe("ft-ftrl", l1=l1, batch=4) for l1 in L1S]
     resumed(lambda: Lanes(recipes), save, load, tmp_path)
     recipe = Recipe("ft-ftrl", l1=0.1)
-    resumed(lambda: Bagging(recipe, Bags.of("poisson:2")), bagging.save, bagging.load, tmp_path)
+    resumed(lambda: Bagging(recipe, Bags.of("poisson:2")), bags.save, bags.load, tmp_path)
 
 
 def test_all_rules_must_be_automatic() -> None:
     lanes = Lanes([Recipe(rule, centre=True) for rule in ("ft-ftrl", "ft-fobos")])
     assert not lanes.may_replay(True)
-    assert Trainer(lanes, MemorySource([DATA]), Plan(replay=bytes_of(REPLAY))).run().passes == 1
+    assert Trainer(lanes, MemorySource([DATA]), TrainingPlan(replay=bytes_of(REPLAY))).run().passes == 1
 
 
 UNUSED = "with {}, passes=.auto. is one pass, which keeps no rows: leave replay out, or use passes=5"
@@ -282,8 +281,7 @@ def test_estimators_and_train_make_as_many(monkeypatch: pytest.MonkeyPatch) -> N
         sizes[-1] = size.rows, size.nonzeros, size.features
         return MADE if size.features < 6 else 2
 
-    for module in ("passes", "repeating"):
-        monkeypatch.setattr(f"thresher.learning.{module}.passes_for", noted)
+    monkeypatch.setattr("thresher.learning.training.passes.passes_for", noted)
     wide = np.column_stack([X, np.arange(60) == 59])
     thresher.train((X, Y))
     for fit in (
@@ -302,4 +300,4 @@ def test_no_default_rule_is_automatic_unless_it_says_so(monkeypatch: pytest.Monk
     assert passes_of(thresher.path(DATA, l1=L1S).models[0]) == 1
     assert passes_of(thresher.tune(DATA, **TUNED).model) == 1
     assert SparseOnlineClassifier().fit(X, Y).n_iter_ == 5
-    assert modelfile.header_of(thresher.cv(DATA, l1=L1S, folds=2, refit=True).model())["examples"] == 90
+    assert model_file.header_of(thresher.cv(DATA, l1=L1S, folds=2, refit=True).model())["examples"] == 90

@@ -14,12 +14,11 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 import thresher
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
-from thresher.drawing.theme import DARK, LIGHT
-from thresher.learning.calibration import Calibration
-from thresher.learning.model import Model
-from thresher.learning.pictures import agreement
-from thresher.learning.ranking import MOST, Ranking
-from thresher.reporting import style
+from thresher.drawing.svg import DARK, LIGHT
+from thresher.learning.evaluation.curves import MOST, Calibration, Ranking
+from thresher.learning.inspection.plots import agreement
+from thresher.learning.model.model import Model
+from thresher.reporting import html
 from thresher.reporting.html import Markup, el
 from thresher.reporting.weighing import _heaviest
 
@@ -310,7 +309,7 @@ def luminance(colour: str) -> float:
     return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
 
 
-@pytest.mark.parametrize("scheme", [style._LIGHT, style._DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("scheme", [html._LIGHT, html._DARK], ids=["light", "dark"])
 def test_text_can_be_read(scheme: str) -> None:
     """WCAG AA: a contrast of 4.5 to 1 on every background of text."""
     colours = dict(one.split(":") for one in scheme.replace("--", "").split(";"))

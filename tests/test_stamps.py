@@ -10,8 +10,8 @@ import pytest
 
 from tests.processes import run
 from tests.rule_text import READ, RULE
-from thresher.engine import stamps
-from thresher.engine.stamps import stamp
+from thresher.engine.compile import stamps
+from thresher.engine.compile.stamps import stamp
 
 
 def answered(folder: Path, code: str, **files: str) -> Any:

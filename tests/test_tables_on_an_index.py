@@ -15,8 +15,8 @@ from thresher.data.chunk import Chunk
 from thresher.engine import index as indexes
 from thresher.engine import lookup
 from thresher.engine.index import GrowingIndex, Resolved
-from thresher.learning.loops import ManyLoop, OneLoop, make_loop
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.model.tables import ManyLoop, OneLoop, make_loop
 
 
 def loop_on(index: GrowingIndex, spec: str, **options: Any) -> OneLoop | ManyLoop:

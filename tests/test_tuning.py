@@ -11,9 +11,9 @@ from tests.test_lanes import bits
 from thresher.data.chunk import Chunk
 from thresher.lanes import tuning
 from thresher.lanes.tuning import Tuner, judged_rows, ranges_of, values_of, with_values
-from thresher.learning.finite import DivergedError
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
 from thresher.parts import SpecError, make, rule_of
 
 ROWS = 600

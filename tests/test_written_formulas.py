@@ -13,7 +13,7 @@ from thresher.data.features.murmur import hash_bytes
 from thresher.data.layout import Layout
 from thresher.engine.index import HashedIndex
 from thresher.lanes.bags import Bags
-from thresher.learning.intake import Intake
+from thresher.learning.model.preparation import Intake
 
 ALL, G = 2**64 - 1, 0x9E3779B97F4A7C15
 SEEDS = [0, 7, 2**63 + 5]

@@ -14,7 +14,7 @@ from experiments.papers.sets import Sets
 from thresher.data import Chunk
 from thresher.data.features.murmur import hash_bytes
 from thresher.drawing import Axis, Panel, Series, panels
-from thresher.engine.stores import make_index
+from thresher.engine.index import make_index
 
 BITS, PAIRS, SEEDS = (4, 5, 6, 7, 8, 9, 10, 11, 12), 50, 500
 PLAIN, SIGNED, IDS = "without signs", "with signs", "without signs, ids"

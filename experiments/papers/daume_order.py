@@ -15,7 +15,7 @@ from thresher.data.order import make_order
 from thresher.data.source import MemorySource
 from thresher.drawing import Axis, Panel, Series, panels
 from thresher.lanes.lanes import Lanes
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.recipe import Recipe
 
 ORDERS = {"sorted": "as-is", "permuted once": "once", "permuted every pass": "every"}
 STEPS, BATCHES, PASSES, SEEDS = (0.01, 0.1, 1.0, 10.0), (1, 10), 5, range(10)

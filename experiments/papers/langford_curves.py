@@ -14,8 +14,8 @@ from experiments.papers.sets import Parts, Sets
 from experiments.papers.sweeps import cross_validated
 from experiments.papers.truncation import HOUSING, NAMES, RANDOM, RCV1, ZOO, parts_of
 from thresher.drawing import Axis, Panel, Series, panels
-from thresher.learning.metrics import auc
-from thresher.learning.recipe import Recipe
+from thresher.learning.evaluation.evaluate import auc
+from thresher.learning.model.recipe import Recipe
 
 EVERY = 10
 RULES = {

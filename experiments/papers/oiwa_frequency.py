@@ -15,7 +15,7 @@ from experiments.papers.sweeps import Tried, cross_validated
 from thresher import Model
 from thresher.data import Chunk
 from thresher.drawing import Axis, Bar, Series, bars, chart
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.recipe import Recipe
 from thresher.parts.rules.ft_fobos import FtFobos
 
 OVERLAPPING = "comp.sys.ibm.pc.hardware comp.sys.mac.hardware comp.graphics comp.os.ms-windows.misc "

@@ -14,7 +14,7 @@ from experiments.papers.sets import SAMPLES, Parts, Sets
 from thresher import Model, train
 from thresher.data import Chunk
 from thresher.drawing import Axis, Panel, Series, chart, panels
-from thresher.learning.ranking import Ranking
+from thresher.learning.evaluation.curves import Ranking
 
 RULE, SECONDS, STEPS = "pegasos:l2=1e-4,skip_correct=true", 40, 100
 FILE = SAMPLES / "rcv1_train2000.dat.gz"

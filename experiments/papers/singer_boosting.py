@@ -12,7 +12,7 @@ from experiments.papers.generated import few_words
 from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Sets
 from thresher import boost
-from thresher.batch.plan import Round
+from thresher.batch.rounds import Round
 from thresher.data import Chunk, concat
 from thresher.drawing import Axis, Panel, Series, panels
 

@@ -18,7 +18,7 @@ from experiments.papers.sweeps import side_by_side
 from thresher.data import Chunk, concat
 from thresher.drawing import Axis, Panel, Series, panels
 from thresher.lanes.lanes import Lanes
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.recipe import Recipe
 
 POINTS, FEW, MORE, GIVEN_UP, BATCHES = 40, 0.05, 0.1, 0.01, (10, 100)
 CHOSEN_ON = 100_000

@@ -14,7 +14,7 @@ from experiments.papers.sets import Sets
 from experiments.papers.sweeps import errors_of_folds
 from thresher.drawing import Axis, Panel, Series, panels
 from thresher.lanes.lanes import Lanes
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.recipe import Recipe
 
 ROWS, TESTS, RARE, FOLDS = 4_000, 4_000, 2_000, 3
 RATES, ETAS = (0.1, 0.2, 0.5, 1, 2, 4, 8, 16), (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2)

@@ -17,7 +17,7 @@ from experiments.papers.sweeps import errors_of_folds, side_by_side
 from thresher import Model
 from thresher.data import Chunk
 from thresher.drawing import Axis, Panel, Series, panels
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.recipe import Recipe
 
 RDA, FOBOS = "AdaGrad-RDA", "AdaGrad-FOBOS"
 RULES = {RDA: "adagrad-rda", FOBOS: "adagrad-fobos"}

@@ -18,8 +18,8 @@ from thresher import Model, TroubleWarning
 from thresher.data import Chunk
 from thresher.lanes.folds import Folds
 from thresher.lanes.lanes import Lanes
-from thresher.learning.metrics import score
-from thresher.learning.recipe import Recipe
+from thresher.learning.evaluation.evaluate import score
+from thresher.learning.model.recipe import Recipe
 
 _TASK = Task("one of two classes", "")
 

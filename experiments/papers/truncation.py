@@ -16,7 +16,7 @@ from experiments.papers.known import UCI
 from experiments.papers.sets import Parts, Sets
 from experiments.papers.sweeps import Tried, cross_validated
 from thresher.data import Chunk
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.recipe import Recipe
 
 NAMES = UCI
 RCV1, HOUSING, ZOO, AD = "rcv1", "housing", "zoo", "ad"

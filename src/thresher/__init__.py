@@ -21,21 +21,21 @@ if _TYPE_CHECKING:
     from thresher.lanes.comparison import plot_frontier
     from thresher.lanes.inspecting import diff, info
     from thresher.learning.api import evaluate, load, predict
-    from thresher.learning.ensemble import Ensemble
-    from thresher.learning.feature_names import name_features
-    from thresher.learning.finite import DivergedError
-    from thresher.learning.model import Model
-    from thresher.learning.modelfile import save
-    from thresher.learning.trouble import TroubleWarning
+    from thresher.learning.diagnostics.findings import TroubleWarning
+    from thresher.learning.files.model_file import save
+    from thresher.learning.inspection.feature_names import name_features
+    from thresher.learning.model.divergence import DivergedError
+    from thresher.learning.model.ensemble import Ensemble
+    from thresher.learning.model.model import Model
     from thresher.parts.registry import part
-    from thresher.reporting.api import report
+    from thresher.reporting.page import report
 
 _HOMES = {
     "Chunk": "thresher.data",
-    "DivergedError": "thresher.learning.finite",
-    "Ensemble": "thresher.learning.ensemble",
-    "Model": "thresher.learning.model",
-    "TroubleWarning": "thresher.learning.trouble",
+    "DivergedError": "thresher.learning.model.divergence",
+    "Ensemble": "thresher.learning.model.ensemble",
+    "Model": "thresher.learning.model.model",
+    "TroubleWarning": "thresher.learning.diagnostics.findings",
     "boost": "thresher.api",
     "cv": "thresher.api",
     "diff": "thresher.lanes.inspecting",
@@ -43,14 +43,14 @@ _HOMES = {
     "evaluate": "thresher.learning.api",
     "info": "thresher.lanes.inspecting",
     "load": "thresher.learning.api",
-    "name_features": "thresher.learning.feature_names",
+    "name_features": "thresher.learning.inspection.feature_names",
     "open_source": "thresher.data",
     "part": "thresher.parts.registry",
     "path": "thresher.api",
     "plot_frontier": "thresher.lanes.comparison",
     "predict": "thresher.learning.api",
-    "report": "thresher.reporting.api",
-    "save": "thresher.learning.modelfile",
+    "report": "thresher.reporting.page",
+    "save": "thresher.learning.files.model_file",
     "train": "thresher.api",
     "tune": "thresher.api",
 }

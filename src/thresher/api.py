@@ -10,25 +10,22 @@ from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
-from thresher.batch.plan import Round
+from thresher.batch.rounds import Round
 from thresher.batch.solving import Boosted
 from thresher.cluster.elsewhere import reading_elsewhere
-from thresher.lanes.models import Frontier, with_choice
-from thresher.lanes.search import Tuned
-from thresher.lanes.validation import CrossValidation
-from thresher.learning import pictures
-from thresher.learning.checks import check_flag
-from thresher.learning.ensemble import Ensemble
-from thresher.learning.given import Data
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe, Spec
-from thresher.learning.training import Outcome
-from thresher.learning.trouble import warn
-from thresher.learning.wholefile import discard
+from thresher.data.inputs.any_data import Data
+from thresher.lanes.models import CrossValidation, Frontier, Tuned, with_choice
+from thresher.learning.diagnostics.findings import warn
+from thresher.learning.files.atomic import discard
+from thresher.learning.inspection import plots
+from thresher.learning.model.ensemble import Ensemble
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe, Spec
+from thresher.learning.training.trainer import Outcome
 from thresher.options.boost import BOOSTED, BoostOptions
+from thresher.options.checks import check_flag
 from thresher.options.lanes import BEST, CvOptions, CvRun, PathOptions, PathRun, TuneOptions
-from thresher.options.model import DEFAULT_RULE
-from thresher.options.option import settled, takes
+from thresher.options.option import DEFAULT_RULE, settled, takes
 from thresher.options.training import EnsembleOptions, EnsembleRun, TrainOptions, TrainRun
 from thresher.runs import boost as runs_boost
 from thresher.runs import cv as runs_cv
@@ -127,8 +124,8 @@ def train(
         if run.will_name:
             run.name()
     if given["plot"] is not None:
-        stages = pictures.stages_of_curve(model.curve, model.nonzero)
-        pictures.write(Path(given["plot"]), pictures.learning(stages, str(model.recipe.loss), model.holdout))
+        stages = plots.stages_of_curve(model.curve, model.nonzero)
+        plots.write(Path(given["plot"]), plots.learning(stages, str(model.recipe.loss), model.holdout))
     return model
 
 

@@ -11,10 +11,9 @@ import thresher
 from tests.streams import Stream, Vector, stream
 from thresher import Chunk, TroubleWarning
 from thresher.batch import parallel, shards
-from thresher.batch.csc import columns_of
 from thresher.batch.parallel import Parallel
-from thresher.batch.plan import ORDERS, Plan, Round, loss_of
-from thresher.batch.shards import Here, stripes
+from thresher.batch.rounds import ORDERS, BoostPlan, Round, loss_of
+from thresher.batch.shards import Here, columns_of, stripes
 from thresher.batch.solve import Solver
 from thresher.data import MemorySource
 
@@ -95,7 +94,7 @@ def boosted(data: Stream, loss: str, **options: Any) -> tuple[Vector, Any]:
 
 
 def solver_of(data: Stream, loss: str, intercept: bool = True, **options: Any) -> Solver:
-    return Solver(columns_of(MemorySource(data.chunk), intercept), loss_of(loss), Plan(**options))
+    return Solver(columns_of(MemorySource(data.chunk), intercept), loss_of(loss), BoostPlan(**options))
 
 
 @orders
@@ -175,7 +174,7 @@ def parallel_of(data: Stream, loss: str, intercept: bool = True, **options: Any)
     holder = Here(1)
     for number, part in stripes(0, data.chunk):
         holder.add(number, part)
-    return Parallel(holder, intercept, loss_of(loss), Plan(order="parallel", **options))
+    return Parallel(holder, intercept, loss_of(loss), BoostPlan(order="parallel", **options))
 
 
 @losses
@@ -227,7 +226,9 @@ def test_every_step_on_weak_hypotheses_is_adaboosts() -> None:
     """If the bound is exact, its width is never narrowed."""
     rng = np.random.default_rng(13)
     rows = [(rng.choice([-1.0, 1.0]), {j: rng.choice([-1.0, 1.0]) for j in range(4)}) for _ in range(80)]
-    solver = Solver(columns_of(MemorySource(Chunk.of_rows(rows)), True), loss_of("exponential"), Plan(l1=0.5))
+    solver = Solver(
+        columns_of(MemorySource(Chunk.of_rows(rows)), True), loss_of("exponential"), BoostPlan(l1=0.5)
+    )
     assert solver.run().certificate <= 1e-4
     assert solver.ease.tolist() == [1.0] * 5
 

@@ -36,9 +36,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "train.svm").write_bytes(b"".join(ROWS[:400]))
     (tmp_path / "test.svm").write_bytes(b"".join(ROWS[400:600]))
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
-    monkeypatch.setattr("thresher.engine.notices.when_compiling", lambda tell: None)  # or first runs say more
-    monkeypatch.setattr("thresher.engine.notices._tell", [])  # as tests without this fixture do
-    monkeypatch.setattr("thresher.learning.training.seconds_compiling", lambda: 0.0)
+    monkeypatch.setattr(
+        "thresher.engine.compile.notices.when_compiling", lambda tell: None
+    )  # or first runs say more
+    monkeypatch.setattr("thresher.engine.compile.notices._tell", [])  # as tests without this fixture do
+    monkeypatch.setattr("thresher.learning.training.trainer.seconds_compiling", lambda: 0.0)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

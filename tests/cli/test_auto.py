@@ -12,8 +12,8 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
 from thresher.lanes import auto
-from thresher.learning import modelfile
-from thresher.learning.recipe import Recipe
+from thresher.learning.files import model_file
+from thresher.learning.model.recipe import Recipe
 
 DEFAULT = Recipe().rule
 BY_ITSELF = ("seconds", "examples_per_second", "rule", "model")
@@ -112,7 +112,7 @@ def test_the_table_goes_on_across_the_choice(thresher: Thresher) -> None:
     before = rows[:7]
     default = table(thresher("train train.svm -m b --report-every 40 --curve c -q"))
     assert [row[:3] for row in before] == [row[:3] for row in default[:7]]
-    rule = modelfile.read("a")[0]["recipe"]["rule"]
+    rule = model_file.read("a")[0]["recipe"]["rule"]
     chosen = table(thresher(f"train train.svm -m b --rule {rule} --report-every 40 --curve c -q"))
     assert np.allclose([row[:3] for row in rows[8:]], [row[:3] for row in chosen[8:]], rtol=1e-8)
     assert rows[7][0] == 320
@@ -150,7 +150,7 @@ def test_stopping_changes_nothing(
     assert whole.status == 0, whole.err
     content = Path("a").read_bytes()
     for number in (1, 3, 4, 5, 8):
-        racing = modelfile.LANES in modelfile.read(f"kept-{number}", lanes=True)[0]
+        racing = model_file.LANES in model_file.read(f"kept-{number}", lanes=True)[0]
         assert racing == (number <= 4), number
         Path("a").unlink()
         shutil.copy(f"kept-{number}", "a.checkpoint")

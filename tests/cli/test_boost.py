@@ -13,8 +13,8 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.commands import OLDER_MODEL, start
 from thresher import TroubleWarning, boost, load
-from thresher.batch.plan import ORDERS
-from thresher.learning import modelfile
+from thresher.batch.rounds import ORDERS
+from thresher.learning.files import model_file
 
 KEYS = ["examples", "rounds", "sweeps", "objective", "certificate", "converged", "nonzero", "features_seen"]
 KEYS += ["seconds", "skipped", "model"]
@@ -71,7 +71,7 @@ def test_its_model_serves_the_other_commands(thresher: Thresher, folder: Path) -
     assert intercept.startswith("intercept\t\t")
     assert thresher("boost train.svm -m bare -q --no-intercept").status == 0
     assert "intercept" not in thresher("weights bare").out
-    header, tensors = modelfile.read("m")
+    header, tensors = model_file.read("m")
     assert header["recipe"]["rule"] is None
     assert header["solver"]["order"] == "random"
     assert header["solver"]["l1"] == 0.5
@@ -86,8 +86,8 @@ def test_the_same_command_writes_the_same_bytes(thresher: Thresher, folder: Path
 
 def test_learning_cannot_go_on_from_it(thresher: Thresher) -> None:
     assert thresher("boost train.svm -m m -q --tolerance 0.1").status == 0
-    with pytest.raises(modelfile.ModelFileError, match="made by a batch solver: it contains only weights"):
-        modelfile.load("m")
+    with pytest.raises(model_file.ModelFileError, match="made by a batch solver: it contains only weights"):
+        model_file.load("m")
     shutil.copy("m", "n.checkpoint")
     ran = thresher("train train.svm -m n --resume")
     assert (ran.status, ran.out) == (1, "")

@@ -12,8 +12,8 @@ from tests.cli.conftest import Thresher
 from thresher.lanes import checkpoint, folder
 from thresher.lanes.budget import between
 from thresher.lanes.frontier import Point, choose
-from thresher.learning import modelfile
-from thresher.learning.stopping import Interrupted
+from thresher.learning.files import model_file
+from thresher.learning.training.interruption import Interrupted
 
 GRID = "--rule ft-ftrl --passes 1 --l1 0.4:1.6:3"
 BUDGET = 200
@@ -47,14 +47,14 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
     for k in range(11):
         alone = "train train.svm -m alone --holdout every-10th --passes 1 -q --json --rule"
         figures = thresher(f"{alone} {table.points[k].spec}").json
-        assert Path("alone").read_bytes() == Path(f"f/{folder.model_file(k)}").read_bytes()
+        assert Path("alone").read_bytes() == Path(f"f/{folder.file_of(k)}").read_bytes()
         assert figures["holdout_loss"] == (table.points[k].holdout or {})["loss"]
     losses = [point.loss for point in table.points]
     zero = [k for k, point in enumerate(table.points) if point.paired_error == 0]
     assert zero == [losses.index(min(losses))]
     command = shlex.split(ran.json["command"].replace("MODEL", "again"))[1:]
     assert thresher(*command, "-q").status == 0
-    assert Path("again").read_bytes() == Path(f"f/{folder.model_file(table.chosen)}").read_bytes()
+    assert Path("again").read_bytes() == Path(f"f/{folder.file_of(table.chosen)}").read_bytes()
     ran_out = thresher(f"path train.svm -m g {GRID} --choose nnz:3 --json")
     sparsest = f"weights: the sparsest has {min(coarse)}; stronger penalties, --l1, leave fewer"
     assert f"{sparsest}; choosing that instead" in ran_out.err
@@ -123,7 +123,7 @@ def test_folds_use_the_budget_of_the_model_that_is_kept(thresher: Thresher) -> N
     command = f"cv train.svm {GRID} --folds 3 --choose nnz:{BUDGET}"
     ran = thresher(f"{command} -m m --json")
     assert (ran.status, len(ran.json["lanes"])) == (0, 11)
-    assert modelfile.read("m")[0]["nonzero"] == ran.json["budget"]["used"] == ran.json["nonzero"] <= BUDGET
+    assert model_file.read("m")[0]["nonzero"] == ran.json["budget"]["used"] == ran.json["nonzero"] <= BUDGET
     python = package.cv(
         "train.svm", "ft-ftrl", l1="0.4:1.6:3", passes=1, folds=3, refit=True, choose=f"nnz:{BUDGET}"
     )

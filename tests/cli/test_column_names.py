@@ -14,7 +14,7 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Thresher
 from thresher.data.columns import as_option_value
-from thresher.data.listed import as_list, in_list, names_in
+from thresher.data.feature_specs import as_list, in_list, names_in
 from thresher.data.wording import in_python
 
 NAMES = [

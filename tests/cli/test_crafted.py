@@ -9,7 +9,7 @@ from tests.learning.test_crafted import learned
 from tests.learning.test_crafted_headers import nested
 from tests.plain import not_compiled
 from thresher.cli.errors import FAILED
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 COMMANDS = (
     "predict m test.svm",
@@ -25,7 +25,7 @@ COMMANDS = (
 def test_every_command_says_one_line(command: str, folder: Path, thresher: Thresher) -> None:
     with not_compiled():
         model = learned("ftrl:l1=0.01")
-    head, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
+    head, tensors = model_file.header_of(model), model_file.tensors_of(model)
     short = {name: array[:0] for name, array in tensors.items()}
     for crafted, arrays in (
         ({**head, "recipe": {**head["recipe"], "loss": 7}}, tensors),
@@ -33,7 +33,7 @@ def test_every_command_says_one_line(command: str, folder: Path, thresher: Thres
         ({**head, "training": {}}, {}),
     ):
         for name in ("m", "m.checkpoint"):
-            modelfile.write(folder / name, crafted, arrays)
+            model_file.write(folder / name, crafted, arrays)
         ran = thresher(*command.split())
         assert ran.status == FAILED
         assert len(ran.err.splitlines()) == 1

@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.conftest import NARROW, ROWS, Thresher
 from tests.commands import start
-from thresher.learning import modelfile
-from thresher.learning.draws import folds_of
+from thresher.learning.files import model_file
+from thresher.learning.training.shares import folds_of
 
 CV = "cv train.svm --rule ft-ftrl --l1 0.05:2:3 --passes 1 --folds 4 -q"
 TABLE = "label,a,b\n" + "".join(f"{n % 2},{n % 7 + n % 2}.5,{'xyz'[n % 3]}\n" for n in range(30))
@@ -79,7 +79,7 @@ def test_the_command_trains_the_model(options: str, thresher: Thresher) -> None:
     Path("m").unlink()
     assert thresher(*words[1:], "-q").status == 0
     assert Path("m").read_bytes() == content
-    header, _ = modelfile.read("m")
+    header, _ = model_file.read("m")
     assert header["recipe"]["rule"] == ran.json["lanes"][ran.json["chosen"]]["spec"]
     assert thresher("weights m").out.count("\n") >= ran.json["nonzero"]
 

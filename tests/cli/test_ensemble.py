@@ -11,9 +11,9 @@ import pytest
 import thresher as package
 from tests.cli.conftest import ROWS, Thresher
 from tests.commands import run_code
-from thresher.lanes import bagging
+from thresher.lanes import bags
 from thresher.lanes.bags import Bags
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 COMMAND = "train train.svm -m e --ensemble 3 --rule ftrl --l1 0.1 -q"
 FILES = ["ensemble.json", "model-000.model", "model-001.model", "model-002.model"]
@@ -108,7 +108,7 @@ def test_stopping_changes_nothing(
 ) -> None:
     start = COMMAND.replace("--rule ftrl --l1 0.1", "") if "--rule" in options else COMMAND
     command = f"{start} --checkpoint-every 35 --json --curve {{}} {options}"
-    save, written = bagging.save, list[Path]()
+    save, written = bags.save, list[Path]()
 
     def keeping(path: Path, *rest: Any) -> None:
         save(path, *rest)
@@ -117,7 +117,7 @@ def test_stopping_changes_nothing(
             shutil.copy(path, "kept")
 
     with monkeypatch.context() as patch:
-        patch.setattr(bagging, "save", keeping)
+        patch.setattr(bags, "save", keeping)
         whole = thresher(command.format("a.tsv"))
     assert whole.status == 0, whole.err
     shutil.move("e", "whole")

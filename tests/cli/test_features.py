@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Thresher
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -57,7 +57,7 @@ def test_from_training_to_evaluation(thresher: Thresher) -> None:
 def test_resume_keeps_them_and_refuses_others(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     assert thresher(f"train train.csv -m whole {OPTIONS} -q").status == 0
     with monkeypatch.context() as patch:
-        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         assert thresher(f"train train.csv -m m {OPTIONS} -q --checkpoint-every 500").status == 1
     for said, have in (
         ("--scale max-abs", "made with --scale standard; leave --scale out"),
@@ -75,7 +75,7 @@ def test_resume_without_them_cannot_begin_to_have_them(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         assert thresher("train train.svm -m m -q --checkpoint-every 150").status == 1
     ran = thresher("train train.svm -m m --resume --admit 4")
     assert (ran.status, ran.err) == (

@@ -17,7 +17,7 @@ from tests.cli.conftest import Thresher
 from thresher.data import DataError, open_source
 from thresher.data.cache import CacheWarning
 from thresher.lanes import folder as frontiers
-from thresher.learning import modelfile, wholefile
+from thresher.learning.files import atomic, model_file
 
 BAD = "1 1:1\n0 2:oops\n-1 3:1\n"
 
@@ -92,8 +92,8 @@ def test_a_frontier_without_a_figure_is_damaged(command: str, thresher: Thresher
     "change", [{"examples": "x"}, {"features_seen": "many"}, {"progressive_loss": "text"}, {"examples": -1}]
 )
 def test_counts_of_another_type_are_refused(change: dict[str, Any], thresher: Thresher, model: Path) -> None:
-    header, tensors = modelfile.read(model)
-    modelfile.write("crafted", {**header, **change}, tensors)
+    header, tensors = model_file.read(model)
+    model_file.write("crafted", {**header, **change}, tensors)
     for command in ("info crafted", "report crafted -o r.html", "predict crafted train.svm"):
         found = thresher(command)
         assert (found.status, found.err.count("\n")) == (1, 1), command
@@ -104,9 +104,9 @@ def test_counts_of_another_type_are_refused(change: dict[str, Any], thresher: Th
 def test_a_class_without_a_word_is_refused(thresher: Thresher) -> None:
     Path("w.csv").write_text("label,a\n" + "x,1\ny,2\nz,3\n" * 20)
     assert thresher("train w.csv -m w -q").status == 0
-    header, tensors = modelfile.read("w")
+    header, tensors = model_file.read("w")
     header["recipe"]["layout"]["classes"].pop()
-    modelfile.write("w", header, tensors)
+    model_file.write("w", header, tensors)
     for command in ("info w", "weights w", "report w -o r.html"):
         found = thresher(command)
         assert (found.status, found.err.count("\n")) == (1, 1), command
@@ -124,7 +124,7 @@ def test_a_loop_of_links_is_an_error_of_one_line(thresher: Thresher) -> None:
 def test_a_pipe_that_nobody_reads_is_not_waited_for(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wholefile, "_PAUSE", 0.001)
+    monkeypatch.setattr(atomic, "_PAUSE", 0.001)
     os.mkfifo("pipe")
     assert "pipe: no process reads this pipe" in thresher("train train.svm -m pipe -q").err
 
@@ -142,14 +142,14 @@ def test_a_cache_folder_that_is_lost_costs_only_the_cache(
         cache.touch()
         raise OSError(20, "Not a directory")
 
-    monkeypatch.setattr("thresher.data.cachefile.BatchWriter.write", lambda self, *given: losing(*given))
+    monkeypatch.setattr("thresher.data.cache.BatchWriter.write", lambda self, *given: losing(*given))
     with pytest.warns(CacheWarning, match="no cache was written"):
         model = library.train("train.svm", passes=2)
     assert np.array_equal(model.weights()[1], whole.weights()[1])
 
 
 def test_a_prediction_file_clears_up_after_a_killed_run(thresher: Thresher, model: Path) -> None:
-    left = wholefile.temporary_path(Path("p.txt").absolute())
+    left = atomic.temporary_path(Path("p.txt").absolute())
     left.touch()
     assert thresher(f"predict {model} train.svm -o p.txt").status == 0
     assert not left.exists()
@@ -161,7 +161,7 @@ def test_what_is_saved_is_said_if_another_file_cannot_be_written(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device", "c")
 
-    monkeypatch.setattr("thresher.cli.watching.write_curve", full)
+    monkeypatch.setattr("thresher.cli.output.write_curve", full)
     found = thresher("train train.svm -m m --curve c -q")
     assert found.err == "thresher: c: the disk is full; the result is saved in m\n"
     assert Path("m").exists()

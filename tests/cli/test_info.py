@@ -13,7 +13,7 @@ from tests.cli.conftest import ROWS, Thresher
 from tests.plain import not_compiled
 from thresher import Chunk, Model, load
 from thresher.lanes import folder
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "data"
 CSV = "a=b,colour,size,n,note,y,skip,w\n" + "".join(
@@ -93,7 +93,7 @@ def test_what_it_began_with_is_asked_for_again(thresher: Thresher, monkeypatch: 
     assert thresher(*words[1:], "-q").status == 0
     assert Path("first").read_bytes() == Path("second").read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         thresher("train train.svm -m third -q --rule ftrl --init begun --checkpoint-every 300")
     assert thresher("train train.svm -m third -q --resume").status == 0
     assert Path("first").read_bytes() == Path("third").read_bytes()
@@ -109,9 +109,9 @@ def test_boost_too(thresher: Thresher, table: Path) -> None:
 
 
 def test_a_rule_of_ones_own_is_shown_but_trained_by_no_command(thresher: Thresher, model: Path) -> None:
-    header, tensors = modelfile.read(model)
+    header, tensors = model_file.read(model)
     header["recipe"]["rule"] = "tilted:eta=0.25"
-    modelfile.write(model, header, tensors)
+    model_file.write(model, header, tensors)
     ran = thresher("info model --json")
     assert (ran.status, ran.json["rule"], ran.json.get("command")) == (0, "tilted:eta=0.25", None)
     assert thresher("report model -o r.html").status == 0
@@ -128,7 +128,7 @@ def test_figures_are_those_of_the_weights(thresher: Thresher, model: Path) -> No
     assert found["l2_norm"] == pytest.approx(np.linalg.norm(weights))
     assert found["largest"] == np.abs(weights).max()
     assert found["intercept"] == readout.bias.tolist()
-    header, tensors = modelfile.read("model")
+    header, tensors = model_file.read("model")
     assert told["examples"] == header["examples"] == 400 * told["record"]["passes"]
     assert told["features_seen"] == header["features_seen"]
     assert told["bytes"]["file"] == model.stat().st_size
@@ -195,7 +195,7 @@ def test_weights_by_namespace_and_by_class(thresher: Thresher) -> None:
     with not_compiled():
         many = Model("ftrl:l1=0.3", "softmax", outputs="classes:4-6")
         many.learn(Chunk.of_rows([(4.0 + k % 3, {k % 5: 1.0, 9: 0.5}) for k in range(30)]))
-    modelfile.save(many, "many")
+    model_file.save(many, "many")
     found = thresher("info many --json").json
     weights = many.weights()[1]
     assert found["by_output"] == [
@@ -209,7 +209,7 @@ def test_a_checkpoint_says_where_it_stands_and_how_to_go_on(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         thresher("train train.svm -m m -q --rule ftrl --passes 2 --checkpoint-every 300 --holdout test.svm")
     told = thresher("info m.checkpoint --json").json
     assert (told["kind"], told["stopped"]["pass"], told["stopped"]["passes"]) == ("checkpoint", 2, 2)
@@ -265,9 +265,9 @@ def test_json_is_one_object(thresher: Thresher, model: Path) -> None:
 @pytest.mark.parametrize(("name", "value"), [("admit", "\x1b[31mX\n"), ("rate", "x")])
 def test_a_recipe_that_describes_no_model(thresher: Thresher, table: Path, name: str, value: str) -> None:
     thresher(f"train t.csv -m m -q --rule ftrl {TABLE}")
-    header, tensors = modelfile.read(Path("m"))
+    header, tensors = model_file.read(Path("m"))
     header["recipe"][name] = value
-    modelfile.write(Path("m"), header, tensors)
+    model_file.write(Path("m"), header, tensors)
     ran = thresher("info m")
     assert ran.status == 1
     assert ran.err.startswith("thresher: m: ")

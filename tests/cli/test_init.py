@@ -11,7 +11,7 @@ from tests.data.tables import write_jsonl, write_parquet
 from thresher import Model, load, train
 from thresher.data import DataError
 from thresher.data.layout import Layout
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 pytestmark = pytest.mark.usefixtures("narrow")
 
@@ -22,7 +22,7 @@ def test_training_begins_with_the_weights_of_a_model(thresher: Thresher) -> None
     ran = thresher("train train.svm -m m --rule fobos -q --json --init before")
     assert ran.status == 0, ran.err
     assert ran.json["progressive_loss"] < min(alone["progressive_loss"], before["progressive_loss"])
-    assert modelfile.read("m")[0]["recipe"] == modelfile.read("alone")[0]["recipe"]
+    assert model_file.read("m")[0]["recipe"] == model_file.read("alone")[0]["recipe"]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_the_same_in_python(shop: Path) -> None:
 def test_what_means_the_same_may_be_said_again(
     thresher: Thresher, shop: Path, said: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from thresher.learning.training import Trainer
+    from thresher.learning.training.trainer import Trainer
 
     (shop / "few.csv").write_text("label,n\n1,2\n0,3\n1,4\n")
     with monkeypatch.context() as stopping:
@@ -194,7 +194,7 @@ def test_names_are_kept_and_new_features_get_names(
     assert thresher("train old.csv -m before --names --rule ftrl -q").status == 0
     ran = thresher("train new.csv -m m --init before --rule ftrl -q --json")
     assert (ran.status, ran.json["named"], ran.err) == (0, 3, "")
-    names = modelfile.load("m")[0].names
+    names = model_file.load("m")[0].names
     assert names is not None
     assert {*names.values()} == {"town=Ulm", "town=Kiel", "town=Bonn"}
     with open("new.csv") as stream:
@@ -202,6 +202,6 @@ def test_names_are_kept_and_new_features_get_names(
         ran = thresher("train - --format csv -m s --init before --rule ftrl -q")
     assert "warning: 1 new feature has no name, because the data can be read only once" in ran.err
     assert thresher("name s new.csv").status == 0
-    named = modelfile.load("s")[0].names
+    named = model_file.load("s")[0].names
     assert named is not None
     assert len(named) == 3

@@ -8,7 +8,7 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Thresher
 from thresher.data import Chunk, DataError
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -35,7 +35,7 @@ def test_names_are_kept_for_live_weights_only(thresher: Thresher, clicks: Path) 
     assert shown.pop("intercept") == ""
     assert all(shown.values())
     assert any(name.startswith("user=u") and " × ad=a" in name for name in shown.values())
-    assert modelfile.load(clicks.parent / "model")[0].names is not None
+    assert model_file.load(clicks.parent / "model")[0].names is not None
 
 
 def test_numeric_columns_have_names_without_names(thresher: Thresher, folder: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_model_is_named_afterwards(thresher: Thresher, clicks: Path) -> None:
     assert ran.json["named"] == ran.json["nonzero"]
     assert thresher("weights bare").out == thresher("weights model").out
     assert thresher("predict bare clicks.vw").out == predicted
-    assert modelfile.load(clicks.parent / "bare")[0].examples == 60
+    assert model_file.load(clicks.parent / "bare")[0].examples == 60
 
 
 def test_names_come_from_several_files_one_after_the_other(thresher: Thresher, clicks: Path) -> None:

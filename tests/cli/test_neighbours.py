@@ -10,14 +10,14 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.commands import OLDER_MODEL
 from tests.interrupts import Meanwhile
-from thresher.cli import overwriting
-from thresher.data import cache, cachefile, open_source
+from thresher.cli import saving
+from thresher.data import cache, open_source
 from thresher.data.sources import quarantine, text
 from thresher.data.sources.quarantine import Quarantine
 from thresher.data.sources.text import OnError
-from thresher.learning import modelfile, wholefile
-from thresher.learning.wholefile import temporary_path
-from thresher.reporting import api
+from thresher.learning.files import atomic, model_file
+from thresher.learning.files.atomic import temporary_path
+from thresher.reporting import page
 from thresher.reporting.page import BEGINNING
 from thresher.runs import train as training
 from thresher.runs.ui import Silent
@@ -64,10 +64,10 @@ def _quarantined(keep: int | None) -> None:
 
 
 CHECKS: dict[str, tuple[bytes, Callable[[], object]]] = {
-    "a model": (OLDER_MODEL, lambda: overwriting.check_model(Path("t"), [], [])),
-    "a curve": (b"examples\t", lambda: overwriting.check_curve(Path("t"))),
-    "predictions": (b"0.5\n", lambda: overwriting.check_predictions(Path("t"), ())),
-    "a report": (BEGINNING.encode(), lambda: api.check_target("t")),
+    "a model": (OLDER_MODEL, lambda: saving.check_model(Path("t"), [], [])),
+    "a curve": (b"examples\t", lambda: saving.check_curve(Path("t"))),
+    "predictions": (b"0.5\n", lambda: saving.check_predictions(Path("t"), ())),
+    "a report": (BEGINNING.encode(), lambda: page.check_target("t")),
     "a checkpoint": (OLDER_MODEL, lambda: training.look_at(Path("t"), Silent())),
     "rejected lines": (b"", lambda: OnError("quarantine=t", ["train.svm", "t2"])),
     "new rejected lines": (b"", lambda: _quarantined(None)),
@@ -78,7 +78,7 @@ CHECKS: dict[str, tuple[bytes, Callable[[], object]]] = {
 @pytest.mark.parametrize("kind", CHECKS)
 def test_a_target_may_vanish_at_any_line_of_its_check(kind: str, folder: Path) -> None:
     content, check = CHECKS[kind]
-    modules = (overwriting, training, api, modelfile, quarantine, text, wholefile, pathlib)
+    modules = (saving, training, page, model_file, quarantine, text, atomic, pathlib)
     for moment in itertools.count():
         if "rejected" in kind:
             _quarantined(None)
@@ -104,7 +104,7 @@ def test_a_cache_may_vanish_while_it_is_opened(folder: Path) -> None:
         for chunk in source.chunks():
             writer.write(chunk)
         writer.commit()
-        meanwhile = Meanwhile(moment, lambda: cache.clear_cache(place), _file(cache), _file(cachefile))
+        meanwhile = Meanwhile(moment, lambda: cache.clear_cache(place), _file(cache))
         with meanwhile:
             found = cache.open_cache(source, place)
         assert found is None or len(next(iter(found.chunks())))

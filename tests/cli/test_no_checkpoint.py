@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import ROWS, Thresher
-from thresher.learning import modelfile
-from thresher.learning.training import Trainer
+from thresher.learning.files import model_file
+from thresher.learning.training.trainer import Trainer
 
 FAILING = {
     "a bad line in the middle": "train bad.svm -m m",
@@ -51,7 +51,7 @@ def test_a_full_disk_leaves_nothing(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(modelfile, "write", full)
+    monkeypatch.setattr(model_file, "write", full)
     monkeypatch.setattr("thresher.lanes.folder.save", full)
     ran = thresher(command)
     assert (ran.status, "the disk is full" in ran.err) == (1, True)

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Thresher
 from thresher.data import DataError, open_source
 from thresher.data.errors import printable
-from thresher.learning.modelfile import ModelFileError, load_readout
+from thresher.learning.files.model_file import ModelFileError, load_readout
 
 ODD = "odd\nname\x1b[31m\r\u2028.svm"
 WRITTEN = r"odd\nname\x1b[31m\r\u2028.svm"

@@ -10,8 +10,8 @@ from tests.cli.conftest import Thresher
 from tests.models import without_record
 from thresher import evaluate, load, train
 from thresher.data.chunk import concat
-from thresher.learning import modelfile
-from thresher.learning.given import as_source
+from thresher.data.inputs.any_data import as_source
+from thresher.learning.files import model_file
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -221,7 +221,7 @@ def test_averages_from_training_to_evaluation(
     chunk = concat(list(as_source(data, mean.head.domain).chunks()))
     assert np.allclose(margins, mean.predict(chunk), rtol=1e-6)
     with monkeypatch.context() as patch:
-        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         assert thresher(f"{command} --checkpoint-every 60").status == 1
     assert thresher(f"train {data} -m m -q --resume").status == 0
     assert Path("m").read_bytes() == whole

@@ -11,12 +11,11 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from thresher.lanes import checkpoint, folder, judging
-from thresher.lanes.frontier import Point, choose, points_of
+from thresher.lanes.frontier import Point, choose, pareto_front, points_of
 from thresher.lanes.lanes import Lanes
-from thresher.lanes.penalties import Range, penalty_in, penalty_name
-from thresher.lanes.picture import pareto_front
-from thresher.learning import modelfile
-from thresher.learning.model import Model
+from thresher.lanes.penalties import PenaltyRange, penalty_in, penalty_name
+from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
 
 OVERFIT = "--rate inverse-sqrt:1000"  # without a penalty the first pass is the best on the hold-out
 FRONTIER = "path train.svm -m f --rule ft-ftrl --l1 0.05:2:5"
@@ -84,7 +83,7 @@ def test_the_table_and_another_point(thresher: Thresher) -> None:
     most = frontier.points[2].nonzero
     taken = thresher(f"path f --choose nnz:{most} -m m --json").json
     assert taken["nonzero"] <= most
-    assert taken["spec"] == modelfile.read("m")[0]["recipe"]["rule"]
+    assert taken["spec"] == model_file.read("m")[0]["recipe"]["rule"]
     assert thresher("path f --choose nnz:0 -m m").err.startswith("thresher: no model has at most 0 weights")
 
 
@@ -220,14 +219,14 @@ def test_other_options_beside_resume(change: str, words: str, thresher: Thresher
     shutil.copy("g", "f.checkpoint")
     assert "not a checkpoint of a frontier" in thresher(f"{FRONTIER} --resume").err
     lanes = Lanes([Model("ft-ftrl:l1=0.05").recipe, Model("ft-ftrl:l1=0.5").recipe])
-    from thresher.learning.seen import Seen
-    from thresher.learning.trained import Tally
-    from thresher.learning.training_state import Held, Origin, Position, TrainingState
+    from thresher.learning.diagnostics.stream_statistics import Seen
+    from thresher.learning.files.checkpoint import DataOrigin, Held, Position, TrainingState
+    from thresher.learning.training.learner import Tally
 
     nothing = TrainingState(
-        Origin(),
+        DataOrigin(),
         [],
-        Held("", Origin()),
+        Held("", DataOrigin()),
         [],
         "as-is",
         1,
@@ -364,8 +363,12 @@ def test_what_is_not_beaten() -> None:
 
 
 def test_ranges() -> None:
-    assert Range("0.1:10:3").values == pytest.approx([0.1, 1.0, 10.0])
-    assert (Range("auto").count, Range("auto:7").count, Range("1:2").count) == (16, 7, 16)
+    assert PenaltyRange("0.1:10:3").values == pytest.approx([0.1, 1.0, 10.0])
+    assert (PenaltyRange("auto").count, PenaltyRange("auto:7").count, PenaltyRange("1:2").count) == (
+        16,
+        7,
+        16,
+    )
     assert [penalty_name(rule) for rule in ("ftrl", "truncated-gradient", "adagrad-rda")] == [
         *("l1", "gravity", "l1"),
     ]

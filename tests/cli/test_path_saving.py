@@ -12,10 +12,10 @@ from tests.cli.conftest import Thresher
 from tests.commands import run_code
 from thresher import path
 from thresher.lanes import folder as frontiers
+from thresher.lanes.frontier import picture
 from thresher.lanes.models import Frontier
-from thresher.lanes.picture import picture
-from thresher.learning import modelfile
-from thresher.learning.model import Model
+from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
 
 COMMAND = "path train.svm -m f --rule ft-ftrl --l1 0.1:1:3 -q"
 OTHER = COMMAND.replace("0.1:1", "0.2:2")
@@ -138,7 +138,7 @@ def test_two_runs_that_save_at_once_leave_the_folder_of_one(
     one, other = (path("train.svm", "ft-ftrl", l1=given) for given in ("0.1:1:3", "0.2:2:5"))
     other.save("alone")
     one.save("f" if older else "g")
-    save, calls = modelfile.save, []
+    save, calls = model_file.save, []
 
     def interleaved(*given: Any) -> None:
         save(*given)
@@ -146,7 +146,7 @@ def test_two_runs_that_save_at_once_leave_the_folder_of_one(
         if len(calls) == 2:
             one.save("f")
 
-    monkeypatch.setattr(modelfile, "save", interleaved)
+    monkeypatch.setattr(model_file, "save", interleaved)
     other.save("f")
     assert contents("f") == contents("alone")
     assert not [name for name in names() if name.startswith(".")]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from thresher.lanes import folder
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 FRONTIER = "path train.svm -m f --rule ft-ftrl --l1 0.05:2:5"
 
@@ -28,11 +28,11 @@ def test_the_command_trains_the_choice_on_all_rows(
     assert words[:3] == ["thresher", "train", "train.svm"]
     assert not {"--holdout", "--early-stop"} & set(words)
     learned = thresher(*words[1:], "--json", "-q").json
-    recipe = modelfile.read("MODEL")[0]["recipe"]
-    chosen = modelfile.read(f"f/{folder.model_file(found['chosen'])}")[0]["recipe"]
+    recipe = model_file.read("MODEL")[0]["recipe"]
+    chosen = model_file.read(f"f/{folder.file_of(found['chosen'])}")[0]["recipe"]
     assert recipe == chosen
     if examples is None:  # as many passes as the best model needed
-        assert Path("MODEL").read_bytes() == Path(f"f/{folder.model_file(found['chosen'])}").read_bytes()
+        assert Path("MODEL").read_bytes() == Path(f"f/{folder.file_of(found['chosen'])}").read_bytes()
     else:
         assert learned["examples"] == examples * learned["passes"]
         assert "--passes 3" not in options or learned["passes"] == 3

@@ -11,7 +11,7 @@ import thresher as package
 from tests.cli.conftest import Thresher
 from tests.commands import run
 from thresher import load, open_source, train
-from thresher.learning.figures import shown
+from thresher.learning.inspection.formatting import shown
 from thresher.parts import REGISTRY, lookup, make, names, part_name
 
 

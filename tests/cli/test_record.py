@@ -7,14 +7,14 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Thresher
 from tests.learning.test_crafted import learned
-from thresher.learning import header, modelfile
-from thresher.learning.modelfile import ModelFileError
-from thresher.learning.record import Record
-from thresher.learning.seen import Seen
+from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.files import model_file, schema
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.training.record import Record
 
 
 def record(path: str) -> Record:
-    found = modelfile.record_of(modelfile.read(path)[0])
+    found = model_file.record_of(model_file.read(path)[0])
     assert found is not None
     return found
 
@@ -51,28 +51,28 @@ def test_lanes_that_stopped_early_are_noted_with_their_own_passes(folder: Path) 
 
 
 def test_learning_on_makes_it_untrue(thresher: Thresher, model: Path) -> None:
-    revived, _ = modelfile.load(model)
+    revived, _ = model_file.load(model)
     assert revived.record == record(str(model))
     revived.learn(next(package.open_source("test.svm").chunks()))
     assert revived.record is None
-    modelfile.save(revived, "on")
-    assert modelfile.record_of(modelfile.read("on")[0]) is None
+    model_file.save(revived, "on")
+    assert model_file.record_of(model_file.read("on")[0]) is None
 
 
-@pytest.mark.parametrize("name", header.RECORD)
+@pytest.mark.parametrize("name", schema.RECORD)
 @pytest.mark.parametrize("value", [None, -1, 1.5, {}, [1]])
 def test_a_record_that_cannot_be_is_refused(name: str, value: object, tmp_path: Path) -> None:
     model = learned("ftrl:l1=0.01")
     model.keep_record(Record(), Seen())
-    whole, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
+    whole, tensors = model_file.header_of(model), model_file.tensors_of(model)
     whole["record"][name] = value
-    modelfile.write(tmp_path / "m", whole, tensors)
+    model_file.write(tmp_path / "m", whole, tensors)
     with pytest.raises(ModelFileError, match=f"record: {name} must be"):
-        modelfile.load_readout(tmp_path / "m")
+        model_file.load_readout(tmp_path / "m")
     del whole["record"][name]
-    modelfile.write(tmp_path / "m", whole, tensors)
+    model_file.write(tmp_path / "m", whole, tensors)
     with pytest.raises(ModelFileError, match=f"record: {name} is missing"):
-        modelfile.load(tmp_path / "m")
+        model_file.load(tmp_path / "m")
 
 
 @pytest.mark.parametrize(("old", "shown"), [(0, ""), (10, "by-number-10"), ("5/2", "by-number-5/2")])
@@ -80,11 +80,11 @@ def test_a_record_of_an_earlier_version_is_read(old: object, shown: str, tmp_pat
     """It chose other rows, which no command chooses now."""
     model = learned("ftrl:l1=0.01")
     model.keep_record(Record(), Seen())
-    whole, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
+    whole, tensors = model_file.header_of(model), model_file.tensors_of(model)
     del whole["record"]["holdout"]
     whole["record"]["holdout_every"] = old
-    modelfile.write(tmp_path / "m", whole, tensors)
-    known = modelfile.load(tmp_path / "m")[0].record
+    model_file.write(tmp_path / "m", whole, tensors)
+    known = model_file.load(tmp_path / "m")[0].record
     assert known is not None
     assert known.holdout == shown
     assert package.info(tmp_path / "m")["record"]["holdout"] == shown

@@ -40,7 +40,7 @@ IN_WORDS = re.compile(
     r"(?:^|: |, or )(?:add|check|leave|let|remove|replace|shuffle|store|such lines|take|try|turn|use|write) "
 )
 """A literal of a warning that tells users to do something"""
-WARNINGS = ("learning/trouble.py:", "learning/remedies.py:")
+WARNINGS = ("learning/diagnostics/findings.py:", "learning/diagnostics/advice.py:")
 FLAGS = {
     "no-header",
     "label-weights",
@@ -274,8 +274,8 @@ def texts_in(node: ast.AST) -> Iterator[tuple[int, str]]:
 HELP = {
     "cli/examples.py",
     *(f"options/{name}.py" for name in ("boost", "data", "judging", "lanes", "model", "output", "training")),
-    "reporting/style.py",
-    "drawing/theme.py",
+    "reporting/html.py",
+    "drawing/svg.py",
 }
 
 

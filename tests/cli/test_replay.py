@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.learning.test_replay import during
 from thresher.cli import signals
-from thresher.learning import stopping
+from thresher.learning.training import interruption
 from thresher.options.option import settled
 from thresher.options.training import TrainRun
 from thresher.parts.rules.ft_ftrl import FtFtrl
@@ -28,7 +28,7 @@ MADE = 5
 @pytest.fixture(autouse=True)
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FtFtrl, "AUTOMATIC", True)
-    for module in ("learning.passes", "lanes.search"):
+    for module in ("learning.training.passes", "lanes.models"):
         monkeypatch.setattr(f"thresher.{module}.passes_for", lambda size: MADE)
 
 
@@ -106,7 +106,7 @@ def stopped(
     command: str = "train",
 ) -> Any:
     """Train, stopped with a checkpoint after so many examples."""
-    from thresher.learning.training import Trainer
+    from thresher.learning.training.trainer import Trainer
 
     handle = Trainer._handle_due
 
@@ -166,7 +166,7 @@ def test_a_replay_that_is_stopped_leaves_a_model(thresher: Thresher, monkeypatch
 def test_a_full_disk_leaves_the_checkpoint_of_a_replay(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from thresher.learning.model import Model
+    from thresher.learning.model.model import Model
 
     def full(self: Model, path: Path, *, state: bool) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
@@ -239,8 +239,8 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]
         during(monkeypatch, 2)
         monkeypatch.setattr(signals, "_interrupter", handler := signals._Interrupter())
         monkeypatch.setattr(signals, "_end", lambda: None)  # which would end the process of the tests
-        monkeypatch.setattr(stopping, "PLAIN", {signal.default_int_handler})
-        monkeypatch.setattr(stopping, "_SIGNALS", [signal.SIGINT])
+        monkeypatch.setattr(interruption, "PLAIN", {signal.default_int_handler})
+        monkeypatch.setattr(interruption, "_SIGNALS", [signal.SIGINT])
         signals.install_handlers()
         assert signal.getsignal(signal.SIGINT) is handler
 
@@ -310,8 +310,8 @@ def test_a_stopped_path_is_resumed_in_its_replay(thresher: Thresher, monkeypatch
 def test_a_setting_that_diverges_in_a_later_pass_is_kept_as_it_was(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from thresher.learning.finite import DivergedError
-    from thresher.learning.model import Model
+    from thresher.learning.model.divergence import DivergedError
+    from thresher.learning.model.model import Model
 
     def begin(self: Model, number: int, passes: int = 0) -> None:
         if number > 1:
@@ -329,12 +329,12 @@ def test_other_passes_for_a_replay_go_on_from_memory(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Places in a replay count its rows; those of a file would be others."""
-    from thresher.learning import checkpoint
-    from thresher.learning.training import Plan
+    from thresher.learning.files import checkpoint
+    from thresher.learning.training.trainer import TrainingPlan
 
     stopped(thresher, monkeypatch, "-q", 256)
     before = checkpoint.load(Path("b.checkpoint"))[1]
     assert before.position.number > 1
     asked = settled(TrainRun, {"passes": 9})
-    assert agreed(Plan(), asked, before).replay == before.replay > 0
-    assert agreed(Plan(), asked, before).passes == 9
+    assert agreed(TrainingPlan(), asked, before).replay == before.replay > 0
+    assert agreed(TrainingPlan(), asked, before).passes == 9

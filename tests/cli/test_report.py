@@ -12,7 +12,7 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Thresher
 from tests.test_report import Checked
-from thresher.learning.calibration import wilson
+from thresher.learning.evaluation.curves import wilson
 
 TABLE = ["yes", "no"]
 

@@ -13,7 +13,7 @@ from thresher import load
 from thresher.data import open_source, table_source
 from thresher.data.layout import Layout
 from thresher.data.report import RESPELLED
-from thresher.learning.trouble import TroubleWarning
+from thresher.learning.diagnostics.findings import TroubleWarning
 
 FORMATS = ["data.csv", "data.tsv", "data.jsonl", "data.parquet"]
 OF: dict[str, Callable[[int], Any]] = {

@@ -14,7 +14,7 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Thresher
 from thresher.data import table_source
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 
 ROWS = [
     {

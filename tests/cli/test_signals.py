@@ -14,9 +14,9 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.commands import environment, run_code
 from thresher.data.errors import DataError
-from thresher.learning import feature_names
-from thresher.learning.stopping import Stopper
-from thresher.learning.training import Trainer
+from thresher.learning.inspection import feature_names
+from thresher.learning.training.interruption import Stopper
+from thresher.learning.training.trainer import Trainer
 
 TABLE = "label,a,b\n1,2.5,x\n0,3,y\n1,4,x\n0,1,y\n"
 STOPPING = "thresher: stopping after the current step\n"
@@ -211,9 +211,9 @@ def test_what_cannot_be_interrupted_ends_with_the_process(folder: Path) -> None:
     code = """
 import os, signal, time
 from thresher.learning import ahead
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 from thresher.cli import signals
-from thresher.learning.wholefile import whole_file
+from thresher.learning.files.atomic import whole_file
 signals._GRACE = 0.3
 ahead.compile_ahead = lambda *given: ahead.Ahead()  # or another process has such a file, too
 def compiling(*_, **__):

@@ -10,9 +10,9 @@ from tests.cli.conftest import NARROW, Thresher
 from tests.models import without_record
 from tests.plain import not_compiled
 from thresher import evaluate, load, train
-from thresher.learning import modelfile
-from thresher.learning.draws import held_out
-from thresher.learning.training import Trainer
+from thresher.learning.files import model_file
+from thresher.learning.training.shares import held_out
+from thresher.learning.training.trainer import Trainer
 from thresher.parts import REGISTRY
 
 KEYS = ["examples", "passes", "progressive_loss", "nonzero", "features_seen"]
@@ -48,7 +48,7 @@ def test_every_rule_and_rate(thresher: Thresher, rule: str, rate: str | None) ->
             "train", "few.svm", "-m", "m", "--rule", rule, "-q", *(["--rate", rate] if rate else [])
         )
     assert ran.status == 0, ran.err
-    header, _ = modelfile.read("m")
+    header, _ = model_file.read("m")
     assert header["recipe"]["rule"].startswith(f"{rule}:")
     assert rate is None or header["recipe"]["rate"].startswith(f"{rate}:")
 
@@ -272,7 +272,7 @@ def test_a_resumed_run_keeps_its_options(
     assert thresher(command).status == 0
     whole = Path("m").read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         assert thresher(f"{command} --checkpoint-every 30").status == 1
     assert thresher("train few.svm -m m -q --resume").status == 0
     assert Path("m").read_bytes() == whole
@@ -285,7 +285,7 @@ def test_order_from_the_command_line_and_from_python(thresher: Thresher, order: 
     for seed in (0, 7):
         assert thresher(f"train train.svm -m m -q --order {order} --seed {seed} --passes 2").status == 0
         seen[seed] = Path("m").read_bytes()
-        modelfile.save(train("train.svm", order=order, seed=seed, passes=2), "python")
+        model_file.save(train("train.svm", order=order, seed=seed, passes=2), "python")
         assert Path("python").read_bytes() == seen[seed]
     assert thresher("train train.svm -m m -q --passes 2").status == 0
     assert len({*seen.values(), Path("m").read_bytes()}) == 3
@@ -306,7 +306,7 @@ def stopped(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> str:
     """A command that was stopped and left a checkpoint."""
     command = "train train.svm -m m --loss hinge"
     with monkeypatch.context() as patch:
-        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         assert thresher(f"{command} --checkpoint-every 150").status == 1
     assert Path("m.checkpoint").exists()
     return command

@@ -11,7 +11,7 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
 from thresher.lanes import tuning
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 TUNE = "tune train.svm -m a --budget 8 --rules ft-ftrl,adagrad-fobos -q"
 
@@ -58,7 +58,7 @@ def test_the_command_leaves_the_same_model(
     rows = Path("train.svm").read_bytes().count(b"\n")
     assert found["examples"] == (rows * 6 // 10 if "0.4" in options else rows) * told["passes"]
     best = found["trials"][found["chosen"]]
-    assert best["rule"] == found["rule"] == modelfile.read("a")[0]["recipe"]["rule"]
+    assert best["rule"] == found["rule"] == model_file.read("a")[0]["recipe"]["rule"]
     assert best["progressive_loss"] == told["progressive_loss"]
     held = {name: told[name] for name in told if name.startswith("holdout_")}
     assert {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Thresher
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 SORTED = "warning: the labels are sorted (the label changes once in 400 rows"
 
@@ -61,7 +61,7 @@ def test_a_resumed_run_warns_the_same(
     command = f"train {data} -m m -q --json {options}"
     whole = thresher(command).json
     with monkeypatch.context() as patch:
-        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         assert thresher(f"{command} --checkpoint-every 90").status == 1
     resumed = thresher(f"{command} --resume").json
     assert resumed["warnings"] == whole["warnings"] != []

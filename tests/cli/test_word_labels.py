@@ -12,8 +12,8 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.data.tables import WRITERS, Cells, write_csv
-from thresher.learning import modelfile
 from thresher.learning.api import load
+from thresher.learning.files import model_file
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -130,7 +130,7 @@ def test_stopped_and_resumed(thresher: Thresher, monkeypatch: pytest.MonkeyPatch
     assert thresher(command).status == 0
     whole = Path("m").read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(modelfile, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         assert thresher(f"{command} --checkpoint-every 75").status == 1
     assert "leave --classes out" in thresher(f"train {options} --resume -m m -q --classes b,a").err
     assert thresher(f"{command} --resume").status == 0

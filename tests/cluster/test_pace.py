@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from thresher.cluster.pace import Pace
+from thresher.cluster.readers import Pace
 
 ROWS = 1000
 

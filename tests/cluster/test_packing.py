@@ -11,7 +11,7 @@ from thresher.cluster import packing
 from thresher.cluster.packing import Packer, unpack
 from thresher.data import Chunk
 from thresher.data.errors import BadLine
-from thresher.data.sources.parsed import Arenas, Parsed, Tally
+from thresher.data.sources.reader import Arenas, LineTally, Parsed
 
 ROWS, EACH = 300, 20
 RANDOM = np.random.default_rng(5)
@@ -25,7 +25,7 @@ def of(keys: Any, values: Any, **more: Any) -> Parsed:
     chunk = Chunk(starts, ordered, np.asarray(values, np.float32), labels, weights, **more)
     bad = [BadLine("", 3, 1, "a", "b", b"c")]
     return Parsed(
-        chunk, Tally(301, ROWS, 0, 1, 0), bad, b"c\n", 2, gaps=[2], ids=[str(k) for k in range(301)]
+        chunk, LineTally(301, ROWS, 0, 1, 0), bad, b"c\n", 2, gaps=[2], ids=[str(k) for k in range(301)]
     )
 
 
@@ -79,5 +79,5 @@ def test_no_dictionary_is_made_for_a_block_that_stays_on_its_machine() -> None:
 
 def test_a_block_without_rows() -> None:
     nothing = Chunk.from_csr([0], [], [], [])
-    found = unpack(Packer().pack(Parsed(nothing, Tally(), [], b"")), Arenas(2))
+    found = unpack(Packer().pack(Parsed(nothing, LineTally(), [], b"")), Arenas(2))
     assert len(found.chunk) == found.chunk.nnz == 0

@@ -25,7 +25,7 @@ import pytest
 import thresher
 from tests.forks import forked
 from thresher.batch import remote
-from thresher.batch.plan import Round
+from thresher.batch.rounds import Round
 from thresher.batch.shards import LostWorkerError
 from thresher.cli.main import status_of
 from thresher.cluster import packing, readers
@@ -34,8 +34,8 @@ from thresher.cluster.elsewhere import _Workers, reading_elsewhere
 from thresher.cluster.packing import Packed
 from thresher.data.files import blocks
 from thresher.data.sources import pieces
-from thresher.data.sources.parsed import Arenas, Parsed
 from thresher.data.sources.pieces import current_readers
+from thresher.data.sources.reader import Arenas, Parsed
 
 OPTIONS: dict[str, Any] = {"format": "tsv", "header": False, "label": "1", "bins": "2-4"}
 FLAGS = ["--format", "tsv", "--no-header", "--label", "1", "--bins", "2-4"]

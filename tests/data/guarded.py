@@ -29,10 +29,10 @@ from thresher.data.formats.choosing import opener_of, parser_of
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited
 from thresher.data.formats.tables.arrow_batches import TableBlock
-from thresher.data.formats.tables.arrow_files import TableFormat, settled, spelling_by
+from thresher.data.formats.tables.arrow_files import BatchFormat, settled, spelling_by
 from thresher.data.labels import DOMAINS, domain_of
 from thresher.data.layout import Layout
-from thresher.data.sources.parsed import Arenas, Columns, Reading
+from thresher.data.sources.reader import Arenas, Reading, RowArrays
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -112,11 +112,11 @@ class ProtectedArenas(Arenas):
         super().__init__(0)
         self._places = Places()
 
-    def columns(self, rows: int, nnz: int, width: int | None = None) -> Columns:
+    def columns(self, rows: int, nnz: int, width: int | None = None) -> RowArrays:
         def one(name: str, size: int, kind: Any) -> NDArray[Any]:
             return self._places.at(name, size, kind)
 
-        return Columns(
+        return RowArrays(
             one("indptr", rows + 1, np.int64),
             one("keys", nnz, np.uint64),
             one("values", nnz, np.float32),
@@ -235,7 +235,7 @@ def parse_batches() -> int:
         read_by, kinds = settled(layout, plain.schema, "the table", False, look)
         found = []
         for batch, arena in zip((safe, plain), arenas, strict=True):
-            reader = TableFormat([kinds])(read_by, Reading(DOMAINS["binary"], "skip", arena))
+            reader = BatchFormat([kinds])(read_by, Reading(DOMAINS["binary"], "skip", arena))
             found.append(exactly(reader.parse(TableBlock(batch, 0, 0, rows, 0))))
         if found[0] != found[1]:
             raise AssertionError(f"{rows} rows depend on what is behind them")

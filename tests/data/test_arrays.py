@@ -13,9 +13,9 @@ from scipy import sparse
 from tests.data.reference import rows_of, same
 from thresher import TroubleWarning, evaluate, train
 from thresher.data import Chunk, DataError, Place
-from thresher.data.arrays import PairSource, chunk_of
 from thresher.data.features.murmur import hash_bytes, seed_of
-from thresher.learning.given import as_source
+from thresher.data.inputs.any_data import as_source
+from thresher.data.inputs.arrays import PairSource, chunk_of
 from thresher.sklearn import SparseOnlineClassifier
 
 DENSE = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0], [-1.5, 0.0, 4.0]])

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 import thresher
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.learning.model import Model
+from thresher.learning.model.model import Model
 from thresher.sklearn import SparseOnlineClassifier
 
 pytestmark = pytest.mark.usefixtures("plainly")

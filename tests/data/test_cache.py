@@ -24,7 +24,7 @@ from thresher.data import (
     open_cache,
     open_source,
 )
-from thresher.data import cachefile as cachefile_module
+from thresher.data import cache as cachefile_module
 from thresher.data.cache import CacheSource, CacheWarning
 from thresher.data.files import content as content_module
 from thresher.data.files.content import ContentTable, hash_file, stamp

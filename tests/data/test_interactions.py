@@ -18,11 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from thresher.data import Chunk, DataError, concat, open_source
+from thresher.data.feature_specs import grams_of, terms_of
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
-from thresher.data.interactions import terms_of
 from thresher.data.layout import Layout
-from thresher.data.ngram_spec import grams_of
 
 ALL = 2**64 - 1
 PAIR, TRIPLE = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03

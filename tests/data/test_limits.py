@@ -15,7 +15,7 @@ from thresher.data import DataError, open_source, table_source
 from thresher.data.columns import LONGEST_NAME, MOST_COLUMNS
 from thresher.data.files.streams import LONGEST_HEAD
 from thresher.data.formats.tables import delimited
-from thresher.data.formats.tables.heads import columns_seen
+from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.layout import Layout
 
 gc.freeze()

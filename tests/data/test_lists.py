@@ -26,7 +26,7 @@ from tests.data.reference import (
 from thresher.data import CacheWriter, Chunk, DataError, MemorySource, concat, open_cache, open_source
 from thresher.data.layout import Layout
 from thresher.data.order import make_order
-from thresher.learning.holdout import Holdout
+from thresher.learning.training.holdout import Holdout
 
 BINARY = (
     "a label -1, 0 or 1"

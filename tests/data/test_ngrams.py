@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thresher.data.errors import DataError
+from thresher.data.feature_specs import Grams, grams_of
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.features.ngrams import rows_of_texts
-from thresher.data.ngram_spec import Grams, grams_of
 
 TEXT = "Über straße, İstanbul 東京 x1 _a ﬁne — it's NOT a 'test'. Not a test"
 

@@ -14,7 +14,7 @@ from tests.data.reference import read_all
 from thresher.data import DataError, open_source
 from thresher.data.report import Report
 from thresher.data.text import utf8
-from thresher.learning.trouble import TroubleWarning
+from thresher.learning.diagnostics.findings import TroubleWarning
 
 PIECES = [
     b"a",

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from tests.data.reference import rows_of, same
 from thresher.data import Chunk, DataError, MemorySource, Place, concat
-from thresher.data.order import CHUNK_ROWS, make_order
-from thresher.data.rows import Rows
+from thresher.data.order import CHUNK_ROWS, StoredRows, make_order
 
 SHUFFLED = ["once", "every", "buffer:1", "buffer:7", "buffer:1000"]
 
@@ -147,7 +146,7 @@ def test_permuted_rows_are_read_once_and_reported_in_every_pass() -> None:
 
 
 def test_rows_keep_what_is_kept() -> None:
-    data, rows = examples(100), Rows()
+    data, rows = examples(100), StoredRows()
     for chunk in cut(data, [1, 30, 31, 77]).chunks():
         rows.add(chunk)
     rows.trim()

@@ -25,7 +25,7 @@ from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.labels import DOMAINS
 from thresher.data.layout import Layout
-from thresher.data.sources.parsed import Arenas, Reading
+from thresher.data.sources.reader import Arenas, Reading
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

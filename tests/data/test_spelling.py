@@ -408,7 +408,7 @@ def test_whole_numbers_beyond_64_bits(kind: str, tmp_path: Path) -> None:
 
 
 def _rows_table(rows: list[dict[str, Any]]) -> Any:
-    from thresher.learning.given import _as_table
+    from thresher.data.inputs.any_data import _as_table
 
     return _as_table(rows, Layout(label="label"))
 

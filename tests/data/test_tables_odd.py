@@ -20,7 +20,7 @@ from tests.data.test_tables import FORMATS, LAYOUT, some_rows
 from thresher import train
 from thresher.data import DataError, open_source, table_source
 from thresher.data.layout import Layout
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 TEXTS = pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.jsonl"])
 
@@ -260,7 +260,7 @@ def test_standard_input_is_what_a_file_is(tmp_path: Path, name: str) -> None:
         with start(*words, folder=tmp_path, stdin=subprocess.PIPE) as process:
             _, err = process.communicate(given, timeout=120)
         assert process.returncode == 0, err
-        modelfile.save(train(tmp_path / name, passes=passes, numeric="id"), tmp_path / "read")
+        model_file.save(train(tmp_path / name, passes=passes, numeric="id"), tmp_path / "read")
         assert (tmp_path / "piped").read_bytes() == (tmp_path / "read").read_bytes()
 
 

@@ -16,9 +16,9 @@ from tests.data.reference import Row, read_all, rows_of, same
 from tests.data.tables import WRITERS, meaning, write_jsonl
 from tests.data.test_ngrams import expected
 from thresher.data import Chunk, DataError, open_source
+from thresher.data.feature_specs import grams_of
 from thresher.data.features.murmur import seed_of
 from thresher.data.layout import Layout
-from thresher.data.ngram_spec import grams_of
 
 FORMATS = pytest.mark.parametrize("name", WRITERS)
 SPECS = ("words=1-2,scale=log", "words=0,chars=2-3,norm", "words=1,shortest=1,case")

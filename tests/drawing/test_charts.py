@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from thresher.drawing import STYLESHEET, Axis, Bar, Panel, Series, Strip, bars, chart, panels
 from thresher.drawing.series import MOST
-from thresher.drawing.svg import clean, fitted, width_of
-from thresher.drawing.theme import DARK, LIGHT, SERIES
+from thresher.drawing.svg import DARK, LIGHT, SERIES, clean, fitted, width_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = st.text(st.characters(), max_size=30) | st.sampled_from(

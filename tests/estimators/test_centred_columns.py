@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 import thresher
-from thresher.learning.trouble import TroubleWarning
+from thresher.learning.diagnostics.findings import TroubleWarning
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
 pytestmark = pytest.mark.usefixtures("plainly")

@@ -22,10 +22,9 @@ from sklearn.preprocessing import scale
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from thresher.data.arrays import chunk_of
+from thresher.data.inputs.arrays import chunk_of
 from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
-from thresher.sklearn.convert import from_sklearn, to_sklearn
-from thresher.sklearn.onnx import COLUMNS, to_onnx
+from thresher.sklearn.convert import COLUMNS, from_sklearn, to_onnx, to_sklearn
 
 X, Y = load_iris(return_X_y=True)
 X = scale(X)

@@ -19,10 +19,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDClassifier
 
 from tests.plain import not_compiled
-from thresher.data.arrays import chunk_of
-from thresher.data.matrices import Matrix, MatrixSource, as_copies, by_content, in_order
-from thresher.learning.model import Model
-from thresher.learning.modelfile import ModelFileError
+from thresher.data.inputs.arrays import chunk_of
+from thresher.data.inputs.matrices import Matrix, MatrixSource, as_copies, by_content, in_order
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.model import Model
 from thresher.parts import make
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor, available
 

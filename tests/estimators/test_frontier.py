@@ -24,8 +24,8 @@ from thresher.sklearn import (
     SparseOnlineRegressor,
 )
 from thresher.sklearn import frontier as module
-from thresher.sklearn.drawing import folds, held_out
 from thresher.sklearn.frontier import FALLBACK
+from thresher.sklearn.row_order import folds, held_out
 
 Array = NDArray[Any]
 RNG, N = np.random.default_rng(7), 40

@@ -8,7 +8,7 @@ import sklearn
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 from thresher.sklearn import SparseFrontierClassifier, SparseFrontierRegressor, SparseOnlineClassifier
-from thresher.sklearn.drawing import folds, groups_of_examples, held_out
+from thresher.sklearn.row_order import folds, groups_of_examples, held_out
 
 USERS = np.repeat(np.arange(30), 4)
 X = np.eye(30)[USERS]

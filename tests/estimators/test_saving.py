@@ -13,8 +13,8 @@ from sklearn.exceptions import NotFittedError
 import thresher
 from tests.commands import run
 from tests.plain import not_compiled
-from thresher.learning import modelfile
-from thresher.learning.modelfile import ModelFileError
+from thresher.learning.files import model_file
+from thresher.learning.files.model_file import ModelFileError
 from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
 from thresher.sklearn.convert import from_sklearn
 
@@ -28,7 +28,7 @@ def test_what_goes_on_learning_does_so_from_the_file(tmp_path: Path) -> None:
     with not_compiled():
         model = SparseOnlineClassifier(passes=5, random_state=0).fit(X, Y)
         thresher.save(model, tmp_path / "m")
-        loaded, header = modelfile.load(tmp_path / "m")
+        loaded, header = model_file.load(tmp_path / "m")
         assert header["examples"] == 450
         before = model.decision_function(X)
         np.testing.assert_array_equal(thresher.load(tmp_path / "m").predict(_chunk(X)), before)
@@ -61,7 +61,7 @@ def test_what_is_weights_alone_is_saved_as_such(tmp_path: Path) -> None:
     assert (tmp_path / "m").read_bytes() == (tmp_path / "again").read_bytes()
     np.testing.assert_array_equal(thresher.load(tmp_path / "theirs").weights, theirs.coef_[0])
     with pytest.raises(ModelFileError, match="only weights"):
-        modelfile.load(tmp_path / "m")
+        model_file.load(tmp_path / "m")
 
 
 def test_estimators_are_taken_where_models_are() -> None:
@@ -92,6 +92,6 @@ def test_the_command_line_predicts_the_same(tmp_path: Path) -> None:
 
 
 def _chunk(rows: Any, labels: Any = None) -> Any:
-    from thresher.data.arrays import chunk_of
+    from thresher.data.inputs.arrays import chunk_of
 
     return chunk_of(rows) if labels is None else chunk_of(rows, labels)

@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 
 import thresher
 from thresher.data.layout import Layout
-from thresher.learning.trouble import TroubleWarning
+from thresher.learning.diagnostics.findings import TroubleWarning
 from thresher.sklearn import (
     SparseFrontierClassifier,
     SparseOnlineClassifier,

@@ -14,8 +14,7 @@ from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier, SGDRegressor
 
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
-from thresher.sklearn.convert import from_sklearn, to_sklearn
-from thresher.sklearn.onnx import to_onnx
+from thresher.sklearn.convert import from_sklearn, to_onnx, to_sklearn
 
 pytestmark = pytest.mark.usefixtures("plainly")
 

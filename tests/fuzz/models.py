@@ -39,11 +39,12 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.source import MemorySource
 from thresher.engine import index
-from thresher.learning import checkpoint, feed, modelfile
-from thresher.learning.finite import DivergedError
-from thresher.learning.model import Model
-from thresher.learning.modelfile import ModelFileError
-from thresher.learning.training import Plan, Trainer
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model import feed
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
+from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 ROWS = "\n".join(
     [",".join(LAYOUT.columns), *[",".join([str(row)] * len(LAYOUT.columns)) for row in range(5)]]
@@ -51,7 +52,7 @@ ROWS = "\n".join(
 """A delimited file, for models whose data had columns."""
 SECONDS = 60
 """Seconds that one mutation may take before its process is killed."""
-PLAN = Plan(passes=3, holdout_every=5, patience=2)
+PLAN = TrainingPlan(passes=3, holdout_every=5, patience=2)
 TRAINED, EVERY = 24, 23
 """Rows, and examples between checkpoints: the last is written in the third pass."""
 
@@ -99,7 +100,7 @@ class Case:
         model = loaded[0] if loaded else self.model()
         made = Trainer(model, MemorySource(self.data(3, TRAINED), model.head.domain), plan)
         if loaded:
-            with modelfile.naming_file(path):
+            with model_file.naming_file(path):
                 made.continue_from(loaded[1])
         return made
 
@@ -111,9 +112,9 @@ class Solved(Case):
         """Fit the model and write it."""
         found = boost(self.data(1, 60), "logistic", l1=0.1)
         found.save(path)
-        header, tensors = modelfile.read(path)
+        header, tensors = model_file.read(path)
         names = Names.of({key: b"feature %d" % key for key in found.keys.tolist()})
-        modelfile.write(path, header, tensors | modelfile.tensors_of_names(names))
+        model_file.write(path, header, tensors | model_file.tensors_of_names(names))
 
 
 _MANY: dict[str, Any] = {"outputs": "classes:0-2"}
@@ -232,7 +233,7 @@ def used(case: Case, path: Path, compiled: bool) -> list[str]:
     made = (lambda model: model) if compiled else strict
 
     def predicting() -> None:
-        readout = modelfile.load_readout(path)[0]
+        readout = model_file.load_readout(path)[0]
         shape = () if readout.head.count == 1 else (readout.head.count,)
         assert readout.predict(few).shape == (len(few), *shape)
         readout.heaviest(3)
@@ -244,12 +245,12 @@ def used(case: Case, path: Path, compiled: bool) -> list[str]:
                 readout.predict(chunk)
 
     def going_on() -> None:
-        model = made(modelfile.load(path)[0])
+        model = made(model_file.load(path)[0])
         model.predict(few)
         if model.head.outputs == case.model().head.outputs:
             model.learn(few)
-        modelfile.save(model, other)
-        modelfile.load_readout(other)
+        model_file.save(model, other)
+        model_file.load_readout(other)
 
     def resuming() -> None:
         loaded = checkpoint.load(path)
@@ -257,7 +258,7 @@ def used(case: Case, path: Path, compiled: bool) -> list[str]:
         trainer = case.trainer(path, loaded)
         trainer.plan = replace(PLAN, passes=min(trainer.position.number, PLAN.passes))
         trainer.run()
-        modelfile.save(trainer.model, other)
+        model_file.save(trainer.model, other)
 
     return [tried(use) for use in (predicting, going_on, resuming)]
 
@@ -275,7 +276,7 @@ def work(numbers: range, folder: Path, compiled: bool) -> Counter[str]:
     """Make and use these mutations, announcing each before it is tried."""
     cases = COMPILED if compiled else CASES
     outcomes: Counter[str] = Counter()
-    read = [modelfile.read(folder / f"{k}") for k in range(len(cases))]
+    read = [model_file.read(folder / f"{k}") for k in range(len(cases))]
     with small_and_plain(compiled), np.errstate(all="ignore"):
         for number in numbers:
             print(f"{number} {cases[number % len(cases)].name}", flush=True)
@@ -283,7 +284,7 @@ def work(numbers: range, folder: Path, compiled: bool) -> Counter[str]:
             header, tensors = copy.deepcopy(read[number % len(cases)])
             header, tensors = mutated(chance, header, tensors, read, numbers=compiled)
             path = folder / f"tried-{numbers.start}"
-            modelfile.write(path, {name: v for name, v in header.items() if name != "crc32"}, tensors)
+            model_file.write(path, {name: v for name, v in header.items() if name != "crc32"}, tensors)
             signal.alarm(SECONDS)
             outcomes.update(used(cases[number % len(cases)], path, compiled))
             signal.alarm(0)

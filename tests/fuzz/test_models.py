@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz.models import CASES, corpus, small_and_plain, used, worker
 from tests.streams import RULES
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 MUTATIONS = range(140)
 
@@ -40,5 +40,5 @@ def test_what_training_leaves_is_sound(number: int, written: Path) -> None:
     path, case = written / f"{number}", CASES[number]
     with small_and_plain(compiled=False), np.errstate(all="ignore"):
         done = used(case, path, compiled=False)
-    can_go_on = modelfile.read(path)[0]["recipe"]["rule"] is not None
+    can_go_on = model_file.read(path)[0]["recipe"]["rule"] is not None
     assert done == ["ran", *(["ran" if can_go_on else "ModelFileError"] * 2)], case.name

@@ -65,7 +65,7 @@ def test_eight_processes_on_one_cache_of_data(folder: Path, model: bytes, repeat
 def cut(folder: Path, model: bytes, step: int) -> int:
     """A truncated cache is rebuilt or ignored: the model is the same."""
     from thresher import train
-    from thresher.learning.modelfile import save
+    from thresher.learning.files.model_file import save
 
     (whole,) = (folder / "cache" / "data").glob("*.arrow")
     content, tried = whole.read_bytes(), 0

@@ -14,7 +14,7 @@ from tests.commands import environment
 from tests.hostile.conftest import Tried
 from tests.hostile.trials import failed, here, names_in, said, svmlight, thresher
 from thresher.data import open_source
-from thresher.learning.passes import Passes
+from thresher.learning.training.passes import Passes
 
 slow = pytest.mark.hostile
 _TRAIN = ["train", "d.svm", "-q", "--passes", "2", "-m"]
@@ -29,7 +29,7 @@ import thresher.__main__
 _TWICE = """
 import os, sys
 sys.modules["scipy"] = sys.modules["yaml"] = None  # as `thresher.cli.main` does
-import thresher.cli.app, thresher.learning.training
+import thresher.cli.app, thresher.learning.training.trainer
 place = sys.argv.index("then")
 if os.fork():
     if os.wait()[1]:

@@ -10,22 +10,21 @@ from typing import Any
 import pytest
 
 from thresher.data import open_source
-from thresher.lanes.bagging import Bagging
-from thresher.lanes.bags import Bags
+from thresher.lanes.bags import Bagging, Bags
 from thresher.lanes.folds import Folds
 from thresher.lanes.lanes import Lanes
-from thresher.learning import abreast
-from thresher.learning.abreast import each
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.learning.model import feed
+from thresher.learning.model.feed import each
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
 
 DATA = "examples/data/rcv1_train2000.dat.gz"
 RECIPES = [Recipe(f"ftrl:alpha=1,l1={0.1 * (k + 1)}") for k in range(10)]
 
 
 def with_processors(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    monkeypatch.setattr(abreast, "processors", lambda: count)
-    monkeypatch.setattr(abreast, "WORTH", 1)
+    monkeypatch.setattr(feed, "processors", lambda: count)
+    monkeypatch.setattr(feed, "WORTH", 1)
 
 
 def test_results_are_in_order_and_work_is_done_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,13 +78,13 @@ def in_bags() -> tuple[Any, Callable[[Any], list[Model]]]:
 
 @pytest.mark.parametrize("made", [in_lanes, in_folds, in_bags])
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, made: Callable[[], Any]) -> None:
-    states, threads, pool = list[Any](), list[int](), ThreadPoolExecutor
+    states, feed, pool = list[Any](), list[int](), ThreadPoolExecutor
 
     def noted(count: int, *given: Any) -> Any:
-        threads.append(count)
+        feed.append(count)
         return pool(count, *given)
 
-    monkeypatch.setattr(abreast, "ThreadPoolExecutor", noted)
+    monkeypatch.setattr(feed, "ThreadPoolExecutor", noted)
     for processors in (1, 3):
         with_processors(monkeypatch, processors)
         learner, models = made()
@@ -93,5 +92,5 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, made: Callable[
             learner.learn(chunk)
         learner.finish()
         states.append([{k: a.tobytes() for k, a in one.state().items()} for one in models(learner)])
-        assert bool(threads) == (processors > 1)
+        assert bool(feed) == (processors > 1)
     assert states[0] == states[1]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.intakes import sightings
 from thresher.data.chunk import Chunk
-from thresher.learning.admission import Admission, Terms
+from thresher.learning.model.preparation import Admission, AdmissionTerms
 
 
 def visits(seed: int, rows: int, names: int) -> Chunk:
@@ -92,7 +92,7 @@ def test_by_chance_a_feature_enters_after_a_geometric_number_of_sightings() -> N
     ],
 )
 def test_the_spec_of_an_admission_makes_it_again(spec: Any, again: str) -> None:
-    assert Terms.of(spec).spec == again == Terms.of(again).spec
+    assert AdmissionTerms.of(spec).spec == again == AdmissionTerms.of(again).spec
 
 
 @pytest.mark.parametrize(
@@ -100,4 +100,4 @@ def test_the_spec_of_an_admission_makes_it_again(spec: Any, again: str) -> None:
 )
 def test_what_is_no_admission_is_told(spec: str) -> None:
     with pytest.raises(ValueError, match="admit must be N or poisson:P"):
-        Terms.of(spec)
+        AdmissionTerms.of(spec)

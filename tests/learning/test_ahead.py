@@ -17,14 +17,14 @@ from tests.commands import SAMPLE, start
 from tests.plain import not_compiled
 from tests.streams import RULES, has_rate, settings_of
 from thresher.data import open_source
-from thresher.engine import notices
-from thresher.engine.folders import cache_folder
-from thresher.engine.notices import compiling, seconds_compiling
+from thresher.engine.compile import notices
+from thresher.engine.compile.codecache import cache_folder
+from thresher.engine.compile.notices import compiling, seconds_compiling
 from thresher.lanes.lanes import Lanes
-from thresher.learning import ahead
-from thresher.learning.ahead import compile_ahead
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training import ahead
+from thresher.learning.training.ahead import compile_ahead
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux only")
 HEADS = [
@@ -142,9 +142,9 @@ def test_nobody_compiles_beside_what_no_cache_can_keep(
 ) -> None:
     monkeypatch.setattr(os, "fork", lambda: pytest.fail("a process was begun"))
     monkeypatch.setattr("threading.active_count", lambda: 1)
-    monkeypatch.setattr("thresher.engine.codecache._usable_folder", lambda: None)
+    monkeypatch.setattr("thresher.engine.compile.codecache._usable_folder", lambda: None)
     compile_ahead(Model(), False).wait()
-    monkeypatch.setattr("thresher.engine.codecache._usable_folder", lambda: tmp_path)
+    monkeypatch.setattr("thresher.engine.compile.codecache._usable_folder", lambda: tmp_path)
     kind = ahead._kind(Model(), False)
     assert ahead._cache().lacks_mark(*kind)
     ahead._cache().mark(*kind)

@@ -10,9 +10,9 @@ import thresher
 from tests.plain import not_compiled
 from thresher import Chunk
 from thresher.data.errors import DataError
-from thresher.learning.assessment import figures_of
-from thresher.learning.calibration import Binned, Calibration, wilson
-from thresher.learning.head import Head, Output
+from thresher.learning.evaluation.curves import Binned, Calibration, wilson
+from thresher.learning.evaluation.figures import figures_of
+from thresher.learning.model.objective import Head, Output
 
 metrics = pytest.importorskip("sklearn.metrics")
 RNG = np.random.default_rng(7)

@@ -11,7 +11,7 @@ import thresher
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
-from thresher.learning.modelfile import ModelFileError
+from thresher.learning.files.model_file import ModelFileError
 from thresher.sklearn import SparseOnlineClassifier
 
 FRAME = pd.DataFrame({"age": np.arange(30) - 14.5, "city": ["Rome", "Bonn", "Ulm"] * 10})

@@ -22,11 +22,11 @@ from tests.test_laws_of_state import STORES, make_small
 from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.lanes.lanes import Lanes
-from thresher.learning import modelfile
-from thresher.learning.intake import Intake
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
-from thresher.learning.warmstart import start_from
+from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
+from thresher.learning.model.preparation import Intake
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.model.warm_start import start_from
 
 ROWS = 150
 SHARES = np.array([1.0, 1.0, 0.99, 0.95, 0.93, 0.88, 0.5, 0.1, 0.02])
@@ -352,9 +352,9 @@ def test_models_that_do_not_say_are_not_centred(tmp_path: Path) -> None:
         model = made(CASES["ftrl"], centre=False)
         model.learn(columns(3).chunk)
         model.save(tmp_path / "model")
-        header, tensors = modelfile.read(tmp_path / "model")
+        header, tensors = model_file.read(tmp_path / "model")
         del header["recipe"]["centre"], header["crc32"]
-        modelfile.write(tmp_path / "model", header, tensors)
+        model_file.write(tmp_path / "model", header, tensors)
         assert not Model.load(tmp_path / "model").recipe.centre
 
 
@@ -363,12 +363,12 @@ def test_counts_of_means_are_checked(count: float, tmp_path: Path) -> None:
     with not_compiled():
         model = made(CASES["ftrl"])
         model.learn(columns(3).chunk)
-        modelfile.save(model, tmp_path / "model", state=False)
-    header, tensors = modelfile.read(tmp_path / "model")
+        model_file.save(model, tmp_path / "model", state=False)
+    header, tensors = model_file.read(tmp_path / "model")
     tensors = {**tensors, "centre.counts": np.full_like(tensors["centre.counts"], count)}
     del header["crc32"]
-    modelfile.write(tmp_path / "model", header, tensors)
-    with pytest.raises(modelfile.ModelFileError, match=r"centre\.counts"):
+    model_file.write(tmp_path / "model", header, tensors)
+    with pytest.raises(model_file.ModelFileError, match=r"centre\.counts"):
         thresher.load(tmp_path / "model")
 
 

@@ -13,12 +13,12 @@ from tests.commands import SAMPLE, own_cache
 from thresher import Model, open_source
 from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
-from thresher.learning import checkpoint, modelfile
-from thresher.learning.modelfile import ModelFileError
-from thresher.learning.passes import Passes
-from thresher.learning.shares import Last
-from thresher.learning.training import Outcome, Plan, Trainer
-from thresher.learning.training_state import TrainingState
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.training.passes import Passes
+from thresher.learning.training.shares import Last
+from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 
 ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)[:300]
 EVERY, TRIED = 30, 11
@@ -30,7 +30,7 @@ BLOCK = 1 << 15  # about twenty rows per chunk, with bad lines between them
 
 @dataclass(frozen=True)
 class Case:
-    plan: Plan
+    plan: TrainingPlan
     model: Callable[[], Model] = Model
     on_error: str = "fail"
     cached: bool = False
@@ -44,38 +44,43 @@ def overfit() -> Model:
 
 
 CASES = {
-    "one pass": Case(Plan()),
-    "three passes": Case(Plan(passes=3), lambda: Model("truncated-gradient:gravity=1e-4", rate=POWER)),
+    "one pass": Case(TrainingPlan()),
+    "three passes": Case(
+        TrainingPlan(passes=3), lambda: Model("truncated-gradient:gravity=1e-4", rate=POWER)
+    ),
     "three passes, cached": Case(
-        Plan(passes=3), lambda: Model("fobos:l1=1e-4", rate=POWER, dtype="float64"), cached=True
+        TrainingPlan(passes=3), lambda: Model("fobos:l1=1e-4", rate=POWER, dtype="float64"), cached=True
     ),
-    "every-3rd": Case(Plan(passes=3, holdout_every=3), lambda: Model("rda")),
-    "every-3rd, cached": Case(Plan(passes=3, holdout_every=3), cached=True),
-    "two of five, buffer": Case(Plan(passes=3, holdout_every=Fraction(5, 2)), order="buffer:17"),
+    "every-3rd": Case(TrainingPlan(passes=3, holdout_every=3), lambda: Model("rda")),
+    "every-3rd, cached": Case(TrainingPlan(passes=3, holdout_every=3), cached=True),
+    "two of five, buffer": Case(TrainingPlan(passes=3, holdout_every=Fraction(5, 2)), order="buffer:17"),
     "the last, quarantine": Case(
-        Plan(passes=3, holdout_every=Last(Fraction(1, 3))), on_error="quarantine=bad.txt"
+        TrainingPlan(passes=3, holdout_every=Last(Fraction(1, 3))), on_error="quarantine=bad.txt"
     ),
-    "the last, cached, permuted": Case(Plan(passes=3, holdout_every=Last(70)), cached=True, order="every"),
-    "groups": Case(Plan(passes=2, holdout_every=4), grouped=True),
-    "early stop": Case(Plan(passes=9, holdout_every=4, patience=2), overfit),
-    "early stop on a file": Case(Plan(passes=9, patience=3), overfit, held=True),
-    "early stop, patience to spare": Case(Plan(passes=3, holdout_every=4, patience=9), overfit),
-    "skip": Case(Plan(passes=2, holdout_every=7), on_error="skip"),
-    "quarantine": Case(Plan(passes=2), on_error="quarantine=bad.txt"),
-    "quarantine, hashed": Case(Plan(), lambda: Model("ftrl", store="hashed:9"), "quarantine=bad.txt"),
+    "the last, cached, permuted": Case(
+        TrainingPlan(passes=3, holdout_every=Last(70)), cached=True, order="every"
+    ),
+    "groups": Case(TrainingPlan(passes=2, holdout_every=4), grouped=True),
+    "early stop": Case(TrainingPlan(passes=9, holdout_every=4, patience=2), overfit),
+    "early stop on a file": Case(TrainingPlan(passes=9, patience=3), overfit, held=True),
+    "early stop, patience to spare": Case(TrainingPlan(passes=3, holdout_every=4, patience=9), overfit),
+    "skip": Case(TrainingPlan(passes=2, holdout_every=7), on_error="skip"),
+    "quarantine": Case(TrainingPlan(passes=2), on_error="quarantine=bad.txt"),
+    "quarantine, hashed": Case(TrainingPlan(), lambda: Model("ftrl", store="hashed:9"), "quarantine=bad.txt"),
     "admission, signed, every-7th": Case(
-        Plan(passes=3, holdout_every=7), lambda: Model("ftrl", admit="3,bits=12", store="hashed:9,signed")
+        TrainingPlan(passes=3, holdout_every=7),
+        lambda: Model("ftrl", admit="3,bits=12", store="hashed:9,signed"),
     ),
-    "permuted once": Case(Plan(passes=3), lambda: Model("rda", seed=5), order="once"),
+    "permuted once": Case(TrainingPlan(passes=3), lambda: Model("rda", seed=5), order="once"),
     "permuted every pass, every-3rd, quarantine": Case(
-        Plan(passes=3, holdout_every=3), on_error="quarantine=bad.txt", order="every"
+        TrainingPlan(passes=3, holdout_every=3), on_error="quarantine=bad.txt", order="every"
     ),
-    "buffer, cached": Case(Plan(passes=3), cached=True, order="buffer:40"),
+    "buffer, cached": Case(TrainingPlan(passes=3), cached=True, order="buffer:40"),
     "buffer, every-3rd, cached, skip": Case(
-        Plan(passes=3, holdout_every=3), on_error="skip", cached=True, order="buffer:17"
+        TrainingPlan(passes=3, holdout_every=3), on_error="skip", cached=True, order="buffer:17"
     ),
     "buffer, early stop, quarantine": Case(
-        Plan(passes=9, holdout_every=4, patience=2), overfit, "quarantine=bad.txt", order="buffer:999"
+        TrainingPlan(passes=9, holdout_every=4, patience=2), overfit, "quarantine=bad.txt", order="buffer:999"
     ),
 }
 
@@ -109,7 +114,7 @@ def trainer(case: Case, data: list[str], loaded: Any = None, every: int = EVERY)
     plan = replace(case.plan, checkpoint=Path("checkpoint"), checkpoint_every=every)
     made = Trainer(model, passes.first, plan, reread=passes.later, order=order, holdout=held)
     if loaded:
-        with modelfile.naming_file("checkpoint"):
+        with model_file.naming_file("checkpoint"):
             made.continue_from(loaded[1])
     return made
 
@@ -117,7 +122,7 @@ def trainer(case: Case, data: list[str], loaded: Any = None, every: int = EVERY)
 def end(ready: Trainer[Model]) -> tuple[bytes, list[Any], Any, Any]:
     """The model file, the table without speeds, the figures, and the counts of lines."""
     outcome: Outcome = ready.run()
-    modelfile.save(ready.model, "model")
+    model_file.save(ready.model, "model")
     figures = (outcome.examples, outcome.passes, outcome.progressive_loss, outcome.skipped, outcome.holdout)
     reports = [report.as_dict() for report in outcome.reports]
     return Path("model").read_bytes(), [row[:-1] for row in outcome.table], figures, reports
@@ -172,6 +177,6 @@ def test_a_checkpoint_is_for_its_data_hold_out_and_order_only(data: list[str]) -
 
 
 def test_a_model_is_no_checkpoint(tmp_path: Path) -> None:
-    modelfile.save(Model(), tmp_path / "model")
+    model_file.save(Model(), tmp_path / "model")
     with pytest.raises(ModelFileError, match="a finished model, not a checkpoint"):
         checkpoint.load(tmp_path / "model")

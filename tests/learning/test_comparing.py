@@ -12,10 +12,11 @@ import thresher
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.layout import SettledLayout
-from thresher.learning import comparing, modelfile
-from thresher.learning.comparing import compare
-from thresher.learning.head import Head
-from thresher.learning.readout import Readout
+from thresher.learning.files import model_file
+from thresher.learning.inspection import diff
+from thresher.learning.inspection.diff import compare
+from thresher.learning.model.objective import Head
+from thresher.learning.model.weights import Readout
 
 WEIGHTS = st.dictionaries(
     st.integers(0, 2**64 - 1) | st.integers(0, 20),
@@ -38,14 +39,14 @@ def model(weights: dict[int, Any], outputs: str = "one", **more: Any) -> Readout
 
 
 def compared(a: Readout, b: Readout, top: int = 20) -> dict[str, Any]:
-    return compare(a, b, (modelfile.header_of_weights(a), modelfile.header_of_weights(b)), top)
+    return compare(a, b, (model_file.header_of_weights(a), model_file.header_of_weights(b)), top)
 
 
 @settings(max_examples=60, deadline=None)
 @given(WEIGHTS, WEIGHTS, st.integers(0, 6), st.sampled_from([1, 2, 5, 100]))
 def test_every_weight_is_compared(a: dict[int, float], b: dict[int, float], top: int, step: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparing, "_STEP", step)
+        patch.setattr(diff, "_STEP", step)
         found = compared(model(a), model(b), top)
     pairs = {key: (a.get(key, 0.0), b.get(key, 0.0)) for key in sorted(a.keys() | b.keys())}
     counts = dict.fromkeys(("added", "removed", "changed_sign", "grew", "shrank", "same"), 0)
@@ -149,7 +150,7 @@ def test_info_and_diff_refuse_what_is_no_model(tmp_path: Path) -> None:
     plain = model({1: 0.5})
     with pytest.raises(TypeError, match="expected a model, not int"):
         thresher.info(7)  # type: ignore[arg-type]
-    with pytest.raises(modelfile.ModelFileError, match="nowhere"):
+    with pytest.raises(model_file.ModelFileError, match="nowhere"):
         thresher.diff(plain, tmp_path / "nowhere")
     with pytest.raises(ValueError, match="top must be a whole number, 0 or more"):
         thresher.diff(plain, plain, top=-1)

@@ -12,13 +12,13 @@ import pytest
 import thresher
 from thresher.data import DataError, open_source
 from thresher.data.layout import Layout
-from thresher.learning import checkpoint, modelfile
-from thresher.learning.model import Model
-from thresher.learning.modelfile import ModelFileError
-from thresher.learning.passes import Passes
-from thresher.learning.shares import Meeting, as_text, part_of
-from thresher.learning.training import Plan, Trainer
-from thresher.learning.training_state import TrainingState
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.model import Model
+from thresher.learning.training.passes import Passes
+from thresher.learning.training.shares import Meeting, as_text, part_of
+from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 ROWS = 120
 CHANCE = np.random.default_rng(3)
@@ -239,14 +239,16 @@ def test_going_on_from_any_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     def ended(loaded: Any = None, held: str = condition) -> bytes:
         layout = Layout("csv", ignore=("day", "new"))
         passes = Passes(open_source(name, layout=layout, marked=held, block_bytes=300), 2, cached=True)
-        plan = Plan(2, holdout_every=Meeting(held), checkpoint=Path("checkpoint"), checkpoint_every=20)
+        plan = TrainingPlan(
+            2, holdout_every=Meeting(held), checkpoint=Path("checkpoint"), checkpoint_every=20
+        )
         model = loaded[0] if loaded else Model("ftrl")
         ready = Trainer(model, passes.first, plan, reread=passes.later)
         if loaded:
-            with modelfile.naming_file("checkpoint"):
+            with model_file.naming_file("checkpoint"):
                 ready.continue_from(loaded[1])
         ready.run()
-        modelfile.save(ready.model, "model")
+        model_file.save(ready.model, "model")
         return Path("model").read_bytes()
 
     with monkeypatch.context() as patch:

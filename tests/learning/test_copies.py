@@ -11,9 +11,9 @@ import pytest
 from tests.streams import RATE, RULES, fingerprint, has_rate, settings_of, stream
 from thresher.data.features.names import Names
 from thresher.lanes.lanes import Lanes
-from thresher.learning.finite import DivergedError
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
 
 ROWS = 150
 FIRST, LAST = (stream(seed=k, rows=ROWS, features=3000, density=0.01).chunk for k in (21, 22))

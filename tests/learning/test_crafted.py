@@ -19,11 +19,11 @@ from tests.streams import RULES, settings_of, stream
 from thresher.cli.errors import FAILED, status_and_line
 from thresher.data.chunk import Chunk
 from thresher.engine.sound import StateError
-from thresher.learning import modelfile
-from thresher.learning.header import RECIPE
-from thresher.learning.model import Model
-from thresher.learning.modelfile import ModelFileError
-from thresher.parts import measured
+from thresher.learning.files import model_file
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.files.schema import RECIPE
+from thresher.learning.model.model import Model
+from thresher.parts import ft_ftrl_state
 from thresher.sklearn import SparseOnlineClassifier
 
 Tensors = dict[str, NDArray[Any]]
@@ -58,12 +58,12 @@ def _learned(spec: str, **options: Any) -> Model:
 
 def written(path: Path, model: Model, change: Callable[[Tensors], None], **changes: Any) -> Path:
     """The model in a file, with changed tensors and changed fields of its recipe or header."""
-    tensors = {name: array.copy() for name, array in modelfile.tensors_of(model).items()}
+    tensors = {name: array.copy() for name, array in model_file.tensors_of(model).items()}
     change(tensors)
-    header = modelfile.header_of(model)
+    header = model_file.header_of(model)
     for name, value in changes.items():
         (header["recipe"] if name in RECIPE else header)[name] = value
-    modelfile.write(path, header, tensors)
+    model_file.write(path, header, tensors)
     return path
 
 
@@ -148,11 +148,11 @@ STATES: list[tuple[str, dict[str, Any], Callable[[Tensors], None], str]] = [
     (
         "ft-ftrl",
         {},
-        put("clock", measured.COUNT, 41.0),
+        put("clock", ft_ftrl_state.COUNT, 41.0),
         "clock: passes are counted from 1, and examples up to 40",
     ),
-    ("ft-ftrl", SEVERAL, put("clock", (1, measured.PASS), 0.0), "clock: passes are counted from 1"),
-    ("ft-ftrl", {}, put("bclock", measured.TIME, 1e9), "bclock: passes are counted from 1"),
+    ("ft-ftrl", SEVERAL, put("clock", (1, ft_ftrl_state.PASS), 0.0), "clock: passes are counted from 1"),
+    ("ft-ftrl", {}, put("bclock", ft_ftrl_state.TIME, 1e9), "bclock: passes are counted from 1"),
     ("ft-ftrl", {}, put("S", (2, 3), -1.0), "clock: sums of squares must not be negative"),
     ("ftrl", {}, put("counts", 2, 2**40), "room for 1099511627776 rows is not what 13 rows take"),
     ("ftrl", {}, put("counts", 2, 3), "room for 3 rows"),
@@ -225,7 +225,7 @@ def test_a_state_that_cannot_be_is_refused(
     loss = "squared" if "outputs" in options else "logistic"
     path = written(tmp_path / "model", learned(spec, loss=loss, **options), change)
     with pytest.raises(ModelFileError, match=said) as found:
-        modelfile.load(path)
+        model_file.load(path)
     assert str(found.value).startswith(f"{path}: ")
     assert "\n" not in str(found.value)
 
@@ -240,21 +240,21 @@ def test_a_state_is_refused_where_any_tensor_is_missing_cut_or_of_another_kind(
     name: str, tmp_path: Path
 ) -> None:
     model = learned(settings_of(name)[0])
-    header, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
+    header, tensors = model_file.header_of(model), model_file.tensors_of(model)
     assert set(tensors) > SHARED
     thorough = name in ("ftrl", "sgd")
     for k, tensor in enumerate([*tensors] if thorough else sorted(set(tensors) - SHARED)):
         array = tensors[tensor]
-        load: Any = modelfile.load if tensor.startswith("state.") else modelfile.load_readout
+        load: Any = model_file.load if tensor.startswith("state.") else model_file.load_readout
         with np.errstate(over="ignore"):
             others = (array[:-1], array[np.newaxis], array.astype(np.float16))
         for other in others if thorough else others[k % 3 : k % 3 + 1]:
             if len(array) == 0 and other is others[0]:
                 continue  # nothing can be cut
-            modelfile.write(tmp_path / "model", header, {**tensors, tensor: other})
+            model_file.write(tmp_path / "model", header, {**tensors, tensor: other})
             with pytest.raises(ModelFileError, match=r"shape|array of|counts|seen"):
                 load(tmp_path / "model")
-        modelfile.write(tmp_path / "model", header, {k: v for k, v in tensors.items() if k != tensor})
+        model_file.write(tmp_path / "model", header, {k: v for k, v in tensors.items() if k != tensor})
         with pytest.raises(ModelFileError, match=f"{tensor.removeprefix('state.')} is missing"):
             load(tmp_path / "model")
 
@@ -269,7 +269,7 @@ def test_what_is_refused_changes_nothing() -> None:
 
 def test_no_state_that_is_finite_leads_a_mixture_out_of_its_heap(tmp_path: Path) -> None:
     model = strict(
-        modelfile.load(written(tmp_path / "model", learned(MIXTURE), put("clock", [3, 5], [0.0, 99.0])))[0]
+        model_file.load(written(tmp_path / "model", learned(MIXTURE), put("clock", [3, 5], [0.0, 99.0])))[0]
     )
     model.learn(stream(2, 30).chunk)
 
@@ -302,7 +302,7 @@ def test_weights_that_cannot_be_are_refused(
 ) -> None:
     path = written(tmp_path / "model", learned("ftrl:l1=0.01"), change)
     with pytest.raises(ModelFileError, match=said):
-        modelfile.load_readout(path)
+        model_file.load_readout(path)
 
 
 def resident() -> int:
@@ -312,7 +312,7 @@ def resident() -> int:
 
 def test_large_stores_of_small_files_cost_little(tmp_path: Path) -> None:
     """Two weights in 2^31 rows: pages of zeros take no memory."""
-    head = modelfile.header_of(Model("ftrl"))
+    head = model_file.header_of(Model("ftrl"))
     keys = np.array([5, 2**31 - 2], np.uint64)
     tensors: Tensors = {
         "weights.keys": keys,
@@ -323,11 +323,11 @@ def test_large_stores_of_small_files_cost_little(tmp_path: Path) -> None:
     before = resident()
     for store in ("hashed:31", "direct"):
         head["recipe"]["store"] = store
-        modelfile.write(tmp_path / "model", head, tensors)
-        if said := lines_of(modelfile.load_readout, tmp_path / "model"):
+        model_file.write(tmp_path / "model", head, tensors)
+        if said := lines_of(model_file.load_readout, tmp_path / "model"):
             assert "not enough memory" in said[0]
             continue
-        readout = modelfile.load_readout(tmp_path / "model")[0]
+        readout = model_file.load_readout(tmp_path / "model")[0]
         assert resident() - before < 1 << 30
         assert readout.predict(Chunk.of_rows([(1.0, {5: 1.0, 2**31 - 2: 1.0})]))[0] in (2.0, 1.0, 0.0)
 
@@ -335,12 +335,12 @@ def test_large_stores_of_small_files_cost_little(tmp_path: Path) -> None:
 def test_estimators_refuse_crafted_models_as_files_do() -> None:
     estimator = SparseOnlineClassifier(rule=BALL).fit(np.eye(3), [0, 1, 0])
     state = estimator.__getstate__()
-    head, tensors = modelfile.from_bytes(state["_model"])
+    head, tensors = model_file.from_bytes(state["_model"])
     head.pop("crc32")
     assert pickle.loads(pickle.dumps(estimator)).predict(np.eye(3)).shape == (3,)
     for changes, said in (({"state.clock": tensors["state.clock"][:0]}, "clock has the shape"), ({}, "text")):
         header = head if changes else {**head, "recipe": {**head["recipe"], "outputs": 1}}
-        crafted = modelfile.as_bytes(header, {**tensors, **changes})
+        crafted = model_file.as_bytes(header, {**tensors, **changes})
         with pytest.raises(ModelFileError, match=said):
             SparseOnlineClassifier().__setstate__({**state, "_model": crafted})
     assert zlib.crc32(state["_model"]) == zlib.crc32(estimator.__getstate__()["_model"])

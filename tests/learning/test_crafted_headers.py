@@ -13,9 +13,9 @@ from tests.learning.test_crafted import BALL, learned, lines_of, written
 from tests.plain import not_compiled
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.learning import checkpoint, header, modelfile
-from thresher.learning.model import Model
-from thresher.learning.modelfile import ModelFileError
+from thresher.learning.files import checkpoint, model_file, schema
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.model import Model
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,7 @@ def test_a_header_that_cannot_be_is_refused(changes: dict[str, Any], said: str, 
     model.learn(Chunk.of_rows([(1.0, {3: 1.0, 2**63: 0.5}), (-1.0, {3: 0.25, 9: 2.0})] * 4))
     path = written(tmp_path / "model", model, lambda tensors: None, **changes)
     with pytest.raises(ModelFileError, match=said) as found:
-        modelfile.load_readout(path)
+        model_file.load_readout(path)
     assert "\n" not in str(found.value)
 
 
@@ -83,22 +83,22 @@ HOSTILE: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("name", sorted({*header.EDITION, *header.SHOWN, *header.MODEL, *header.RECIPE}))
+@pytest.mark.parametrize("name", sorted({*schema.EDITION, *schema.SHOWN, *schema.MODEL, *schema.RECIPE}))
 def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
     """The file is refused in one line, or harmless."""
     model = learned("ftrl:l1=0.01")
     for value in HOSTILE:
         path = written(tmp_path / "model", model, lambda tensors: None, **{name: value})
-        for load in (modelfile.load_readout, modelfile.load):
+        for load in (model_file.load_readout, model_file.load):
             assert len(lines_of(load, path)) <= 1
-    whole, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
+    whole, tensors = model_file.header_of(model), model_file.tensors_of(model)
     if name == "centre":
         return  # models of older versions do not have it
-    where = "recipe" if name in header.RECIPE else "header"
+    where = "recipe" if name in schema.RECIPE else "header"
     del (whole["recipe"] if where == "recipe" else whole)[name]
-    modelfile.write(path, whole, tensors)
+    model_file.write(path, whole, tensors)
     with pytest.raises(ModelFileError, match=f"{where}: {name} is missing"):
-        modelfile.load(path)
+        model_file.load(path)
 
 
 def nested(path: Path, depth: int) -> Path:
@@ -110,7 +110,7 @@ def nested(path: Path, depth: int) -> Path:
 
 
 def test_a_header_nested_deeply_is_refused(tmp_path: Path) -> None:
-    for read in (modelfile.read, lambda path: modelfile.from_bytes(path.read_bytes(), str(path))):
+    for read in (model_file.read, lambda path: model_file.from_bytes(path.read_bytes(), str(path))):
         with pytest.raises(ModelFileError, match="the header is nested too deeply"):
             read(nested(tmp_path / "model", 10**5))
         with pytest.raises(ModelFileError, match="does not match its checksum"):
@@ -119,7 +119,7 @@ def test_a_header_nested_deeply_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["BF16", "F8_E4M3", "F16", "I16", "C64"])
 def test_kinds_of_numbers_that_no_model_has(kind: str, tmp_path: Path) -> None:
-    modelfile.save(learned("ftrl"), tmp_path / "model")
+    model_file.save(learned("ftrl"), tmp_path / "model")
     raw = (tmp_path / "model").read_bytes()
     length = int.from_bytes(raw[:8], "little")
     head = json.loads(raw[8 : 8 + length])
@@ -128,7 +128,7 @@ def test_kinds_of_numbers_that_no_model_has(kind: str, tmp_path: Path) -> None:
     text = json.dumps(head).encode()
     (tmp_path / "model").write_bytes(len(text).to_bytes(8, "little") + text + raw[8 + length :])
     with pytest.raises(ModelFileError):
-        modelfile.load_readout(tmp_path / "model")
+        model_file.load_readout(tmp_path / "model")
 
 
 TRAININGS: list[tuple[str, Any, str]] = [
@@ -172,14 +172,14 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_training_that_cannot_be_is_refused(
     place: str, value: Any, said: str, stopped: Path, tmp_path: Path
 ) -> None:
-    head, tensors = modelfile.read(stopped)
+    head, tensors = model_file.read(stopped)
     *outer, last = place.split(".")
     at = head["training"]
     for name in outer:
         at = at[name]
     at[last] = value
     head.pop("crc32")
-    modelfile.write(tmp_path / "checkpoint", head, tensors)
+    model_file.write(tmp_path / "checkpoint", head, tensors)
     with pytest.raises(ModelFileError, match=said):
         Case(BALL).trainer(tmp_path / "checkpoint", checkpoint.load(tmp_path / "checkpoint"))
 
@@ -192,10 +192,10 @@ def test_a_training_that_stands_where_the_data_do_not_reach_is_refused(
     place: Any, learned: int, rows: int, stopped: Path, tmp_path: Path
 ) -> None:
     """Otherwise it would silently continue with the next pass."""
-    head, tensors = modelfile.read(stopped)
+    head, tensors = model_file.read(stopped)
     head.pop("crc32")
     head["training"]["position"] |= {"place": place, "learned": learned}
-    modelfile.write(tmp_path / "checkpoint", head, tensors)
+    model_file.write(tmp_path / "checkpoint", head, tensors)
     trainer = Case(BALL).trainer(tmp_path / "checkpoint", checkpoint.load(tmp_path / "checkpoint"))
     with pytest.raises(
         DataError,
@@ -207,14 +207,14 @@ def test_a_training_that_stands_where_the_data_do_not_reach_is_refused(
 def test_the_best_pass_of_a_checkpoint_is_checked_before_training_goes_on(
     stopped: Path, tmp_path: Path
 ) -> None:
-    head, tensors = modelfile.read(stopped)
+    head, tensors = model_file.read(stopped)
     head.pop("crc32")
-    modelfile.write(tmp_path / "checkpoint", head, {**tensors, "best.clock": tensors["best.clock"] + 1e30})
+    model_file.write(tmp_path / "checkpoint", head, {**tensors, "best.clock": tensors["best.clock"] + 1e30})
     with pytest.raises(ModelFileError, match="checkpoint: best: clock: the heap"):
         Case(BALL).trainer(tmp_path / "checkpoint", checkpoint.load(tmp_path / "checkpoint"))
 
 
-@pytest.mark.parametrize("load", [modelfile.load_readout, modelfile.load, checkpoint.load])
+@pytest.mark.parametrize("load", [model_file.load_readout, model_file.load, checkpoint.load])
 def test_a_file_cut_at_any_kilobyte_is_refused(
     load: Callable[[Path], Any], stopped: Path, tmp_path: Path
 ) -> None:
@@ -228,7 +228,7 @@ def test_a_file_cut_at_any_kilobyte_is_refused(
 
 def test_a_flipped_bit_is_refused_or_means_the_same(stopped: Path, tmp_path: Path) -> None:
     raw, path = stopped.read_bytes(), tmp_path / "flipped"
-    before, refused = modelfile.read(stopped), 0
+    before, refused = model_file.read(stopped), 0
     for bit in range(0, 8 * len(raw), 8 * len(raw) // 700 | 1):
         damaged = bytearray(raw)
         damaged[bit // 8] ^= 1 << bit % 8
@@ -237,7 +237,7 @@ def test_a_flipped_bit_is_refused_or_means_the_same(stopped: Path, tmp_path: Pat
         assert len(said) <= 1
         refused += len(said)
         if not said:
-            found = modelfile.read(path)
+            found = model_file.read(path)
             assert json.dumps(found[0]) == json.dumps(before[0])
             assert all(np.array_equal(found[1][name], before[1][name]) for name in before[1])
     assert refused > 600

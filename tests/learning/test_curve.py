@@ -8,12 +8,13 @@ import pytest
 from tests.streams import cut, stream
 from thresher.data.source import MemorySource
 from thresher.lanes.lanes import Lanes
-from thresher.learning import checkpoint, curve, modelfile
-from thresher.learning.curve import MOST, Curve, Point
-from thresher.learning.model import Model
-from thresher.learning.modelfile import ModelFileError
-from thresher.learning.stopping import Interrupted
-from thresher.learning.training import Plan, Trainer
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.model import Model
+from thresher.learning.training import progress
+from thresher.learning.training.interruption import Interrupted
+from thresher.learning.training.progress import MOST, Curve, CurvePoint
+from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 pytestmark = pytest.mark.usefixtures("plainly")
 DATA = stream(seed=5, rows=90, features=40, density=0.1).chunk
@@ -24,7 +25,7 @@ def trained(rows: int = len(DATA), places: tuple[int, ...] = (), **plan: Any) ->
     made = {name: plan.pop(name) for name in ("batch", "store") if name in plan}
     model = Model(plan.pop("rule", "ftrl:l1=0.3,alpha=9"), **made)
     source = MemorySource(cut(DATA.rows(0, rows), [place for place in places if place < rows]))
-    Trainer(model, source, Plan(**plan)).run()
+    Trainer(model, source, TrainingPlan(**plan)).run()
     return model
 
 
@@ -53,7 +54,7 @@ def test_it_does_not_depend_on_cuts_tables_and_checkpoints(options: dict[str, An
 def test_the_end_of_each_pass_is_a_point_of_few_passes() -> None:
     ends = [point.examples for point in trained(10, passes=70).curve if not point.examples % 10]
     assert ends == [10 * number for number in (*range(1, 33), 64)]
-    passes = sum(map(curve.keeps_end, range(1, 10**4))) + 64 - 14
+    passes = sum(map(progress.keeps_end, range(1, 10**4))) + 64 - 14
     assert passes + 64 <= MOST
 
 
@@ -66,7 +67,7 @@ def test_of_the_best_pass_nothing_behind_it_is_kept() -> None:
 
 
 def test_a_stopped_training_goes_on_with_its_curve(tmp_path: Path) -> None:
-    path, plan = tmp_path / "c", Plan(2, checkpoint=tmp_path / "c", checkpoint_every=50)
+    path, plan = tmp_path / "c", TrainingPlan(2, checkpoint=tmp_path / "c", checkpoint_every=50)
     trainer = Trainer(Model("ftrl:l1=0.3,alpha=9"), MemorySource([DATA]), plan)
     saved = trainer.save_checkpoint
 
@@ -90,32 +91,32 @@ def test_weights_are_not_counted_in_a_large_table_that_is_nearly_empty(
 ) -> None:
     small = trained(8, store="hashed:9").curve
     assert None not in [point.nonzero for point in small]
-    monkeypatch.setattr(curve, "_ROWS", 100)
+    monkeypatch.setattr(progress, "_ROWS", 100)
     assert trained(8, store="hashed:9").curve == tuple(one._replace(nonzero=None) for one in small)
 
 
 def test_lanes_have_the_curves_of_models_alone() -> None:
     recipes = [Model(f"ftrl:l1={l1},alpha=9").recipe for l1 in (0.3, 2)]
     lanes = Lanes(recipes)
-    Trainer(lanes, MemorySource([DATA]), Plan()).run()
+    Trainer(lanes, MemorySource([DATA]), TrainingPlan()).run()
     for recipe, lane in zip(recipes, lanes.models, strict=True):
         alone = Model(recipe)
-        Trainer(alone, MemorySource([DATA]), Plan()).run()
+        Trainer(alone, MemorySource([DATA]), TrainingPlan()).run()
         assert lane.curve == alone.curve
     assert lanes.alone(1).curve == lanes.models[1].curve != lanes.models[0].curve
 
 
 def test_a_file_keeps_it(tmp_path: Path) -> None:
     model = trained()
-    modelfile.save(model, tmp_path / "m", state=False)
-    assert modelfile.curve_in(modelfile.read(tmp_path / "m")[0]) == model.curve
-    modelfile.save(model, tmp_path / "m")
+    model_file.save(model, tmp_path / "m", state=False)
+    assert model_file.curve_in(model_file.read(tmp_path / "m")[0]) == model.curve
+    model_file.save(model, tmp_path / "m")
     assert Model.load(tmp_path / "m").curve == model.curve
-    modelfile.save(Model("ftrl"), tmp_path / "none")
-    assert modelfile.curve_in(modelfile.read(tmp_path / "none")[0]) == ()
+    model_file.save(Model("ftrl"), tmp_path / "none")
+    assert model_file.curve_in(model_file.read(tmp_path / "none")[0]) == ()
 
 
-GOOD: Curve = (Point(1, 0.5, 1.0, 1, 2), Point(2, 0.75, 2.0, 1, 2))
+GOOD: Curve = (CurvePoint(1, 0.5, 1.0, 1, 2), CurvePoint(2, 0.75, 2.0, 1, 2))
 BAD: dict[str, Any] = {
     "an object": {},
     "not points": [1],
@@ -133,9 +134,9 @@ BAD: dict[str, Any] = {
 @pytest.mark.parametrize("given", BAD.values(), ids=BAD)
 def test_a_curve_that_cannot_be_is_refused(given: Any, tmp_path: Path) -> None:
     model = trained(4)
-    header, tensors = modelfile.header_of(model), modelfile.tensors_of(model)
-    modelfile.write(tmp_path / "m", {**header, "curve": [list(point) for point in GOOD]}, tensors)
+    header, tensors = model_file.header_of(model), model_file.tensors_of(model)
+    model_file.write(tmp_path / "m", {**header, "curve": [list(point) for point in GOOD]}, tensors)
     assert Model.load(tmp_path / "m").curve == GOOD
-    modelfile.write(tmp_path / "m", {**header, "curve": given}, tensors)
+    model_file.write(tmp_path / "m", {**header, "curve": given}, tensors)
     with pytest.raises(ModelFileError, match="curve must be points of a curve"):
-        modelfile.load_readout(tmp_path / "m")
+        model_file.load_readout(tmp_path / "m")

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from thresher import Chunk, DivergedError, Model, train
-from thresher.learning.recipe import Recipe
-from thresher.learning.remedies import scale_remedy, step_size
+from thresher.learning.diagnostics.advice import scale_remedy, step_size
+from thresher.learning.model.recipe import Recipe
 
 pytestmark = [
     pytest.mark.usefixtures("plainly", "as_commands_say"),

@@ -10,9 +10,9 @@ import pytest
 from tests.plain import not_compiled
 from thresher import Chunk, Model, parts
 from thresher.data.source import MemorySource
-from thresher.learning import modelfile
-from thresher.learning.finite import DivergedError, NothingLearnedWarning
-from thresher.learning.training import Plan, Trainer
+from thresher.learning.files import model_file
+from thresher.learning.model.divergence import DivergedError, NothingLearnedWarning
+from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 X = 3e38
 Rows = list[tuple[float, dict[int, float]]]
@@ -71,7 +71,7 @@ def test_a_weight_that_a_rate_breaks_is_found_before_anything_is_written(tmp_pat
     with pytest.raises(
         DivergedError, match="the weight of feature 7 is not finite after one of the examples 1 to 4"
     ):
-        modelfile.save(model, tmp_path / "m")
+        model_file.save(model, tmp_path / "m")
     assert (tmp_path / "m").read_bytes() == b"before"
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
 
@@ -97,8 +97,11 @@ def test_state_beside_the_weights_is_looked_at() -> None:
         learned(rows, rule="fobos-l2norm", rate=None)
 
 
-@pytest.mark.parametrize("plan", [Plan(passes=2), Plan(passes=2, patience=1, holdout_every=4), Plan(2, None)])
-def test_training_ends_with_the_pass_that_breaks_a_weight(plan: Plan) -> None:
+@pytest.mark.parametrize(
+    "plan",
+    [TrainingPlan(passes=2), TrainingPlan(passes=2, patience=1, holdout_every=4), TrainingPlan(2, None)],
+)
+def test_training_ends_with_the_pass_that_breaks_a_weight(plan: TrainingPlan) -> None:
     model = Model(**EXPLODING)
     trainer = Trainer(model, MemorySource(Chunk.of_rows([*CALM, *CALM, (1.0, {7: 9.0})]), "binary"), plan)
     with pytest.raises(DivergedError, match="feature 7 is not finite"):
@@ -108,7 +111,7 @@ def test_training_ends_with_the_pass_that_breaks_a_weight(plan: Plan) -> None:
 
 
 def test_no_checkpoint_is_written_of_broken_weights(tmp_path: Path) -> None:
-    plan = Plan(1, None, checkpoint=tmp_path / "c", checkpoint_every=4)
+    plan = TrainingPlan(1, None, checkpoint=tmp_path / "c", checkpoint_every=4)
     rows: Rows = [(1.0, {7: 9.0}), *CALM, *CALM]
     trainer = Trainer(Model(**EXPLODING), MemorySource(Chunk.of_rows(rows), "binary"), plan)
     with pytest.raises(DivergedError, match="feature 7 is not finite after one of the examples 1 to 4"):

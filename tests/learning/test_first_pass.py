@@ -11,16 +11,15 @@ import thresher
 from tests.streams import cut, stream
 from thresher.data.chunk import Chunk
 from thresher.data.source import MemorySource
-from thresher.lanes.bagging import Bagging
-from thresher.lanes.bags import Bags
+from thresher.lanes.bags import Bagging, Bags
 from thresher.lanes.folds import Folds
 from thresher.lanes.lanes import Lanes
-from thresher.learning import checkpoint, modelfile
-from thresher.learning.model import Model
-from thresher.learning.pictures import stages_of_curve, stages_of_table
-from thresher.learning.progress import Lines, Row
-from thresher.learning.recipe import Recipe
-from thresher.learning.training import Outcome, Plan, Trainer
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.inspection.plots import stages_of_curve, stages_of_table
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.progress import ProgressLines, Row
+from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 
 pytestmark = pytest.mark.usefixtures("plainly")
 DATA = stream(seed=9, rows=70, features=20, density=0.2).chunk
@@ -30,7 +29,7 @@ RULE = "ftrl:alpha=9,l1=0.1"
 
 def run(model: Any, passes: int, chunk: Chunk = DATA, watcher: Any = None, **plan: Any) -> Outcome:
     source = MemorySource(cut(chunk, [3, 30, 31]))
-    return Trainer(model, source, Plan(passes, **plan), watcher=watcher).run()
+    return Trainer(model, source, TrainingPlan(passes, **plan), watcher=watcher).run()
 
 
 @pytest.mark.parametrize(
@@ -96,7 +95,7 @@ def test_many_models_have_those_of_each_alone(batch: int) -> None:
 def test_files_copies_and_checkpoints_keep_them(options: dict[str, Any], tmp_path: Path) -> None:
     whole = Model(RULE, **options)
     run(whole, 3)
-    path, plan = tmp_path / "c", Plan(3, checkpoint=tmp_path / "c", checkpoint_every=1)
+    path, plan = tmp_path / "c", TrainingPlan(3, checkpoint=tmp_path / "c", checkpoint_every=1)
     trainer = Trainer(Model(RULE, **options), MemorySource([DATA]), plan)
     saved: list[bytes] = []
 
@@ -110,13 +109,13 @@ def test_files_copies_and_checkpoints_keep_them(options: dict[str, Any], tmp_pat
     for number in (68, 69, 70, 71, 150):
         path.write_bytes(saved[number])
         model, before = checkpoint.load(path)
-        going_on = Trainer(model, MemorySource([DATA]), Plan(3))
+        going_on = Trainer(model, MemorySource([DATA]), TrainingPlan(3))
         going_on.continue_from(before)
         going_on.run()
         assert (model.tally, model.repeated) == (whole.tally, whole.repeated), number
         model.record = whole.record
-        assert modelfile.as_bytes(modelfile.header_of(model), modelfile.tensors_of(model)) == (
-            modelfile.as_bytes(modelfile.header_of(whole), modelfile.tensors_of(whole))
+        assert model_file.as_bytes(model_file.header_of(model), model_file.tensors_of(model)) == (
+            model_file.as_bytes(model_file.header_of(whole), model_file.tensors_of(whole))
         )
     whole.save(path)
     loaded = Model.load(path)
@@ -132,7 +131,7 @@ def test_a_model_of_an_earlier_version_shows_what_it_did(tmp_path: Path) -> None
     for _ in range(2):
         model.learn(DATA)
     model.save(tmp_path / "m")
-    header, tensors = modelfile.read(tmp_path / "m")
+    header, tensors = model_file.read(tmp_path / "m")
     assert "state.again" not in tensors
     assert "loss_of_later_passes" not in header
     assert Model.load(tmp_path / "m").tally == model.tally
@@ -143,7 +142,7 @@ def test_a_model_of_an_earlier_version_shows_what_it_did(tmp_path: Path) -> None
 
 def test_the_table_tells_from_where_on_rows_come_again() -> None:
     said: list[str] = []
-    outcome = run(model := Model(RULE), 3, watcher=Lines(said.append))
+    outcome = run(model := Model(RULE), 3, watcher=ProgressLines(said.append))
     passes = [row.in_pass for row in outcome.table]
     assert passes == [1] * 8 + [2, 3]
     assert [row.examples for row in outcome.table][6:] == [64, 70, 128, 210]

@@ -174,7 +174,7 @@ def test_matrices_are_learned_predicted_and_learned_again(kind: str) -> None:
     assert model.predict(X).tobytes() == expected.predict(MATRIX).tobytes()
     assert thresher.evaluate(model, X, Y) == thresher.evaluate(expected, (MATRIX, Y))
     model.learn(X, Y)
-    expected.learn(thresher.data.arrays.chunk_of(MATRIX, Y))
+    expected.learn(thresher.data.inputs.arrays.chunk_of(MATRIX, Y))
     same(model, expected)
 
 

@@ -20,11 +20,11 @@ from thresher import Model, open_source
 from thresher.data import DataError, clear_cache
 from thresher.data.layout import Layout
 from thresher.data.order import make_order
-from thresher.learning import checkpoint, modelfile
-from thresher.learning.modelfile import ModelFileError
-from thresher.learning.passes import Passes
-from thresher.learning.stopping import Interrupted
-from thresher.learning.training import Plan, Trainer
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.training.interruption import Interrupted
+from thresher.learning.training.passes import Passes
+from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 CHECKPOINT = Path("checkpoint")
 CHANGED = "changed since it was first read"
@@ -96,7 +96,7 @@ def trainer(
     source = open_source(data or form.name, layout=form.layout, block_bytes=form.block, threads=2)
     ready = make_order(order, 0)
     opened = Passes(source, ready.reads(passes), cached=cached)
-    plan = Plan(passes, holdout_every=every, checkpoint=CHECKPOINT)
+    plan = TrainingPlan(passes, holdout_every=every, checkpoint=CHECKPOINT)
     given = None if held is None else open_source(held, block_bytes=1 << 14)
     return Trainer(Model(), opened.first, plan, reread=opened.later, order=ready, holdout=given)
 
@@ -118,7 +118,7 @@ def stopped_after(ready: Trainer[Model], examples: int) -> None:
 def resumed(ready: Trainer[Model]) -> Trainer[Model]:
     loaded = checkpoint.load(CHECKPOINT)
     ready.model = loaded[0]
-    with modelfile.naming_file(CHECKPOINT):
+    with model_file.naming_file(CHECKPOINT):
         ready.continue_from(loaded[1])
     return ready
 
@@ -135,9 +135,9 @@ def refused(ready: Callable[[], Trainer[Model]], reason: str = CHANGED) -> None:
 
 def keep_size(name: str) -> None:
     """Ignore sizes, since a changed size alone would be enough to refuse a file."""
-    header, tensors = modelfile.read(CHECKPOINT)
+    header, tensors = model_file.read(CHECKPOINT)
     header["training"]["data"][1] = os.path.getsize(name)
-    modelfile.write(CHECKPOINT, header, tensors)
+    model_file.write(CHECKPOINT, header, tensors)
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from tests.test_laws_of_state import STORES, make_small
 from thresher.data import DataError, MemorySource
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.murmur import hash_bytes
-from thresher.learning import modelfile
-from thresher.learning.intake import Intake
-from thresher.learning.model import Model
-from thresher.learning.scaling import SCALES
+from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
+from thresher.learning.model.preparation import Intake
+from thresher.learning.model.scaling import SCALES
 
 
 @pytest.fixture(scope="module")
@@ -194,10 +194,10 @@ def test_stopping_changes_nothing(
         for lo, hi in ((0, 61), (61, ROWS)):
             through.learn(chunk, lo, hi)
             stopped.learn(chunk, lo, hi)
-            modelfile.save(stopped, place)
-            stopped, _ = modelfile.load(place)
-        modelfile.save(through, tmp_path / "through")
-        modelfile.save(stopped, place)
+            model_file.save(stopped, place)
+            stopped, _ = model_file.load(place)
+        model_file.save(through, tmp_path / "through")
+        model_file.save(stopped, place)
     assert place.read_bytes() == (tmp_path / "through").read_bytes()
 
 
@@ -211,14 +211,14 @@ def test_what_is_saved_is_what_predicts(
     with not_compiled():
         model = made(case, scale=scale, admit=admit, store=store)
         model.learn(labelled(case, data.chunk))
-        modelfile.save(model, tmp_path / "model", state=False)
-        readout, header = modelfile.load_readout(tmp_path / "model")
+        model_file.save(model, tmp_path / "model", state=False)
+        readout, header = model_file.load_readout(tmp_path / "model")
     new = table(33).chunk
     assert np.abs(model.predict(new) - model.intercept).max() > 0
     assert readout.predict(new).tobytes() == model.predict(new).tobytes()
     assert model.readout().predict(new).tobytes() == model.predict(new).tobytes()
     assert (header["recipe"]["scale"], header["recipe"]["store"]) == (scale, model.store)
-    assert not any(name.startswith(("state", "admit")) for name in modelfile.read(tmp_path / "model")[1])
+    assert not any(name.startswith(("state", "admit")) for name in model_file.read(tmp_path / "model")[1])
 
 
 @laws

@@ -13,7 +13,7 @@ from tests.layouts import layout_of
 from tests.plain import not_compiled
 from thresher.cli.app import command_of
 from thresher.data.layout import Layout
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.recipe import Recipe
 from thresher.options.data import LayoutOptions, ReadOptions
 from thresher.options.model import RecipeOptions
 from thresher.options.option import declared

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thresher import Chunk
-from thresher.learning.head import Head
-from thresher.learning.metrics import Evaluation, auc
+from thresher.learning.evaluation.evaluate import Evaluation, auc
+from thresher.learning.model.objective import Head
 
 EXAMPLES = st.lists(
     st.tuples(st.integers(-3, 3), st.booleans(), st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0])),

@@ -11,9 +11,9 @@ from safetensors.numpy import load as parse
 from safetensors.numpy import save as serialise
 
 from thresher import Chunk
-from thresher.learning import modelfile
-from thresher.learning.model import Model
-from thresher.learning.modelfile import ModelFileError
+from thresher.learning.files import model_file
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.model import Model
 
 
 def small_model() -> Model:
@@ -24,13 +24,13 @@ def small_model() -> Model:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    modelfile.save(small_model(), tmp_path / "model")
+    model_file.save(small_model(), tmp_path / "model")
     return tmp_path / "model"
 
 
 def test_saving_twice_gives_the_same_bytes(path: Path, tmp_path: Path) -> None:
     for _ in range(5):
-        modelfile.save(small_model(), tmp_path / "again")
+        model_file.save(small_model(), tmp_path / "again")
         assert (tmp_path / "again").read_bytes() == path.read_bytes()
 
 
@@ -49,7 +49,7 @@ def test_any_array_is_written_as_it_is_and_none_copied(tmp_path: Path) -> None:
     kinds = (np.bool_, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64)
     tensors: dict[str, Any] = {str(k): np.arange(5 + k).astype(kind) for k, kind in enumerate(kinds)}
     tensors |= {"empty": np.zeros((0, 3)), "two": np.arange(6.0).reshape(2, 3), "turned": np.ones((3, 2)).T}
-    modelfile.write(tmp_path / "file", {}, tensors)
+    model_file.write(tmp_path / "file", {}, tensors)
     found = parse((tmp_path / "file").read_bytes())
     assert found.keys() == tensors.keys()
     for name, array in tensors.items():
@@ -58,7 +58,7 @@ def test_any_array_is_written_as_it_is_and_none_copied(tmp_path: Path) -> None:
     large: dict[str, Any] = {"a": np.ones(1_000_000), "b": np.ones(1_000_000, np.float32)}
     tracemalloc.start()
     try:
-        modelfile.write(tmp_path / "file", {}, large)
+        model_file.write(tmp_path / "file", {}, large)
         assert tracemalloc.get_traced_memory()[1] < 1 << 20  # copies would take 24 MB
     finally:
         tracemalloc.stop()
@@ -67,13 +67,13 @@ def test_any_array_is_written_as_it_is_and_none_copied(tmp_path: Path) -> None:
 def test_a_changed_byte_is_found(path: Path) -> None:
     """A changed byte may mean the same (a blank in the header), but never other numbers."""
     raw = path.read_bytes()
-    header, tensors = modelfile.read(path)
+    header, tensors = model_file.read(path)
     for at in range(0, len(raw), 11):
         damaged = bytearray(raw)
         damaged[at] ^= 1 << (at % 8)
         path.write_bytes(damaged)
         try:
-            other, found = modelfile.read(path)
+            other, found = model_file.read(path)
         except ModelFileError:
             continue
         assert other == header
@@ -85,16 +85,16 @@ def test_every_truncation_is_found(path: Path) -> None:
     for length in range(0, len(raw), 11):
         path.write_bytes(raw[:length])
         with pytest.raises(ModelFileError, match=r"a damaged or truncated model|not a thresher model"):
-            modelfile.read(path)
+            model_file.read(path)
     path.write_bytes(raw + b"\0")
     with pytest.raises(ModelFileError):
-        modelfile.read(path)
+        model_file.read(path)
 
 
 def rewritten(path: Path, **changes: Any) -> None:
-    header, tensors = modelfile.read(path)
+    header, tensors = model_file.read(path)
     header.pop("crc32")
-    modelfile.write(path, {**header, **changes}, tensors)
+    model_file.write(path, {**header, **changes}, tensors)
 
 
 def test_another_format_is_named(path: Path) -> None:
@@ -102,32 +102,32 @@ def test_another_format_is_named(path: Path) -> None:
     with pytest.raises(
         ModelFileError, match=r"model format 99, written by thresher 7\.0; thresher .* reads format 2"
     ):
-        modelfile.load_readout(path)
+        model_file.load_readout(path)
 
 
 def test_an_unknown_part_is_named(path: Path) -> None:
-    recipe = modelfile.read(path)[0]["recipe"]
+    recipe = model_file.read(path)[0]["recipe"]
     rewritten(path, recipe={**recipe, "rule": "homemade:a=1.0"})
     with pytest.raises(ModelFileError, match=r"'homemade'.*import the module that defines it"):
-        modelfile.load(path)
+        model_file.load(path)
 
 
 def test_other_files_are_told(tmp_path: Path) -> None:
     (tmp_path / "other").write_bytes(serialise({"a": np.zeros(2)}))
     with pytest.raises(ModelFileError, match="not a thresher model"):
-        modelfile.read(tmp_path / "other")
+        model_file.read(tmp_path / "other")
     with pytest.raises(ModelFileError, match="a directory, not a model"):
-        modelfile.read(tmp_path)
+        model_file.read(tmp_path)
     with pytest.raises(ModelFileError, match="No such file"):
-        modelfile.read(tmp_path / "none")
+        model_file.read(tmp_path / "none")
 
 
 def test_weights_only_cannot_go_on(tmp_path: Path) -> None:
     model = small_model()
-    modelfile.save(model, tmp_path / "model", state=False)
-    readout, _ = modelfile.load_readout(tmp_path / "model")
+    model_file.save(model, tmp_path / "model", state=False)
+    readout, _ = model_file.load_readout(tmp_path / "model")
     keys, weights = model.weights()
     assert readout.keys.tolist() == keys.tolist()
     assert readout.weights.tolist() == weights.tolist()
     with pytest.raises(ModelFileError, match="only weights"):
-        modelfile.load(tmp_path / "model")
+        model_file.load(tmp_path / "model")

@@ -12,8 +12,8 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 import thresher
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
-from thresher.learning import modelfile
-from thresher.learning.seen import Seen
+from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.files import model_file
 from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier
 
 FILE = "ids.svm"
@@ -138,9 +138,9 @@ def test_saved_models_copies_and_warm_starts_remember() -> None:
 
 def test_models_saved_without_the_ids_predict_as_before() -> None:
     _of_file().save("m.model")
-    header, tensors = modelfile.read("m.model")
+    header, tensors = model_file.read("m.model")
     del header["numbering"], header["crc32"]
-    modelfile.write("old.model", header, tensors)
+    model_file.write("old.model", header, tensors)
     assert len(thresher.predict("old.model", X)) == len(Y)
 
 

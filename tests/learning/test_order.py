@@ -13,12 +13,11 @@ from tests.models import without_record
 from tests.streams import Stream, stream
 from thresher import Chunk, Model, open_source, train
 from thresher.data import MemorySource, concat
-from thresher.data.order import make_order
-from thresher.data.rows import Rows
-from thresher.learning.draws import held_out
-from thresher.learning.modelfile import save
-from thresher.learning.passes import Passes
-from thresher.learning.training import Outcome, Plan, Trainer
+from thresher.data.order import StoredRows, make_order
+from thresher.learning.files.model_file import save
+from thresher.learning.training.passes import Passes
+from thresher.learning.training.shares import held_out
+from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 
 SHUFFLED = ["once", "every", "buffer:30"]
 
@@ -44,7 +43,7 @@ def model_bytes(model: Model) -> bytes:
 
 
 def permuted(chunk: Chunk, seed: int, number: int) -> Chunk:
-    rows = Rows()
+    rows = StoredRows()
     rows.add(chunk)
     return rows.take(np.random.default_rng([seed, number]).permutation(len(chunk)))
 
@@ -63,7 +62,7 @@ def test_passes_learn_the_permutations(data: Stream, order: str) -> None:
 def trained(order: str, passes: int = 3, **options: Any) -> tuple[bytes, Outcome]:
     """Train from the text; returns the model and the outcome."""
     cached = options.pop("cached", False)
-    plan = Plan(passes, holdout_every=options.pop("every", 0))
+    plan = TrainingPlan(passes, holdout_every=options.pop("every", 0))
     shuffling = make_order(order, 6)
     source = open_source(options.pop("data", "data.svm"), on_error="skip", **options)
     ways = Passes(source, shuffling.reads(passes), cached=cached)
@@ -106,7 +105,7 @@ def test_the_same_rows_are_held_out_in_every_order(data: Stream, order: str) -> 
     alone = Trainer(
         Model("rda", seed=6),
         rest,
-        Plan(3),
+        TrainingPlan(3),
         order=shuffling,
         holdout=MemorySource(data.chunk.take(held)),
     )
@@ -144,7 +143,7 @@ def test_sorted_labels_are_learned_better_in_random_order(data: Stream) -> None:
         ready = Trainer(
             Model("sgd", rate="inverse-sqrt:0.3"),
             MemorySource(concat(both)),
-            Plan(),
+            TrainingPlan(),
             order=make_order(name),
             holdout=MemorySource(held),
         )

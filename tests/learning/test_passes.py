@@ -16,9 +16,9 @@ from tests.learning.test_identity import CHANGED, FORMS, Form, trainer
 from thresher import open_source
 from thresher.data import CacheWriter, Chunk, DataError, open_cache
 from thresher.data.layout import Layout
-from thresher.learning.model import Model
-from thresher.learning.passes import Passes
-from thresher.learning.training import Trainer
+from thresher.learning.model.model import Model
+from thresher.learning.training.passes import Passes
+from thresher.learning.training.trainer import Trainer
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,9 @@ import thresher
 from tests.intakes import LAYOUT
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.learning import header, modelfile
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.learning.files import model_file, schema
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
 from thresher.options.model import RecipeOptions
 from thresher.options.option import UsageError, declared
 from thresher.parts.rules.ft_ftrl import FtFtrl
@@ -49,7 +49,7 @@ def recipe() -> Recipe:
 
 def test_every_field_is_an_option_and_stands_in_a_header() -> None:
     names = [field.name for field in fields(Recipe)]
-    assert set(names) == {*OTHERS, "layout"} == set(header.RECIPE)
+    assert set(names) == {*OTHERS, "layout"} == set(schema.RECIPE)
     assert declared(RecipeOptions).keys() == {*OTHERS, "l1", "alpha", "l2", "eta0"}
     assert list(Recipe().as_dict()) == names
 
@@ -98,8 +98,8 @@ def test_a_model_and_its_file_have_the_recipe(tmp_path: Any) -> None:
     assert model.recipe == recipe
     assert (str(model.dtype), recipe.dtype) == ("float64", "float32"), "for the average"
     assert (model.store, recipe.store, recipe.as_dict()["store"]) == ("hashed:9,0", "hashed:9", "hashed:9,0")
-    modelfile.save(model, tmp_path / "model")
-    loaded, head = modelfile.load(tmp_path / "model")
+    model_file.save(model, tmp_path / "model")
+    loaded, head = model_file.load(tmp_path / "model")
     assert loaded.recipe == recipe
     assert head["recipe"] == recipe.as_dict()
     assert Model(recipe, batch=4).recipe == replace(recipe, batch=4) != recipe
@@ -145,8 +145,8 @@ def test_models_say_what_they_are(tmp_path: Any) -> None:
         rule="sgd:", loss="logistic:positive=1.0", rate="constant:eta0=0.5", batch=3
     )
     assert repr(model) == f"<Model of {recipe}: 0 examples, 0 features seen>"
-    modelfile.save(model, tmp_path / "model")
-    readout = modelfile.load_readout(tmp_path / "model")[0]
+    model_file.save(model, tmp_path / "model")
+    readout = model_file.load_readout(tmp_path / "model")[0]
     assert repr(readout) == "<Readout: logistic loss, outputs one, 0 features>"
 
 

@@ -31,12 +31,12 @@ from thresher.data.compact import CompactRows, DistinctKeys
 from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
 from thresher.data.source import Through
-from thresher.learning import checkpoint, modelfile, repeating
-from thresher.learning.passes import Kept, Passes
-from thresher.learning.repeating import AUTO, Size, agreed_passes, bytes_of, passes_for
-from thresher.learning.shares import Last
-from thresher.learning.stopping import Interrupted
-from thresher.learning.training import Plan, Trainer
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.training import passes as passes_module
+from thresher.learning.training.interruption import Interrupted
+from thresher.learning.training.passes import AUTO, Kept, Passes, Size, agreed_passes, bytes_of, passes_for
+from thresher.learning.training.shares import Last
+from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.parts import REGISTRY
 from thresher.parts.rules.ft_ftrl import FtFtrl
 
@@ -45,7 +45,7 @@ MADE = 3
 """Passes over rows that fit"""
 TRIED = 3
 """Runs are resumed from every third checkpoint and the last two; every other one with other chunks."""
-USUAL = {name: getattr(repeating, name) for name in ("_MANY", "_FEW")}
+USUAL = {name: getattr(passes_module, name) for name in ("_MANY", "_FEW")}
 ENOUGH = 64_000_000
 
 
@@ -55,22 +55,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plainly: None) -> No
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(FtFtrl, "AUTOMATIC", True)
-    monkeypatch.setattr("thresher.learning.passes.passes_for", lambda size: MADE)
+    monkeypatch.setattr("thresher.learning.training.passes.passes_for", lambda size: MADE)
     narrow = [b" ".join(row.split()[:5]) + b"\n" for row in ROWS]
     Path("a.svm").write_bytes(b"".join(narrow[:90]))
     Path("b.svm.gz").write_bytes(gzip.compress(b"".join(narrow[90:160])))
     Path("held.svm").write_bytes(b"".join(narrow[240:280]))
 
 
-ONE = Plan()
+ONE = TrainingPlan()
 
 
 @pytest.fixture
 def usual(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many passes as users see, which are too many for plain Python."""
     for name, passes in USUAL.items():
-        monkeypatch.setattr(repeating, name, passes)
-    monkeypatch.setattr("thresher.learning.passes.passes_for", passes_for)
+        monkeypatch.setattr(passes_module, name, passes)
+    monkeypatch.setattr("thresher.learning.training.passes.passes_for", passes_for)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    plan: Plan = ONE
+    plan: TrainingPlan = ONE
     model: Callable[[], Model] = Model
     order: str = "as-is"
     on_error: str = "fail"
@@ -94,20 +94,24 @@ class Case:
 CASES = {
     "plain": Case(),
     "cached": Case(cached=True),
-    "every-3rd": Case(Plan(holdout_every=3)),
-    "two of five, buffer": Case(Plan(holdout_every=Fraction(5, 2)), order="buffer:17"),
-    "the last, quarantine": Case(Plan(holdout_every=Last(Fraction(1, 3))), on_error="quarantine=bad.txt"),
-    "the last, every": Case(Plan(holdout_every=Last(50)), order="every"),
-    "groups": Case(Plan(holdout_every=4), grouped=True),
-    "a file, early stop": Case(Plan(patience=1), lambda: Model("sgd", "hinge", rate="constant:9"), held=True),
+    "every-3rd": Case(TrainingPlan(holdout_every=3)),
+    "two of five, buffer": Case(TrainingPlan(holdout_every=Fraction(5, 2)), order="buffer:17"),
+    "the last, quarantine": Case(
+        TrainingPlan(holdout_every=Last(Fraction(1, 3))), on_error="quarantine=bad.txt"
+    ),
+    "the last, every": Case(TrainingPlan(holdout_every=Last(50)), order="every"),
+    "groups": Case(TrainingPlan(holdout_every=4), grouped=True),
+    "a file, early stop": Case(
+        TrainingPlan(patience=1), lambda: Model("sgd", "hinge", rate="constant:9"), held=True
+    ),
     "once, skip": Case(order="once", on_error="skip"),
     "every": Case(order="every"),
     "buffer, cached": Case(order="buffer:40", cached=True),
     "batches": Case(model=lambda: Model("rda", batch=7)),
     "averages": Case(model=lambda: Model("sgd", average=True, rate="constant:0.1")),
     "scaled, admitted": Case(model=lambda: Model("ftrl", scale="standard", admit="poisson:0.5,bits=16")),
-    "centred": Case(Plan(holdout_every=3), lambda: Model(centre=True)),
-    "relaxed": Case(Plan(holdout_every=3), lambda: Model("ft-ftrl:relax=0.5")),
+    "centred": Case(TrainingPlan(holdout_every=3), lambda: Model(centre=True)),
+    "relaxed": Case(TrainingPlan(holdout_every=3), lambda: Model("ft-ftrl:relax=0.5")),
     "hashed": Case(model=lambda: Model("ftrl", store="hashed:9,signed")),
 }
 
@@ -142,7 +146,7 @@ def prepare(case: Case) -> None:
 def end(ready: Trainer[Model]) -> Any:
     """The model file and everything that is reported."""
     outcome = ready.run()
-    modelfile.save(ready.model, "model")
+    model_file.save(ready.model, "model")
     figures = outcome.examples, outcome.passes, outcome.progressive_loss, outcome.skipped, outcome.holdout
     table = [row[:-1] for row in outcome.table]
     reports = [report.as_dict() for report in outcome.reports]
@@ -199,7 +203,7 @@ def test_it_goes_on_from_any_checkpoint(case: Case, automatic: None, monkeypatch
 
 @pytest.mark.parametrize("order", ["as-is", "buffer:17"])
 def test_a_run_whose_rows_do_not_fit_goes_on_without_them(order: str) -> None:
-    case = Case(Plan(checkpoint_every=30), order=order)
+    case = Case(TrainingPlan(checkpoint_every=30), order=order)
 
     def small(loaded: Any = None) -> Trainer[Model]:
         ready = trainer(case, loaded=loaded, block_bytes=900)
@@ -217,10 +221,10 @@ def test_a_run_whose_rows_do_not_fit_goes_on_without_them(order: str) -> None:
 
 def test_older_checkpoints_are_those_of_a_number_of_passes() -> None:
     stop_in_pass(trainer(Case(), MADE), 2)
-    header, tensors = modelfile.read("checkpoint")
+    header, tensors = model_file.read("checkpoint")
     for name in ("replay", "settled"):
         del header["training"][name]
-    modelfile.write("checkpoint", header, tensors)
+    model_file.write("checkpoint", header, tensors)
     loaded = checkpoint.load(Path("checkpoint"))
     assert (loaded[1].replay, loaded[1].settled, loaded[1].passes) == (0, True, MADE)
     assert end(trainer(Case(), MADE, loaded)) == end(trainer(Case(), MADE))
@@ -291,7 +295,7 @@ def test_it_equals_a_number_of_passes_over_data_of_any_kind(kind: str, order: st
     data, options = rows_of(kind)
     found = [thresher.train(data, passes=passes, order=order, **options) for passes in ("auto", MADE, 1)]
     for k, model in enumerate(found):
-        modelfile.save(model, f"model{k}")
+        model_file.save(model, f"model{k}")
     assert found[0].record is not None
     assert found[0].record.passes == MADE
     assert Path("model0").read_bytes() == Path("model1").read_bytes() != Path("model2").read_bytes()
@@ -491,11 +495,11 @@ def test_passes_are_those_of_the_rows_that_are_learned(monkeypatch: pytest.Monke
         found.append(size)
         return 1
 
-    monkeypatch.setattr("thresher.learning.passes.passes_for", note)
+    monkeypatch.setattr("thresher.learning.training.passes.passes_for", note)
     chunk = Chunk.of_rows([(1, {1: 1.0, 2: 1.0}), (-1, {1: 1.0}), (1, {3: 2.0, 4: 1.0})], [1, 0, 2])
     for pieces in ([chunk], [chunk.rows(k, k + 1) for k in range(3)]):
         for order in ("as-is", "every", "buffer:2"):
-            Trainer(Model(), MemorySource(pieces), Plan(replay=100), order=make_order(order)).run()
+            Trainer(Model(), MemorySource(pieces), TrainingPlan(replay=100), order=make_order(order)).run()
             assert found[-1] == Size(2, 4, 2 * 16 + 4 * 12, features=4)
 
 
@@ -536,7 +540,7 @@ def during(monkeypatch: pytest.MonkeyPatch, number: int, signals: int = 1) -> No
         handle(self)
 
     monkeypatch.setattr(Trainer, "_handle_due", watch)
-    monkeypatch.setattr("thresher.learning.curve.until_due", lambda done: 1)
+    monkeypatch.setattr("thresher.learning.training.progress.until_due", lambda done: 1)
 
 
 @pytest.mark.parametrize("holdout", [None, 0.5])

@@ -10,9 +10,9 @@ import pytest
 
 import thresher
 from tests.plain import not_compiled
-from thresher.learning.stopping import Interrupted
+from thresher.learning.training.interruption import Interrupted
 
-CHECKPOINTS = ("learning.checkpoint", "lanes.checkpoint", "lanes.bagging")
+CHECKPOINTS = ("learning.files.checkpoint", "lanes.checkpoint", "lanes.bags")
 
 
 @pytest.fixture(autouse=True)

@@ -15,10 +15,10 @@ from pyarrow import csv
 
 import thresher
 from thresher.data import Chunk, DataError, MemorySource, open_source
-from thresher.data.formats.row_groups import Names, groups_of
+from thresher.data.formats.row_groups import HashedNames, groups_of
 from thresher.data.layout import Layout
-from thresher.learning.draws import folds_of_groups, groups_held_out
-from thresher.learning.holdout import Holdout
+from thresher.learning.training.holdout import Holdout
+from thresher.learning.training.shares import folds_of_groups, groups_held_out
 
 ROWS = 60
 QUERIES = np.repeat(np.arange(12), 5)
@@ -225,7 +225,7 @@ def test_groups_are_the_same_in_every_format(tmp_path: Path) -> None:
     ],
 )
 def test_names_that_are_the_same_value(names: list[str], same: bool) -> None:
-    found = Names().hashes(names)
+    found = HashedNames().hashes(names)
     assert len({*found.tolist()}) == (1 if same else len(names))
 
 

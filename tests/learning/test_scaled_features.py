@@ -16,9 +16,10 @@ from tests.streams import fingerprint
 from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout
 from thresher.lanes.lanes import Lanes
-from thresher.learning import modelfile, scaling
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
+from thresher.learning.files import model_file
+from thresher.learning.model import scaling
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
 
 ALL = SettledLayout("csv", bits=LAYOUT.bits, columns=LAYOUT.columns, kinds=("numeric",) * FEATURES)
 scales = pytest.mark.parametrize("scale", scaling.SCALES)
@@ -81,7 +82,7 @@ def test_a_file_has_the_divisors_of_the_weights_there_are(scale: str, dtype: str
     model = Model("ftrl:alpha=1,l1=2", scale=scale, dtype=dtype)
     model.learn(table().chunk)
     model.save(tmp_path / "m")
-    tensors = modelfile.read(tmp_path / "m")[1]
+    tensors = model_file.read(tmp_path / "m")[1]
     assert 0 < model.nonzero < len(tensors["state.scale.keys"]) == len(np.unique(table().chunk.keys))
     assert tensors["scale.keys"].tolist() == model.weights()[0].tolist()
     new = table(33).chunk
@@ -148,7 +149,7 @@ def test_estimators_scale_matrices_and_frames_of_numbers(scale: str) -> None:
 def test_what_is_exported_predicts_the_same() -> None:
     runtime = pytest.importorskip("onnxruntime")
     from thresher.sklearn import SparseOnlineClassifier
-    from thresher.sklearn.onnx import to_onnx
+    from thresher.sklearn.convert import to_onnx
 
     model = SparseOnlineClassifier("sgd", scale="standard", random_state=0).fit(X, Y)
     session = runtime.InferenceSession(to_onnx(model).SerializeToString())

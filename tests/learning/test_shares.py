@@ -9,9 +9,8 @@ import pytest
 
 import thresher
 from thresher.data import Chunk, MemorySource
-from thresher.learning.draws import folds_of, held_out
-from thresher.learning.holdout import Holdout
-from thresher.learning.shares import part_of
+from thresher.learning.training.holdout import Holdout
+from thresher.learning.training.shares import folds_of, held_out, part_of
 
 ROWS = 1000
 CHUNK = Chunk.from_csr(

@@ -10,8 +10,8 @@ import pytest
 
 import thresher
 from thresher.data import Chunk
-from thresher.learning.draws import groups_held_out
-from thresher.learning.sides import difference, off
+from thresher.learning.training.holdout import difference, off
+from thresher.learning.training.shares import groups_held_out
 
 ROWS = 400
 X = np.eye(7)[np.arange(ROWS) % 7]

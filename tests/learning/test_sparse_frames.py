@@ -10,7 +10,7 @@ import pytest
 import thresher
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
-from thresher.learning.given import as_source
+from thresher.data.inputs.any_data import as_source
 from thresher.sklearn import SparseOnlineClassifier
 
 _chance = np.random.default_rng(0)

@@ -17,10 +17,10 @@ from thresher import Model
 from thresher.data import DataError, open_source
 from thresher.data.formats.tables import arrow_files as tables_module
 from thresher.data.layout import Layout
-from thresher.learning import checkpoint, modelfile
-from thresher.learning.modelfile import ModelFileError
-from thresher.learning.passes import Passes
-from thresher.learning.training import Plan, Trainer
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.training.passes import Passes
+from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -54,12 +54,12 @@ def test_a_filter_stays_what_it_was_when_training_goes_on(
 
     def trainer(where: str, first: int | None = None) -> Trainer[Model]:
         loaded = checkpoint.load(kept) if first is None else None
-        plan = Plan(2, 0, checkpoint=kept, checkpoint_every=first or 0)
+        plan = TrainingPlan(2, 0, checkpoint=kept, checkpoint_every=first or 0)
         passes = Passes(open_source(data, layout=LAYOUT, where=where), 2, cached=False)
         model = loaded[0] if loaded else Model("ftrl:l1=0.1")
         made = Trainer(model, passes.first, plan, reread=passes.later)
         if loaded:
-            with modelfile.naming_file(kept):
+            with model_file.naming_file(kept):
                 made.continue_from(loaded[1])
         return made
 

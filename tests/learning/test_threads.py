@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from thresher.data.chunk import Chunk
-from thresher.learning import modelfile
-from thresher.learning.model import Model
+from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
 
 pytestmark = pytest.mark.usefixtures("plainly")
 ROWS = Chunk.of_rows([(1.0, {1: 1.0}), (-1.0, {2: 1.0})])
@@ -48,7 +48,7 @@ def test_another_thread_neither_learns_nor_saves_meanwhile(
     for what in (
         lambda: model.learn(ROWS),
         model.finish,
-        lambda: modelfile.save(model, path),
+        lambda: model_file.save(model, path),
         lambda: pickle.dumps(model),
         lambda: copy.copy(model),
     ):
@@ -69,10 +69,10 @@ def test_nothing_is_learned_while_a_model_is_saved(tmp_path: Path, monkeypatch: 
             model.learn(ROWS)
         return pieces(*args)
 
-    pieces = modelfile._pieces
-    monkeypatch.setattr(modelfile, "_pieces", sums)
-    modelfile.save(model, tmp_path / "model")
-    assert modelfile.load(tmp_path / "model")[0].examples == 2
+    pieces = model_file._pieces
+    monkeypatch.setattr(model_file, "_pieces", sums)
+    model_file.save(model, tmp_path / "model")
+    assert model_file.load(tmp_path / "model")[0].examples == 2
 
 
 def test_a_model_learns_again_after_an_error() -> None:

@@ -18,12 +18,11 @@ from tests.plain import compiled_if, not_compiled
 from tests.streams import cut
 from thresher import Chunk, TroubleWarning, cv, ensemble, evaluate, path, train, tune
 from thresher.data.layout import SettledLayout
-from thresher.learning.baserate import base_rate_loss
-from thresher.learning.head import Head
-from thresher.learning.recipe import Recipe
-from thresher.learning.remedies import scale_remedy
-from thresher.learning.seen import Seen
-from thresher.learning.trouble import Run, troubles_of
+from thresher.learning.diagnostics.advice import scale_remedy
+from thresher.learning.diagnostics.findings import Run, troubles_of
+from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss
+from thresher.learning.model.objective import Head
+from thresher.learning.model.recipe import Recipe
 
 SGD = {"rule": "sgd", "rate": "constant:0.5"}
 OTHERWISE = {"rule", "loss", "outputs", "admit", "scale"}

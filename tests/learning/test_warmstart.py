@@ -16,13 +16,13 @@ from thresher import parts
 from thresher.data import open_source
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.names import Names
+from thresher.engine.compile.inplace import snapshot
 from thresher.engine.protocol import writes
-from thresher.engine.snapshot import snapshot
-from thresher.learning import modelfile
-from thresher.learning.model import Model
-from thresher.learning.readout import Readout
-from thresher.learning.warmstart import start_from
-from thresher.parts import measured
+from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
+from thresher.learning.model.warm_start import start_from
+from thresher.learning.model.weights import Readout
+from thresher.parts import ft_ftrl_state
 
 ABLE = [name for name in RULES if writes(parts.lookup("rule", name), "place")]
 ROWS = Chunk.of_rows([(1.0, {1: 1.0, 2: 0.5}), (-1.0, {2: 1.0, 9: 0.25}), (1.0, {4: 0.5, 9: 1.0})] * 20)
@@ -138,17 +138,17 @@ def test_given_weights_are_measured_by_the_first_values_they_meet() -> None:
 
 @pytest.mark.parametrize("l1", [0.0, 1.0, 3.0])
 def test_a_given_weight_has_the_fewest_gradients_behind_it_that_can_leave_it(l1: float) -> None:
-    now, usual, row = np.zeros(len(measured.PLACES)), 0.3, np.zeros((1, 6))
-    now[[measured.COUNT, measured.SLOPES]] = 10.0, 10.0 * usual**2
-    now[[measured.PER_LENGTH, measured.FACTOR, measured.INVERSE]] = 2.0, 0.4, 5.0
-    now[[measured.THRESHOLD, measured.FLOOR]] = l1, l1 * usual
+    now, usual, row = np.zeros(len(ft_ftrl_state.PLACES)), 0.3, np.zeros((1, 6))
+    now[[ft_ftrl_state.COUNT, ft_ftrl_state.SLOPES]] = 10.0, 10.0 * usual**2
+    now[[ft_ftrl_state.PER_LENGTH, ft_ftrl_state.FACTOR, ft_ftrl_state.INVERSE]] = 2.0, 0.4, 5.0
+    now[[ft_ftrl_state.THRESHOLD, ft_ftrl_state.FLOOR]] = l1, l1 * usual
     for v in (-0.7, 0.01, 5.0):
-        measured.give_evidence(row, 0, v, tuple(now))
+        ft_ftrl_state.give_evidence(row, 0, v, tuple(now))
         _, z, root, a = row[0, :4]
         assert abs(z) == pytest.approx(root**2 / usual)  # equal gradients: sum and root of the sum of squares
-        assert a == root * now[measured.PER_LENGTH]
+        assert a == root * now[ft_ftrl_state.PER_LENGTH]
         left = -np.sign(z) * max(abs(z) - l1 * (root + usual), 0.0)
-        assert left * now[measured.FACTOR] / a == pytest.approx(v)
+        assert left * now[ft_ftrl_state.FACTOR] / a == pytest.approx(v)
 
 
 @pytest.mark.parametrize("scale", [2.0**-6, 1.0, 2.0**12])
@@ -201,7 +201,7 @@ def test_what_has_learned_is_refused() -> None:
 
 def test_train_begins_with_a_model_or_its_file(tmp_path: Path) -> None:
     before = trained()
-    modelfile.save(before, tmp_path / "m")
+    model_file.save(before, tmp_path / "m")
     found = [thresher.train(ROWS, "ftrl", init=init) for init in (before, before.readout(), tmp_path / "m")]
     assert len({one.weights()[1].tobytes() for one in found}) == 1
     assert found[0].tally.average < thresher.train(ROWS, "ftrl").tally.average

@@ -15,8 +15,8 @@ import pytest
 
 from tests.commands import environment
 from tests.interrupts import Interrupted, Meanwhile
-from thresher.learning import wholefile
-from thresher.learning.wholefile import check_writable, discard, whole_file
+from thresher.learning.files import atomic
+from thresher.learning.files.atomic import check_writable, discard, whole_file
 
 fcntl = pytest.importorskip("fcntl", reason="locks of files are those of Unix")
 
@@ -78,7 +78,7 @@ def killed_while_writing(path: Path) -> None:
     """Leave the files of a killed process."""
     code = f"""
 import os
-from thresher.learning.wholefile import whole_file
+from thresher.learning.files.atomic import whole_file
 with whole_file({str(path)!r}):
     os._exit(9)
 """
@@ -185,20 +185,20 @@ def test_a_file_is_registered_before_it_exists(tmp_path: Path, monkeypatch: pyte
     opened: Any = open
 
     def watched(path: Path, *more: str) -> object:
-        registered.append(path in wholefile._unfinished and not path.exists())
+        registered.append(path in atomic._unfinished and not path.exists())
         return opened(path, *more)
 
     monkeypatch.setattr("builtins.open", watched)
     with whole_file(tmp_path / "file") as file:
         file.write("x")
     assert registered == [True]
-    assert not wholefile._unfinished
+    assert not atomic._unfinished
 
 
 def test_an_interrupt_at_any_line_leaves_nothing(tmp_path: Path) -> None:
     """Here and in `contextlib`, where a signal may arrive just as well."""
     for moment in itertools.count():
-        interrupted = Interrupted(moment, wholefile.__file__, contextlib.__file__)
+        interrupted = Interrupted(moment, atomic.__file__, contextlib.__file__)
         with interrupted, whole_file(tmp_path / "file") as file:
             file.write("x")
         gc.collect()
@@ -229,7 +229,7 @@ def test_a_target_that_vanishes_at_any_line_is_written_anew(kind: str, tmp_path:
         else:
             os.mkfifo(path)
             readers.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
-        meanwhile = Meanwhile(moment, vanish, wholefile.__file__, pathlib.__file__)
+        meanwhile = Meanwhile(moment, vanish, atomic.__file__, pathlib.__file__)
         with contextlib.suppress(BrokenPipeError), meanwhile, whole_file(path) as file:
             file.write("new")
         left = [one.name for one in tmp_path.iterdir()]

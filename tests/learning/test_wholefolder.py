@@ -12,21 +12,21 @@ import pytest
 
 from tests.commands import run_code
 from tests.interrupts import Interrupted, Meanwhile
-from thresher.learning import modelfolder, wholefile, wholefolder
-from thresher.learning.modelfolder import FRONTIER
-from thresher.learning.wholefile import lock, remove_unfinished, whole_file
-from thresher.learning.wholefolder import check_replaceable, clear_abandoned, whole_folder
+from thresher.learning.files import atomic
+from thresher.learning.files import folder as folders
+from thresher.learning.files.atomic import lock, remove_unfinished, whole_file
+from thresher.learning.files.folder import FRONTIER, check_replaceable, clear_abandoned, whole_folder
 
 pytest.importorskip("fcntl", reason="locks of folders are those of Unix")
 
 _KILLED = """
 import os, sys
 from pathlib import Path
-from thresher.learning import modelfolder, wholefile, wholefolder
-from thresher.learning.wholefile import whole_file
+from thresher.learning.files import atomic, folder as folders
+from thresher.learning.files.atomic import whole_file
 
 path, at, at_once = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "True"
-exchanged, done = wholefolder._exchanged, []
+exchanged, done = folders._exchanged, []
 
 def step():
     done.append(1)
@@ -37,10 +37,10 @@ def exchanging(one, other):
     step()
     return at_once and exchanged(one, other)
 
-wholefolder._exchanged = exchanging
+folders._exchanged = exchanging
 changes = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod")
 sys.addaudithook(lambda event, _: event in changes and step())
-with wholefolder.whole_folder(path, lambda name: name in ("a", "b")) as aside:
+with folders.whole_folder(path, lambda name: name in ("a", "b")) as aside:
     for name in ("a", "b"):
         with whole_file(aside / name) as file:
             file.write("new")
@@ -71,7 +71,7 @@ def names(folder: Path) -> list[str]:
 def swap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Both ways of exchanging two folders."""
     if request.param != "at once":
-        monkeypatch.setattr(wholefolder, "_exchanged", lambda one, other: False)
+        monkeypatch.setattr(folders, "_exchanged", lambda one, other: False)
     return str(request.param)
 
 
@@ -87,9 +87,9 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path, swap: str) -> None:
 def test_two_names_are_exchanged_at_once(tmp_path: Path) -> None:
     write(tmp_path / "f", OLD)
     write(tmp_path / "g", NEW)
-    assert wholefolder._exchanged(tmp_path / "f", tmp_path / "g")
+    assert folders._exchanged(tmp_path / "f", tmp_path / "g")
     assert (found(tmp_path / "f"), found(tmp_path / "g")) == (NEW, OLD)
-    assert not wholefolder._exchanged(tmp_path / "f", tmp_path / "none")
+    assert not folders._exchanged(tmp_path / "f", tmp_path / "none")
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["at_once", "by_two_renames"])
@@ -138,7 +138,7 @@ def test_writers_side_by_side_leave_the_folder_of_one(tmp_path: Path, swap: str)
 def test_others_take_the_name_between_two_steps(
     tmp_path: Path, swap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    renamed, left = wholefolder._renamed, [NEW, OLD, NEW]
+    renamed, left = folders._renamed, [NEW, OLD, NEW]
 
     def late(aside: Path, target: Path) -> bool:
         if left and aside.suffix == ".partial":
@@ -147,7 +147,7 @@ def test_others_take_the_name_between_two_steps(
                 (tmp_path / "f" / name).write_text(text)
         return renamed(aside, target)
 
-    monkeypatch.setattr(wholefolder, "_renamed", late)
+    monkeypatch.setattr(folders, "_renamed", late)
     write(tmp_path / "f", {"a": "last"})
     assert len(left) == (2 if swap == "at once" else 0)
     assert (found(tmp_path / "f"), names(tmp_path)) == ({"a": "last"}, ["f"])
@@ -170,7 +170,7 @@ def test_a_folder_that_is_cleared_away_before_it_is_locked_is_made_again(
             path.rmdir()
         return opened(path, *more)
 
-    monkeypatch.setattr("thresher.learning.wholefolder.lock", before_locking)
+    monkeypatch.setattr("thresher.learning.files.folder.lock", before_locking)
     monkeypatch.setattr(os, "open", before_opening)
     with whole_folder(tmp_path / "f", ours) as aside:
         (aside / "a").write_text("new")
@@ -210,7 +210,7 @@ def test_an_old_folder_comes_back_when_the_new_one_cannot_be_named(
             raise PermissionError(13, "Permission denied", str(one))
         rename(one, other)
 
-    monkeypatch.setattr(wholefolder, "_exchanged", lambda one, other: False)
+    monkeypatch.setattr(folders, "_exchanged", lambda one, other: False)
     monkeypatch.setattr(os, "rename", failing)
     with pytest.raises(PermissionError) as caught:
         write(tmp_path / "f", NEW)
@@ -318,7 +318,7 @@ def test_a_folder_that_vanishes_at_any_line_is_written_anew(how: str, tmp_path: 
 
     for moment in itertools.count():
         fill(path, "old")
-        here = (wholefolder.__file__, wholefile.__file__, modelfolder.__file__)
+        here = (folders.__file__, atomic.__file__, folders.__file__)
         meanwhile = Meanwhile(moment, change, *here)
         with meanwhile:
             kind.check(path)
@@ -337,7 +337,7 @@ def test_a_folder_that_vanishes_at_any_line_is_written_anew(how: str, tmp_path: 
 
 def test_an_interrupt_at_any_line_leaves_nothing(tmp_path: Path) -> None:
     for moment in itertools.count():
-        interrupted = Interrupted(moment, wholefolder.__file__, contextlib.__file__)
+        interrupted = Interrupted(moment, folders.__file__, contextlib.__file__)
         with interrupted, whole_folder(tmp_path / "folder", ours) as aside:
             (aside / "a").write_text("new")
         gc.collect()

@@ -12,9 +12,9 @@ import pytest
 import thresher
 from tests.data.tables import Streamed, write_csv
 from thresher.data import DataError
+from thresher.data.inputs.any_data import as_source
 from thresher.data.layout import Layout, SettledLayout
-from thresher.learning.given import as_source
-from thresher.learning.recipe import Recipe
+from thresher.learning.model.recipe import Recipe
 
 pytestmark = pytest.mark.usefixtures("plainly")
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 import thresher
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
-from thresher.learning.modelfile import ModelFileError
+from thresher.learning.files.model_file import ModelFileError
 
 X, Y = np.eye(4), np.array([1, -1, 1, -1])
 CHUNK = thresher.Chunk.of_rows([(1.0, {1: 1.0})])

@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.recorded.objects import digest
 from thresher._version import __version__
-from thresher.engine.notices import COMPILING
+from thresher.engine.compile.notices import COMPILING
 
 _TIMED = re.compile(r"^( *(?:seconds|examples per second|rows/s) +)[\d.,]+$", re.MULTILINE)
 _KEYS = ("seconds", "examples_per_second")

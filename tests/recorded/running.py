@@ -25,7 +25,7 @@ from tests.recorded import inputs, masks
 from tests.recorded.objects import shown
 from tests.recorded.sessions import Line, Session, Stop, line_of
 from tests.served import run_here
-from thresher.engine import notices
+from thresher.engine.compile import notices
 
 _SCREEN = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"}
 _WATCHED = """

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import kernel, scalar
+from thresher.engine.compile.jit import kernel, scalar
 from thresher.engine.verbs import value_slope
 
 LEAP = 10.0

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from thresher.batch import kernels
-from thresher.batch.plan import Plan
-from thresher.batch.rounds import I64, NOISE, SWEEPS, Rounds
-from thresher.batch.shards import Facts, Holder, Share
+from thresher.batch.rounds import I64, NOISE, SWEEPS, BoostPlan, Rounds
+from thresher.batch.shards import Holder, ShardFacts, Share
 
 _ADVANCE, _RETREAT = 0.9, 1.5
 """Factors for the widths after a step within its bound, and after one beyond it."""
@@ -26,7 +25,7 @@ class Parallel(Rounds):
     The rows are in shards; masses and losses are summed in the order of the shards.
     """
 
-    def __init__(self, holder: Holder, intercept: bool, loss: Any, plan: Plan) -> None:
+    def __init__(self, holder: Holder, intercept: bool, loss: Any, plan: BoostPlan) -> None:
         found = holder.build(intercept)
         keys = np.unique(np.concatenate([own for own, _, _ in found]))
         super().__init__(keys, intercept, min(lowest for _, _, lowest in found), plan)
@@ -110,6 +109,6 @@ class Parallel(Rounds):
 
     def labels_and_sides(self) -> tuple[bool, bool]:
         """See `Rounds`."""
-        found: list[Facts] = self._holder.call("facts")
+        found: list[ShardFacts] = self._holder.call("facts")
         positive, negative = any(one.positive for one in found), any(one.negative for one in found)
         return not (positive and negative), all(one.separated for one in found)

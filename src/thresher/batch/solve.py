@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from thresher.batch import kernels
-from thresher.batch.csc import Columns
-from thresher.batch.plan import Plan, Round
-from thresher.batch.rounds import I64, NOISE, SWEEPS, Rounds
+from thresher.batch.rounds import I64, NOISE, SWEEPS, BoostPlan, Round, Rounds
+from thresher.batch.shards import FeatureColumns
 
 BLOCKS = 16
 """Work is split into this many pieces for any number of threads, so that sums do not depend on it."""
@@ -24,7 +23,7 @@ class Solver(Rounds):
     `ease` is the share of its proved width that each column now uses.
     """
 
-    def __init__(self, columns: Columns, loss: Any, plan: Plan) -> None:
+    def __init__(self, columns: FeatureColumns, loss: Any, plan: BoostPlan) -> None:
         super().__init__(columns.keys, columns.intercept, columns.lowest_label, plan)
         self.columns, self.loss = columns, loss
         self.z, self.q, self.value = (np.zeros(len(columns.labels)) for _ in range(3))

@@ -1,4 +1,7 @@
-"""Fitting a model with the batch solvers, again if a worker is lost; and the fitted model."""
+"""The solver of an order, with the data of a source.
+
+Fitting a model with the batch solvers, again if a worker is lost; and the fitted model.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,66 @@ from typing import Any
 
 import numpy as np
 
-from thresher.batch.plan import Plan, Round
-from thresher.batch.rounds import Rounds
-from thresher.batch.shards import LostWorkerError
-from thresher.batch.solvers import solver_of
-from thresher.data.formats.tables.heads import ColumnSeen
+from thresher.batch.parallel import Parallel
+from thresher.batch.rounds import BoostPlan, Round, Rounds
+from thresher.batch.shards import Here, Holder, LostWorkerError, columns_of, stripes
+from thresher.batch.solve import Solver
+from thresher.cluster.elsewhere import current_cluster
+from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.layout import has_columns
 from thresher.data.report import Report
 from thresher.data.sources.pieces import prepare_readers
-from thresher.learning import modelfile
-from thresher.learning.head import Head
-from thresher.learning.readout import Readout
-from thresher.learning.trouble import FEW, Trouble, no_weights, troubles_of_columns, troubles_of_reading
+from thresher.learning.diagnostics.findings import (
+    FEW,
+    Trouble,
+    no_weights,
+    troubles_of_columns,
+    troubles_of_reading,
+)
+from thresher.learning.files import model_file
+from thresher.learning.model.objective import Head
+from thresher.learning.model.weights import Readout
+
+
+def solver_of(source: Any, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
+    """Read a whole pass of `source`, whose labels are +1 and either -1 or 0; raises its errors."""
+    return _SOLVERS[plan.order](source, intercept, loss, plan)
+
+
+def _one_by_one(source: Any, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
+    return Solver(columns_of(source, intercept), loss, plan)
+
+
+def _at_once(source: Any, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
+    holder = _holder(plan.threads)
+    try:
+        rows = 0
+        for chunk in source.chunks():
+            counting = chunk.counting()
+            for number, part in stripes(rows, counting):
+                holder.add(number, part)
+            rows += len(counting)
+        return Parallel(holder, intercept, loss, plan)
+    except BaseException:
+        holder.close()
+        raise
+
+
+def _holder(threads: int) -> Holder:
+    cluster = current_cluster()
+    if cluster is None or cluster.connection.lost:
+        return Here(threads)
+    from thresher.batch.remote import There
+
+    return There(cluster)
+
+
+_SOLVERS: dict[str, Callable[[Any, bool, Any, BoostPlan], Rounds]] = {
+    "cyclic": _one_by_one,
+    "random": _one_by_one,
+    "parallel": _at_once,
+}
+
 
 STORE = "growing"
 _TRIES = 3
@@ -32,7 +83,7 @@ _TRIES = 3
 class Solution:
     """The result of the solver."""
 
-    plan: Plan
+    plan: BoostPlan
     examples: int
     features_seen: int
     rounds: int
@@ -78,7 +129,7 @@ class Boosted(Readout):
             **{name: getattr(solution, name) for name in ("rounds", "sweeps", "objective", "certificate")},
         }
         header = {
-            **modelfile.header_of_weights(self, self.has_intercept),
+            **model_file.header_of_weights(self, self.has_intercept),
             "solver": solver,
             "intercept": self.intercept,
             "examples": solution.examples,
@@ -86,7 +137,7 @@ class Boosted(Readout):
             "nonzero": len(self.keys),
             "features_seen": solution.features_seen,
         }
-        modelfile.write(path, header, modelfile.weights_of(self))
+        model_file.write(path, header, model_file.weights_of(self))
 
 
 def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -> list[Trouble]:
@@ -114,7 +165,12 @@ def _no_minimum(solution: Solution) -> list[Trouble]:
 
 
 def solved(
-    source: Any, intercept: bool, loss: Any, plan: Plan, started: float, callback: Callable[[Round], None]
+    source: Any,
+    intercept: bool,
+    loss: Any,
+    plan: BoostPlan,
+    started: float,
+    callback: Callable[[Round], None],
 ) -> Boosted:
     """Fit a model to all examples of `source`; `started` is the start of the work, by `time.perf_counter`.
 
@@ -134,7 +190,7 @@ def solved(
     raise AssertionError
 
 
-def _solution(solver: Rounds, plan: Plan, started: float, callback: Callable[[Round], None]) -> Solution:
+def _solution(solver: Rounds, plan: BoostPlan, started: float, callback: Callable[[Round], None]) -> Solution:
     last = solver.run(callback)
     return Solution(
         plan,

@@ -12,7 +12,7 @@ from thresher.options.arguments import DATA
 from thresher.options.boost import BoostCommand
 
 if TYPE_CHECKING:
-    from thresher.batch.plan import Round
+    from thresher.batch.rounds import Round
     from thresher.batch.solving import Boosted
 
 ARGUMENTS, OPTIONS = (DATA,), BoostCommand
@@ -21,7 +21,7 @@ _HEAD = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non
 
 def command(data: list[str], options: BoostCommand) -> None:
     """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certified optimum, with data in memory."""
-    from thresher.cli.overwriting import check_model
+    from thresher.cli.saving import check_model
     from thresher.runs import boost as runs
     from thresher.runs.preparing import Inputs, quarantine_of
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from thresher.cli.saving import make_stopper
 
 if TYPE_CHECKING:
-    from thresher.learning.head import Head
-    from thresher.learning.stopping import Stopper
+    from thresher.learning.model.objective import Head
+    from thresher.learning.training.interruption import Stopper
 
 
 class Console:
@@ -20,8 +20,8 @@ class Console:
     forks = True
 
     def __init__(self, quiet: bool = False) -> None:
-        from thresher.cli.watching import watcher
-        from thresher.engine import notices
+        from thresher.cli.output import watcher
+        from thresher.engine.compile import notices
 
         self.quiet, self.watcher = quiet, watcher(quiet)
         notices.when_compiling(None if quiet else self.watcher.say)

@@ -15,8 +15,8 @@ from thresher.options.lanes import CvCommand
 from thresher.options.option import given_in
 
 if TYPE_CHECKING:
-    from thresher.lanes.validation import CrossValidation
-    from thresher.learning.training import Outcome
+    from thresher.lanes.models import CrossValidation
+    from thresher.learning.training.trainer import Outcome
     from thresher.runs.cv import Validation
 
 ARGUMENTS, OPTIONS = (DATA,), CvCommand
@@ -28,7 +28,7 @@ def command(data: list[str], options: CvCommand) -> None:
     A rule with a fixed penalty, or with none, is evaluated as it is. A run that is interrupted in its first
     pass saves nothing.
     """
-    from thresher.cli.overwriting import check_model
+    from thresher.cli.saving import check_model
     from thresher.data.sources.pieces import prepare_readers
     from thresher.runs import cv as runs
     from thresher.runs.lanes import chosen_of
@@ -97,7 +97,7 @@ def _tell(
     options: CvCommand,
 ) -> None:
     from thresher.cli.output import in_json, show_figures, show_result, tell_outcome
-    from thresher.lanes import table
+    from thresher.lanes import models
 
     outcome.warnings, model = run.troubles(outcome), options["model"]
     tell_outcome(outcome)
@@ -110,7 +110,7 @@ def _tell(
         lanes = [point.as_dict(found.penalty) for point in found.points]
         figures = {"lanes": lanes, **summary, **figures, "warnings": in_json(outcome.warnings)}
     elif not options["quiet"]:
-        click.echo("\n".join(table.of_estimates(found.points, found.penalty, summary["chosen"])))
+        click.echo("\n".join(models.of_estimates(found.points, found.penalty, summary["chosen"])))
     if model is None:
         show_figures(figures, options["json"])
     else:

@@ -12,7 +12,7 @@ from thresher.options.judging import DiffCommand
 from thresher.options.option import UsageError
 
 if TYPE_CHECKING:
-    from thresher.learning.readout import Readout
+    from thresher.learning.model.weights import Readout
 
 _A, _B = (Argument(name, "A model or a checkpoint.") for name in ("A", "B"))
 ARGUMENTS, OPTIONS = (_A, _B), DiffCommand
@@ -27,7 +27,7 @@ def command(first: str, second: str, options: DiffCommand) -> None:
     """
     from thresher.cli.output import show_figures
     from thresher.data.errors import OneLineError
-    from thresher.learning.comparing import compare
+    from thresher.learning.inspection.diff import compare
 
     try:
         (a, before), (b, after) = _loaded(Path(first)), _loaded(Path(second))
@@ -52,9 +52,9 @@ def command(first: str, second: str, options: DiffCommand) -> None:
 
 
 def _loaded(path: Path) -> tuple[Readout, dict[str, Any]]:
-    from thresher.learning import modelfile
+    from thresher.learning.files import model_file
 
-    return modelfile.load_readout(path)
+    return model_file.load_readout(path)
 
 
 def _tables(found: dict[str, Any]) -> list[str]:

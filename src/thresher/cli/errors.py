@@ -58,9 +58,9 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
 
     from thresher.cluster.connection import NoRayError
     from thresher.data.errors import DataError
-    from thresher.learning.finite import DivergedError
-    from thresher.learning.modelfile import ModelFileError
-    from thresher.learning.stopping import Interrupted
+    from thresher.learning.files.model_file import ModelFileError
+    from thresher.learning.model.divergence import DivergedError
+    from thresher.learning.training.interruption import Interrupted
     from thresher.options.option import UsageError
     from thresher.parts import SpecError
 

@@ -18,8 +18,8 @@ _SHOWN = 20
 def command(model: str, data: list[str], options: EvaluateCommand) -> None:
     """Measure a model on labelled data: loss, error, AUC and more, beside those of the base rate."""
     from thresher.cli.output import tell_reading
-    from thresher.cli.overwriting import check_model_first, check_picture
-    from thresher.learning.ensemble import load
+    from thresher.cli.saving import check_model_first, check_picture
+    from thresher.learning.model.ensemble import load
     from thresher.runs.evaluate import measure
 
     path = Path(model)
@@ -51,7 +51,7 @@ def _show(figures: dict[str, Any], detail: bool, as_json: bool) -> None:
 def _by_value(column: str, rows: list[dict[str, Any]]) -> list[str]:
     """The table of a slice, as text."""
     from thresher.cli.output import table_of
-    from thresher.learning.slices import SMALL, interval_of, shown_names
+    from thresher.learning.evaluation.slices import SMALL, interval_of, shown_names
 
     if not rows:
         return []

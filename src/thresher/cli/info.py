@@ -27,9 +27,9 @@ def command(model: str, options: InfoCommand) -> None:
     """
     from thresher.cli.output import show_figures
     from thresher.lanes import folder
-    from thresher.learning import modelfile
-    from thresher.learning.anatomy import anatomy
-    from thresher.learning.modelfolder import ENSEMBLE
+    from thresher.learning.files import model_file
+    from thresher.learning.files.folder import ENSEMBLE
+    from thresher.learning.inspection.describe import anatomy
     from thresher.runs.repeat import remaking
 
     path, as_json = Path(model), options["json"]
@@ -39,8 +39,8 @@ def command(model: str, options: InfoCommand) -> None:
     if ENSEMBLE.is_at(path):
         _tell_ensemble(path, as_json)
         return
-    header, tensors = modelfile.read(path, lanes=True)
-    with modelfile.naming_file(path):
+    header, tensors = model_file.read(path, lanes=True)
+    with model_file.naming_file(path):
         facts = anatomy(path, header, tensors)
         facts["command"] = remaking(path, header, facts)
     if as_json:
@@ -53,15 +53,15 @@ def command(model: str, options: InfoCommand) -> None:
 def _tell_frontier(path: Path, as_json: bool) -> None:
     """The table of a folder of models."""
     from thresher.cli.output import show_figures
-    from thresher.lanes import folder, table
+    from thresher.lanes import folder, models
     from thresher.lanes.inspecting import info_of_folder
 
     if as_json:
         show_figures(info_of_folder(path), True)
         return
     found = folder.load(path)
-    click.echo("\n".join(table.of_points(found.points, found.penalty, found.chosen)))
-    chosen = path / folder.model_file(found.chosen)
+    click.echo("\n".join(models.of_points(found.points, found.penalty, found.chosen)))
+    chosen = path / folder.file_of(found.chosen)
     show_figures(
         {"choice": found.choice, "chosen": str(chosen), "rule": found.points[found.chosen].spec}, False
     )
@@ -71,8 +71,8 @@ def _tell_ensemble(path: Path, as_json: bool) -> None:
     """What the models of an ensemble share, and a row for each."""
     from thresher.cli.output import show_figures, table_of
     from thresher.lanes.inspecting import info_of_ensemble
-    from thresher.learning.recipe import settings
-    from thresher.learning.record import passes_made
+    from thresher.learning.model.recipe import settings
+    from thresher.learning.training.record import passes_made
 
     found = info_of_ensemble(path)
     if as_json:
@@ -99,8 +99,8 @@ def _tell_ensemble(path: Path, as_json: bool) -> None:
 
 def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     """One line per figure."""
-    from thresher.learning.recipe import settings
-    from thresher.learning.record import passes_made
+    from thresher.learning.model.recipe import settings
+    from thresher.learning.training.record import passes_made
 
     weights, sizes, stopped = facts["weights"], facts["bytes"], facts.get("stopped")
     shown: dict[str, Any] = {"kind": facts["kind"], "made_by": f"thresher {facts['version']}"}
@@ -142,7 +142,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
 
 def _losses(facts: dict[str, Any]) -> dict[str, Any]:
     """The losses in training: after several passes, those of the later ones apart."""
-    from thresher.learning.figures import of_first_pass
+    from thresher.learning.inspection.formatting import of_first_pass
 
     later = {name: facts[name] for name in ("loss_of_later_passes",) if name in facts}
     return {"progressive_loss": of_first_pass(facts["progressive_loss"], bool(later)), **later}

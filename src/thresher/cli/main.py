@@ -11,7 +11,7 @@ import sys
 import warnings
 from typing import Any, NoReturn
 
-from thresher.cli import signals, streams
+from thresher.cli import signals
 from thresher.cli.errors import INTERRUPTED, INTERRUPTED_LINE, Cancelled
 
 
@@ -25,14 +25,14 @@ def run() -> NoReturn:
         status = INTERRUPTED
     signals.ignore()
     for stream in (sys.stdout, sys.stderr):
-        streams.discard_unwritten(stream)
+        signals.discard_unwritten(stream)
     # Python's normal exit frees modules and machine code, which takes 0.2 s, and would wait for a thread
     # that is blocked on input. All files are closed and synced by now.
     os._exit(status)
 
 
 def _run() -> int:
-    streams.prepare()
+    signals.prepare()
     gc.set_threshold(200_000)  # imports create many objects and hardly any garbage
     # Numba looks for BLAS in scipy (0.2 s) and reads a settings file with yaml. No kernel calls BLAS, and
     # the environment can hold the settings.
@@ -41,7 +41,7 @@ def _run() -> int:
     # pyarrow's own allocator would keep 100 MB after reading a Parquet file, and is no faster.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     warnings.showwarning = _show_warning
-    from thresher.engine import notices
+    from thresher.engine.compile import notices
 
     notices.when_compiling(lambda message: print(f"thresher: {message}", file=sys.stderr))
     return status_of(sys.argv[1:])

@@ -1,30 +1,36 @@
-"""Results on standard output; skipped lines and warnings on standard error."""
+"""Results on standard output; skipped lines and warnings on standard error.
+
+The progress table, and on a terminal a progress bar with the time left, on standard error.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from thresher.cli import streams
+from thresher.cli import signals
 from thresher.cli.errors import reason_of
 
 if TYPE_CHECKING:
-    from thresher.learning.training import Outcome
-    from thresher.learning.trouble import Trouble
+    from thresher.learning.diagnostics.findings import Trouble
+    from thresher.learning.model.objective import Head
+    from thresher.learning.training.progress import PassEnd, Row
+    from thresher.learning.training.trainer import Outcome
+
 
 _NAME_WIDTH = 22
 
 
 def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
     """Print one figure per line, or one JSON object on one line, with null for NaN and infinity."""
-    from thresher.learning.figures import shown
+    from thresher.learning.inspection.formatting import shown
 
     if as_json:
         click.echo(json.dumps(_finite(figures)))
@@ -44,7 +50,7 @@ def _finite(value: Any) -> Any:
 
 def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
     """The lines of a table: text aligned left, numbers right."""
-    from thresher.learning.figures import shown
+    from thresher.learning.inspection.formatting import shown
 
     cells = [[shown(head) for head in heads], *([shown(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -64,7 +70,7 @@ def show_result(figures: Mapping[str, Any], as_json: bool, written: Path) -> Non
         show_figures(figures, as_json)
         sys.stdout.flush()
     except OSError as error:
-        streams.discard_unwritten(sys.stdout)
+        signals.discard_unwritten(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             reason = reason_of(error)
             click.echo(f"thresher: {written} is saved, but its figures cannot be printed: {reason}", err=True)
@@ -94,7 +100,7 @@ def tell_outcome(outcome: Outcome) -> None:
 
 def tell_reading(report: Any) -> None:
     """Print what a model that does not learn should tell of the lines and columns of data."""
-    from thresher.learning.trouble import troubles_of_reading
+    from thresher.learning.diagnostics.findings import troubles_of_reading
 
     tell_skipped(report)
     tell_warnings(troubles_of_reading(report))
@@ -125,7 +131,108 @@ def output_file(path: Path | None) -> Iterator[IO[str]]:
     if path is None:
         yield sys.stdout
         return
-    from thresher.learning.wholefile import whole_file
+    from thresher.learning.files.atomic import whole_file
 
     with whole_file(path) as file:
         yield file
+
+
+class Quiet:
+    """Prints only important messages."""
+
+    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+        """Show classes by name from here on."""
+
+    def row(self, row: Row) -> None:
+        """Do nothing."""
+
+    def advance(self, examples: int, done: float | None) -> None:
+        """Do nothing."""
+
+    def passed(self, end: PassEnd) -> None:
+        """Do nothing."""
+
+    def replay(self, rows: int, number: int, passes: int) -> None:
+        """Do nothing."""
+
+    def say(self, message: str) -> None:
+        """Print a line."""
+        from thresher.data.errors import printable
+
+        print(printable(message), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class Plain(Quiet):
+    """Prints lines, for logs and pipes."""
+
+    def __init__(self) -> None:
+        from thresher.learning.training.progress import ProgressLines
+
+        self._lines = ProgressLines(self.say)
+
+    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+        """Show classes by name from here on."""
+        self._lines.show_classes(head, words)
+
+    def row(self, row: Row) -> None:
+        """Print the row, after the heading if it is the first."""
+        self._lines.row(row)
+
+    def passed(self, end: PassEnd) -> None:
+        """Print the metrics on the hold-out."""
+        self._lines.passed(end)
+
+    def replay(self, rows: int, number: int, passes: int) -> None:
+        """Print that replay begins."""
+        self._lines.replay(rows, number, passes)
+
+
+class Terminal(Plain):
+    """Prints the same lines above a progress bar."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        super().__init__()
+        self._console = Console(stderr=True, highlight=False)
+        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
+        self._bar = Progress(*columns, console=self._console, transient=True)
+        self._task: Any = None
+
+    def advance(self, examples: int, done: float | None) -> None:
+        """Update the bar."""
+        if self._task is None:
+            self._bar.start()
+            self._task = self._bar.add_task("", total=None if done is None else 1.0)
+        self._bar.update(self._task, description=f"{examples:,} examples", completed=done or 0.0)
+
+    def say(self, message: str) -> None:
+        """Print a line above the bar."""
+        from thresher.data.errors import printable
+
+        self._console.print(printable(message), markup=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._bar.stop()
+
+
+def watcher(quiet: bool) -> Quiet:
+    """The watcher for this standard error: terminal, plain or quiet."""
+    if quiet:
+        return Quiet()
+    return Terminal() if sys.stderr.isatty() else Plain()
+
+
+def write_curve(path: Path, table: Iterable[Row]) -> None:
+    """Write the table as tab-separated values with a header."""
+    from thresher.learning.files.atomic import whole_file
+    from thresher.learning.training.progress import Row
+
+    rows = ["\t".join(Row._fields), *("\t".join(f"{value:.9g}" for value in row) for row in table)]
+    with whole_file(path) as file:
+        file.write("\n".join(rows) + "\n")

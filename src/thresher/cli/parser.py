@@ -197,7 +197,7 @@ def _flags(command: click.Command) -> dict[str, str]:
 
 def _of_rule(flags: dict[str, str], arguments: Sequence[str]) -> dict[str, str]:
     """The options without those for parameters that the rule does not have."""
-    from thresher.options.model import DEFAULT_RULE
+    from thresher.options.option import DEFAULT_RULE
     from thresher.parts import lacking
 
     given = re.search(r"\0--rule[=\0]([^\0]+)", "\0" + "\0".join(arguments))

@@ -16,10 +16,10 @@ from thresher.options.lanes import BEST, PathCommand
 from thresher.options.option import UsageError, given_in
 
 if TYPE_CHECKING:
-    from thresher.lanes.folder import Table
+    from thresher.lanes.folder import FrontierTable
     from thresher.lanes.frontier import Learned
-    from thresher.learning.training import Outcome
-    from thresher.runs.path import Frontier
+    from thresher.learning.training.trainer import Outcome
+    from thresher.runs.path import FrontierTraining
 
 ARGUMENTS, OPTIONS = (DATA,), PathCommand
 _OF_FOLDERS = ("model", "choose", "plot", "quiet", "strict", "json")
@@ -31,8 +31,8 @@ def command(data: list[str], options: PathCommand) -> None:
 
     If DATA is the folder of an earlier run, take another model from it.
     """
-    from thresher.cli.overwriting import check_folder, check_picture
-    from thresher.learning.modelfolder import FRONTIER
+    from thresher.cli.saving import check_folder, check_picture
+    from thresher.learning.files.folder import FRONTIER
     from thresher.runs import path as runs
     from thresher.runs.preparing import Inputs, quarantine_of
 
@@ -54,9 +54,9 @@ def command(data: list[str], options: PathCommand) -> None:
         run.trainer.stopper.close()
 
 
-def _learn(run: Frontier, path: Path, data: list[str], options: PathCommand) -> None:
+def _learn(run: FrontierTraining, path: Path, data: list[str], options: PathCommand) -> None:
     """Train, save and report."""
-    from thresher.learning.wholefile import discard
+    from thresher.learning.files.atomic import discard
 
     which, trainer = options["choose"] or BEST, run.trainer
     outcome = _run(run, path, which)
@@ -71,9 +71,9 @@ def _learn(run: Frontier, path: Path, data: list[str], options: PathCommand) -> 
     check_strictly(outcome.warnings, options["strict"], path)
 
 
-def _run(run: Frontier, path: Path, which: str) -> Outcome:
+def _run(run: FrontierTraining, path: Path, which: str) -> Outcome:
     """Train; if it is stopped in a replay, save the models as they are."""
-    from thresher.learning.stopping import Interrupted
+    from thresher.learning.training.interruption import Interrupted
 
     try:
         outcome: Outcome = ended(run)
@@ -88,7 +88,7 @@ def _run(run: Frontier, path: Path, which: str) -> Outcome:
     return outcome
 
 
-def _command(run: Frontier, data: list[str], found: Table, chosen: Any) -> str:
+def _command(run: FrontierTraining, data: list[str], found: FrontierTable, chosen: Any) -> str:
     """The command that trains the chosen model for as many passes as were best, on all rows.
 
     For a budget of weights, on the same rows: a model of more rows has more weights.
@@ -110,13 +110,13 @@ def _judged(options: Any) -> str | None:
     return None if holdout == "none" else holdout or "every-10th"
 
 
-def _filled(run: Frontier, outcome: Outcome, path: Path, which: str) -> Learned:
+def _filled(run: FrontierTraining, outcome: Outcome, path: Path, which: str) -> Learned:
     """The trained models; for a budget that lies between two, also some with penalties between theirs.
 
     What is there already is saved before the data are read again. The time for that is added to `outcome`.
     """
     from thresher.lanes import budget, folder
-    from thresher.learning.finite import DivergedError
+    from thresher.learning.model.divergence import DivergedError
 
     if run.beside:
         return run.joined(folder.load_models(path, folder.load(path)))
@@ -155,11 +155,11 @@ def _is_frontier(source: Path, more: bool) -> bool:
     return folder.is_frontier(source)
 
 
-def _draw(found: Table, plot: Path | None) -> None:
+def _draw(found: FrontierTable, plot: Path | None) -> None:
     """Write the picture, where it is wanted."""
     if plot is not None:
-        from thresher.lanes.picture import picture
-        from thresher.learning.pictures import write
+        from thresher.lanes.frontier import picture
+        from thresher.learning.inspection.plots import write
 
         write(plot, picture(found.points, found.chosen))
 
@@ -167,8 +167,8 @@ def _draw(found: Table, plot: Path | None) -> None:
 def _take(source: Path, options: PathCommand) -> None:
     """Copy a model out of a folder, by default the one chosen when it was written; or show the table."""
     from thresher.cli.output import show_figures, show_result
-    from thresher.cli.overwriting import check_model, check_outside
-    from thresher.lanes import folder, table
+    from thresher.cli.saving import check_model, check_outside
+    from thresher.lanes import folder, models
     from thresher.lanes.budget import sentence, use_of
     from thresher.lanes.frontier import choose
 
@@ -188,7 +188,7 @@ def _take(source: Path, options: PathCommand) -> None:
         show_figures({**found.as_dict(), **of_use}, True)
         return
     if target is None:
-        click.echo("\n".join(table.of_points(found.points, found.penalty, number)))
+        click.echo("\n".join(models.of_points(found.points, found.penalty, number)))
         show_figures(of_use, False)
         return
     with saving.unbroken(target):
@@ -198,21 +198,21 @@ def _take(source: Path, options: PathCommand) -> None:
     show_result({**shown, **of_use, "model": str(target)}, as_json, target)
 
 
-def _save(run: Frontier, learned: Learned, path: Path, which: str, say: bool = True) -> Table:
+def _save(run: FrontierTraining, learned: Learned, path: Path, which: str, say: bool = True) -> FrontierTable:
     from thresher.lanes import folder
     from thresher.runs.lanes import chosen_of
 
     number, which = chosen_of(learned.points, which, run.ui.warn if say else lambda line: None)
-    found = folder.Table(run.penalty, learned.points, number, which)
+    found = folder.FrontierTable(run.penalty, learned.points, number, which)
     folder.save(path, found, learned.models)
     return found
 
 
-def _tell(outcome: Outcome, found: Table, command: str, path: Path, options: PathCommand) -> None:
+def _tell(outcome: Outcome, found: FrontierTable, command: str, path: Path, options: PathCommand) -> None:
     from thresher.cli.output import in_json, show_result, tell_outcome
-    from thresher.lanes import table
+    from thresher.lanes import models
     from thresher.lanes.budget import sentence, use_of
-    from thresher.lanes.folder import PICTURE, model_file
+    from thresher.lanes.folder import PICTURE, file_of
 
     tell_outcome(outcome)
     figures: dict[str, Any] = {
@@ -231,8 +231,8 @@ def _tell(outcome: Outcome, found: Table, command: str, path: Path, options: Pat
         show_result(figures_shown, True, path)
         return
     if not options["quiet"]:
-        click.echo("\n".join(table.of_points(found.points, found.penalty, found.chosen)))
+        click.echo("\n".join(models.of_points(found.points, found.penalty, found.chosen)))
     figures |= {"budget": sentence(use)} if use else {}
-    figures |= {"picture": str(path / PICTURE), "chosen": str(path / model_file(found.chosen))}
+    figures |= {"picture": str(path / PICTURE), "chosen": str(path / file_of(found.chosen))}
     figures["command"] = command
     show_result(figures, False, path)

@@ -17,9 +17,9 @@ from thresher.options.option import UsageError, given_in
 
 if TYPE_CHECKING:
     from thresher.data.chunk import Chunk
-    from thresher.data.sources.text import Rows
-    from thresher.learning.ensemble import Ensemble
-    from thresher.learning.readout import Readout
+    from thresher.data.sources.text import ReadRows
+    from thresher.learning.model.ensemble import Ensemble
+    from thresher.learning.model.weights import Readout
 
 ARGUMENTS, OPTIONS = (MODEL, DATA), PredictCommand
 NAN = "nan"
@@ -35,9 +35,9 @@ def command(model: str, data: list[str], options: PredictCommand) -> None:
     """
     from thresher.cli.output import output_file as opened
     from thresher.cli.output import tell_reading
-    from thresher.cli.overwriting import check_model_first, check_predictions
-    from thresher.learning.ensemble import load
-    from thresher.learning.predicting import source_for
+    from thresher.cli.saving import check_model_first, check_predictions
+    from thresher.learning.model.ensemble import load
+    from thresher.learning.model.prediction import source_for
     from thresher.runs.preparing import check_outputs, quarantine_of
 
     path, target, wanted = Path(model), options["output_file"], cast(Any, options["output"])
@@ -69,7 +69,7 @@ def _tell_broken(count: int) -> None:
         click.echo(f"warning: {what} not finite: the values in these rows are too large", err=True)
 
 
-def _identified(lines: list[str], rows: Rows, escaped: bool) -> list[str]:
+def _identified(lines: list[str], rows: ReadRows, escaped: bool) -> list[str]:
     """The lines, after the id of their row if ids are read."""
     if rows.ids is None:
         return lines
@@ -86,7 +86,7 @@ def _answering(
     """
     import numpy as np
 
-    from thresher.learning.ensemble import Ensemble
+    from thresher.learning.model.ensemble import Ensemble
 
     if wanted == "spread":
         if not isinstance(readout, Ensemble):
@@ -111,7 +111,7 @@ def _nothing(answers: Any, wanted: Any) -> str:
     return NAN if wanted == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
 
 
-def _in_line(lines: list[str], rows: Rows, nothing: str) -> list[str]:
+def _in_line(lines: list[str], rows: ReadRows, nothing: str) -> list[str]:
     """The lines of examples, with `nothing` for each row skipped among them."""
     found, before = list[str](), 0
     for gap in rows.gaps:

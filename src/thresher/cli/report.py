@@ -25,8 +25,8 @@ def command(model: str, options: ReportCommand) -> None:
     how well the model predicts the test data, and how well its probabilities are calibrated.
     """
     from thresher.cli.output import show_result, tell_reading
-    from thresher.learning import modelfile
-    from thresher.reporting import api, facts
+    from thresher.learning.files import model_file
+    from thresher.reporting import facts, page
     from thresher.runs.repeat import remaking
 
     path = Path(model)
@@ -40,9 +40,9 @@ def command(model: str, options: ReportCommand) -> None:
         reading = given_in(options, ReadOptions)
         _measure(found, path, target, options, reading)
     if found.model is not None:
-        with modelfile.naming_file(path):
+        with model_file.naming_file(path):
             found.command = remaking(Path(found.name), found.model.header, found.model.info)
-    size = api.write(target, found)
+    size = page.write(target, found)
     if found.test is not None:
         tell_reading(found.test.lines)
     show_result(_figures(found, target, size, options["json"]), options["json"], target)
@@ -65,12 +65,12 @@ def _measure(
 
 def _target(model: Path, output: Path | None) -> Path:
     """The path of the page. UsageError, OSError."""
-    from thresher.reporting import api
+    from thresher.reporting import page
 
     target = output or Path(f"{model}.html")
     if target.suffix.lower() not in _ENDINGS:
         raise UsageError(f"{target}: a report is an HTML page: name a file that ends in .html")
-    return api.check_target(target)
+    return page.check_target(target)
 
 
 def _figures(found: Facts, target: Path, size: int, everything: bool) -> dict[str, Any]:

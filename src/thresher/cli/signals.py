@@ -1,15 +1,87 @@
-"""Handle Ctrl-C, SIGTERM and SIGHUP from start to exit."""
+"""Handle standard streams that are closed, full, or have no reader.
+
+Handle Ctrl-C, SIGTERM and SIGHUP from start to exit.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
 import threading
 from types import FrameType
+from typing import Any
 
 from thresher.cli.errors import INTERRUPTED, INTERRUPTED_LINE
+
+
+def prepare() -> None:
+    """Make sure that all three standard streams exist, and that printing a message never fails.
+
+    If a descriptor was closed at start, the next file opened would get its number, and messages would end up
+    in a model. So we open it, in a mode in which using it fails.
+    """
+    for number, mode in enumerate((os.O_WRONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = _buffered(sys.stdout)
+    closed = sys.stderr is None
+    raw = io.FileIO(2, "w", closefd=False) if closed else getattr(sys.stderr.buffer, "raw", sys.stderr.buffer)
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(_Forgiving(raw)),
+        encoding="utf-8" if closed else sys.stderr.encoding,
+        errors="backslashreplace",
+        line_buffering=True,
+        write_through=True,
+    )
+
+
+def _buffered(stream: Any) -> Any:
+    """The stream with a buffer: an unbuffered one (PYTHONUNBUFFERED) loses what a full disk rejects."""
+    if not isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+        return stream
+    whole = io.BufferedWriter(stream.buffer)
+    return io.TextIOWrapper(whole, stream.encoding, stream.errors, line_buffering=True)
+
+
+class _Forgiving(io.RawIOBase):
+    """Drops what the stream does not accept."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return bool(self._raw.isatty())
+
+    def fileno(self) -> int:
+        return int(self._raw.fileno())
+
+    def write(self, data: Any) -> int:
+        try:
+            written = self._raw.write(data)
+        except OSError:
+            written = None
+        return len(data) if written is None else int(written)
+
+
+def discard_unwritten(stream: Any) -> None:
+    """Drop what a closed pipe or full disk did not accept: Python would retry at exit and complain."""
+    try:
+        stream.flush()
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            stream.flush()
+
 
 _GRACE = 2.0
 """seconds to shut down cleanly"""
@@ -39,7 +111,7 @@ def came() -> bool:
 
 
 def _end() -> None:
-    wholefile = sys.modules.get("thresher.learning.wholefile")  # too late to import anything
+    wholefile = sys.modules.get("thresher.learning.files.atomic")  # too late to import anything
     if wholefile is not None:
         wholefile.remove_unfinished()
     say_at_once(INTERRUPTED_LINE)
@@ -48,7 +120,7 @@ def _end() -> None:
 
 def install_handlers() -> None:
     """Raise KeyboardInterrupt on every signal that asks the program to stop, unless it is ignored."""
-    from thresher.learning.stopping import PLAIN, take
+    from thresher.learning.training.interruption import PLAIN, take
 
     PLAIN.add(_interrupter)
     take(_interrupter)
@@ -56,7 +128,7 @@ def install_handlers() -> None:
 
 def ignore() -> None:
     """Ignore all signals: the process is about to exit."""
-    from thresher.learning.stopping import take
+    from thresher.learning.training.interruption import take
 
     take(signal.SIG_IGN)
 

@@ -13,7 +13,7 @@ from thresher.options.arguments import DATA
 from thresher.options.output import TrainCommand
 
 if TYPE_CHECKING:
-    from thresher.learning.training import Outcome
+    from thresher.learning.training.trainer import Outcome
     from thresher.runs.train import Training
 
 ARGUMENTS, OPTIONS = (DATA,), TrainCommand
@@ -38,8 +38,8 @@ def command(data: list[str], options: TrainCommand) -> None:
 
 def _check_targets(data: list[str], options: TrainCommand) -> None:
     """Check that what exists at the places to write to may be replaced; `UsageError`, OSError."""
-    from thresher.cli.overwriting import check_curve, check_folder, check_model, check_picture
-    from thresher.learning.modelfolder import ENSEMBLE
+    from thresher.cli.saving import check_curve, check_folder, check_model, check_picture
+    from thresher.learning.files.folder import ENSEMBLE
     from thresher.options.option import UsageError
     from thresher.runs.preparing import check_outputs, quarantine_of
 
@@ -63,7 +63,7 @@ def _check_targets(data: list[str], options: TrainCommand) -> None:
 
 def _train(run: Training, options: TrainCommand) -> Outcome:
     """Train, save and report."""
-    from thresher.learning.stopping import Interrupted
+    from thresher.learning.training.interruption import Interrupted
 
     path = options["model"]
     try:
@@ -83,7 +83,7 @@ def _train(run: Training, options: TrainCommand) -> Outcome:
 def _save(run: Training, options: TrainCommand) -> bool:
     """Save the model, then again with names if they are wanted; False if a signal interrupted that."""
     from thresher.data.errors import DataError
-    from thresher.learning.wholefile import discard
+    from thresher.learning.files.atomic import discard
 
     path, state, trainer = options["model"], not options["weights_only"], run.trainer
     run.model.save(path, state=state)
@@ -105,19 +105,19 @@ def _save(run: Training, options: TrainCommand) -> bool:
 def _write(run: Training, outcome: Outcome, options: TrainCommand) -> None:
     """Write the table and the picture, where they are wanted."""
     if options["curve"] is not None:
-        from thresher.cli.watching import write_curve
+        from thresher.cli.output import write_curve
 
         write_curve(options["curve"], outcome.table)
     if options["plot"] is not None:
-        from thresher.learning import pictures
+        from thresher.learning.inspection import plots
 
-        stages, loss = pictures.stages_of_table(outcome.table), run.model.recipe.loss
-        pictures.write(Path(options["plot"]), pictures.learning(stages, str(loss), outcome.holdout))
+        stages, loss = plots.stages_of_table(outcome.table), run.model.recipe.loss
+        plots.write(Path(options["plot"]), plots.learning(stages, str(loss), outcome.holdout))
 
 
 def _tell(run: Training, outcome: Outcome, options: TrainCommand) -> None:
     from thresher.cli.output import in_json, show_result, tell_outcome
-    from thresher.learning.figures import of_first_pass
+    from thresher.learning.inspection.formatting import of_first_pass
 
     path, model = options["model"], run.model
     with saving.saved_before(path):

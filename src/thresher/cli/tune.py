@@ -15,9 +15,9 @@ from thresher.options.lanes import VARIED, TuneCommand
 from thresher.options.option import given_in
 
 if TYPE_CHECKING:
-    from thresher.lanes.search import Search
+    from thresher.lanes.models import Search
     from thresher.lanes.tuning import Trial
-    from thresher.learning.model import Model
+    from thresher.learning.model.model import Model
 
 ARGUMENTS, OPTIONS, HIDDEN = (DATA,), TuneCommand, VARIED
 
@@ -27,8 +27,8 @@ def command(data: list[str], options: TuneCommand) -> None:
 
     The choice is by the loss on rows before they are learned. The report is on other rows.
     """
-    from thresher.cli.overwriting import check_model
-    from thresher.learning import modelfile
+    from thresher.cli.saving import check_model
+    from thresher.learning.files import model_file
     from thresher.runs import tune as runs
     from thresher.runs.preparing import Inputs, quarantine_of
 
@@ -44,7 +44,7 @@ def command(data: list[str], options: TuneCommand) -> None:
     figures |= {f"report_{name}": value for name, value in search.report().items()}
     figures["command"] = _command(data, options, trial, found)
     with saving.unbroken(model):
-        modelfile.save(found, model)
+        model_file.save(found, model)
         _tell(search, figures, options)
     saving.tell_interrupted(search.interrupted, model)
     check_strictly(search.warnings, options["strict"], model)
@@ -60,7 +60,7 @@ def _reported_on(search: Search, holdout: Any) -> str:
 
 def _tell(search: Search, found: dict[str, Any], options: TuneCommand) -> None:
     from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings, tell_weightless
-    from thresher.lanes.table import of_trials
+    from thresher.lanes.models import of_trials
 
     tuner, path = search.tuner, options["model"]
     if search.lines is not None:

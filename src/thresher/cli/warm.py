@@ -15,7 +15,7 @@ from thresher.options.option import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from thresher.learning.model import Model
+    from thresher.learning.model.model import Model
 
 
 ARGUMENTS, OPTIONS = (), WarmCommand
@@ -28,7 +28,7 @@ def command(options: WarmCommand) -> None:
     --bins and --interact is compiled on first use.
     """
     from thresher import parts
-    from thresher.learning.ahead import compile_now
+    from thresher.learning.training.ahead import compile_now
 
     outputs, lenient = options["outputs"], options["losses"] == "all"
     chosen = _named(options["formats"], list(FORMATS), "format")
@@ -67,8 +67,8 @@ def _read(name: str) -> None:
 
     from thresher.data import open_source
     from thresher.data.layout import Layout
-    from thresher.learning.centring import alone
-    from thresher.learning.intake import Intake
+    from thresher.learning.model.preparation import Intake
+    from thresher.learning.model.scaling import alone
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"sample.{name}"
@@ -110,8 +110,8 @@ def _write_table(name: str, path: Path) -> None:
 
 def _model(rule: str, loss: str, outputs: str, lenient: bool) -> Model | None:
     """A model to compile for. If the loss does not fit the outputs: None if `lenient`, else UsageError."""
-    from thresher.learning.model import Model
-    from thresher.learning.recipe import Recipe
+    from thresher.learning.model.model import Model
+    from thresher.learning.model.recipe import Recipe
     from thresher.options.layouts import of_options
 
     try:

@@ -18,10 +18,10 @@ def command(model: str, options: WeightsCommand) -> None:
 
     With many outputs, the class (or the number of the output) comes before the weight.
     """
-    from thresher.learning import modelfile
-    from thresher.learning.feature_names import known_names
+    from thresher.learning.files import model_file
+    from thresher.learning.inspection.feature_names import known_names
 
-    readout, header = modelfile.load_readout(model)
+    readout, header = model_file.load_readout(model)
     many, first, words = readout.head.outputs.kind != "one", readout.head.outputs.low, readout.classes
     called = known_names(readout).get
     heaviest = readout.heaviest(options["top"])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from thresher.cluster.connection import Connection
     from thresher.cluster.readers import RayReaders
     from thresher.data.chunk import Place
-    from thresher.data.files.watches import Watches
+    from thresher.data.files.content_checks import Watches
     from thresher.data.sources.text import TextSource
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import BadLine
-from thresher.data.sources.parsed import Arenas, Columns, Parsed, Tally
-from thresher.engine.jit import kernel
+from thresher.data.sources.reader import Arenas, LineTally, Parsed, RowArrays
+from thresher.engine.compile.jit import kernel
 
 MOST_CODES = 1 << 16
 """Keys in one dictionary."""
@@ -222,7 +222,7 @@ def unpack(packed: Packed, arenas: Arenas) -> Parsed:
     if packed.tags is not None:
         chunk = replace(chunk, tags=packed.tags)
     bad = [BadLine(*one) for one in packed.bad]
-    tally = Tally(*packed.tally)
+    tally = LineTally(*packed.tally)
     return Parsed(
         chunk, tally, bad, packed.rejected, packed.uncounted, packed.noticed, packed.gaps, packed.ids
     )
@@ -233,9 +233,9 @@ def _rounded(count: int) -> int:
     return 1 << count.bit_length()
 
 
-def _cut(columns: Columns, rows: int, nnz: int) -> Columns:
+def _cut(columns: RowArrays, rows: int, nnz: int) -> RowArrays:
     targets = None if columns.targets is None else columns.targets[:rows]
-    return Columns(
+    return RowArrays(
         columns.indptr[: rows + 1],
         columns.keys[:nnz],
         columns.values[:nnz],

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from thresher.data.errors import DataError
+from thresher.data.feature_specs import as_list, in_list, names_in, pieces_in, unquoted
 from thresher.data.layout import (
     COLUMN_OPTIONS,
     FEATURE_FIELDS,
@@ -21,7 +22,6 @@ from thresher.data.layout import (
     SettledLayout,
     as_option,
 )
-from thresher.data.listed import as_list, in_list, names_in, pieces_in, unquoted
 from thresher.data.wording import PROSE
 
 IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, GROUP, ABSENT, EMPTY = (

@@ -8,9 +8,7 @@ from typing import Any, Self, TypeGuard
 
 from thresher.data.class_words import check_words
 from thresher.data.errors import DataError
-from thresher.data.interactions import terms_of
-from thresher.data.listed import as_list, names_in
-from thresher.data.ngram_spec import grams_of
+from thresher.data.feature_specs import as_list, grams_of, names_in, terms_of
 
 HASHES = ("64", "vw")
 MOST_BITS = 61

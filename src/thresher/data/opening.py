@@ -1,4 +1,7 @@
-"""`open_source`: files in any format as a source of Chunks."""
+"""`open_source`: files in any format as a source of Chunks.
+
+Columns of categories whose values are written otherwise than in the training data.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from thresher.data.columns import CATEGORICAL, SPELLED
 from thresher.data.errors import DataError, OddFileError
 from thresher.data.files.paths import expand, is_stream
 from thresher.data.files.streams import head_of
@@ -19,8 +23,10 @@ from thresher.data.formats.choosing import (
     parser_of,
     source_of,
 )
+from thresher.data.formats.format_hints import looks_like, looks_to_a_model
 from thresher.data.formats.listing import FORMATS, TABLES
-from thresher.data.formats.looks import looks_like, looks_to_a_model
+from thresher.data.formats.tables.column_statistics import first_cells
+from thresher.data.formats.tables.spellings import kind_of
 from thresher.data.layout import (
     AnyLayout,
     Extension,
@@ -29,14 +35,17 @@ from thresher.data.layout import (
     has_columns,
     settled_without_columns,
 )
-from thresher.data.sources.parsed import TAG
-
-_FIRST, _LONG = 1 << 12, 1 << 20
-"""Bytes that are looked at for a hint; a first line so long gets none"""
+from thresher.data.report import RESPELLED, Noticed
+from thresher.data.sources.reader import TAG
+from thresher.data.text.numbers import means_missing
 
 if TYPE_CHECKING:
     from thresher.data.labels import Domain
     from thresher.data.sources.text import TextSource
+
+
+_FIRST, _LONG = 1 << 12, 1 << 20
+"""Bytes that are looked at for a hint; a first line so long gets none"""
 
 
 def table_source(table: Any, **options: Any) -> TextSource:
@@ -51,7 +60,6 @@ def _compared(source: TextSource, given: AnyLayout | None) -> TextSource:
     source.of_a_model = isinstance(given, SettledLayout)
     if not source.layout.columns:
         return source
-    from thresher.data.formats.tables.respelled import respelled
 
     knows = given is not None and (has_columns(given) or isinstance(given, Extension))
     source.beforehand = respelled(source, 0 if knows else 1)
@@ -210,3 +218,31 @@ def open_source(
     source.may_be_words, source.unlabelled = getattr(form, "may_be_words", False), unlabelled
     source.readers, source.live, source.chosen = readers, live, chosen_in(given)
     return _compared(source, given)
+
+
+_ROWS = 100
+_FEW = 20
+"""Minimum number of values"""
+_MOST_FILES = 10
+
+
+def respelled(source: Any, first: int = 0) -> list[Noticed]:
+    """The columns of values in training of which the first rows of a file, from file `first` on, hold none.
+
+    Such a column held only numbers, booleans or dates, and now holds something else, so the model knows none
+    of its values.
+    """
+    layout, found = source.layout, list[Noticed]()
+    pairs = zip(layout.columns, layout.kinds, layout.spelling or ("",) * len(layout.columns), strict=True)
+    known = {name: what for name, kind, what in pairs if kind == CATEGORICAL and what in SPELLED}
+    files = range(first, min(len(source.names), _MOST_FILES)) if known else ()
+    for file in files:
+        cells = first_cells(source, known, _ROWS, file)
+        for name, what in known.items():
+            values = [cell.strip().encode("utf-8", "surrogatepass") for cell in cells.get(name, ())]
+            values = [value for value in values if not means_missing(value)]
+            kinds = {kind_of(value) for value in values}
+            if len(values) >= _FEW and not kinds & {what, ""}:
+                example = values[0].decode("utf-8", "replace")
+                found.append(Noticed(RESPELLED, name, source.names[file], f"{what} {example}"))
+    return found

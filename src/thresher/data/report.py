@@ -1,4 +1,7 @@
-"""Report: how many lines of a source were read, skipped or blank."""
+"""Report: how many lines of a source were read, skipped or blank.
+
+What blocks and tables show of texts that are not UTF-8, for `Parsed.noticed`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from thresher.data.errors import BadLine
+from thresher.data.files.blocks import Block
+from thresher.data.text.utf8 import undecoded
 
 FIRST_BAD = 10
 """How many bad lines are kept for display."""
@@ -102,3 +109,28 @@ class Report:
         bad = [BadLine(**{**one, "raw": base64.b64decode(one["raw"])}) for one in given["first_bad"]]
         noticed = [Noticed(*one) for one in given.get("noticed", ())]
         return cls(**{name: int(given[name]) for name in _COUNTS}, first_bad=bad, noticed=noticed)
+
+
+_NEWLINE = ord("\n")
+Noted = tuple[tuple[str, str, int, str], ...]
+"""See `Parsed.noticed`."""
+
+
+def lines_not_utf8(block: Block) -> Noted:
+    """The first line of a block that is not UTF-8, and how many there are; empty if all are."""
+    text = block.text[: block.size]
+    found = undecoded(text)
+    if found is None:
+        return ()
+    first = int(found.places[0])
+    begins = text[:first].tobytes().rfind(b"\n") + 1
+    ends = np.flatnonzero(text == _NEWLINE)
+    lines = np.unique(np.searchsorted(ends, found.places))
+    return (
+        noted("", int(lines[0]) + 1, lines.size, found.looks, max(first - max(begins, block.begin), 0) + 1),
+    )
+
+
+def noted(column: str, line: int, count: int, looks: str, place: int = 0) -> tuple[str, str, int, str]:
+    """`count` lines or rows that are not UTF-8, the first of which is `line`, from byte `place` of it on."""
+    return NOT_UTF8, column, line, f"{count} {place} {looks}"

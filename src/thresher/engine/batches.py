@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import helper, kernel
+from thresher.engine.compile.inplace import snapshot
+from thresher.engine.compile.jit import helper, kernel
 from thresher.engine.kernels import LOSS_SUM, WEIGHT_SUM, aim
 from thresher.engine.outputs import moment, note, read_row
-from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import (
     catch_up,
     constrain,

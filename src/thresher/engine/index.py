@@ -6,10 +6,16 @@ grow with it, and a row is freed when it is idle in all of them.
 All three indexes give bit-identical models (law 4), as long as a hashed one has no collision.
 An index resolves examples up to the first that does not fit; those are learned, then room is made. So when
 rows are freed depends on the stream alone, never on how it is chunked.
+
+SPECs of stores (`--store`).
+
+``growing``, ``direct``, or ``hashed``, optionally with bits, seed and ``signed``, in this order:
+``hashed:BITS,SEED,signed``.
 """
 
 from __future__ import annotations
 
+import re
 import weakref
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -45,7 +51,7 @@ _MOST_ROWS = np.iinfo(np.uint32).max
 _ALWAYS_KEPT = 1 << 17  # rows; smaller tables double without freeing any
 
 
-class Table(Protocol):
+class RowTable(Protocol):
     """State with a row for each row of an index. A row is zeros until its key has been learned."""
 
     S: Array
@@ -76,14 +82,14 @@ class _Index:
     """Which rows were ever met, marked by the learning loop; empty if keys are counted otherwise."""
 
     def __init__(self) -> None:
-        self._joined: list[weakref.ref[Table]] = []  # weak, because tables refer to their index
+        self._joined: list[weakref.ref[RowTable]] = []  # weak, because tables refer to their index
 
-    def join(self, table: Table) -> None:
+    def join(self, table: RowTable) -> None:
         """Make the table grow with this index, and shrink if no other table needs its rows."""
         self._joined.append(weakref.ref(table))
         table.S = resized(table.S, self.size)
 
-    def _tables(self) -> list[Table]:
+    def _tables(self) -> list[RowTable]:
         """The tables that still exist."""
         return [table for one in self._joined if (table := one()) is not None]
 
@@ -402,3 +408,50 @@ Index = GrowingIndex | DirectIndex | HashedIndex
 def _words(table: Array) -> U32:
     """The same memory, as rows of 32-bit words."""
     return np.asarray(table).reshape(len(table), -1).view(np.uint32)
+
+
+_BITS = "20"
+
+
+def make_index(spec: str, seed: int = 0) -> Index:
+    """The index for a SPEC. By default, a hashed one has 20 bits and this `seed`. ValueError."""
+    kind, options = _read(spec, seed)
+    return kind(*options)
+
+
+def store_spec(spec: str, seed: int = 0, *, full: bool = True) -> str:
+    """Complete a SPEC with its defaults; ValueError for an unknown store.
+
+    With `full=False`, omit the seed if it equals `seed`.
+
+    >>> store_spec("hashed:9,signed", 5), store_spec("hashed:9,5", 5, full=False)
+    ('hashed:9,5,signed', 'hashed:9')
+    """
+    kind, options = _read(spec, seed)
+    if not options:
+        return kind.NAME
+    bits, own, signed = options
+    HashedIndex.check_options(bits, own)
+    numbers = f"{bits},{own}" if full or own != seed else f"{bits}"
+    return f"{kind.NAME}:{numbers}" + (f",{HashedIndex.SIGNED}" if signed else "")
+
+
+def _read(spec: str, seed: int) -> tuple[type[Index], tuple[int, int, bool] | tuple[()]]:
+    """The class of an index, and its arguments."""
+    name, _, rest = spec.partition(":")
+    for kind in (GrowingIndex, DirectIndex):
+        if name == kind.NAME and not rest:
+            return kind, ()
+    numbers = rest.split(",") if rest else []
+    signed = numbers[-1:] == [HashedIndex.SIGNED]
+    numbers = numbers[:-1] if signed else numbers
+    if (
+        name == HashedIndex.NAME
+        and len(numbers) <= 2
+        and all(re.fullmatch("[0-9]{1,20}", n) for n in numbers)
+    ):
+        bits, own = [*(int(n) for n in numbers or (_BITS,)), seed][:2]
+        return HashedIndex, (bits, own, signed)
+    raise ValueError(
+        f"no store is called {spec!r}; known: growing, direct, hashed:BITS, hashed:BITS,{HashedIndex.SIGNED}"
+    )

@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import helper, inlined, kernel, scalar
+from thresher.engine.compile.inplace import snapshot
+from thresher.engine.compile.jit import helper, inlined, kernel, scalar
 from thresher.engine.lookup import fetch
-from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import (
     catch_up,
     constrain,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import kernel, scalar
+from thresher.engine.compile.jit import kernel, scalar
 from thresher.engine.kernels import AHEAD, aim, count, move_clocks
 from thresher.engine.lanewise import (
     LANES,
@@ -43,7 +43,7 @@ from thresher.engine.verbs import (
 )
 
 
-class Stream(NamedTuple):
+class LaneStream(NamedTuple):
     """Examples, and the rows of their features."""
 
     indptr: Any

@@ -18,7 +18,7 @@ from numba import types
 from numba.core import cgutils
 from numba.np import arrayobj
 
-from thresher.engine.inplace import (
+from thresher.engine.compile.inplace import (
     LINE,
     SCRATCH,
     STACK,

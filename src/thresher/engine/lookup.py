@@ -15,8 +15,8 @@ from numba import types
 from numba.core import cgutils
 from numpy.typing import NDArray
 
-from thresher.engine.inplace import in_place
-from thresher.engine.jit import kernel, scalar
+from thresher.engine.compile.inplace import in_place
+from thresher.engine.compile.jit import kernel, scalar
 
 REGISTERS = 1 << 14
 MOST_RANK = 50

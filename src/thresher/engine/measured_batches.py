@@ -19,10 +19,10 @@ from thresher.engine.batches import (
     margins_of,
     read_gathered,
 )
-from thresher.engine.jit import helper, kernel
+from thresher.engine.compile.inplace import snapshot
+from thresher.engine.compile.jit import helper, kernel
 from thresher.engine.kernels import aim
 from thresher.engine.outputs import note, read_row
-from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import (
     catch_up,
     end_step,

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import helper, kernel, scalar
+from thresher.engine.compile.inplace import snapshot
+from thresher.engine.compile.jit import helper, kernel, scalar
 from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, end_example
 from thresher.engine.protocol import implements
-from thresher.engine.snapshot import snapshot
 from thresher.engine.verbs import (
     catch_up,
     couple,

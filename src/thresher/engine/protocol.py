@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numba.extending import overload
 
-from thresher.engine.jit import BORROWING, OPTIONS
-from thresher.engine.part_errors import declare_part, declare_returned
+from thresher.engine.compile.jit import BORROWING, OPTIONS
+from thresher.engine.compile.part_errors import declare_part, declare_returned
 
 T = TypeVar("T", bound=type)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thresher.engine.part_errors import NUMBER, PAIR, TRUTH
+from thresher.engine.compile.part_errors import NUMBER, PAIR, TRUTH
 from thresher.engine.protocol import IN_SPECS, rebuilt, verb
 
 # Losses

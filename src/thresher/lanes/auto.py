@@ -9,12 +9,12 @@ from pathlib import Path
 from thresher.lanes import checkpoint
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
-from thresher.lanes.race import Race, Racing, Record
-from thresher.learning import checkpoint as of_one
-from thresher.learning import modelfile
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
-from thresher.learning.training_state import TrainingState
+from thresher.lanes.race import Race, RaceRecord, Racing
+from thresher.learning.files import checkpoint as of_one
+from thresher.learning.files import model_file
+from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
 
 ALPHA, L1 = (1.0, 10.0, 3.0, 1 / 3), (1.0, 2.0)
 """Divisors of the default step size and threshold; measured on the data sets of docs/default.md."""
@@ -29,7 +29,7 @@ _WEAK = 4.0
 class Leader:
     """Lane 0 wins unless another is clearly better."""
 
-    def judge(self, record: Record, lanes: Racing, last: bool) -> None:
+    def judge(self, record: RaceRecord, lanes: Racing, last: bool) -> None:
         """Drop weak lanes; at the end all but one."""
         losses = record.losses()
         best = min(lanes.alive, key=lambda k: (losses[k], k))
@@ -90,7 +90,7 @@ def save(path: Path, model: Lanes | Model, training_state: TrainingState) -> Non
 
 def load(path: Path) -> tuple[Lanes | Model, TrainingState]:
     """The inverse of `save`; `ModelFileError`."""
-    if path.exists() and modelfile.LANES in modelfile.read(path, lanes=True)[0]:
+    if path.exists() and model_file.LANES in model_file.read(path, lanes=True)[0]:
         lanes, training_state, *_ = checkpoint.load(path, race_of)
         return lanes, training_state
     return of_one.load(path)

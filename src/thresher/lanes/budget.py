@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 from thresher.lanes.frontier import Judged
-from thresher.learning.trouble import Trouble, warn
+from thresher.learning.diagnostics.findings import Trouble, warn
 
 _FULL = 0.99
 """A model with this share of the budget fills it."""

@@ -10,13 +10,13 @@ from thresher.engine.sound import StateError, Tensors
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race
-from thresher.learning import header as headers
-from thresher.learning import modelfile
-from thresher.learning.curve import curve_of
-from thresher.learning.holdout import Best
-from thresher.learning.modelfile import ModelFileError
-from thresher.learning.recipe import Recipe
-from thresher.learning.training_state import TrainingState
+from thresher.learning.files import model_file
+from thresher.learning.files import schema as headers
+from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.holdout import Best
+from thresher.learning.training.progress import curve_of
 
 _STATE, _BEST, _RACE = "lanes.", "best.", "race."
 
@@ -49,14 +49,18 @@ def save(
         "curves": [model.curve for model in lanes.models],
         **({"beside": list(beside)} if beside else {}),
     }
-    header = {**modelfile.header_of(lanes.lead), modelfile.LANES: saved, "training": training_state.as_dict()}
-    tensors = modelfile.weights_of(lanes.lead.readout())
+    header = {
+        **model_file.header_of(lanes.lead),
+        model_file.LANES: saved,
+        "training": training_state.as_dict(),
+    }
+    tensors = model_file.weights_of(lanes.lead.readout())
     tensors |= {f"{_STATE}{name}": array for name, array in lanes.state().items()}
     if lanes.race is not None:
         tensors |= {f"{_RACE}{name}": array for name, array in lanes.race.record.state().items()}
     for k, one in holdout.bests.items():
         tensors |= {f"{_BEST}{k}.{name}": array for name, array in one.state.items()}
-    modelfile.write(path, header, tensors)
+    model_file.write(path, header, tensors)
 
 
 def load(path: Path, race: Callable[[int], Race] | None = None) -> Loaded:
@@ -66,20 +70,20 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> Loaded:
     """
     if not path.exists():
         raise ModelFileError(f"{path}: no such file, so there is no training to resume")
-    header, tensors = modelfile.read(path, lanes=True)
-    if modelfile.LANES not in header or "training" not in header:
+    header, tensors = model_file.read(path, lanes=True)
+    if model_file.LANES not in header or "training" not in header:
         raise ModelFileError(f"{path}: not a checkpoint of a frontier")
     racing = _under(tensors, _RACE)
-    if bool(racing) != (race is not None) or "ensemble" in header[modelfile.LANES]:
+    if bool(racing) != (race is not None) or "ensemble" in header[model_file.LANES]:
         raise ModelFileError(f"{path}: a checkpoint of another command with many models")
-    with modelfile.naming_file(path):
+    with model_file.naming_file(path):
         headers.check_training(header["training"])
-        lanes = _lanes_of(header[modelfile.LANES], _under(tensors, _STATE), race)
+        lanes = _lanes_of(header[model_file.LANES], _under(tensors, _STATE), race)
         if lanes.race is not None:
             lanes.race.record.restore(racing)
         holdout = LanesHoldout()
-        _judged(holdout, header[modelfile.LANES], tensors, lanes)
-        beside = _beside(header[modelfile.LANES])
+        _judged(holdout, header[model_file.LANES], tensors, lanes)
+        beside = _beside(header[model_file.LANES])
         return Loaded(lanes, TrainingState.from_dict(header["training"], {}), holdout, beside)
 
 

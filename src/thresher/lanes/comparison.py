@@ -13,11 +13,9 @@ import numpy as np
 
 from thresher.drawing import Axis, Series, chart
 from thresher.lanes import folder
-from thresher.lanes.frontier import Point
-from thresher.lanes.models import Frontier
-from thresher.lanes.picture import measure_of
-from thresher.lanes.validation import CrossValidation
-from thresher.learning.pictures import Picture
+from thresher.lanes.frontier import Point, measure_of
+from thresher.lanes.models import CrossValidation, Frontier
+from thresher.learning.inspection.plots import Picture
 
 AnyFrontier = Frontier | CrossValidation | str | PathLike[str]
 _ONE = (Frontier, CrossValidation, str, PathLike)

@@ -10,20 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from thresher._version import __version__
-from thresher.lanes.frontier import Learned, Point
-from thresher.lanes.picture import picture
-from thresher.learning import modelfile
-from thresher.learning.model import Model
-from thresher.learning.modelfile import ModelFileError
-from thresher.learning.modelfolder import FRONTIER
-from thresher.learning.wholefile import whole_file
+from thresher.lanes.frontier import Learned, Point, picture
+from thresher.learning.files import model_file
+from thresher.learning.files.atomic import whole_file
+from thresher.learning.files.folder import FRONTIER
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.model import Model
 
 TABLE, PICTURE = FRONTIER.table, "frontier.svg"
 _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Table:
+class FrontierTable:
     """The content of the table in a folder."""
 
     penalty: str
@@ -47,7 +46,7 @@ def is_frontier(path: Path) -> bool:
     return FRONTIER.is_at(path)
 
 
-def model_file(number: int) -> str:
+def file_of(number: int) -> str:
     """Name of the model file of a lane."""
     return FRONTIER.model_file(number)
 
@@ -60,25 +59,25 @@ def check_folder(path: Path) -> None:
     FRONTIER.check(path)
 
 
-def save(path: Path, frontier: Table, models: Sequence[Model]) -> None:
+def save(path: Path, frontier: FrontierTable, models: Sequence[Model]) -> None:
     """Write the whole folder, replacing an older frontier; call `check_folder` first. Raises OSError."""
     with FRONTIER.written(path) as temporary:
         for k, model in enumerate(models):
             if frontier.points[k].dropped is None:
-                modelfile.save(model, temporary / model_file(k))
+                model_file.save(model, temporary / file_of(k))
         with whole_file(temporary / PICTURE) as file:
             file.write(picture(frontier.points, frontier.chosen))
         with whole_file(temporary / TABLE) as file:
             json.dump({"format": _FORMAT, "version": __version__, **frontier.as_dict()}, file, indent=1)
 
 
-def load(path: Path) -> Table:
+def load(path: Path) -> FrontierTable:
     """The table of a folder; `ModelFileError` if it is damaged."""
     try:
         given = json.loads((path / TABLE).read_text(encoding="utf-8"))
         points = [Point.from_dict(given["penalty"], one) for one in given["lanes"]]
         whole = given["format"] == _FORMAT and 0 <= given["chosen"] < len(points)
-        frontier = Table(str(given["penalty"]), points, int(given["chosen"]), str(given["choice"]))
+        frontier = FrontierTable(str(given["penalty"]), points, int(given["chosen"]), str(given["choice"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelFileError(f"{path / TABLE}: damaged, or not the table of a frontier ({error})") from error
     if not whole:
@@ -86,18 +85,18 @@ def load(path: Path) -> Table:
     return frontier
 
 
-def load_models(path: Path, frontier: Table) -> Learned:
+def load_models(path: Path, frontier: FrontierTable) -> Learned:
     """The models of a folder, which can continue learning; dropped ones are models that know nothing.
 
     Raises `ModelFileError`, OSError.
     """
     there = [k for k, point in enumerate(frontier.points) if point.dropped is None]
-    loaded = {k: modelfile.load(path / model_file(k))[0] for k in there}
+    loaded = {k: model_file.load(path / file_of(k))[0] for k in there}
     empty = {k: Model(loaded[there[0]].recipe) for k in range(len(frontier.points)) if k not in loaded}
     return Learned(frontier.points, [model for _, model in sorted((loaded | empty).items())])
 
 
 def take(path: Path, number: int, target: Path) -> None:
     """Copy the model of a point out of the folder."""
-    with open(path / model_file(number), "rb") as source, whole_file(target, "wb") as file:
+    with open(path / file_of(number), "rb") as source, whole_file(target, "wb") as file:
         shutil.copyfileobj(source, file)

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from thresher.lanes import folder
-from thresher.learning import modelfile
-from thresher.learning.anatomy import anatomy
-from thresher.learning.checks import check_whole
-from thresher.learning.comparing import compare
-from thresher.learning.ensemble import files_of, table_of
-from thresher.learning.figures import shown
-from thresher.learning.modelfolder import ENSEMBLE
-from thresher.learning.predicting import ModelOrFile
-from thresher.learning.readout import Readout
-from thresher.learning.recipe import Header
+from thresher.learning.files import model_file
+from thresher.learning.files.folder import ENSEMBLE
+from thresher.learning.inspection.describe import anatomy
+from thresher.learning.inspection.diff import compare
+from thresher.learning.inspection.formatting import shown
+from thresher.learning.model.ensemble import files_of, table_of
+from thresher.learning.model.prediction import ModelOrFile
+from thresher.learning.model.recipe import Header
+from thresher.learning.model.weights import Readout
+from thresher.options.checks import check_whole
 
 _WIDTH = 22
 
@@ -72,8 +72,8 @@ def info(model: ModelOrFile) -> dict[str, Any]:
             return InfoDict(info_of_folder(path))
         if ENSEMBLE.is_at(path):
             return InfoDict(info_of_ensemble(path))
-        header, tensors = modelfile.read(path, lanes=True)
-        with modelfile.naming_file(path):
+        header, tensors = model_file.read(path, lanes=True)
+        with model_file.naming_file(path):
             return InfoDict(anatomy(path, header, tensors) | ({"model": None} if in_memory else {}))
 
 
@@ -106,11 +106,11 @@ def diff(a: ModelOrFile, b: ModelOrFile, *, top: int = 20) -> dict[str, Any]:
 
 def _loaded(model: ModelOrFile) -> tuple[Readout, Header]:
     with file_of(model) as path:
-        return modelfile.load_readout(path)
+        return model_file.load_readout(path)
 
 
 @contextmanager
-def file_of(given: Any, write: Callable[[Any, Path], None] = modelfile.save) -> Iterator[Path]:
+def file_of(given: Any, write: Callable[[Any, Path], None] = model_file.save) -> Iterator[Path]:
     """The given path, or a temporary file with the given model. Raises the errors of `write`."""
     if isinstance(given, str | PathLike):
         yield Path(given)
@@ -124,7 +124,7 @@ def file_of(given: Any, write: Callable[[Any, Path], None] = modelfile.save) -> 
 def info_of_folder(path: Path) -> dict[str, Any]:
     """The content of ``thresher info --json`` for a folder of models. Raises `ModelFileError`."""
     found = folder.load(path)
-    files = [path / folder.model_file(k) for k in range(len(found.points))]
+    files = [path / folder.file_of(k) for k in range(len(found.points))]
     names = [str(file) if file.is_file() else None for file in files]
     return {"model": str(path), "kind": "frontier", **found.as_dict(), "files": names}
 
@@ -133,7 +133,7 @@ def info_of_ensemble(path: Path) -> dict[str, Any]:
     """The content of ``thresher info --json`` for an ensemble. Raises `ModelFileError`."""
     table, each = table_of(path), list[dict[str, Any]]()
     for file in files_of(path, table):
-        header, _ = modelfile.read(file)
+        header, _ = model_file.read(file)
         counts = {name: header.get(name) for name in ("examples", "progressive_loss", "features_seen")}
         each.append({"file": str(file), **counts, "nonzero": header["nonzero"]})
     recipe = {name: value for name, value in header["recipe"].items() if name != "layout"}

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.lanes.lanes import Lanes
-from thresher.learning.holdout import Best, Figures, Holdout
-from thresher.learning.metrics import Evaluation
-from thresher.learning.model import Model
-from thresher.learning.record import Record
-from thresher.learning.seen import Seen
-from thresher.learning.shares import Part
+from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.evaluation.evaluate import Evaluation
+from thresher.learning.model.model import Model
+from thresher.learning.training.holdout import Best, Figures, Holdout
+from thresher.learning.training.record import Record
+from thresher.learning.training.shares import Part
 
 
 class PairedLosses:

@@ -13,16 +13,16 @@ from thresher.data.layout import SettledLayout
 from thresher.engine.lookup import resized
 from thresher.engine.sound import Tensors
 from thresher.lanes.race import Race
-from thresher.learning.admission import Admission
-from thresher.learning.feed import Feed
-from thresher.learning.finite import Before, DivergedError
-from thresher.learning.head import Head
-from thresher.learning.model import Model
-from thresher.learning.octet import LaneLoop, gathered
-from thresher.learning.recipe import Recipe
-from thresher.learning.record import Record
-from thresher.learning.seen import Seen
-from thresher.learning.trained import Tally
+from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.model.divergence import Before, DivergedError
+from thresher.learning.model.feed import Feed
+from thresher.learning.model.model import Model
+from thresher.learning.model.objective import Head
+from thresher.learning.model.octet import LaneLoop, gathered
+from thresher.learning.model.preparation import Admission
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.learner import Tally
+from thresher.learning.training.record import Record
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
 """Fields of a Recipe in which lanes may differ."""

@@ -15,7 +15,7 @@ import numpy as np
 from thresher import parts
 from thresher.data.errors import DataError
 from thresher.lanes.lanes import Lanes
-from thresher.learning.recipe import Recipe, penalty_field
+from thresher.learning.model.recipe import Recipe, penalty_field
 
 _MOST = 256
 _PILOT_ROWS = 4096
@@ -64,7 +64,7 @@ class ZeroWeightError(NoWeightError, DataError):
     """All rows have importance 0."""
 
 
-class Range:
+class PenaltyRange:
     """``LO:HI:N`` or ``auto:N``: N penalties in geometric progression; or a list of penalties. ValueError.
 
     >>> [round(value, 6) for value in Range("0.01:1:3").values]

@@ -45,7 +45,7 @@ class Excess(NamedTuple):
     """difference in standard errors"""
 
 
-class Record:
+class RaceRecord:
     """Sums of progressive losses of lanes at the ends of blocks of rows.
 
     A block has 8 rows, later 1 / 32 of a power of two, so the last half of the rows has 32 to 64 blocks.
@@ -121,7 +121,7 @@ class Record:
 class Judge(Protocol):
     """Decides which lanes may continue."""
 
-    def judge(self, record: Record, lanes: Racing, last: bool) -> None:
+    def judge(self, record: RaceRecord, lanes: Racing, last: bool) -> None:
         """Drop lanes that are too weak; all but one if this is the `last` mark."""
 
 
@@ -132,7 +132,7 @@ class Race:
     """
 
     def __init__(self, judge: Judge, lanes: int, first: int, until: int) -> None:
-        self.record = Record(lanes)
+        self.record = RaceRecord(lanes)
         self.ended = until <= 0
         """whether judging has ended"""
         self._judge, self._first, self._until = judge, first, until

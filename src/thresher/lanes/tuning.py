@@ -11,11 +11,11 @@ import numpy as np
 
 from thresher import parts
 from thresher.lanes.lanes import Lanes
-from thresher.lanes.race import Race, Racing, Record
-from thresher.learning.checks import check_whole
-from thresher.learning.finite import DivergedError
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe, is_centred
+from thresher.lanes.race import Race, RaceRecord, Racing
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe, is_centred
+from thresher.options.checks import check_whole
 
 RULES = ("ft-ftrl", "adagrad-fobos")
 FIRST = 1024
@@ -109,7 +109,7 @@ def _made(trial: Trial) -> Any:
 class Halving:
     """At each mark, drop the weaker half, except for lanes only slightly worse than the best."""
 
-    def judge(self, record: Record, lanes: Racing, last: bool) -> None:
+    def judge(self, record: RaceRecord, lanes: Racing, last: bool) -> None:
         """At the last mark, drop none: the lanes that are left learn all rows."""
         if last:
             return

@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.cluster.elsewhere import reads_elsewhere
-from thresher.learning import ensemble, modelfile, pictures
-from thresher.learning.assessment import assessed
-from thresher.learning.ensemble import Ensemble
-from thresher.learning.frames import Evaluated
-from thresher.learning.given import Data, with_labels
-from thresher.learning.head import Output
-from thresher.learning.model import Model, as_model
-from thresher.learning.predicting import ModelOrFile, codes_of, source_for, with_codes, with_columns
-from thresher.learning.readout import Readout
-from thresher.learning.slices import figures_of_slices, names_of_columns, slices_of
-from thresher.learning.trouble import troubles_of_reading, warn
+from thresher.data.inputs.any_data import Data, with_labels
+from thresher.learning.diagnostics.findings import troubles_of_reading, warn
+from thresher.learning.evaluation.figures import assessed
+from thresher.learning.evaluation.slices import figures_of_slices, names_of_columns, slices_of
+from thresher.learning.files import model_file
+from thresher.learning.inspection import plots
+from thresher.learning.inspection.frames import Evaluated
+from thresher.learning.model import ensemble
+from thresher.learning.model.ensemble import Ensemble
+from thresher.learning.model.model import Model, as_model
+from thresher.learning.model.objective import Output
+from thresher.learning.model.prediction import ModelOrFile, codes_of, source_for, with_codes, with_columns
+from thresher.learning.model.weights import Readout
 from thresher.options.data import ReadOptions
 from thresher.options.option import settled
 
@@ -33,7 +35,7 @@ def load(path: str | os.PathLike[str]) -> Readout:
 
     Raises `ModelFileError`; TypeError if `path` is not a path.
     """
-    return modelfile.load_readout(os.fspath(path))[0]
+    return model_file.load_readout(os.fspath(path))[0]
 
 
 def _ready(model: ModelOrFile) -> Model | Readout | Ensemble[Any]:
@@ -123,7 +125,7 @@ def evaluate(
     """
     ready = _ready(model)
     settled(ReadOptions, reading, evaluate)
-    target = None if plot is None else pictures.checked(plot)
+    target = None if plot is None else plots.checked(plot)
     labels = y if y is None else codes_of(model, y)
     data = with_labels(with_columns(model, with_codes(model, data)), labels, sample_weight)
     source = source_for(ready, data, ready.head.domain, **reading)
@@ -132,5 +134,5 @@ def evaluate(
     warn(troubles_of_reading(source.report))
     figures = {**found.figures(), **figures_of_slices(beside, found.examples)}
     if target is not None:
-        pictures.write(target, pictures.agreement(ready.head, found.binned, figures))
+        plots.write(target, plots.agreement(ready.head, found.binned, figures))
     return Evaluated.of(figures, ready)

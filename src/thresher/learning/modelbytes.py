@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from thresher.learning import modelfile
-from thresher.learning.model import Model
-from thresher.learning.readout import Readout
+from thresher.learning.files import model_file
+from thresher.learning.model.model import Model
+from thresher.learning.model.weights import Readout
 
 
 def as_bytes(model: Model | Readout) -> bytes:
     """A Model with its learning state, or a Readout. Raises `DivergedError` as `modelfile.save`."""
     if not isinstance(model, Readout):
         with model.at_rest():
-            return modelfile.as_bytes(modelfile.header_of(model), modelfile.tensors_of(model))
-    return modelfile.as_bytes(modelfile.header_of_weights(model), modelfile.weights_of(model))
+            return model_file.as_bytes(model_file.header_of(model), model_file.tensors_of(model))
+    return model_file.as_bytes(model_file.header_of_weights(model), model_file.weights_of(model))
 
 
 def from_bytes(data: bytes, name: str = "the model") -> Model | Readout:
     """The inverse of `as_bytes`. Raises `ModelFileError`, whose message calls the model `name`."""
-    header, tensors = modelfile.from_bytes(data, name)
-    read = modelfile.readout_of if header["recipe"]["rule"] is None else modelfile.revive
+    header, tensors = model_file.from_bytes(data, name)
+    read = model_file.readout_of if header["recipe"]["rule"] is None else model_file.revive
     return read(name, header, tensors)

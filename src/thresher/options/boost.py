@@ -10,7 +10,7 @@ from thresher.options.option import Option
 from thresher.options.output import ModelFile, TalkOptions
 
 if TYPE_CHECKING:
-    from thresher.learning.recipe import Spec
+    from thresher.learning.model.recipe import Spec
 else:
     Spec = Any
 

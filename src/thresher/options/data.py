@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from thresher.data.formats.listing import DEFAULT, FORMATS, listed
-from thresher.options.kinds import Column, Flag, Kind, Names, Repeated, Text, Whole, WrongValueError
+from thresher.options.kinds import Column, Flag, Kind, NameList, Repeated, Text, Whole, WrongValueError
 from thresher.options.option import PYTHON, Option
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ class _Product(Kind):
 
     def take(self, value: Any) -> str:
         """The list."""
-        from thresher.data.listed import as_list
+        from thresher.data.feature_specs import as_list
 
-        return value if isinstance(value, str) else as_list(Names().take(value))
+        return value if isinstance(value, str) else as_list(NameList().take(value))
 
 
 class _Label(Kind):
@@ -85,9 +85,9 @@ class _Label(Kind):
 
     def take(self, value: Any) -> str:
         """The list."""
-        from thresher.data.listed import as_list
+        from thresher.data.feature_specs import as_list
 
-        return value if isinstance(value, str) else as_list(Names().take(value))
+        return value if isinstance(value, str) else as_list(NameList().take(value))
 
 
 class SyntaxOptions(TypedDict, total=False):
@@ -113,7 +113,7 @@ class SyntaxOptions(TypedDict, total=False):
     missing: Annotated[
         str | Sequence[str],
         Option(
-            Names(columns=False),
+            NameList(columns=False),
             "Cells of CSV and TSV that mean a missing value, in addition to empty ones.",
             "CELL,...",
         ),
@@ -160,7 +160,7 @@ class WhereOption(TypedDict, total=False):
 class IgnoreOption(TypedDict, total=False):
     """Which columns are not read."""
 
-    ignore: Annotated[Columns, Option(Names(), "Columns to leave out.", _COLUMNS)]
+    ignore: Annotated[Columns, Option(NameList(), "Columns to leave out.", _COLUMNS)]
 
 
 class WritingOptions(SyntaxOptions, WhereOption, IgnoreOption, total=False):
@@ -183,7 +183,7 @@ class FeatureOptions(TypedDict, total=False):
     classes: Annotated[
         str | Sequence[str],
         Option(
-            Names(columns=False),
+            NameList(columns=False),
             "Labels that are words, in the order of their classes; of two, the second is the positive class.",
             "WORD,...",
             unset="found by reading the labels first, and sorted",
@@ -202,7 +202,7 @@ class FeatureOptions(TypedDict, total=False):
     numeric: Annotated[
         Columns,
         Option(
-            Names(),
+            NameList(),
             "Numeric columns: names, numbers, ranges (2-14, C14-C21) or patterns (I*), separated by commas; a"
             " name with a comma is in double quotes.",
             _COLUMNS,
@@ -212,17 +212,19 @@ class FeatureOptions(TypedDict, total=False):
     bins: Annotated[
         Columns,
         Option(
-            Names(),
+            NameList(),
             "Columns of counts, put in bins that widen with the count: each bin is a feature.",
             _COLUMNS,
         ),
     ]
     categorical: Annotated[
         Columns,
-        Option(Names(), "Categorical columns: each value is a feature.", _COLUMNS, unset="all other columns"),
+        Option(
+            NameList(), "Categorical columns: each value is a feature.", _COLUMNS, unset="all other columns"
+        ),
     ]
     text: Annotated[
-        Columns, Option(Names(), "Text columns: their words or other n-grams are features.", _COLUMNS)
+        Columns, Option(NameList(), "Text columns: their words or other n-grams are features.", _COLUMNS)
     ]
     ngrams: Annotated[
         str,

@@ -157,7 +157,7 @@ class Column(Kind):
 
     def read(self, text: str) -> str:
         """The name."""
-        from thresher.data.listed import unquoted
+        from thresher.data.feature_specs import unquoted
 
         return unquoted(text)
 
@@ -167,20 +167,20 @@ class Column(Kind):
 
     def written(self, value: Any) -> list[str]:
         """The name, in quotes if it needs them."""
-        from thresher.data.listed import in_list
+        from thresher.data.feature_specs import in_list
 
         return [in_list(value)]
 
 
 @dataclass(frozen=True)
-class Names(Kind):
+class NameList(Kind):
     """Names or numbers of columns, ranges and patterns, or words: a list with commas between."""
 
     columns: bool = True
 
     def read(self, text: str) -> tuple[str, ...]:
         """The names."""
-        from thresher.data.listed import names_in
+        from thresher.data.feature_specs import names_in
 
         return names_in(text)
 
@@ -194,7 +194,7 @@ class Names(Kind):
 
     def written(self, value: Any) -> list[str]:
         """The list."""
-        from thresher.data.listed import as_list
+        from thresher.data.feature_specs import as_list
 
         return [as_list(value)]
 

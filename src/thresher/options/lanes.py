@@ -29,7 +29,7 @@ from thresher.options.training import (
 )
 
 if TYPE_CHECKING:
-    from thresher.learning.given import Data
+    from thresher.data.inputs.any_data import Data
 else:
     Data = Any
 
@@ -37,9 +37,9 @@ AUTO, BEST = "auto:16", "best"
 
 
 def _range(value: Any) -> Any:
-    from thresher.lanes.penalties import Range
+    from thresher.lanes.penalties import PenaltyRange
 
-    Range(value)
+    PenaltyRange(value)
     return value
 
 

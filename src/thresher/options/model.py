@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from thresher.options.kinds import Flag, Kind, Number, Whole
-from thresher.options.option import PYTHON, Option
+from thresher.options.option import DEFAULT_RULE, PYTHON, Option
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from thresher.learning.recipe import Spec
+    from thresher.learning.model.recipe import Spec
 else:
     DTypeLike = Spec = Any
 
 _SPEC = "NAME:FIELD=VALUE,..."
-DEFAULT_RULE = "ft-ftrl"
 PART = Kind()
 """A part or its SPEC; `Recipe` checks it."""
 

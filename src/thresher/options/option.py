@@ -21,6 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 BOTH, SHELL, PYTHON = "both", "shell", "python"
+DEFAULT_RULE = "ft-ftrl"
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,6 @@ def settled(options: type[T], given: Mapping[str, Any], function: Callable[..., 
 
 
 def _check_names(function: Callable[..., Any], given: Mapping[str, Any], known: list[str]) -> None:
-    from thresher.options.model import DEFAULT_RULE
     from thresher.options.synonyms import meant
     from thresher.parts import lacking
 

@@ -13,8 +13,8 @@ from thresher.options.model import LossOption, ModelOptions
 from thresher.options.option import BOTH, PYTHON, Option
 
 if TYPE_CHECKING:
-    from thresher.learning.given import Data
-    from thresher.learning.predicting import ModelOrFile
+    from thresher.data.inputs.any_data import Data
+    from thresher.learning.model.prediction import ModelOrFile
 else:
     Data = ModelOrFile = Any
 
@@ -44,7 +44,7 @@ class _Passes(Kind):
 
 
 def _replay(size: Any) -> str:
-    from thresher.learning.repeating import bytes_of
+    from thresher.learning.training.passes import bytes_of
 
     return f"{bytes_of(size)}B"
 
@@ -80,7 +80,7 @@ def picture(what: str, face: str = BOTH) -> Any:
 
 
 def _svg(path: Path) -> None:
-    from thresher.learning.pictures import check_ending
+    from thresher.learning.inspection.plots import check_ending
 
     check_ending(str(path))
 

@@ -8,7 +8,6 @@ from importlib import import_module
 
 from thresher.parts import groups, joint, losses, rates, rules
 from thresher.parts.description import Description, describe
-from thresher.parts.flat import rule_of
 from thresher.parts.registry import (
     AUTO,
     REGISTRY,
@@ -21,6 +20,7 @@ from thresher.parts.registry import (
     names,
     parameters,
     part_name,
+    rule_of,
     spec_of,
 )
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from thresher.engine.jit import helper, scalar
+from thresher.engine.compile.jit import helper, scalar
 from thresher.parts.prox import soft
 
 W, INFORMED, KEPT = range(3)

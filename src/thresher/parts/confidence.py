@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 
 _TINY = 2.0**-100  # variances of a margin below this are taken for zero: their inverses would overflow
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.engine.jit import helper, scalar
+from thresher.engine.compile.jit import helper, scalar
 from thresher.engine.verbs import together
 from thresher.parts.prox import soft
 from thresher.parts.registry import part

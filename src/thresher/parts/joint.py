@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from thresher.engine.jit import helper
+from thresher.engine.compile.jit import helper
 from thresher.engine.verbs import link, value_slope
 from thresher.parts.losses import Logistic
 from thresher.parts.registry import part

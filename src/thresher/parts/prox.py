@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 
 
 @scalar

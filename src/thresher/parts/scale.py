@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 
 SMALL, LIFT = 2.0**-40, 2.0**40
 """The scale is folded into the rows below SMALL; both are powers of two, so folding is exact."""

@@ -1,10 +1,16 @@
-"""Closed-form sums over consecutive numbers, for averaging the weights of rules with decay."""
+"""Closed-form sums over consecutive numbers, for averaging the weights of rules with decay.
+
+Apply missed penalties one by one, for rates without a closed-form sum.
+"""
 
 from __future__ import annotations
 
 import math
 
-from thresher.engine.jit import helper, scalar
+import numpy as np
+
+from thresher.engine.compile.jit import helper, scalar
+from thresher.engine.verbs import at
 
 _SHORT = 0.02  # below this, a few terms of a power series are exact; above it, there is no cancellation
 
@@ -75,3 +81,35 @@ def quotients(a, b, c, d, middle, n):
         ) / bottom
     first = middle - 0.5 * (n - 1.0)
     return ((a + b * c / d) * inverses(c / d + first, n) - n * b) / d
+
+
+_BLOCK = 64  # steps whose sizes are computed at once, vectorised four at a time
+
+
+@helper
+def added(pulls):
+    """Sum of a block, as four independent partial sums."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for i in range(0, _BLOCK, 4):
+        a, b, c, d = a + pulls[i], b + pulls[i + 1], c + pulls[i + 2], d + pulls[i + 3]
+    return (a + b) + (c + d)
+
+
+@helper
+def replayed(rate, l1, w, s, t):
+    """Weight w after the penalties of steps s..t-1: by blocks, then one by one where it may reach zero."""
+    pulls = np.empty(_BLOCK)
+    while s < t and w != 0.0:
+        count = min(_BLOCK, int(t - s))
+        for i in range(count):
+            pulls[i] = at(rate, s + i) * l1
+        whole = added(pulls) if count == _BLOCK else math.inf
+        if whole < abs(w):
+            w -= math.copysign(whole, w)
+        else:
+            for i in range(count):
+                if w == 0.0:
+                    break
+                w -= math.copysign(pulls[i], w)
+        s += count
+    return w

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from thresher.learning.figures import shown
-from thresher.learning.recipe import settings
-from thresher.reporting.facts import Facts, Model
+from thresher.learning.inspection.formatting import shown
+from thresher.learning.model.recipe import settings
+from thresher.reporting.facts import Facts, ReportedModel
 from thresher.reporting.html import Markup, el, joined, section, table, text
 
 _LINES = {
@@ -30,7 +30,7 @@ def part(facts: Facts) -> Markup:
     return section("about", "Settings and data", *inside)
 
 
-def _settings(model: Model) -> Markup:
+def _settings(model: ReportedModel) -> Markup:
     info, record = model.info, model.info["record"] or {}
     rows: list[list[Any]] = [[name, value] for name, value in settings(info).items()]
     rows += [[f"solver {name}", value] for name, value in info.get("solver", {}).items()]

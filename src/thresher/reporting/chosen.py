@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thresher.lanes.picture import measure_of, picture
+from thresher.lanes.frontier import measure_of, picture
 from thresher.reporting.facts import Facts
 from thresher.reporting.html import Markup, details, el, figure, section, table
 from thresher.reporting.training import SHAPE

@@ -11,21 +11,21 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.data.formats.tables.heads import columns_seen
+from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.report import Report
 from thresher.lanes import folder
 from thresher.lanes.inspecting import file_of
 from thresher.lanes.models import Frontier
-from thresher.learning import modelfile
-from thresher.learning.anatomy import anatomy
-from thresher.learning.assessment import Assessment, assessed
-from thresher.learning.curve import Curve
-from thresher.learning.head import F64, Head
-from thresher.learning.predicting import source_for
-from thresher.learning.ranking import Ranking
-from thresher.learning.readout import Readout
-from thresher.learning.slices import figures_of_slices, slices_of
-from thresher.learning.trouble import Trouble, troubles_of_columns, troubles_of_reading
+from thresher.learning.diagnostics.findings import Trouble, troubles_of_columns, troubles_of_reading
+from thresher.learning.evaluation.curves import Ranking
+from thresher.learning.evaluation.figures import Assessment, assessed
+from thresher.learning.evaluation.slices import figures_of_slices, slices_of
+from thresher.learning.files import model_file
+from thresher.learning.inspection.describe import anatomy
+from thresher.learning.model.objective import F64, Head
+from thresher.learning.model.prediction import source_for
+from thresher.learning.model.weights import Readout
+from thresher.learning.training.progress import Curve
 
 _MEMORY = "memory"
 CLASSES = 10
@@ -51,7 +51,7 @@ class Test:
 
 
 @dataclass
-class Model:
+class ReportedModel:
     """The content of a model file."""
 
     header: dict[str, Any]
@@ -62,7 +62,7 @@ class Model:
     @property
     def curve(self) -> Curve:
         """The progressive curve."""
-        return modelfile.curve_in(self.header)
+        return model_file.curve_in(self.header)
 
 
 @dataclass
@@ -71,9 +71,9 @@ class Facts:
 
     name: str
     """name of the model or folder"""
-    model: Model | None
+    model: ReportedModel | None
     """None if the chosen model is missing from the folder"""
-    frontier: folder.Table | None = None
+    frontier: folder.FrontierTable | None = None
     test: Test | None = None
     command: str | None = None
     """the command that reproduces the model"""
@@ -91,22 +91,22 @@ def facts_of(given: Any) -> Facts:
 
 
 def _save(given: Any, path: Path) -> None:
-    given.save(path) if isinstance(given, Frontier) else modelfile.save(given, path)
+    given.save(path) if isinstance(given, Frontier) else model_file.save(given, path)
 
 
 def _read(path: Path) -> Facts:
     if not folder.is_frontier(path):
         return Facts(path.name, _model(path))
     table = folder.load(path)
-    chosen = path / folder.model_file(table.chosen)
+    chosen = path / folder.file_of(table.chosen)
     if not chosen.is_file():
         return Facts(path.name, None, table, missing=chosen.name)
     return Facts(path.name, _model(chosen), table)
 
 
-def _model(path: Path) -> Model:
-    header, tensors = modelfile.read(path)
-    return Model(header, modelfile.readout_of(path, header, tensors), anatomy(path, header, tensors))
+def _model(path: Path) -> ReportedModel:
+    header, tensors = model_file.read(path)
+    return ReportedModel(header, model_file.readout_of(path, header, tensors), anatomy(path, header, tensors))
 
 
 def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[str], **reading: Any) -> None:

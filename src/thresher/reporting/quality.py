@@ -6,11 +6,10 @@ import math
 from typing import Any
 
 from thresher.drawing import Axis, Series, chart
-from thresher.learning import pictures
-from thresher.learning.calibration import Binned, wilson
-from thresher.learning.ranking import Ranking
-from thresher.learning.slices import SMALL, interval_of, shown_names
-from thresher.reporting.facts import Facts, Model, Test
+from thresher.learning.evaluation.curves import Binned, Ranking, wilson
+from thresher.learning.evaluation.slices import SMALL, interval_of, shown_names
+from thresher.learning.inspection import plots
+from thresher.reporting.facts import Facts, ReportedModel, Test
 from thresher.reporting.html import Markup, details, el, figure, joined, named, section, table
 from thresher.reporting.summary import unbalanced
 from thresher.reporting.training import SHAPE
@@ -107,13 +106,13 @@ def _weight(test: Test) -> str:
     return "Examples" if test.assessment.alike else "Weight"
 
 
-def _calibration(model: Model, test: Test) -> Markup:
+def _calibration(model: ReportedModel, test: Test) -> Markup:
     head, binned = model.readout.head, test.assessment.binned
     if binned is None:
-        picture = pictures.agreement(head, binned, test.figures, name="agreement", **SHAPE)
+        picture = plots.agreement(head, binned, test.figures, name="agreement", **SHAPE)
         title = "Error by class" if head.classifies else "Error by output"
         return _titled(title, picture, _BY_CLASS if head.classifies else _BY_OUTPUT)
-    picture = pictures.agreement(head, binned, test.figures, name="agreement", **_TALL)
+    picture = plots.agreement(head, binned, test.figures, name="agreement", **_TALL)
     rows = [
         [f"{b['predicted']:.4g}", b["observed"], *_ends(b, binned, head.classifies), b["weight"]]
         for b in binned.bins()
@@ -130,7 +129,7 @@ def _ends(one: dict[str, float], binned: Binned, classifies: bool) -> list[float
     return [*wilson(one["observed"], binned.effective(one["weight"]))] if classifies else []
 
 
-def _curves(model: Model, test: Test) -> list[Markup]:
+def _curves(model: ReportedModel, test: Test) -> list[Markup]:
     """ROC and precision-recall curves of the positive class, or of each class."""
     rankings = [(name, one) for name, one in test.rankings if one.auc is not None]
     if not rankings:

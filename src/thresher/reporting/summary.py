@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from thresher.learning.head import Head
-from thresher.learning.record import passes_made
-from thresher.learning.trouble import NO_WEIGHT
-from thresher.reporting.facts import Facts, Model
+from thresher.learning.diagnostics.findings import NO_WEIGHT
+from thresher.learning.model.objective import Head
+from thresher.learning.training.record import passes_made
+from thresher.reporting.facts import Facts, ReportedModel
 from thresher.reporting.html import Markup, el, joined, named, section
 
 _RARE = 1 / 3
@@ -41,7 +41,7 @@ def _learned(info: dict[str, Any]) -> tuple[int, str]:
     return number, f"in {passes:,} passes" if passes > 1 else ""
 
 
-def _purpose(model: Model) -> str:
+def _purpose(model: ReportedModel) -> str:
     head, words = model.readout.head, model.readout.classes
     layout = model.readout.layout
     kinds = dict(zip(layout.columns, layout.kinds, strict=True)) if layout else {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from thresher.learning import pictures
-from thresher.learning.pictures import Stage
-from thresher.reporting.facts import Facts, Model
+from thresher.learning.inspection import plots
+from thresher.learning.inspection.plots import Stage
+from thresher.reporting.facts import Facts, ReportedModel
 from thresher.reporting.html import Markup, details, el, figure, section, table
 
 SHAPE: dict[str, Any] = {"style": False, "headed": False, "width": 400}
@@ -34,7 +34,7 @@ def part(facts: Facts) -> Markup:
         )
         return section("training", "How training went", el("p", sentence))
     loss = model.header["recipe"]["loss"].partition(":")[0]
-    picture = pictures.learning(stages, loss, name="learning", height=260, **SHAPE)
+    picture = plots.learning(stages, loss, name="learning", height=260, **SHAPE)
     heads = ["Examples", "Progressive loss", "Loss since", "Non-zero weights", "Features seen"]
     rows = [
         [
@@ -51,10 +51,10 @@ def part(facts: Facts) -> Markup:
     return section("training", "How training went", figure(picture, reading, numbers, beside=True))
 
 
-def _stages(model: Model) -> list[Stage]:
+def _stages(model: ReportedModel) -> list[Stage]:
     """The points of the curve; the last is the final model."""
     info = model.info
-    found = pictures.stages_of_curve(model.curve, info["nonzero"])
+    found = plots.stages_of_curve(model.curve, info["nonzero"])
     end = Stage(info["examples"], math.nan, info["progressive_loss"], info["nonzero"], info["features_seen"])
     end = end._replace(again="loss_of_later_passes" in info)
     if found and found[-1].examples >= end.examples:

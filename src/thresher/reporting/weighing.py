@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from thresher.learning.feature_names import known_names
-from thresher.learning.readout import Readout
+from thresher.learning.inspection.feature_names import known_names
+from thresher.learning.model.weights import Readout
 from thresher.reporting.facts import Facts
-from thresher.reporting.html import Markup, el, joined, named, section, table
-from thresher.reporting.style import BAR_STEPS
+from thresher.reporting.html import BAR_STEPS, Markup, el, joined, named, section, table
 
 _OF_ONE, _OF_EACH, _OUTPUTS, _GROUPS = 30, 10, 10, 30
 """maximum numbers of weights of the only output and of each of several, of outputs, and of columns"""

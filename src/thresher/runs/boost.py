@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thresher.batch.plan import Plan, Round, loss_of
+from thresher.batch.rounds import BoostPlan, Round, loss_of
 from thresher.batch.solving import Boosted, solved, troubles_of
-from thresher.data.formats.tables.heads import columns_seen
+from thresher.data.formats.tables.column_statistics import columns_seen
+from thresher.data.inputs.any_data import opened
 from thresher.data.sources.reader import default_threads
-from thresher.learning.given import opened
 from thresher.options.layouts import layout_asked, of_options
 from thresher.runs.preparing import (
     Inputs,
@@ -33,7 +33,7 @@ class Boosting:
 
     source: Any
     loss: Any
-    plan: Plan
+    plan: BoostPlan
     intercept: bool
     started: float
     """by `time.perf_counter`"""
@@ -51,7 +51,7 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
     started, names = time.perf_counter(), ("l1", "l2", "order", "tolerance", "rounds", "seed")
     with of_options():
         loss = loss_of(options["loss"])
-        plan = Plan(
+        plan = BoostPlan(
             **{name: options[name] for name in names}, threads=options["threads"] or default_threads()
         )
     read = reading_of(options) | {"layout": layout_asked(options)}

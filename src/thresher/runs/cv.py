@@ -9,16 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from thresher.data.byrows import identified
 from thresher.data.errors import DataError
-from thresher.lanes.estimates import Results, estimates_of
-from thresher.lanes.folds import Folds, Split, check_order, check_size
-from thresher.lanes.penalties import Range, penalty_name, with_penalty
-from thresher.lanes.validation import CrossValidation
-from thresher.learning.ahead import Ahead
-from thresher.learning.finite import DivergedError
-from thresher.learning.training import Outcome, Plan, Trainer
-from thresher.learning.trouble import Trouble
+from thresher.data.inputs.matrices import identified
+from thresher.lanes.folds import Folds, Results, Split, check_order, check_size, estimates_of
+from thresher.lanes.models import CrossValidation
+from thresher.lanes.penalties import PenaltyRange, penalty_name, with_penalty
+from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.training.ahead import Ahead
+from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import layout_asked, of_options
 from thresher.runs.lanes import compile_penalties_ahead, is_varied, recipes_of
@@ -95,11 +94,11 @@ def prepare(
         options["order"] or "as-is", groups_of(inputs, layout, options)
     )
     made, kept = passes_asked(options)
-    plan = Plan(made, None, folds=True, replay=kept)
+    plan = TrainingPlan(made, None, folds=True, replay=kept)
     base, read = ready(inputs, options.but(l1=None), layout, 0, ui)
     varied = is_varied(options, base)
     ahead = compile_penalties_ahead(base, True, ui) if varied else Ahead()
-    order, wanted = order_of(options, None, base.seed), Range(options["l1"] or AUTO)
+    order, wanted = order_of(options, None, base.seed), PenaltyRange(options["l1"] or AUTO)
     source = source_of(inputs, base.head().domain, read)
     check_outputs(
         [*outputs, quarantine_of(options["on_error"])], source.names if are_files(inputs.data) else []

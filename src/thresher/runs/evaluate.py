@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thresher.learning import pictures
-from thresher.learning.assessment import Assessment, assessed, check_threshold
-from thresher.learning.predicting import source_for
-from thresher.learning.slices import figures_of_slices, slices_of
+from thresher.learning.evaluation.figures import Assessment, assessed, check_threshold
+from thresher.learning.evaluation.slices import figures_of_slices, slices_of
+from thresher.learning.inspection import plots
+from thresher.learning.model.prediction import source_for
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import of_options
 from thresher.options.option import given_in
@@ -45,5 +45,5 @@ def measure(
     found = assessed(model, source, options["threshold"], *beside)
     figures = {**found.figures(), **figures_of_slices(beside, found.examples)}
     if options["plot"] is not None:
-        pictures.write(Path(options["plot"]), pictures.agreement(model.head, found.binned, figures))
+        plots.write(Path(options["plot"]), plots.agreement(model.head, found.binned, figures))
     return Measured(figures, found, source)

@@ -10,10 +10,10 @@ from thresher.data.errors import DataError
 from thresher.data.order import Order, make_order
 from thresher.lanes.frontier import Judged, choose, end_of_range, instead_of
 from thresher.lanes.lanes import Lanes
-from thresher.lanes.penalties import Range, leaves_penalty_open, penalty_name, with_penalty
-from thresher.learning.ahead import Ahead, compile_ahead
-from thresher.learning.octet import FEW
-from thresher.learning.recipe import Recipe
+from thresher.lanes.penalties import PenaltyRange, leaves_penalty_open, penalty_name, with_penalty
+from thresher.learning.model.octet import FEW
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.ahead import Ahead, compile_ahead
 from thresher.options.lanes import AUTO, BEST
 from thresher.options.layouts import of_options
 from thresher.options.option import UsageError
@@ -57,7 +57,7 @@ def recipes_of(
     A range is found on the first rows in this order, of the source that `again` opens, unless the data can
     be read only `once`. `UsageError` if it cannot be found; `DataError`.
     """
-    wanted = Range(AUTO if options["l1"] is None else options["l1"])
+    wanted = PenaltyRange(AUTO if options["l1"] is None else options["l1"])
     with of_options():
         if wanted.values:
             return [with_penalty(base, value) for value in wanted.values]

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.data.layout import as_option
 from thresher.data.order import Order
-from thresher.lanes import auto, bagging
-from thresher.lanes.bagging import Bagging
-from thresher.lanes.bags import Bags
+from thresher.lanes import auto
+from thresher.lanes import bags as bags_file
+from thresher.lanes.bags import Bagging, Bags
 from thresher.lanes.lanes import Lanes
-from thresher.learning import checkpoint
-from thresher.learning.model import Model
-from thresher.learning.readout import Readout
-from thresher.learning.recipe import Recipe
-from thresher.learning.warmstart import start_from
+from thresher.learning.files import checkpoint
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.model.warm_start import start_from
+from thresher.learning.model.weights import Readout
 from thresher.options.layouts import of_options
-from thresher.options.model import DEFAULT_RULE, RecipeOptions
-from thresher.options.option import UsageError, given_in
+from thresher.options.model import RecipeOptions
+from thresher.options.option import DEFAULT_RULE, UsageError, given_in
 from thresher.parts import AUTO
 from thresher.runs.preparing import OF_RULES
 from thresher.runs.ui import Ui
 
 if TYPE_CHECKING:
-    from thresher.learning.training_state import TrainingState
+    from thresher.learning.files.checkpoint import TrainingState
 
 
 class Learner(ABC):
@@ -159,7 +159,7 @@ class Many(Learner):
 
     def load(self, path: Path) -> tuple[Bagging, TrainingState]:
         """The ensemble."""
-        learner, before = bagging.load(path)
+        learner, before = bags_file.load(path)
         check_same(given_in(self.options, RecipeOptions), learner.recipe)
         if learner.bags.spec != self._spec:
             raise UsageError(f"the checkpoint was made with --ensemble {learner.bags.spec}")
@@ -176,7 +176,7 @@ class Many(Learner):
 
     def beside(self, ui: Ui) -> dict[str, Any]:
         """How to save the ensemble."""
-        return {"save": bagging.save}
+        return {"save": bags_file.save}
 
     def figures(self, model: Any) -> dict[str, Any]:
         """What the ensemble consists of."""

@@ -15,11 +15,11 @@ from thresher.lanes.checkpoint import Loaded
 from thresher.lanes.frontier import Learned, joined, points_of
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
-from thresher.lanes.penalties import Range, penalty_in, penalty_name, with_penalty
-from thresher.learning import modelfile
-from thresher.learning.finite import DivergedError
-from thresher.learning.recipe import Recipe
-from thresher.learning.training import Outcome, Trainer
+from thresher.lanes.penalties import PenaltyRange, penalty_in, penalty_name, with_penalty
+from thresher.learning.files import model_file
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.lanes import AUTO, BEST
 from thresher.options.layouts import layout_asked
 from thresher.options.option import UsageError
@@ -44,7 +44,7 @@ from thresher.runs.ui import Ui
 
 
 @dataclass
-class Frontier:
+class FrontierTraining:
     """Training of lanes, and of further lanes to use a budget of weights."""
 
     trainer: Trainer[Lanes]
@@ -91,7 +91,7 @@ class Frontier:
             return before
         return further.joined(before)
 
-    def again(self, penalties: list[float], beside: Sequence[float] = ()) -> Frontier:
+    def again(self, penalties: list[float], beside: Sequence[float] = ()) -> FrontierTraining:
         """Lanes with further penalties on the same data; a signal stops them with a checkpoint."""
         first, plan = self.trainer, self.trainer.plan
         base = first.model.models[0].recipe
@@ -107,7 +107,7 @@ class Frontier:
         return replace(self, trainer=trainer, judging=judging, beside=[*beside])
 
 
-def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Frontier:
+def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> FrontierTraining:
     """Prepare the training of a model for each of many penalties.
 
     `outputs` are files that will be written. Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
@@ -146,9 +146,9 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
     more = budget_of(options["choose"] or BEST) is not None and source.rereadable and not finished
     trainer = trainer_of(lanes, source, plan, order, held, options["cache"], ui, more=more, **beside)
     if before is not None:
-        with modelfile.naming_file(spare):
+        with model_file.naming_file(spare):
             trainer.continue_from(before)
-    return Frontier(trainer, judging, inputs, source, options, read, ui, finished)
+    return FrontierTraining(trainer, judging, inputs, source, options, read, ui, finished)
 
 
 def _resumed(options: Any) -> Loaded | None:
@@ -175,7 +175,7 @@ def _check_same(loaded: Loaded, base: Recipe, l1: Any, spare: Path) -> None:
     if loaded.beside:
         _check_finished(loaded.beside, spare)
     had = loaded.beside or [penalty_in(model.rule) for model in lanes.models]
-    wanted = Range(AUTO if l1 is None else l1)
+    wanted = PenaltyRange(AUTO if l1 is None else l1)
     if (wanted.values and wanted.values != had) or (l1 is not None and wanted.count != len(had)):
         raise UsageError(
             f"the checkpoint has {len(had)} penalties from {had[0]:g} to {had[-1]:g}; leave --l1 out"

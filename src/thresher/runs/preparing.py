@@ -1,4 +1,7 @@
-"""The first steps of every run that learns: the plan, the layout, the recipe, the data and the hold-out."""
+"""The first steps of every run that learns: the plan, the layout, the recipe, the data and the hold-out.
+
+The classes: given by the user, or found by a first look at the data.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,12 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from thresher import parts
+from thresher.data.class_words import listed_words
 from thresher.data.columns import same_columns
 from thresher.data.files.paths import reads_once
-from thresher.data.first_look import classes_among
-from thresher.data.formats.tables.heads import columns_seen
-from thresher.data.given_labels import texts_of
-from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout, as_option, grouped_by
-from thresher.data.order import Order, make_order
-from thresher.learning.agreement import check_holdout
-from thresher.learning.classes import look
-from thresher.learning.given import (
+from thresher.data.first_look import Opener, classes_among, with_words
+from thresher.data.formats.tables.column_statistics import columns_seen
+from thresher.data.inputs.any_data import (
     Data,
     as_source,
     is_table,
@@ -30,19 +29,97 @@ from thresher.learning.given import (
     with_groups,
     with_labels,
 )
-from thresher.learning.passes import Passes
-from thresher.learning.readout import Readout
-from thresher.learning.recipe import Recipe, with_gaps, without_means
-from thresher.learning.repeating import AUTO, REPLAY, agreed_passes, bytes_of
-from thresher.learning.shares import Part, check_ungrouped, condition_of, part_of
-from thresher.learning.training import Plan, Trainer
-from thresher.learning.training_state import TrainingState
-from thresher.learning.wholefile import check_writable
+from thresher.data.inputs.label_arrays import texts_of
+from thresher.data.labels import DOMAINS
+from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout, as_option, grouped_by
+from thresher.data.order import Order, make_order
+from thresher.learning.files.atomic import check_writable
+from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.model.agreement import check_holdout
+from thresher.learning.model.objective import classes_of, leaves_classes_open
+from thresher.learning.model.recipe import Recipe, with_gaps, without_means
+from thresher.learning.model.weights import Readout
+from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, bytes_of
+from thresher.learning.training.shares import Part, check_ungrouped, condition_of, part_of
+from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.layouts import fields_given, layout_asked, of_options
 from thresher.options.model import RecipeOptions
 from thresher.options.option import NamedError, UsageError, declared, given_in
 from thresher.parts import SpecError
 from thresher.runs.ui import Ui
+
+
+class Found(NamedTuple):
+    """The resolved layout, loss and outputs."""
+
+    layout: Any
+    """how to read the data, including the label words"""
+    loss: Any
+    outputs: str
+    note: str = ""
+    """one line about classes that were found rather than given"""
+
+
+def look(opened: Opener | None, layout: Any, loss: Any, outputs: str | None, words: bool = True) -> Found:
+    """Find what the options leave open about classes, reading the data with `opened`; None if read-once.
+
+    `loss` and `outputs` are None if not given; `words` says whether labels may be words.
+    Raises ValueError, `DataError`.
+    """
+    known = layout.classes if layout is not None else ()
+    if words and not known and opened is not None and _may_have_classes(loss, outputs):
+        layout = with_words(opened, layout)
+    classes = layout.classes if layout is not None else ()
+    if classes:
+        found = Found(layout, *_of_words(classes, loss, outputs))
+        return found if known else found._replace(note=_note(classes, found))
+    loss = "logistic" if loss is None else loss
+    if not leaves_classes_open(loss, outputs):
+        return Found(layout, loss, outputs or "one")
+    if opened is None:
+        raise ValueError(
+            "the data can be read only once: give the classes, --outputs classes:LO-HI or --classes A,B,..."
+        )
+    return Found(layout, loss, classes_of(opened(layout, DOMAINS["whole"])))
+
+
+def _may_have_classes(loss: Any, outputs: str | None) -> bool:
+    """Whether a label may be one of several classes, or of two."""
+    if not isinstance(outputs, str | None):
+        raise ValueError(f"outputs must be a text such as 'classes', not {outputs!r}")
+    part = parts.make("loss", "logistic" if loss is None else loss)
+    one = outputs is None or outputs == "one" or outputs.startswith("classes")
+    return one and (hasattr(part, "values_slopes") or part.DOMAIN == "binary")
+
+
+def _of_words(words: tuple[str, ...], loss: Any, outputs: str | None) -> tuple[Any, str]:
+    """Loss and outputs for labels that are words; ValueError if the given ones do not fit them."""
+    count = len(words)
+    if not _may_have_classes(loss, outputs):
+        raise ValueError(
+            f"labels are words ({listed_words(words)}), which are classes: leave loss and outputs out"
+        )
+    joint = loss is not None and hasattr(parts.make("loss", loss), "values_slopes")
+    several = f"classes:1-{count}"
+    if outputs == "classes" or (outputs is None and joint):
+        return loss or "logistic", several
+    if outputs is None and loss is None and count > 2:
+        return "softmax", several
+    if outputs in (None, "one") and count > 2:
+        given = f"loss {parts.part_name(type(parts.make('loss', loss)))}" if loss else "outputs one"
+        raise ValueError(
+            f"labels are {count:,} words ({listed_words(words)}), but {given} is for two:"
+            f" leave loss and outputs out for softmax, or add outputs classes"
+        )
+    return loss or "logistic", outputs or "one"
+
+
+def _note(words: tuple[str, ...], found: Found) -> str:
+    if found.outputs == "one":
+        return f"labels are words: '{words[1]}' is the positive class, '{words[0]}' the negative one"
+    chosen = f"--outputs {found.outputs} --loss {found.loss}"
+    return f"labels are {len(words):,} words ({listed_words(words)}): {chosen}"
+
 
 OF_RULES = ("rule", "l1", "alpha", "l2")
 """Options that together define the rule"""
@@ -76,7 +153,9 @@ def held_apart(options: Any, default: Part = 0) -> tuple[Part, Data | None]:
     return part, None
 
 
-def plan_of(options: Any, ui: Ui, spare: Path | None = None, default: Part = 0) -> tuple[Plan, Data | None]:
+def plan_of(
+    options: Any, ui: Ui, spare: Path | None = None, default: Part = 0
+) -> tuple[TrainingPlan, Data | None]:
     """The plan, and separate data to judge by, or None. `UsageError`."""
     part, held = held_apart(options, default)
     made, kept = passes_asked(options)
@@ -84,7 +163,7 @@ def plan_of(options: Any, ui: Ui, spare: Path | None = None, default: Part = 0) 
     every = options.get("report_every")
     patience = options["early_stop"] or options.get("patience") or 0
     with of_options():
-        plan = Plan(
+        plan = TrainingPlan(
             made,
             unsaid if every is None else every,
             part,
@@ -109,7 +188,7 @@ def passes_asked(options: Any) -> tuple[int, int]:
         raise NamedError(str(error)) from error
 
 
-def agreed(plan: Plan, options: Any, before: TrainingState | None) -> Plan:
+def agreed(plan: TrainingPlan, options: Any, before: TrainingState | None) -> TrainingPlan:
     """The plan, with options not given taken from the checkpoint; passes ``auto`` are those of it."""
     if before is None:
         return plan
@@ -310,7 +389,7 @@ def are_files(data: Any) -> bool:
 def trainer_of(
     model: Any,
     source: Any,
-    plan: Plan,
+    plan: TrainingPlan,
     order: Order,
     held: Any,
     cache: bool,

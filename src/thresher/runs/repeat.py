@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, SettledLayout
-from thresher.data.listed import as_list
-from thresher.learning.recipe import Recipe, layout_of
-from thresher.learning.repeating import is_automatic
-from thresher.learning.shares import NUMBERED
+from thresher.learning.model.recipe import Recipe, layout_of
+from thresher.learning.training.passes import is_automatic
+from thresher.learning.training.shares import NUMBERED
 from thresher.options.boost import SolverOptions
 from thresher.options.data import TableOptions
 from thresher.options.model import RecipeOptions
@@ -47,7 +47,7 @@ def passes_said(passes: int, recipe: Recipe) -> int | None:
 def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | None:
     """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
 
-    `info` is the description of the model by `learning.anatomy`. None if the data came from memory, the
+    `info` is the description of the model by `describe`. None if the data came from memory, the
     rule is the user's own, which no command knows, the file does not record how the model was trained, or an
     earlier version chose the rows to hold out.
     """

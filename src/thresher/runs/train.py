@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from thresher.data.inputs.any_data import Data, is_matrix
 from thresher.data.layout import AnyLayout
-from thresher.learning import modelfile
-from thresher.learning.agreement import COLUMNS, kind_of_model
-from thresher.learning.ahead import Ahead, compile_ahead
 from thresher.learning.api import readout_of
-from thresher.learning.feature_names import check_nameable, check_namer, keep_names, names_follow
-from thresher.learning.given import Data, is_matrix
-from thresher.learning.modelfile import looks_like_ours
-from thresher.learning.readout import Readout
-from thresher.learning.recipe import Recipe
-from thresher.learning.training import Outcome, Trainer
-from thresher.learning.warmstart import checked_data, layout_from
-from thresher.learning.wholefile import clear_abandoned
+from thresher.learning.files import model_file
+from thresher.learning.files.atomic import clear_abandoned
+from thresher.learning.files.model_file import looks_like_ours
+from thresher.learning.inspection.feature_names import check_nameable, check_namer, keep_names, names_follow
+from thresher.learning.model.agreement import COLUMNS, kind_of_model
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.model.warm_start import checked_data, layout_from
+from thresher.learning.model.weights import Readout
+from thresher.learning.training.ahead import Ahead, compile_ahead
+from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.layouts import layout_asked, of_layouts
 from thresher.options.option import UsageError
 from thresher.runs.learners import Learner, learner_of
@@ -121,7 +121,7 @@ def prepare(
     beside = {"ready": ahead.wait, "stopper": ui.stopper(checkpoint=spare is not None), **learner.beside(ui)}
     trainer = trainer_of(model, source, plan, order, held, options["cache"], ui, **beside)
     if before is not None:
-        with modelfile.naming_file(spare):
+        with model_file.naming_file(spare):
             trainer.continue_from(before)
     return Training(trainer, learner, source, bool(options.get("names")))
 

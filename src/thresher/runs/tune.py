@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from thresher.lanes.search import Search
+from thresher.lanes.models import Search
 from thresher.lanes.tuning import RULES, Tuner, are_centred
 from thresher.options.lanes import VARIED
 from thresher.options.layouts import layout_asked, of_options
-from thresher.options.model import DEFAULT_RULE
-from thresher.options.option import UsageError, given_in
+from thresher.options.option import DEFAULT_RULE, UsageError, given_in
 from thresher.runs.preparing import (
     Inputs,
     are_files,

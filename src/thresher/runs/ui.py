@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from thresher.learning.progress import Lines, Watcher
-from thresher.learning.progress import Silent as Unwatched
-from thresher.learning.stopping import Stopper
+from thresher.learning.training.interruption import Stopper
+from thresher.learning.training.progress import ProgressLines, Watcher
+from thresher.learning.training.progress import Unwatched as Unwatched
 
 if TYPE_CHECKING:
-    from thresher.learning.head import Head
+    from thresher.learning.model.objective import Head
 
 
 class Ui(Protocol):
@@ -69,7 +69,7 @@ class Printing(Silent):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lines = Lines(print)
+        self._lines = ProgressLines(print)
         self.watcher = self._lines
 
     def show_classes(self, head: Head, words: Sequence[str]) -> None:

@@ -1,4 +1,9 @@
-"""Estimators of a single model: `fit` and `partial_fit`."""
+"""A shortcut for learning a single example, for which validation takes much longer than learning.
+
+Weights in the form of scikit-learn's linear models.
+
+Estimators of a single model: `fit` and `partial_fit`.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,93 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, csr_matrix, issparse, vstack
 from sklearn.utils.validation import check_is_fitted
 
+from thresher.learning.model.objective import Head
+from thresher.learning.model.warm_start import start_from
+from thresher.learning.model.weights import Readout
 from thresher.sklearn import inputs
-from thresher.sklearn.drawing import drawn, groups_of_examples, held_out, weighted
 from thresher.sklearn.estimator import SparseEstimator, checked
+from thresher.sklearn.row_order import drawn, groups_of_examples, held_out, weighted
 
 if TYPE_CHECKING:
-    from thresher.sklearn.arguments import Examples
+    from thresher.sklearn.estimator import Examples
+
+
+_CSR = (csr_matrix, csr_array)
+_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))  # in the machine's byte order
+
+
+def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) -> Any:
+    """A Chunk of the only example of a CSR or dense X ``(1, width)`` and y ``(1,)``; None for anything else.
+
+    `labels` maps classes to labels; None if y is the label itself. Inputs that are not obviously valid take
+    the normal route, which reports what is wrong.
+    """
+    from thresher.data.inputs.matrices import one_row
+    from thresher.learning.model.divergence import EXTREME
+
+    kind = type(X)
+    if (kind not in _CSR and kind is not np.ndarray) or X.shape != (1, width) or X.dtype not in _DTYPES:
+        return None
+    if type(y) not in (np.ndarray, list) or len(y) != 1:
+        return None
+    label = y[0]
+    if labels is not None:
+        label = labels.get(label) if isinstance(label, str | int | float | np.generic) else None
+        if label is None:
+            return None
+    elif not isinstance(label, float | int) or not abs(label) < EXTREME:
+        return None
+    if kind in _CSR and not X.indices.dtype.isnative:
+        return None
+    if kind in _CSR:
+        return one_row(X.indices, X.data, np.uint64(width - 1), label)
+    row = X[0]
+    columns = row.nonzero()[0]
+    return one_row(columns, row[columns], np.uint64(width - 1), label)
+
+
+F64 = NDArray[np.float64]
+
+
+def as_readout(head: Head, store: str, coef: Any, bias: F64) -> Readout:
+    """A readout of `coef` ``(outputs, d)``, CSR, and `bias` ``(outputs,)``; keys are columns.
+
+    A loss with a margin for each of two classes also accepts a single margin.
+    """
+    if head.count == 2 * coef.shape[0]:
+        coef, bias = vstack([csr_matrix(coef.shape), coef]), np.r_[0.0, bias]
+    columns = coef.tocsc()
+    columns.eliminate_zeros()
+    used: NDArray[Any] = np.flatnonzero(np.diff(columns.indptr))
+    table = columns[:, used].toarray().T.astype(np.float64)
+    weights = np.ascontiguousarray(table[:, 0] if head.count == 1 else table)
+    return Readout(head, store, used.astype(np.uint64), weights, bias)
+
+
+def begin_with(model: Any, width: int, coef: ArrayLike | None, intercept: ArrayLike | None) -> None:
+    """Set weights and intercepts of a new model with `width` columns; None means zeros. ValueError."""
+    outputs = model.head.count
+    shapes = {
+        (outputs, width),
+        *([(width,)] if outputs == 1 else []),
+        *([(1, width)] if outputs == 2 else []),
+    }
+    given: Any = csr_matrix((outputs, width)) if coef is None else coef
+    if np.shape(given) not in shapes:
+        raise ValueError(f"coef_init has shape {np.shape(given)}, expected {(outputs, width)}")
+    table = csr_matrix(given if issparse(given) else np.atleast_2d(np.asarray(given)), dtype=np.float64)
+    bias = np.zeros(table.shape[0]) if intercept is None else np.asarray(intercept, np.float64).reshape(-1)
+    if bias.size != table.shape[0]:
+        raise ValueError(f"intercept_init has {bias.size} numbers, expected {table.shape[0]}")
+    if not (np.isfinite(table.data).all() and np.isfinite(bias).all()):
+        raise ValueError("coef_init and intercept_init must be finite")
+    start_from(model, as_readout(model.head, model.store, table, bias))
+
 
 _LASTING = (
     *("rule", "loss", "rate", "l1", "l2", "eta0", "batch", "average", "fit_intercept"),
@@ -51,7 +134,7 @@ class SparseOnlineEstimator(SparseEstimator):
         Warns with `TroubleWarning` of trouble with the data or the run, as `thresher.train` does.
         Raises ValueError, `DataError`, and `DivergedError` (a ValueError) if a loss or weight is not finite.
         """
-        from thresher.sklearn.troubles import warn_of
+        from thresher.sklearn.inputs import warn_of
 
         self._check_options()
         X = inputs.held(X)
@@ -61,9 +144,9 @@ class SparseOnlineEstimator(SparseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, coef: Any, intercept: Any) -> list[Any]:
-        from thresher.data.matrices import MatrixSource
-        from thresher.learning.training import Plan, Trainer
-        from thresher.sklearn.verbose import PassPrinter
+        from thresher.data.inputs.matrices import MatrixSource
+        from thresher.learning.training.trainer import Trainer, TrainingPlan
+        from thresher.sklearn.estimator import PassPrinter
 
         going_on = self.warm_start and self.__sklearn_is_fitted__()
         self._starts = self._starts if going_on else not (coef is None and intercept is None)
@@ -89,7 +172,7 @@ class SparseOnlineEstimator(SparseEstimator):
         judged = None if held is None else MatrixSource(matrix, weighted(held, encoded))
         if going_on:
             source.prepare()
-        plan = Plan(passes, None, patience=self.patience if self.early_stopping else 0)
+        plan = TrainingPlan(passes, None, patience=self.patience if self.early_stopping else 0)
         trainer = Trainer(
             model, source, plan, order=source, holdout=judged, watcher=PassPrinter(model, self.verbose)
         )
@@ -102,7 +185,6 @@ class SparseOnlineEstimator(SparseEstimator):
         return troubles
 
     def _begin_with(self, model: Any, coef: Any, intercept: Any) -> None:
-        from thresher.sklearn.given import begin_with
 
         if not self._weighs_columns(model):
             raise ValueError("coef_init works only with columns of a matrix and a store that is not hashed")
@@ -112,8 +194,8 @@ class SparseOnlineEstimator(SparseEstimator):
         self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
-        from thresher.data.arrays import may_have_rests
-        from thresher.sklearn.troubles import warn_of
+        from thresher.data.inputs.arrays import may_have_rests
+        from thresher.sklearn.inputs import warn_of
 
         if self.early_stopping:
             raise ValueError("early_stopping should be False with partial_fit, which has no hold-out")
@@ -131,8 +213,8 @@ class SparseOnlineEstimator(SparseEstimator):
         return self
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, first: bool, named: Any) -> None:
-        from thresher.data.matrices import MatrixSource, in_order
-        from thresher.sklearn.restoring import restored_if_broken
+        from thresher.data.inputs.matrices import MatrixSource, in_order
+        from thresher.sklearn.estimator import restored_if_broken
 
         numbers = inputs.read(self, X, reset=first)
         self._check_names()
@@ -171,7 +253,7 @@ class SparseOnlineEstimator(SparseEstimator):
         raise NotImplementedError
 
     def _check_options(self) -> None:
-        from thresher.learning.checks import check_flag
+        from thresher.options.checks import check_flag
 
         super()._check_options()
         check_flag("warm_start", self.warm_start)
@@ -185,7 +267,7 @@ class SparseOnlineEstimator(SparseEstimator):
         return rule_of(self.rule, self.rate, self.eta0, l1=self.l1, l2=self.l2)
 
     def _new_model(self) -> Any:
-        from thresher.learning.model import Model
+        from thresher.learning.model.model import Model
 
         model = Model(self._recipe())
         model.layout = self._layout_of_model()

@@ -1,11 +1,21 @@
-"""The common part of all estimators: reading X and y, weights, parameters, pickling."""
+"""Types of the arguments of estimators.
+
+Nested parameters of an estimator: those of its rule, loss and rate.
+
+The common part of all estimators: reading X and y, weights, parameters, pickling.
+
+Progress lines printed with `verbose`.
+
+Restore the model of an estimator if learning makes its weights infinite or NaN.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +23,39 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names_in, check_consistent_length, check_is_fitted
 
+from thresher.data.inputs.any_data import ArrowTable, Matrix
+from thresher.data.layout import AnyLayout
+from thresher.learning.model.divergence import DivergedError, is_extreme
+from thresher.learning.training.progress import PassEnd, Unwatched
 from thresher.sklearn import inputs
 from thresher.sklearn.inputs import MATRIX, Numbers
-from thresher.sklearn.parameters import NESTED, nested_of
 
 if TYPE_CHECKING:
     from thresher.data.layout import SettledLayout
+
+
+Examples = Matrix | ArrowTable | Iterable[Any]
+"""n examples: a matrix, dense or sparse; a table; or rows of numbers, dictionaries or texts"""
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+RandomState = int | np.random.RandomState | None
+Reading = AnyLayout | Mapping[str, Any] | None
+"""How tables and texts become features"""
+
+
+NESTED = ("rule", "loss", "rate")
+"""Parameters that are parts; their own parameters are set with two underscores: ``rule__alpha``"""
+
+
+def nested_of(kind: str, value: Any) -> dict[str, Any]:
+    """Parameters of a part that `changed` accepts, without nested parts; empty if `value` is not a part."""
+    from thresher import parts
+
+    try:
+        made = parts.make(kind, value)
+    except ValueError:
+        return {}
+    return {field: getattr(made, field) for field in parts.parameters(type(made))}
+
 
 F64 = NDArray[np.float64]
 F32 = NDArray[np.float32]
@@ -98,9 +135,9 @@ class SparseEstimator(BaseEstimator):
             raise
 
     def _check_options(self) -> None:
-        from thresher.learning.checks import check_flag, check_whole
-        from thresher.learning.repeating import check_passes
-        from thresher.learning.shares import is_last
+        from thresher.learning.training.passes import check_passes
+        from thresher.learning.training.shares import is_last
+        from thresher.options.checks import check_flag, check_whole
 
         check_passes(self.passes)
         for name in ("patience", "batch"):
@@ -131,7 +168,7 @@ class SparseEstimator(BaseEstimator):
 
     def _recipe(self) -> Any:
         """The recipe given by the parameters."""
-        from thresher.learning.recipe import Recipe
+        from thresher.learning.model.recipe import Recipe
 
         return Recipe(
             self._rule(),
@@ -149,7 +186,7 @@ class SparseEstimator(BaseEstimator):
 
     def centres(self) -> bool:
         """Whether columns are centred."""
-        from thresher.learning.recipe import is_centred
+        from thresher.learning.model.recipe import is_centred
 
         if self.centre is None and self._starts:
             return False  # given weights are for values as they are
@@ -157,7 +194,7 @@ class SparseEstimator(BaseEstimator):
 
     def _passes_over(self, recipe: Any, matrix: Any, whole: Any) -> int:
         """The number of passes over the examples of a matrix, of which `whole` is a draw of all."""
-        from thresher.learning.repeating import AUTO, Size, is_automatic, passes_for
+        from thresher.learning.training.passes import AUTO, Size, is_automatic, passes_for
 
         if self.passes != AUTO:
             return int(self.passes)
@@ -177,20 +214,20 @@ class SparseEstimator(BaseEstimator):
 
     def _check_names(self) -> None:
         """`DataError` if names are wanted and impossible."""
-        from thresher.learning.feature_names import check_nameable
+        from thresher.learning.inspection.feature_names import check_nameable
 
         if self.names:
             check_nameable(self._store())
 
     def _keep_names(self, X: Any, models: Sequence[Any]) -> None:
-        from thresher.sklearn.naming import keep_names
+        from thresher.sklearn.inputs import keep_names
 
         if self.names:
             keep_names(self, X, models)
 
     def _number(self, models: Sequence[Any], numbers: Numbers) -> None:
         """Note that the features of new models are the columns of X, if it is a matrix."""
-        from thresher.learning.numbering import Numbering
+        from thresher.learning.model.agreement import Numbering
 
         if self._kind == MATRIX:
             low, last = int(numbers.keys.min(initial=self.n_features_in_)), self.n_features_in_ - 1
@@ -199,8 +236,8 @@ class SparseEstimator(BaseEstimator):
                 model.matches_names = hasattr(self, "feature_names_in_")
 
     def _matrix(self, numbers: Numbers, encoded: EncodedLabels, domain: Any) -> Any:
+        from thresher.data.inputs.matrices import Matrix
         from thresher.data.labels import check_labels
-        from thresher.data.matrices import Matrix
 
         check_labels(encoded.labels, domain, encoded.targets)
         last = [np.uint64(self.n_features_in_ - 1)] if self._kind == MATRIX and not numbers.adds else []
@@ -208,7 +245,7 @@ class SparseEstimator(BaseEstimator):
 
     def _margins(self, X: Any) -> F64:
         """Margins ``(n,)``, or ``(n, outputs)``."""
-        from thresher.data.matrices import Matrix, MatrixSource, in_order
+        from thresher.data.inputs.matrices import Matrix, MatrixSource, in_order
 
         check_is_fitted(self)
         numbers = inputs.read(self, X, reset=False)
@@ -245,7 +282,7 @@ class SparseEstimator(BaseEstimator):
     def _weights_of(self, model: Any) -> Weights:
         """Weights of a model, in this estimator's form."""
         from thresher.engine.index import HashedIndex
-        from thresher.learning.readout import Readout
+        from thresher.learning.model.weights import Readout
 
         readout = model if isinstance(model, Readout) else model.readout()
         weights = readout.weights.reshape(len(readout.keys), readout.head.count).T.astype(np.float64)
@@ -315,7 +352,7 @@ class SparseEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         if not self._weighs_columns():
-            from thresher.sklearn.naming import names_of
+            from thresher.sklearn.inputs import names_of
 
             return names_of(self._model)
         coef = self.coef_
@@ -373,3 +410,39 @@ def checked(y: Any, numbers: Numbers) -> Any:
         raise ValueError("training requires y to be passed, but the target y is None")
     check_consistent_length(np.empty(numbers.size), y)
     return y
+
+
+class PassPrinter(Unwatched):
+    """Prints a line after each pass."""
+
+    def __init__(self, model: Any, verbose: int) -> None:
+        self._model, self._verbose = model, verbose
+
+    def passed(self, end: PassEnd) -> None:
+        """Print examples so far, the loss of the pass, number of nonzero weights and hold-out loss."""
+        if not self._verbose:
+            return
+        held = "" if end.holdout is None else f", held-out loss {end.holdout['loss']:.6g}"
+        loss = "progressive loss" if end.number == 1 else "loss on rows seen before"
+        print(
+            f"pass {end.number}: examples {end.examples:,}, {loss} {end.loss:.6g},"
+            f" non-zero {self._model.nonzero:,}{held}"
+        )
+
+    def say(self, message: str) -> None:
+        """Print a line."""
+        if self._verbose:
+            print(message)
+
+
+@contextmanager
+def restored_if_broken(estimator: Any, matrix: Any, weights: Any) -> Iterator[None]:
+    """Restore the model after an error, if numbers are so large that they can break weights."""
+    large = is_extreme(matrix.data, matrix.labels, matrix.targets, weights)
+    kept = copy.copy(estimator._model) if large and "_model" in vars(estimator) else None
+    try:
+        yield
+    except DivergedError:
+        if kept is not None:
+            vars(estimator._model).update(vars(kept))  # in place: others may refer to it
+        raise

@@ -13,11 +13,11 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
-from thresher.sklearn.drawing import Splitter, drawn, folds, given_splits, groups_of_examples, held_out
 from thresher.sklearn.estimator import F64, SparseEstimator, checked
+from thresher.sklearn.row_order import Splitter, drawn, folds, given_splits, groups_of_examples, held_out
 
 if TYPE_CHECKING:
-    from thresher.sklearn.arguments import Examples
+    from thresher.sklearn.estimator import Examples
 
 FALLBACK = "0.01:10"
 """Range of penalties if none leaves a weight after the first rows"""
@@ -44,7 +44,7 @@ class SparseFrontierEstimator(SparseEstimator):
         infinite or NaN is left out with a
         ConvergenceWarning; `DivergedError` if none is left.
         """
-        from thresher.sklearn.troubles import warn_of
+        from thresher.sklearn.inputs import warn_of
 
         self._check_options()
         X = inputs.held(X)
@@ -107,15 +107,15 @@ class SparseFrontierEstimator(SparseEstimator):
 
     def _penalties(self, recipe: Any, source: Any, rows: int) -> list[float]:
         """The penalties given, or as many as wanted, in a range found from the first rows."""
-        from thresher.lanes.penalties import NoWeightError, Range, penalty_name
+        from thresher.lanes.penalties import NoWeightError, PenaltyRange, penalty_name
 
         penalty_name(recipe.rule)
         if np.ndim(self.l1s):
             return sorted(np.asarray(self.l1s, np.float64).tolist())
         try:
-            return Range(f"auto:{self.l1s}").found_in(source, recipe, rows)
+            return PenaltyRange(f"auto:{self.l1s}").found_in(source, recipe, rows)
         except NoWeightError:
-            return Range(f"{FALLBACK}:{self.l1s}").values
+            return PenaltyRange(f"{FALLBACK}:{self.l1s}").values
 
     def _take(self, school: Any, penalties: list[float]) -> None:
         """Keep the models, and the figures a choice is based on."""
@@ -160,8 +160,8 @@ class SparseFrontierEstimator(SparseEstimator):
 
     def _check_options(self) -> None:
         from thresher.lanes.frontier import check_choice
-        from thresher.lanes.penalties import Range
-        from thresher.learning.checks import check_flag, check_whole
+        from thresher.lanes.penalties import PenaltyRange
+        from thresher.options.checks import check_flag, check_whole
 
         super()._check_options()
         check_choice(self.choose)
@@ -175,7 +175,7 @@ class SparseFrontierEstimator(SparseEstimator):
             _check_penalties(np.asarray(self.l1s))
         else:
             check_whole("l1s", self.l1s, 2)
-            Range(f"auto:{self.l1s}")
+            PenaltyRange(f"auto:{self.l1s}")
 
     def _holds_out(self) -> bool:
         return self.cv is None

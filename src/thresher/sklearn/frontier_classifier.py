@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
-from thresher.sklearn.classifying import SparseClassifying
+from thresher.sklearn.classifier import SparseClassifying
 from thresher.sklearn.frontier import SparseFrontierEstimator
 
 if TYPE_CHECKING:
-    from thresher.learning.recipe import Spec
-    from thresher.sklearn.arguments import ClassWeight, RandomState, Reading
+    from thresher.learning.model.recipe import Spec
+    from thresher.sklearn.estimator import ClassWeight, RandomState, Reading
 
 
 class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):

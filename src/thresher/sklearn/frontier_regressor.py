@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from numpy.typing import ArrayLike
 
 from thresher.sklearn.frontier import SparseFrontierEstimator
-from thresher.sklearn.regressing import SparseRegressing
+from thresher.sklearn.regressor import SparseRegressing
 
 if TYPE_CHECKING:
-    from thresher.learning.recipe import Spec
-    from thresher.sklearn.arguments import RandomState, Reading
+    from thresher.learning.model.recipe import Spec
+    from thresher.sklearn.estimator import RandomState, Reading
 
 
 class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):

@@ -1,9 +1,15 @@
-"""Read X: matrices, tables with any kinds of columns, dictionaries, texts."""
+"""Names of features: the columns of X, or found by reading X again.
+
+Warnings of `fit` and of the first `partial_fit`: those of `thresher.train`, in the estimator's words.
+
+Read X: matrices, tables with any kinds of columns, dictionaries, texts.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Set
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,6 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
+
+from thresher.data.formats.tables import column_statistics
+from thresher.data.formats.tables.column_statistics import MOST_ROWS, columns_seen
+from thresher.data.inputs.frames import is_sparse_frame
+from thresher.data.layout import chosen_in
+from thresher.data.wording import in_estimators
+from thresher.learning.diagnostics.findings import Trouble, troubles_of_columns, warn
 
 MATRIX, TABLE, ROWS, TEXTS = "a matrix", "a table", "dictionaries", "texts"
 _NO_LABEL = "\0label"
@@ -26,7 +39,7 @@ class Numbers(NamedTuple):
 
     @property
     def adds(self) -> bool:
-        """Whether a matrix has entries that are no columns: see `engine.rests`."""
+        """Whether a matrix has entries that are no columns: see `engine.preparing`."""
         return bool(self.keys.dtype == np.uint64)
 
     @property
@@ -85,7 +98,7 @@ def layout_of(estimator: Any) -> Any:
 def held(X: Any) -> Any:
     """X; a list or a table if X can be read only once. ValueError if nothing can be read."""
     from thresher.data.formats.tables.arrow_streams import check_once
-    from thresher.learning.given import as_rows, emptied
+    from thresher.data.inputs.any_data import as_rows, emptied
 
     given = X = as_rows(X)
     if hasattr(X, "__arrow_c_stream__") and len(getattr(X, "shape", ())) == 2:
@@ -111,7 +124,7 @@ def _forget(estimator: Any) -> None:
 
 def _kind_of(X: Any, layout: Any = None) -> str:
     """What X is; a table of numbers is a matrix, unless a layout says how to read its columns."""
-    from thresher.data.arrays import first_of
+    from thresher.data.inputs.arrays import first_of
 
     if issparse(X):
         return MATRIX
@@ -137,8 +150,8 @@ def _all_numbers(table: Any) -> bool:
 
 
 def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
-    from thresher.data.arrays import check_stored, gaps_in, nulls_as_zeros
     from thresher.data.chunk import check_starts
+    from thresher.data.inputs.arrays import check_stored, gaps_in, nulls_as_zeros
 
     arguments: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
     if issparse(X):
@@ -156,8 +169,8 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
 
 
 def _with_rests(estimator: Any, numbers: Numbers, gaps: Any) -> Numbers:
-    """`numbers` with what float32 loses and what is missing, if columns are centred: see `engine.rests`."""
-    from thresher.data.arrays import with_rests
+    """`numbers` with what float32 loses and what is missing, if columns are centred."""
+    from thresher.data.inputs.arrays import with_rests
 
     last = estimator.n_features_in_ - 1
     known = not numbers.keys.size or (numbers.keys.min() >= 0 and numbers.keys.max() <= last)
@@ -177,7 +190,7 @@ def _without_zeros(X: Any) -> Any:
 
 
 def _named(estimator: Any, X: Any, reset: bool) -> Numbers:
-    from thresher.data.arrays import chunk_of
+    from thresher.data.inputs.arrays import chunk_of
 
     layout = layout_of(estimator)
     arguments = {} if layout is None else {"seed": layout.seed, "text": layout.ngrams}
@@ -188,7 +201,7 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data import concat
     from thresher.data.columns import check_same
     from thresher.data.formats.tables.arrow_streams import reader_of
-    from thresher.learning.recipe import with_gaps
+    from thresher.learning.model.recipe import with_gaps
 
     if reset:
         estimator._layout = with_gaps(_settled(layout_of(estimator), X), estimator.centres())
@@ -268,3 +281,92 @@ def importances(given: Any, count: int) -> NDArray[np.float64]:
     if not weights.any():
         raise ValueError("all weights in sample_weight are zero: there is nothing to learn from")
     return weights
+
+
+def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
+    """Find and keep the feature names of `models`, which learned X. `DataError` for a hashed store."""
+    from thresher.data.features.names import Names, find_names
+
+    keys = [(model.readout() if hasattr(model, "readout") else model).keys for model in models]
+    wanted = np.unique(np.concatenate(keys))
+    known = (models[0].names or Names.of({})).only(wanted)
+    unnamed = np.setdiff1d(wanted, known.features, assume_unique=True)
+    if estimator._kind == MATRIX:
+        columns = vars(estimator).get("feature_names_in_", ())
+        found = Names.of({key: columns[key].encode() for key in unnamed.tolist() if key < len(columns)})
+    else:
+        found = find_names(_source(estimator, X), unnamed)
+    named = known.joined(found)
+    for model, own in zip(models, keys, strict=True):
+        model.names = named.only(own)
+
+
+def _source(estimator: Any, X: Any) -> Any:
+    """X as a source with names."""
+    from thresher.data import table_source
+    from thresher.data.inputs.arrays import PairSource, texts_of
+    from thresher.data.layout import SettledLayout
+
+    given_layout = layout_of(estimator)
+    if estimator._kind == ROWS:
+        return PairSource([(row, 0.0) for row in X], seed=given_layout.seed if given_layout else 0)
+    if estimator._kind == TEXTS:
+        import pyarrow as pa
+
+        shared = given_layout.shared() if given_layout else {}
+        texts = SettledLayout(**shared, columns=("",), kinds=("text",))  # words of an unnamed column
+        return table_source(pa.table({"": texts_of(X, None)}), layout=texts, domain="open", unlabelled=True)
+    return table_source(X, layout=estimator._layout, domain="open", unlabelled=True)
+
+
+def names_of(model: Any) -> NDArray[Any]:
+    """The names of the features with a weight, by key; ValueError if they were not kept."""
+    from thresher.learning.inspection.feature_names import check_nameable, known_names
+    from thresher.learning.model.weights import Readout
+
+    readout = model if isinstance(model, Readout) else model.readout()
+    check_nameable(readout.store)
+    known, weights = known_names(readout), readout.weights.reshape(len(readout.keys), readout.head.count)
+    keys = readout.keys[weights.any(axis=1)].tolist()
+    if readout.names is None and not all(key in known for key in keys):
+        raise ValueError(
+            "the names of these features were not kept (feature_keys_ has their keys): fit with names=True,"
+            " or find them with thresher.name_features(model, X)"
+        )
+    return np.array([known.get(key, str(key)) for key in keys], object)
+
+
+_FEATURE = re.compile(r"\bfeature (\d+)\b")
+_PENALTY = re.compile(r"a smaller \w+ \(currently [^)]*\)")
+
+
+def warn_of(estimator: Any, X: Any, troubles: list[Trouble]) -> None:
+    """Emit a Python warning for each trouble of a run on X, and for trouble with the columns of X."""
+    found = _troubles_of_columns(estimator, X) + troubles
+    if getattr(estimator, "class_weight", None) is not None:  # classes weigh more on purpose
+        found = [one for one in found if one.name != "importances"]
+    warn([one._replace(message=_said(estimator, one.message)) for one in found])
+
+
+def _troubles_of_columns(estimator: Any, X: Any) -> list[Trouble]:
+    """Trouble with the columns of X in the first rows, if it is a table."""
+    if estimator._kind not in (MATRIX, TABLE) or not hasattr(X, "__arrow_c_stream__") or is_sparse_frame(X):
+        return []
+    few = _first(X, column_statistics.ROWS if estimator._kind == MATRIX else MOST_ROWS)
+    source = source_of_table(estimator, few)
+    source.chosen += chosen_in(layout_of(estimator))
+    return troubles_of_columns(columns_seen(source), source.layout)
+
+
+def _first(table: Any, rows: int) -> Any:
+    return table.head(rows) if hasattr(table, "head") else table.slice(0, rows)
+
+
+def _said(estimator: Any, message: str) -> str:
+    """The message with parameters and columns of a fitted estimator."""
+    named = vars(estimator).get("feature_names_in_") if estimator._kind == MATRIX else None
+    if hasattr(estimator, "l1s"):
+        message = _PENALTY.sub("smaller penalties, l1s", message)
+    if named is not None:
+        message = _FEATURE.sub(lambda found: f"column {named[int(found[1])]}", message)
+    return in_estimators(message)

@@ -1,4 +1,7 @@
-"""Learn the models of a path side by side, from the rows of one matrix."""
+"""Losses and scores of the models of a path on held-out rows.
+
+Learn the models of a path side by side, from the rows of one matrix.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,58 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from thresher.data.matrices import Draw, Matrix, MatrixSource
+from thresher.data.inputs.matrices import Draw, Matrix, MatrixSource
 from thresher.data.wording import warn_user
-from thresher.lanes.judging import LanesHoldout
+from thresher.lanes.judging import LanesHoldout, PairedLosses
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import with_penalty
-from thresher.learning.finite import DivergedError
-from thresher.learning.holdout import Figures, Holdout
-from thresher.learning.model import Model
-from thresher.learning.recipe import Recipe
-from thresher.learning.training import Plan, Trainer
-from thresher.learning.trouble import Trouble
-from thresher.sklearn.drawing import weighted
-from thresher.sklearn.estimator import EncodedLabels
-from thresher.sklearn.heldout import HeldOutRows
-from thresher.sklearn.verbose import PassPrinter
+from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.holdout import Figures, Holdout
+from thresher.learning.training.trainer import Trainer, TrainingPlan
+from thresher.sklearn.estimator import F64, EncodedLabels, PassPrinter
+from thresher.sklearn.row_order import weighted
+
+
+class HeldOutRows:
+    """Losses and scores of `count` models, over all rows that were held out from them.
+
+    Losses are weighted by importance and class weight, scores only by importance, like `score`.
+    """
+
+    def __init__(self, estimator: Any, matrix: Any, encoded: EncodedLabels, count: int) -> None:
+        self._estimator, self._matrix, self._encoded = estimator, matrix, encoded
+        self.losses = PairedLosses(count)
+        self._faults: list[F64] = [np.zeros(1)] * count
+        self._truths: list[Any] = []
+        self._weights: list[Any] = []
+
+    def add(self, models: Sequence[Any], draw: Any) -> None:
+        """Predict rows that these models have not learned."""
+        from thresher.data.inputs.matrices import MatrixSource
+
+        factors, done = self._encoded.factors, 0
+        for chunk in MatrixSource(self._matrix, draw).chunks():
+            rows = draw.rows[done : done + len(chunk)]
+            done += len(chunk)
+            by = np.ones(len(rows)) if factors is None else factors[rows]
+            losses = []
+            for k, model in enumerate(models):
+                margins = model.predict(chunk)
+                losses.append(model.head.losses(margins, chunk) * by)
+                faults = self._estimator._faults(model.head, margins, chunk.labels, chunk.targets)
+                self._faults[k] = self._faults[k] + chunk.weights @ faults
+            self.losses.add(np.array(losses), chunk.weights * by)
+            self._truths.append(chunk.labels[:, np.newaxis] if chunk.targets is None else chunk.targets)
+            self._weights.append(chunk.weights)
+
+    def scores(self) -> F64:
+        """The `score` of each model ``(models,)``: accuracy, or R²; NaN if undefined."""
+        truths, weights = (np.concatenate(one).astype(np.float64) for one in (self._truths, self._weights))
+        means = (np.atleast_1d(faults) / weights.sum() for faults in self._faults)
+        return np.array([self._estimator._score_of(mean, truths, weights) for mean in means])
 
 
 class SideBySide:
@@ -96,7 +136,7 @@ class SideBySide:
         trainer = Trainer(
             lanes,
             source,
-            Plan(passes, None, patience=patience),
+            TrainingPlan(passes, None, patience=patience),
             order=source,
             watcher=PassPrinter(lanes, self._estimator.verbose),
             judging=lambda every, given: judging,

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.features.murmur import finish
-from thresher.data.features.wanted import offer_product
-from thresher.engine.jit import scalar
+from thresher.data.features.name_table import offer_product
+from thresher.engine.compile.jit import scalar
 
 BITS, START, STOP, NO_SQUARES = 0, 1, 2, 3
 """Columns of a span, a row of int64: bits of its factors; first and end entry; 1 if no feature is squared."""

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from thresher.data.columns import BINS, CATEGORICAL, FEATURES, LIST, as_option_value, finder
 from thresher.data.errors import DataError
+from thresher.data.feature_specs import ANY, Terms, terms_of
 from thresher.data.features.crossing import MOST_SPANS, Crosses
-from thresher.data.features.wanted import Naming, no_names
-from thresher.data.interactions import ANY, Terms, terms_of
+from thresher.data.features.name_table import Naming, no_names
 from thresher.data.layout import AnyLayout, SettledLayout
 
 

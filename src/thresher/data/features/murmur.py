@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.text.words import address, byte, load_half, load_word
-from thresher.engine.jit import kernel, scalar
+from thresher.engine.compile.jit import kernel, scalar
 
 _A, _B = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
 _MIX1, _MIX2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)

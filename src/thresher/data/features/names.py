@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.columns import NUMERIC
-from thresher.data.features import wanted as rows
+from thresher.data.features import name_table as rows
 from thresher.data.features.murmur import hash_columns
 from thresher.data.formats.listing import LINES
 from thresher.data.layout import AnyLayout, has_columns

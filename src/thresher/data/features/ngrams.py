@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
+from thresher.data.feature_specs import BINARY, BLANKS, LETTERS, LOG, WORDS, Grams
 from thresher.data.features.murmur import padded_murmur3_64
-from thresher.data.features.wanted import offer
-from thresher.data.ngram_spec import BINARY, BLANKS, LETTERS, LOG, WORDS, Grams
+from thresher.data.features.name_table import offer
 from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, byte
-from thresher.engine.jit import helper, kernel, scalar
+from thresher.engine.compile.jit import helper, kernel, scalar
 
 _SPACE = 32
 _SPARE = 16

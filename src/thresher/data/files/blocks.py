@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError, OddFileError
-from thresher.data.files.magic import begins_a_model, binary_kind
-from thresher.data.files.paths import called, is_stream, named
+from thresher.data.files.paths import begins_a_model, binary_kind, called, is_stream, named
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams, RawFile, Stream, compression_of, open_stream
 
 if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar
-    from thresher.data.files.watches import Watches
+    from thresher.data.files.content_checks import Watches
 
 PAD = 64
 """Spare bytes after the text of a block, for parsers that read whole words."""

@@ -215,7 +215,7 @@ def _decoder(kind: str) -> Any:
     return bz2.BZ2Decompressor() if kind == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
 
 
-class _Arrow:
+class _ArrowZstd:
     """A zstd stream decompressed by pyarrow, which is imported only here."""
 
     def __init__(self, raw: RawFile) -> None:
@@ -237,7 +237,7 @@ def open_stream(raw: RawFile) -> Stream:
     kind = compression_of(raw.head)
     if kind is None:
         return raw
-    return _Arrow(raw) if kind == "zstd" else _Inflated(raw, kind)
+    return _ArrowZstd(raw) if kind == "zstd" else _Inflated(raw, kind)
 
 
 OpenStreams = dict[str, tuple[Any, bytes]]

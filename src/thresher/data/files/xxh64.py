@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.text.words import load_word
-from thresher.engine.jit import kernel, scalar
+from thresher.engine.compile.jit import kernel, scalar
 
 _P1, _P2, _P3, _P4, _P5 = (
     11400714785074694791,

@@ -15,8 +15,8 @@ from thresher.data.formats.listing import (
     KNOWN_AS,
     LINES,
     TABLES,
-    Lines,
-    Table,
+    LineFormat,
+    TableFormat,
     kind_of_features,
 )
 from thresher.data.layout import CELL_FIELDS, AnyLayout
@@ -86,7 +86,7 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
     """`layout`; raises `DataError` if an option is not valid for its format."""
     name = check_format(layout.format)
     form = FORMATS[name]
-    if isinstance(form, Lines) and not form.named and (layout.bits or layout.hash != AnyLayout.hash):
+    if isinstance(form, LineFormat) and not form.named and (layout.bits or layout.hash != AnyLayout.hash):
         raise DataError(
             f"{name}: bits and hash apply to names, not ids; for a fixed size, use the store hashed:BITS"
         )
@@ -94,9 +94,9 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
         name: value for name in CELL_FIELDS if (value := getattr(layout, name)) != getattr(AnyLayout, name)
     }
     given = [f"--{'no-' * (value is False)}{name.replace('_', '-')}" for name, value in changed.items()]
-    if given and not (isinstance(form, Table) and form.cells):
+    if given and not (isinstance(form, TableFormat) and form.cells):
         raise DataError(f"{name}: {', '.join(given)} is only for csv and tsv")
-    if layout.label_weights and not (isinstance(form, Lines) and form.label_weights):
+    if layout.label_weights and not (isinstance(form, LineFormat) and form.label_weights):
         there = " and ".join(other for other, one in LINES.items() if one.label_weights)
         raise DataError(f"{name}: --label-weights is only for {there}")
     if name == "tsv" and layout.quoted_newlines:
@@ -105,6 +105,6 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
         )
     if layout.quoted_newlines and not layout.quoting:
         raise DataError("--quoted-newlines and --no-quoting exclude each other: leave one of them out")
-    if isinstance(form, Table) and layout.hash != AnyLayout.hash:
+    if isinstance(form, TableFormat) and layout.hash != AnyLayout.hash:
         raise DataError(f"{name}: the hash vw is only for VW text; to shorten keys, use --bits alone")
     return layout

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.data.class_words import BASIS, COUNT, ENTRIES, FIELDS, MOST, OUTSIDE, PRIME, ROOM, USED
-from thresher.data.formats.outcomes import EXAMPLE, LABEL_COUNT, LABEL_DOMAIN, LABEL_REPEATED
+from thresher.data.formats.line_status import EXAMPLE, LABEL_COUNT, LABEL_DOMAIN, LABEL_REPEATED
 from thresher.data.text.words import byte, is_blank, load_word, store_byte, store_word
-from thresher.engine.jit import helper, scalar
+from thresher.engine.compile.jit import helper, scalar
 
 _BASIS, _PRIME = np.uint64(BASIS), np.uint64(PRIME)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 _TABLE = "label{0}size{0}colour\n1{0}0.5{0}red\n-1{0}1{0}blue\n"
 
 
-class Lines(NamedTuple):
+class LineFormat(NamedTuple):
     """A format with one example per line. Its `parser` is in the module of its name in `lines`."""
 
     title: str
@@ -26,7 +26,7 @@ class Lines(NamedTuple):
     """its names in other tools"""
 
 
-class Table(NamedTuple):
+class TableFormat(NamedTuple):
     """A format with columns, which the function `opened` of a module in `tables` settles."""
 
     title: str
@@ -43,46 +43,48 @@ class Table(NamedTuple):
 
 
 LINES = {
-    "svmlight": Lines(
+    "svmlight": LineFormat(
         *("svmlight", (), "1 1:0.5 3:1 4:0.25 7:1\n-1 2:1 1:1 5:0.75 6:0.5\n"),  # the second is out of order
         label_weights=True,
         shape=r"[^\s|]+(?: +qid:\d+)?(?: +\d+:NUMBER)+ *(?:#.*)?",
         known_as="libsvm svm svm-light liblinear svmrank",
     ),
-    "vw": Lines(
+    "vw": LineFormat(
         *("VW text", (".vw",), "1 |a size:0.5 red\n-1 |a blue shade:dark\n"),
         named=True,
         shape=r"[^|{}<]*\|[^|\s]*[ ].*",
         known_as="vowpal-wabbit vowpalwabbit vw-text",
     ),
-    "libffm": Lines(
+    "libffm": LineFormat(
         *("LibFFM", (".libffm", ".ffm"), "1 1:3:0.5 2:7:1 2:9:0.25\n-1 1:4:1 2:9:0.75 1:3:1\n"),
         shape=r"[^\s|]+(?: +\d+:\d+:NUMBER)+ *",
         known_as="ffm fieldaware",
     ),
 }
 TABLES = {
-    "csv": Table("CSV", (".csv",), "delimited", _TABLE.format(","), cells=True, known_as="comma data"),
-    "tsv": Table("TSV", (".tsv", ".tab"), "delimited", _TABLE.format("\t"), cells=True, known_as="tab tabs"),
-    "jsonl": Table(
+    "csv": TableFormat("CSV", (".csv",), "delimited", _TABLE.format(","), cells=True, known_as="comma data"),
+    "tsv": TableFormat(
+        "TSV", (".tsv", ".tab"), "delimited", _TABLE.format("\t"), cells=True, known_as="tab tabs"
+    ),
+    "jsonl": TableFormat(
         *("JSON lines", (".jsonl", ".ndjson"), "jsonl"),
         '{"label": 1, "size": 0.5, "colour": "red"}\n{"label": -1, "size": 1, "colour": "blue"}\n',
         known_as="json ndjson jsonlines json-lines",
     ),
-    "parquet": Table("Parquet", (".parquet", ".pq"), "arrow_files", batches=True, known_as="pq"),
-    "arrow": Table(
+    "parquet": TableFormat("Parquet", (".parquet", ".pq"), "arrow_files", batches=True, known_as="pq"),
+    "arrow": TableFormat(
         *("Arrow", (".arrow", ".arrows", ".ipc", ".feather"), "arrow_files"),
         batches=True,
         known_as="feather ipc",
     ),
 }
-FORMATS: dict[str, Lines | Table] = {**LINES, **TABLES}
+FORMATS: dict[str, LineFormat | TableFormat] = {**LINES, **TABLES}
 
 
 def kind_of_features(form: str) -> str:
     """The kind of features in a format: ``columns``, ``names`` or ``ids``."""
     found = FORMATS.get(form)
-    if not isinstance(found, Lines):
+    if not isinstance(found, LineFormat):
         return "columns"
     return "names" if found.named else "ids"
 

@@ -56,7 +56,7 @@ def _hash(name: str) -> int:
     return int.from_bytes(bits, "little") or 1
 
 
-class Names:
+class HashedNames:
     """Hashes of names, each computed once."""
 
     def __init__(self) -> None:
@@ -116,4 +116,4 @@ def groups_of(values: ArrayLike) -> NDArray[np.uint64]:
         "" if gone or value is None else str(value)
         for gone, value in zip(missing, given.tolist(), strict=True)
     ]
-    return Names().hashes(texts)
+    return HashedNames().hashes(texts)

@@ -14,10 +14,10 @@ from thresher.data.errors import DataError
 from thresher.data.files.blocks import TextBuffer
 from thresher.data.files.content import ReadSoFar
 from thresher.data.files.paths import called, is_stream, size_of
-from thresher.data.sources.parsed import Parsed
+from thresher.data.sources.reader import Parsed
 
 if TYPE_CHECKING:
-    from thresher.data.files.watches import Watches
+    from thresher.data.files.content_checks import Watches
     from thresher.data.sources.text import TextSource
 
 PIECE_BYTES, PIECE_ROWS = 16 << 20, 1 << 17

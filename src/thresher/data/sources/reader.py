@@ -1,15 +1,171 @@
-"""Reading and parsing blocks with several threads, in order."""
+"""Reading and parsing blocks with several threads, in order.
+
+The result of parsing a block of text, and the memory that holds it.
+"""
 
 from __future__ import annotations
 
+import mmap
 import os
 import queue
 import threading
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.data.errors import BadLine
 from thresher.data.files.blocks import Block, BlockReader, TextBuffer
-from thresher.data.sources.parsed import Parsed, Parser
+from thresher.data.labels import Domain
+
+TAG = "tag"
+"""What identifies a row of VW text."""
+FAIL, SKIP, QUARANTINE = "fail", "skip", "quarantine"
+"""What to do with a bad line."""
+
+
+class LineTally(NamedTuple):
+    """Counts of the lines of a block; ``lines = examples + blank + skipped``."""
+
+    lines: int = 0
+    examples: int = 0
+    blank: int = 0
+    """lines with only white space or a comment"""
+    skipped: int = 0
+    merged: int = 0
+    """examples with repeated features, or (in a format that should be ordered) with features out of order"""
+
+
+class Reading(NamedTuple):
+    """Settings of a parser besides its layout."""
+
+    domain: Domain
+    """which labels are allowed"""
+    on_error: str
+    arenas: Arenas
+    namer: Any = None
+    """a `Namer` that receives the names of features, or None"""
+    ids: str = ""
+    """the column (in VW text `TAG`) that identifies rows; empty: ids are not read"""
+
+    @property
+    def naming(self) -> Any:
+        """The table in which compiled code enters names, or None."""
+        return self.namer and self.namer.table
+
+    def take_names(self, spaces: Sequence[str] = ()) -> None:
+        """Let the namer take the names found in a file with the columns `spaces`."""
+        if self.namer is not None:
+            self.namer.take(spaces)
+
+
+class Parsed(NamedTuple):
+    """A parsed block: its examples, its tally, and its bad lines.
+
+    `bad` are the first bad lines (with `FAIL` only one; the rest of the block is not parsed), with lines
+    counted from the start of the block, and without a file. `rejected` are all bad lines byte for byte
+    (with `QUARANTINE`).
+    """
+
+    chunk: Chunk
+    tally: LineTally
+    bad: list[BadLine]
+    rejected: bytes
+    uncounted: int = 0
+    """lines missing from the tally: those that begin inside a row, and rows that a filter leaves out"""
+    noticed: tuple[tuple[str, str, int, str], ...] = ()
+    """what the block shows of columns: see `report.Noticed`; the line from the start of the block, or 0"""
+    gaps: Sequence[int] = ()
+    """for each skipped row, the number of examples before it in the block"""
+    ids: Sequence[str] | None = None
+    """the ids of all rows in order, examples and skipped ones, if `Reading.ids` asks for them"""
+
+
+class Parser(Protocol):
+    """The parser of a format. Each thread needs its own."""
+
+    def parse(self, block: Block) -> Parsed:
+        """Parse the examples of a block."""
+        ...
+
+
+class RowArrays(NamedTuple):
+    """Arrays for the rows of a chunk."""
+
+    indptr: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    values: NDArray[np.float32]
+    labels: NDArray[np.float32]
+    weights: NDArray[np.float32]
+    targets: NDArray[np.float32] | None
+
+    def chunk(self, rows: int, nnz: int) -> Chunk:
+        """The first `rows` rows, with `nnz` stored values, as views."""
+        return Chunk(
+            self.indptr[: rows + 1],
+            self.keys[:nnz],
+            self.values[:nnz],
+            self.labels[:rows],
+            self.weights[:rows],
+            targets=self.targets[:rows] if self.targets is not None and self.targets.size else None,
+        )
+
+
+class Arenas:
+    """Memory for columns, reused once the last array in it has been freed.
+
+    Fresh memory costs a page fault every 4 kB, which for the chunks of a stream takes as long as parsing. An
+    anonymous map gets (small) pages only where it is written, so room for the worst case costs nothing. An
+    arena returns to the pool when nothing refers to its arrays any more.
+    """
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self._free: list[mmap.mmap] = []
+
+    def columns(self, rows: int, nnz: int, width: int | None = None) -> RowArrays:
+        """Uninitialised columns for `rows` rows, `nnz` stored values, and `width` targets per row."""
+        cells = rows * (width or 0)
+        memory = self._take(8 * (rows + 1) + 12 * nnz + 8 * rows + 4 * cells)
+        root = np.frombuffer(memory, np.uint8)
+        weakref.finalize(root, self._give, memory).atexit = False
+        spans: list[tuple[int, Any]] = [(rows + 1, np.int64), (nnz, np.uint64)]
+        spans += [(nnz, np.float32), (rows, np.float32), (rows, np.float32), (cells, np.float32)]
+        arrays, at = list[Any](), 0
+        for length, kind in spans:
+            size = length * np.dtype(kind).itemsize
+            arrays.append(root[at : at + size].view(kind))
+            at += size
+        arrays[-1] = None if width is None else arrays[-1].reshape(rows, width)
+        return RowArrays(*arrays)
+
+    def roomier(self, columns: RowArrays, rows: int, nnz: int) -> RowArrays:
+        """Columns for twice as many values, with a copy of the first `rows` rows and `nnz` values."""
+        width = None if columns.targets is None else columns.targets.shape[1]
+        more = self.columns(len(columns.labels), 2 * len(columns.keys), width)
+        for new, old, used in zip(more, columns, (rows + 1, nnz, nnz, rows, rows, rows + 1), strict=True):
+            if new is not None and old is not None:
+                new[:used] = old[:used]
+        return more
+
+    def _take(self, need: int) -> mmap.mmap:
+        while self._free:
+            try:
+                memory = self._free.pop()
+            except IndexError:  # another thread took the last one
+                break
+            if len(memory) >= need:
+                return memory
+        return mmap.mmap(-1, need)
+
+    def _give(self, memory: mmap.mmap) -> None:
+        if len(self._free) < self._keep:
+            self._free.append(memory)
+
 
 _AHEAD = 2
 """Blocks in progress or waiting, in addition to one per thread."""

@@ -26,17 +26,26 @@ from thresher.data.files.content import (
 from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams
-from thresher.data.formats.looks import looks_like, looks_to_a_model, without_format
-from thresher.data.formats.row_groups import Names
+from thresher.data.formats.format_hints import looks_like, looks_to_a_model, without_format
+from thresher.data.formats.row_groups import HashedNames
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Noticed, Report
-from thresher.data.sources.parsed import FAIL, QUARANTINE, SKIP, Arenas, Parsed, Parser, Reading
 from thresher.data.sources.quarantine import Quarantine, check_ours
-from thresher.data.sources.reader import Pipeline, default_threads
+from thresher.data.sources.reader import (
+    FAIL,
+    QUARANTINE,
+    SKIP,
+    Arenas,
+    Parsed,
+    Parser,
+    Pipeline,
+    Reading,
+    default_threads,
+)
 
 if TYPE_CHECKING:
-    from thresher.data.files.watches import Watches
+    from thresher.data.files.content_checks import Watches
     from thresher.data.sources.pieces import Readers, RemoteBlocks, Span
 
 _CUT_OFF = "; this last line has no line end: was it cut off?"
@@ -76,7 +85,7 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and bool(value >= 1)
 
 
-class Rows(NamedTuple):
+class ReadRows(NamedTuple):
     """Examples and the rows skipped among them."""
 
     chunk: Chunk
@@ -162,7 +171,7 @@ class TextSource:
         self._streams = streams
         self.block_bytes = block_bytes
         self._threads = threads or default_threads()
-        self._arenas, self._names = Arenas(self._threads + 4), Names()
+        self._arenas, self._names = Arenas(self._threads + 4), HashedNames()
         self._started = self.finished = False
         """whether a whole pass has been made"""
         self._contents: dict[int, Content] = {}
@@ -215,7 +224,7 @@ class TextSource:
             if len(rows.chunk):
                 yield rows.chunk
 
-    def rows(self, start: Place | None = None) -> Iterator[Rows]:
+    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
         """The same, with the rows that are skipped."""
         if self._started and not self.rereadable:
             raise DataError("standard input or a pipe can be read only once")
@@ -260,7 +269,7 @@ class TextSource:
 
     def _watches(self) -> Watches | None:
         """The object that hashes and checks the files of a pass."""
-        from thresher.data.files.watches import Watches
+        from thresher.data.files.content_checks import Watches
 
         return Watches(self.names, self.content, self._read_all, self._in_order())
 
@@ -282,7 +291,7 @@ class TextSource:
 
     def _placed(
         self, pipeline: Pipeline | RemoteBlocks, start: Place, quarantine: Quarantine | None
-    ) -> Iterator[Rows]:
+    ) -> Iterator[ReadRows]:
         file, line = start.file, start.line
         for block, parsed in pipeline:
             if block.file != file:
@@ -292,7 +301,7 @@ class TextSource:
             except DataError:
                 if self.live:  # however a stream is cut, the rows before a bad one come first
                     count = len(parsed.chunk)
-                    yield Rows(parsed.chunk, (), parsed.ids and parsed.ids[:count])
+                    yield ReadRows(parsed.chunk, (), parsed.ids and parsed.ids[:count])
                 raise
             if quarantine is not None and parsed.rejected:
                 quarantine.write(parsed.rejected)
@@ -300,7 +309,7 @@ class TextSource:
             place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.uncounted
             if len(parsed.chunk) or parsed.gaps:
                 chunk = parsed.chunk.at(place, Place(file, block.end, line))
-                yield Rows(self._grouped(chunk, parsed), parsed.gaps, parsed.ids)
+                yield ReadRows(self._grouped(chunk, parsed), parsed.gaps, parsed.ids)
 
     def _grouped(self, chunk: Chunk, parsed: Parsed) -> Chunk:
         """The chunk with the groups of its rows, if the layout names what they are grouped by."""

@@ -28,7 +28,7 @@ from thresher.data.text.words import (
     marks,
     short_number,
 )
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 
 FINE, NOT_A_NUMBER, OUT_OF_RANGE, HARD = 0, 1, 2, 3
 """Results of reading a number."""

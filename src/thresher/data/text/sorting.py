@@ -16,7 +16,7 @@ from thresher.data.text.words import (
     store_float,
     store_word,
 )
-from thresher.engine.jit import compiled_apart, scalar
+from thresher.engine.compile.jit import compiled_apart, scalar
 
 _RUN = 16
 BUCKETS = 1 << 12

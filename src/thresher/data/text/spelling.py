@@ -14,7 +14,7 @@ import numpy as np
 
 from thresher.data.text.numbers import POWERS, ZERO
 from thresher.data.text.words import address, byte, store_byte
-from thresher.engine.jit import compiled_apart, kernel, scalar
+from thresher.engine.compile.jit import compiled_apart, kernel, scalar
 
 ROOM = 128
 """Bytes of scratch space for a spelling"""

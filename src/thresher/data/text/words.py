@@ -19,7 +19,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 
 SPACES = b" \t"
 """Blanks: a cell that holds nothing else is empty."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.verbs import at
-from thresher.parts import capped
+from thresher.parts import cap_stack
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
@@ -32,7 +32,7 @@ class FobosLinf(NamedTuple):
 
     rate: Any = InverseSqrt()
     linf: float = 1e-3
-    SLOTS = capped.COLUMNS
+    SLOTS = cap_stack.COLUMNS
     CLOCK = ("t", "eta", "below", "capped", "caps")
     PENALTIES = ("linf",)
     DTYPE = "float64"
@@ -47,7 +47,7 @@ class FobosLinf(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return capped.settled(S, j, int(now[4]))
+        return cap_stack.settled(S, j, int(now[4]))
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
@@ -56,15 +56,15 @@ class FobosLinf(NamedTuple):
     def constrain(self, S, rows, begin, end, clock):
         """Cap the largest weights."""
         below, held, caps = int(clock[2]), int(clock[3]), int(clock[4])
-        below, held = capped.absorb(S, rows, begin, end, clock[0], below, held, caps)
+        below, held = cap_stack.absorb(S, rows, begin, end, clock[0], below, held, caps)
         cut = clock[1] * self.linf
         if cut > 0.0:
-            below, held, caps = capped.cap(S, clock[0], below, held, caps, cut)
+            below, held, caps = cap_stack.cap(S, clock[0], below, held, caps, cut)
         clock[2], clock[3], clock[4] = below, held, caps
 
     def sound(self, S, clock, steps):
         """Check the heap and the stack."""
-        return capped.inconsistent(S, clock[2], clock[3], clock[4])
+        return cap_stack.inconsistent(S, clock[2], clock[3], clock[4])
 
     def tick(self, clock):
         """Advance to the next step size."""

@@ -6,9 +6,9 @@ import math
 from typing import Any, NamedTuple
 
 from thresher.engine.verbs import alone, grouped
-from thresher.parts import measured
+from thresher.parts import ft_ftrl_state
+from thresher.parts.ft_ftrl_state import FACTOR, FLOOR, INVERSE, PASS, PER_LENGTH, PLACES, THRESHOLD, TIME
 from thresher.parts.groups import Single
-from thresher.parts.measured import FACTOR, FLOOR, INVERSE, PASS, PER_LENGTH, PLACES, THRESHOLD, TIME
 from thresher.parts.registry import part
 
 
@@ -96,9 +96,9 @@ class FtFtrl(NamedTuple):
     DRIFTS, PENALTIES, RELATIVE_IMPORTANCE, AUTOMATIC = (), ("l1",), True, True
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1", "relax": "in [0, 1]"}
     TUNED, LATER = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}, {"relax": 0.0, "taper": 0.0}
-    place, sound, couple = measured.place, measured.sound, measured.couple
-    begin_pass, end_passes = measured.begin_pass, measured.end_passes
-    outgrown, step, step_on_sum = measured.outgrown, measured.step, measured.step_on_sum
+    place, sound, couple = ft_ftrl_state.place, ft_ftrl_state.sound, ft_ftrl_state.couple
+    begin_pass, end_passes = ft_ftrl_state.begin_pass, ft_ftrl_state.end_passes
+    outgrown, step, step_on_sum = ft_ftrl_state.outgrown, ft_ftrl_state.step, ft_ftrl_state.step_on_sum
 
     def intercept(self):
         """The same rule without a threshold, with the plain step size."""
@@ -106,7 +106,7 @@ class FtFtrl(NamedTuple):
 
     def clock0(self):
         """The clock at the start of the first pass."""
-        return measured.begin(self.l1, self.forget, self.group, len(self.CLOCK))
+        return ft_ftrl_state.begin(self.l1, self.forget, self.group, len(self.CLOCK))
 
     def weight(self, S, j, now):
         """Weight of row j."""
@@ -123,15 +123,15 @@ class FtFtrl(NamedTuple):
 
     def size_before_margin(self, S, j, x, now):
         """(x / s)^2, for N."""
-        return measured.share(self.forget, S, j, x, now[TIME])
+        return ft_ftrl_state.share(self.forget, S, j, x, now[TIME])
 
     def note_after_margin(self, margin, importance, value, slope, size, clock):
         """Update the statistics with the example."""
-        measured.measure(self.alpha, self.l1, self.taper, value, slope, size, clock)
+        ft_ftrl_state.measure(self.alpha, self.l1, self.taper, value, slope, size, clock)
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """Adapt the length of later steps."""
-        measured.adapt_steps(self.adapt, slope * margin, clock)
+        ft_ftrl_state.adapt_steps(self.adapt, slope * margin, clock)
         return slope
 
     def tick(self, clock):
@@ -151,11 +151,11 @@ class FtFtrl(NamedTuple):
             held = now[THRESHOLD] * root + now[FLOOR]
             pull = alone(self.group, z, held) * now[FACTOR]
             if now[PASS] < 0.0:
-                pull = measured.unshrunk(S, v, g * now[FACTOR], a)
+                pull = ft_ftrl_state.unshrunk(S, v, g * now[FACTOR], a)
             S[j, 0] = -pull / a
             S[j, 5] = held * now[FACTOR] / a if grouped(self.group) else now[TIME]
             S[j, 1], S[j, 2], S[j, 3] = z, root, a
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet, or the row is forgotten."""
-        return S[j, 4] == 0.0 or measured.forgotten(self.forget, S, j, now[TIME])
+        return S[j, 4] == 0.0 or ft_ftrl_state.forgotten(self.forget, S, j, now[TIME])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.verbs import at
-from thresher.parts import ordered
+from thresher.parts import threshold_heap
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
@@ -35,7 +35,7 @@ class L1Ball(NamedTuple):
 
     rate: Any = InverseSqrt()
     radius: float = 100.0
-    SLOTS = ordered.COLUMNS
+    SLOTS = threshold_heap.COLUMNS
     CLOCK = ("t", "eta", "threshold", "norm", "live")
     DRIFTS = ("threshold",)
     LIMITS = {"radius": "> 0"}
@@ -51,28 +51,30 @@ class L1Ball(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return ordered.beyond(S[j, 0], now[2])
+        return threshold_heap.beyond(S[j, 0], now[2])
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
-        S[j, 0] = ordered.raised(w - now[1] * slope * x, now[2])
+        S[j, 0] = threshold_heap.raised(w - now[1] * slope * x, now[2])
 
     def constrain(self, S, rows, begin, end, clock):
         """Raise the threshold until the live weights fit."""
-        norm, live = ordered.absorb(S, rows, begin, end, clock[2], clock[3], int(clock[4]), self.radius)
+        norm, live = threshold_heap.absorb(
+            S, rows, begin, end, clock[2], clock[3], int(clock[4]), self.radius
+        )
         if norm > self.radius:
-            theta, live = ordered.lower(S, clock[2], norm, live, self.radius)
+            theta, live = threshold_heap.lower(S, clock[2], norm, live, self.radius)
             clock[2] += theta
             norm = self.radius
         clock[3], clock[4] = norm, live
 
     def relocate(self, S, count, clock):
         """Rebuild the heap of live rows."""
-        ordered.rebuild(S, count)
+        threshold_heap.rebuild(S, count)
 
     def sound(self, S, clock, steps):
         """Check the heap."""
-        return ordered.heap_error(S, clock[4])
+        return threshold_heap.heap_error(S, clock[4])
 
     def tick(self, clock):
         """Advance to the next step size."""
@@ -85,7 +87,7 @@ class L1Ball(NamedTuple):
 
     def area(self, S, j, n, sums, now):
         """Affine in the threshold."""
-        return n * ordered.beyond(S[j, 0], sums[0] / n)
+        return n * threshold_heap.beyond(S[j, 0], sums[0] / n)
 
     def idle(self, S, j, w, now):
         """Whether the row is not in the heap."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.verbs import at
-from thresher.parts import mixture
+from thresher.parts import simplex_heap
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
@@ -33,7 +33,7 @@ class Simplex(NamedTuple):
 
     rate: Any = InverseSqrt()
     features: float = 10.0
-    SLOTS = mixture.COLUMNS
+    SLOTS = simplex_heap.COLUMNS
     CLOCK = ("t", "eta", "threshold", "total", "live", "unmet", "met")
     LIMITS = {"features": "a whole number >= 1"}
     DTYPE = "float64"
@@ -58,21 +58,21 @@ class Simplex(NamedTuple):
         """Move the threshold until the weights sum to one."""
         if begin == end:
             return
-        mixture.absorb(S, rows, begin, end, clock)
+        simplex_heap.absorb(S, rows, begin, end, clock)
         unmet = max(0.0, self.features - clock[6])
         if clock[3] + unmet * clock[5] >= 1.0:
-            mixture.lower(S, clock, unmet)
-            mixture.clear(S, rows, begin, end)
+            simplex_heap.lower(S, clock, unmet)
+            simplex_heap.clear(S, rows, begin, end)
         else:
-            mixture.lift(S, clock, unmet)
+            simplex_heap.lift(S, clock, unmet)
 
     def relocate(self, S, count, clock):
         """Rebuild the heap of live rows."""
-        mixture.rebuild(S, count)
+        simplex_heap.rebuild(S, count)
 
     def sound(self, S, clock, steps):
         """Check the heap and the number of rows met."""
-        return mixture.inconsistent(S, clock)
+        return simplex_heap.inconsistent(S, clock)
 
     def tick(self, clock):
         """Advance to the next step size."""

@@ -11,7 +11,7 @@ from thresher.engine.verbs import at, steady
 from thresher.parts.prox import soft
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
-from thresher.parts.replay import replayed
+from thresher.parts.series import replayed
 
 _MOST_REPLAYED = 2.0**42  # steps of all rows together: about two hours
 

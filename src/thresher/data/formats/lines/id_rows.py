@@ -12,15 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thresher.data.formats.lines.line_rows import (
-    ends_token,
-    exact_number,
-    line_ends,
-    read_labels,
-    read_weight,
-    skip_blanks,
-)
-from thresher.data.formats.outcomes import (
+from thresher.data.formats.line_status import (
     AFTER_VALUE,
     BLANK,
     COLON,
@@ -36,9 +28,17 @@ from thresher.data.formats.outcomes import (
     VALUE,
     VALUE_RANGE,
 )
+from thresher.data.formats.lines.line_rows import (
+    ends_token,
+    exact_number,
+    line_ends,
+    read_labels,
+    read_weight,
+    skip_blanks,
+)
 from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, TENS, decimal, read_digits, read_id, scaled
 from thresher.data.text.words import WINDOW, byte, load_word, lowest_bit, short_number
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 
 _PLUS, _MINUS, _DOT, _COLON = 43, 45, 46, 58
 _NONE, _ONE = np.uint64(0), np.uint64(1)

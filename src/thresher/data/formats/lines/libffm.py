@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 
 from thresher.data.errors import DataError
+from thresher.data.feature_specs import ANY
 from thresher.data.features.factors import of_namespaces
 from thresher.data.formats.lines import libffm_rows
-from thresher.data.formats.lines.line_parser import OF_IDS, LineParser, Wording
-from thresher.data.interactions import ANY
+from thresher.data.formats.lines.parse_loop import OF_IDS, LineParser, Wording
 from thresher.data.layout import AnyLayout
-from thresher.data.sources.parsed import Reading
+from thresher.data.sources.reader import Reading
 
 _EXPECTED = OF_IDS | {
     libffm_rows.FIELD: "a field (a whole number below 2^64)",

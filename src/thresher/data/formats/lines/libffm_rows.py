@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.data.features.crossing import note_namespace
+from thresher.data.formats.line_status import EXAMPLE, OWN
 from thresher.data.formats.lines.id_rows import quick_feature, read_feature, read_head
 from thresher.data.formats.lines.line_rows import line_ends, skip_blanks
-from thresher.data.formats.outcomes import EXAMPLE, OWN
 from thresher.data.text.numbers import read_id
 from thresher.data.text.words import byte, load_word, lowest_bit, marks, short_number, store_float, store_word
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 
 FIELD, AFTER_FIELD = OWN, OWN + 1
 """Reasons for bad lines specific to LibFFM text."""

@@ -21,7 +21,7 @@ from thresher.data.formats.label_rows import (
     no_class,
     word_label,
 )
-from thresher.data.formats.outcomes import (
+from thresher.data.formats.line_status import (
     AFTER_LABEL,
     AFTER_VALUE,
     AT,
@@ -51,7 +51,7 @@ from thresher.data.labels import LISTED, VALUES
 from thresher.data.text.numbers import HARD, NOT_A_NUMBER, OUT_OF_RANGE, looked_up, read_number
 from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, among, byte, byte_set
-from thresher.engine.jit import BORROWING, compiled_apart, kernel, scalar
+from thresher.engine.compile.jit import BORROWING, compiled_apart, kernel, scalar
 
 _NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 0, 9, 10, 13, 32, 35, 58, 44
 _WAITING = byte_set(bytes([UNDECIDED, CRAMPED, UNSORTED, UNUSUAL]))

@@ -17,21 +17,21 @@ from __future__ import annotations
 import re
 
 from thresher.data.errors import DataError
+from thresher.data.feature_specs import ANY
 from thresher.data.features.factors import of_namespaces
-from thresher.data.formats import outcomes
+from thresher.data.formats import line_status
 from thresher.data.formats.lines import svmlight_rows
-from thresher.data.formats.lines.line_parser import OF_IDS, LineParser, Wording
-from thresher.data.interactions import ANY
+from thresher.data.formats.lines.parse_loop import OF_IDS, LineParser, Wording
 from thresher.data.layout import AnyLayout
-from thresher.data.sources.parsed import Reading
+from thresher.data.sources.reader import Reading
 
 _EXPECTED = OF_IDS | {
-    outcomes.WEIGHT_NUMBER: "a number as importance weight after ':'",
+    line_status.WEIGHT_NUMBER: "a number as importance weight after ':'",
     svmlight_rows.QID: "a number after 'qid:'",
 }
 _EXPECTED_WEIGHTED = _EXPECTED | {
-    outcomes.AFTER_LABEL: "a space or ':' after the label",
-    outcomes.NO_LABEL: "a label at the start of the line",
+    line_status.AFTER_LABEL: "a space or ':' after the label",
+    line_status.NO_LABEL: "a label at the start of the line",
 }
 _QID = re.compile(rb"[ \t]*(?:[^ \t#]+[ \t]+)?qid:([^ \t\r#]+)")
 _LISTED_WEIGHTED = "',', ':' or a space after the label"
@@ -55,7 +55,7 @@ def _qid(line: bytes) -> str | None:
 
 
 def _weights_message(outcome: int, line: bytes, place: int) -> str:
-    wanted = outcome == outcomes.NO_LABEL
+    wanted = outcome == line_status.NO_LABEL
     return "; if the field is label:weight, use --label-weights" if wanted else ""
 
 

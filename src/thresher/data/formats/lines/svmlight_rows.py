@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.data.features.crossing import note_namespace
+from thresher.data.formats.line_status import EXAMPLE, OWN
 from thresher.data.formats.lines.id_rows import is_qid, quick_feature, read_feature, read_head
 from thresher.data.formats.lines.line_rows import ends_token, line_ends, skip_blanks
-from thresher.data.formats.outcomes import EXAMPLE, OWN
 from thresher.data.text.numbers import NOT_A_NUMBER, read_number
 from thresher.data.text.words import byte, load_word, marks, store_float, store_word
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 
 QID = OWN
 """The reason for bad lines specific to svmlight text."""

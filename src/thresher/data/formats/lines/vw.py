@@ -20,33 +20,33 @@ import numpy as np
 
 from thresher.data.features.factors import of_namespaces
 from thresher.data.features.murmur import SHORT, VW, WIDE, hash_bytes
-from thresher.data.formats import outcomes
-from thresher.data.formats.lines import vw_head, vw_quick, vw_rows
-from thresher.data.formats.lines.line_parser import LineParser, Wording
+from thresher.data.formats import line_status
+from thresher.data.formats.lines import vw_rows
+from thresher.data.formats.lines.parse_loop import LineParser, Wording
 from thresher.data.formats.lines.vw_labels import kind_of_label
 from thresher.data.labels import ONE
 from thresher.data.layout import AnyLayout
-from thresher.data.sources.parsed import TAG, Reading
+from thresher.data.sources.reader import TAG, Reading
 
 _EXPECTED = {
-    outcomes.NO_LABEL: "a label before '|' (a word that touches '|' is a tag)",
-    vw_head.BASE: "a base of 0 (no other is supported)",
-    vw_head.FIELDS: "no more than label, importance, base and tag before '|'",
-    vw_head.AFTER_TAG: "'|' after the tag",
-    vw_head.BAR: "'|' before the features",
+    line_status.NO_LABEL: "a label before '|' (a word that touches '|' is a tag)",
+    vw_rows.BASE: "a base of 0 (no other is supported)",
+    vw_rows.FIELDS: "no more than label, importance, base and tag before '|'",
+    vw_rows.AFTER_TAG: "'|' after the tag",
+    vw_rows.BAR: "'|' before the features",
     vw_rows.NAMESPACE: "a name or a space after '|'",
     vw_rows.AFTER_NAMESPACE: "':', '|' or a space after the namespace",
     vw_rows.SCALE: "a number after ':'",
     vw_rows.SCALE_RANGE: "a scale that is finite in float32",
     vw_rows.AFTER_NAME: "':', '|' or a space after the name",
-    outcomes.VALUE: "a number or text after ':'",
-    outcomes.AFTER_VALUE: "'|' or a space after the number",
-    outcomes.SUM_RANGE: "values of a repeated feature whose sum is finite in float32",
+    line_status.VALUE: "a number or text after ':'",
+    line_status.AFTER_VALUE: "'|' or a space after the number",
+    line_status.SUM_RANGE: "values of a repeated feature whose sum is finite in float32",
 }
 _OF_HEAD = {
-    *(outcomes.LABEL_NUMBER, outcomes.LABEL_DOMAIN, outcomes.AFTER_LABEL),
-    *(outcomes.WEIGHT_NUMBER, outcomes.WEIGHT_SIGN, outcomes.AFTER_VALUE),
-    *(vw_head.BASE, vw_head.FIELDS),
+    *(line_status.LABEL_NUMBER, line_status.LABEL_DOMAIN, line_status.AFTER_LABEL),
+    *(line_status.WEIGHT_NUMBER, line_status.WEIGHT_SIGN, line_status.AFTER_VALUE),
+    *(vw_rows.BASE, vw_rows.FIELDS),
 }
 
 
@@ -84,7 +84,7 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     vw = layout.hash == "vw"
     nameless = hash_bytes(b"", layout.seed, SHORT) if vw and layout.seed else layout.seed
     usual = (
-        vw_quick.USUAL
+        vw_rows.USUAL
         if reading.naming is None and reading.domain.kind == ONE and not reading.domain.words
         else None
     )

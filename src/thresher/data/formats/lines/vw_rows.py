@@ -1,15 +1,21 @@
-"""The compiled parser of VW text: ``[label [importance [base]]] [tag]|name[:scale] feature[:value] ...``.
+"""The beginning of a line of VW text, before the features: ``[label [importance [base]]] [tag]|``.
 
-As in svmlight text, the usual shapes take a fast path (`vw_quick`) if a blank, a bar or the line end follows.
+The fast path for VW text, which reads only the usual shapes, from masks of 64 bytes.
+
+These are the features ``name``, ``name:ddd``, ``name:d.ddd`` and ``name:d.ddde-dd``, and before them a label
+``ddd`` or ``d.ddd`` alone, or nothing.
+
+The compiled parser of VW text: ``[label [importance [base]]] [tag]|name[:scale] feature[:value] ...``.
+
+As in svmlight text, the usual shapes take a fast path (`quick`) if a blank, a bar or the line end follows.
 Everything else takes the careful path in this module, which reports every error; both yield the same
 features. The careful path is compiled when a line first needs it.
 """
 
-# Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
-
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +23,35 @@ import numpy as np
 from thresher.data.features.crossing import note_namespace
 from thresher.data.features.murmur import (
     first_bytes,
+    padded_murmur3_64,
+    vw_hash,
     whole_murmur3_64,
+    word_murmur3_64,
 )
-from thresher.data.features.wanted import names_any, offer_with
-from thresher.data.formats.lines.line_rows import ends_line, exact_number, head_number, skip_blanks
-from thresher.data.formats.lines.vw_head import LAST, breaks, read_head
-from thresher.data.formats.lines.vw_quick import ID_DIGITS, hash_name, quick_feature, quick_head
-from thresher.data.formats.outcomes import AFTER_VALUE, EXAMPLE, UNDECIDED, UNUSUAL, VALUE, VALUE_RANGE
-from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, read_id
+from thresher.data.features.name_table import names_any, offer_with
+from thresher.data.formats.label_rows import check_label
+from thresher.data.formats.line_status import (
+    AFTER_LABEL,
+    AFTER_VALUE,
+    BLANK,
+    EXAMPLE,
+    NO_LABEL,
+    OWN,
+    UNDECIDED,
+    UNUSUAL,
+    VALUE,
+    VALUE_RANGE,
+)
+from thresher.data.formats.lines.line_rows import (
+    ends_line,
+    exact_number,
+    head_number,
+    read_labels,
+    read_weight,
+    skip_blanks,
+)
+from thresher.data.labels import LISTED
+from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, TENS, decimal, read_id
 from thresher.data.text.words import (
     WINDOW,
     among,
@@ -32,20 +59,202 @@ from thresher.data.text.words import (
     byte_set,
     load_word,
     lowest_bit,
+    short_number,
     stops,
     store_float,
     store_word,
 )
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 
-NAMESPACE, AFTER_NAMESPACE, SCALE, SCALE_RANGE, AFTER_NAME = range(LAST + 1, LAST + 6)
-"""Reasons for bad lines specific to VW text; more are in `vw_head`."""
+# Reasons for bad lines specific to VW text
+BAR, AFTER_TAG, FIELDS, BASE = range(OWN, OWN + 4)
+LAST = BASE
 
-_NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _PLUS, _MINUS, _DOT = 0, 9, 10, 13, 32, 43, 45, 46
+_NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _QUOTE, _PLUS, _MINUS, _DOT = 0, 9, 10, 13, 32, 39, 43, 45, 46
 _COLON, _BAR = 58, 124
-_ENDS_NAME, _ENDS_TEXT = byte_set(b" \t\n\r\0:"), byte_set(b" \t\n\r\0")
+
+
+@scalar
+def breaks(text, at):
+    """Whether there is a blank, a bar or the end of the line at `at`."""
+    code = byte(text, at)
+    return code == _SPACE or code == _TAB or code == _BAR or ends_line(text, at)
+
+
+@scalar
+def _word_end(text, at):
+    while byte(text, at) != _NUL and not breaks(text, at):
+        at += 1
+    return at
+
+
+@scalar
+def _field(text, at, end, place, domain, exact, targets, row):
+    """Read field `place` of the label, the word [at, end): ``(position of the error, number, outcome)``."""
+    if place == 0:
+        stop, number, outcome = read_labels(text, at, domain, exact, targets, row, False)
+        return (stop, number, AFTER_LABEL) if outcome == EXAMPLE and stop != end else (stop, number, outcome)
+    if place == 1:
+        stop, number, outcome = read_weight(text, at, exact)
+        return (stop, number, AFTER_VALUE) if outcome == EXAMPLE and stop != end else (stop, number, outcome)
+    stop, number, status = head_number(text, at, exact)
+    if place > 2:
+        return at, number, FIELDS
+    zero = status == FINE and number == np.float32(0) and stop == end
+    return at, number, EXAMPLE if zero else BASE
+
+
+@scalar
+def _unlabelled(text, at, domain, exact, targets, row):
+    """The label of an example without a label field: ``(label, outcome)``."""
+    if domain.kind == LISTED:
+        _, label, outcome = read_labels(text, at, domain, exact, targets, row, True)
+        return label, outcome
+    return np.float32(0), EXAMPLE if domain.open else NO_LABEL
+
+
+@scalar
+def read_head(text, at, domain, exact, targets, row):
+    """Read everything before the first bar: ``(position of the bar or error, label, weight, outcome)``."""
+    label, weight, fields = np.float32(0), np.float32(1), 0
+    at = first = skip_blanks(text, at)
+    if ends_line(text, at):
+        return at, label, weight, BLANK
+    while byte(text, at) != _BAR:
+        if ends_line(text, at):
+            return at, label, weight, BAR
+        end = _word_end(text, at)
+        if byte(text, at) == _QUOTE or byte(text, end) == _BAR:
+            at = skip_blanks(text, end)
+            if byte(text, at) != _BAR:
+                return at, label, weight, AFTER_TAG
+            break
+        stop, number, outcome = _field(text, at, end, fields, domain, exact, targets, row)
+        if outcome != EXAMPLE:
+            return stop, label, weight, outcome
+        if fields == 0:
+            label = number
+        elif fields == 1:
+            weight = number
+        fields += 1
+        at = skip_blanks(text, end)
+    if fields == 0:
+        label, outcome = _unlabelled(text, first, domain, exact, targets, row)
+        return at if outcome == EXAMPLE else first, label, weight, outcome
+    return at, label, weight, EXAMPLE
+
+
 _LETTER = ord("e")
 _ONE, _TWO, _THREE, _NONE = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(0)
+ID_DIGITS = 20
+
+_NUMBER = r"-?(?:\d{1,8}|\d\.\d{1,8}(?:[eE]-\d\d)?)"
+_FEATURE = rf"[^\s:|]{{1,40}}(?::{_NUMBER})?"
+_NAMELESS = rf"\|(?: (?:(?!\d{{9,20}}(?:[ :|]|$)){_FEATURE})?)*"
+_NAMED = rf"\|[^\s:|]+(?: (?:{_FEATURE})?)*"
+USUAL = re.compile(rf" *(?:{_NUMBER} +)?(?:{_NAMELESS}|{_NAMED})+".encode())
+"""Lines with only these shapes. If the first line matches, only the fast path is compiled at first."""
+
+
+@scalar
+def hash_name(vw, text, at, size, seed):
+    """The hash of a name, of the kind that the layout selects: see `Vw.vw`."""
+    if vw is None:
+        return padded_murmur3_64(text, at, size, seed)
+    return vw_hash(text, at, size, seed)
+
+
+@scalar
+def _scientific(here, first, length, shape):
+    """Read a value ``d.ddde-dd`` of `length` bytes from `first` on: ``(float32, whether it fits)``."""
+    decimals, letter = length - 6, first + length - 4
+    if not (1 <= decimals <= 8 and shape == _TWO | _THREE << np.uint64(length - 4)):
+        return np.float32(0), False
+    mantissa = np.uint64(byte(here, first) - 48) * TENS[decimals] + short_number(here, first + 2, decimals)
+    places = decimals + np.int64(short_number(here, letter + 2, 2))
+    value, sure = decimal(mantissa, min(places, 22))
+    dotted = byte(here, first + 1) == _DOT and byte(here, letter) | 32 == _LETTER
+    return value, sure and places <= 22 and dotted and byte(here, letter + 1) == _MINUS
+
+
+@scalar
+def _quick_value(here, number, stop, unlike):
+    """Read a value ``ddd``, ``d.ddd`` or ``d.ddde-dd`` in [number, stop): ``(float32, whether it fits)``."""
+    sign = byte(here, number) == _MINUS
+    first = number + sign
+    length = stop - first
+    shape = (unlike >> np.uint64(first & 63)) & ((_ONE << np.uint64(length & 63)) - _ONE)
+    if shape == _TWO and 3 <= length <= 10 and byte(here, first + 1) == _DOT:
+        mantissa = np.uint64(byte(here, first) - 48) * TENS[length - 2]
+        value, sure = decimal(mantissa + short_number(here, first + 2, length - 2), length - 2)
+    elif shape == _NONE and 1 <= length <= 8:
+        value, sure = np.float32(np.int64(short_number(here, first, length))), True
+    else:
+        value, sure = _scientific(here, first, length, shape)
+    return -value if sign else value, sure and stop < WINDOW
+
+
+@scalar
+def quick_feature(grammar, here, begin, ends, unlike, space):
+    """Read a feature of the usual shape at `begin`, given the `stops` of address `here`.
+
+    Returns ``(end, remaining ends, key, value, whether it has this shape)``. The character that ends it is
+    not checked.
+    """
+    seed, ids, offset, value = space
+    end = lowest_bit(ends)
+    ends &= ends - _ONE
+    size = end - begin
+    quick = end < WINDOW and size > 0
+    if quick:
+        if ids and size <= 8 and (unlike >> np.uint64(begin)) & ((_ONE << np.uint64(size)) - _ONE) == _NONE:
+            key = (short_number(here, begin, size) + offset) & grammar.mask
+        elif size <= 8 and grammar.vw is None:
+            key = word_murmur3_64(first_bytes(load_word(here, begin), size), size, seed) & grammar.mask
+        else:
+            quick = not (ids and size <= ID_DIGITS and grammar.vw is None) or _has_letters(
+                unlike, begin, size
+            )
+            key = hash_name(grammar.vw, here, begin, size, seed) & grammar.mask
+        if byte(here, end) == _COLON:
+            number, end = end + 1, lowest_bit(ends)
+            ends &= ends - _ONE
+            plain, sure = _quick_value(here, number, end, unlike)
+            value *= plain
+            quick = quick and sure
+    else:
+        key = _NONE
+    return end, ends, key, value, quick
+
+
+@scalar
+def _has_letters(unlike, begin, size):
+    """Whether any of the `size` bytes from `begin` on is not a digit."""
+    return (unlike >> np.uint64(begin)) & ((_ONE << np.uint64(size)) - _ONE) != _NONE
+
+
+@scalar
+def quick_head(text, at, domain):
+    """Read the label at `at`, if any. Returns what `read_head` does, or `UNUSUAL` for other shapes."""
+    label, weight = np.float32(0), np.float32(1)
+    at = skip_blanks(text, at)
+    if ends_line(text, at):
+        return at, label, weight, BLANK
+    if byte(text, at) == _BAR:
+        return at, label, weight, EXAMPLE if domain.open else UNUSUAL
+    ends, unlike = stops(text, at)
+    end = lowest_bit(ends)
+    label, sure = _quick_value(text + at, 0, end, unlike)
+    if not sure or byte(text, at + end) != _SPACE or check_label(label, domain) != EXAMPLE:
+        return at, label, weight, UNUSUAL
+    at = skip_blanks(text, at + end)
+    return at, label, weight, EXAMPLE if byte(text, at) == _BAR else UNUSUAL
+
+
+NAMESPACE, AFTER_NAMESPACE, SCALE, SCALE_RANGE, AFTER_NAME = range(LAST + 1, LAST + 6)
+"""Reasons for bad lines specific to VW text; more stand with the head of the line."""
+
+_ENDS_NAME, _ENDS_TEXT = byte_set(b" \t\n\r\0:"), byte_set(b" \t\n\r\0")
 _LARGEST_ID = np.uint64(2**64 - 1)
 _SMALL = np.uint64(0x2020202020202020)
 _NAN, _INF, _INFINITY = (np.uint64(int.from_bytes(word, "little")) for word in (b"nan", b"inf", b"infinity"))

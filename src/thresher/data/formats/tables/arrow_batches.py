@@ -26,10 +26,9 @@ from thresher.data.columns import BINS, CATEGORICAL, LABEL, LIST, NUMERIC, TEXT,
 from thresher.data.errors import BadLine, DataError, nonfinite, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import rows_of_bytes
-from thresher.data.formats import outcomes
-from thresher.data.formats.lines.gathering import bad_table
-from thresher.data.formats.not_utf8 import Noted, noted
-from thresher.data.formats.outcomes import OUTCOMES, SUM_RANGE
+from thresher.data.formats import line_status
+from thresher.data.formats.line_status import OUTCOMES, SUM_RANGE
+from thresher.data.formats.lines.parse_loop import bad_table
 from thresher.data.formats.tables import arrow_rows as rows
 from thresher.data.formats.tables.arrow_texts import (
     TEXTS,
@@ -50,8 +49,8 @@ from thresher.data.formats.tables.table_rows import (
 from thresher.data.formats.tables.where import Filter, as_ids
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import SettledLayout
-from thresher.data.report import FIRST_BAD
-from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
+from thresher.data.report import FIRST_BAD, Noted, noted
+from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
 from thresher.data.text.numbers import NUMBER, OVERFLOW
 from thresher.data.text.words import SPACES
 
@@ -248,7 +247,7 @@ class BatchParser:
             for (row, code), line in zip(listed[:FIRST_BAD], lines, strict=False)
         ]
         rejected = [line + b"\n" for line in lines] if self._on_error == QUARANTINE else []
-        tally = Tally(batch.num_rows, len(chunk), 0, len(wrong), merged)
+        tally = LineTally(batch.num_rows, len(chunk), 0, len(wrong), merged)
         gaps = [row - before for before, (row, _) in enumerate(wrong)]
         ids = _texts(batch.column(kinds.ids)) if kinds.ids in batch.schema.names else None
         return Parsed(chunk, tally, bad, b"".join(rejected), noticed=noticed, gaps=gaps, ids=ids)
@@ -260,25 +259,27 @@ class BatchParser:
         """
         held, table, most = self._described(batch, kinds)
         columns = self._arenas.columns(batch.num_rows, 2 * most + 16, self._domain.width)
-        state, wrong = np.zeros(outcomes.COUNTERS, np.int64), list[tuple[int, int]]()
+        state, wrong = np.zeros(line_status.COUNTERS, np.int64), list[tuple[int, int]]()
         domain = self._domain.code()
         used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
         extra = kinds.extra(self._reading.naming, self._spans)
         columns.indptr[0] = 0
-        while state[outcomes.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
+        while state[line_status.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
             cramped = rows.encode(
                 batch.num_rows, columns, table, used, kinds.mask, domain, state, self._bad, extra
             )
             if cramped:
-                columns = self._arenas.roomier(columns, int(state[outcomes.ROWS]), int(state[outcomes.NNZ]))
-            wrong += [(row, code) for row, code, *_ in self._bad[: state[outcomes.BAD]].tolist()]
-            state[outcomes.BAD] = 0
+                columns = self._arenas.roomier(
+                    columns, int(state[line_status.ROWS]), int(state[line_status.NNZ])
+                )
+            wrong += [(row, code) for row, code, *_ in self._bad[: state[line_status.BAD]].tolist()]
+            state[line_status.BAD] = 0
         if self._reading.naming is not None:
             offer_columns(self._reading.naming, batch, kinds)
             self._reading.take_names(kinds.names)
         del held  # the buffers that `table` points to
-        chunk = kinds.completed(columns.chunk(int(state[outcomes.ROWS]), int(state[outcomes.NNZ])))
-        return chunk, int(state[outcomes.MERGED]), wrong
+        chunk = kinds.completed(columns.chunk(int(state[line_status.ROWS]), int(state[line_status.NNZ])))
+        return chunk, int(state[line_status.MERGED]), wrong
 
     def _described(self, batch: Any, kinds: Kinds) -> tuple[list[Any], NDArray[np.int64], int]:
         """Objects that keep the buffers alive, the table of columns, and the maximum number of features."""
@@ -343,7 +344,7 @@ class BatchParser:
             "a larger sum" if outcome == SUM_RANGE else _shown(batch.column(name), row, outcome in NOT_FINITE)
         )
         expected = expected_of(outcome, name, self._domain, len(kinds.names))
-        if outcome == outcomes.LABEL_NUMBER and is_of_text(batch.column(name).type):
+        if outcome == line_status.LABEL_NUMBER and is_of_text(batch.column(name).type):
             found += hint_of_words(found.strip("'").encode(), self._domain)
         return BadLine("", line, column + 1, expected, found, raw)
 

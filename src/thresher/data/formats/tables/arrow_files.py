@@ -37,11 +37,11 @@ from thresher.data.formats.tables.arrow_texts import spelling_of_column, spellin
 from thresher.data.formats.tables.table_rows import Kinds, kinds_of
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
-from thresher.data.sources.parsed import Reading
+from thresher.data.sources.reader import Reading
 from thresher.data.sources.text import TextSource
 
 if TYPE_CHECKING:
-    from thresher.data.files.watches import Watches
+    from thresher.data.files.content_checks import Watches
 
 BATCH, CELLS = 1 << 16, 1 << 19
 """Maximum rows per chunk, and maximum cells unless a single row has more."""
@@ -141,7 +141,7 @@ def by_schema(
 
 
 @dataclass(frozen=True)
-class TableFormat:
+class BatchFormat:
     """Makes the parsers of table files."""
 
     files: list[Kinds]
@@ -170,7 +170,7 @@ def opened(
     where: str = "",
     ids: str = "",
     marked: str = "",
-) -> tuple[SettledLayout, TableFormat]:
+) -> tuple[SettledLayout, BatchFormat]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
     files, found, may_be_words = list[Kinds](), layout, False
     filters, marks = list[Filter](), list[Filter]()
@@ -188,7 +188,7 @@ def opened(
         filters += [chosen] if chosen else []
         marks += [Filter(marked, schema, name, MARKED)] if marked else []
     assert has_columns(found)
-    return found, TableFormat(files, filters, marks, may_be_words)
+    return found, BatchFormat(files, filters, marks, may_be_words)
 
 
 def _look(name: str, schema: Any, form: str, chosen: Filter | None) -> dict[str, str]:
@@ -276,7 +276,7 @@ def _candidate_groups(file: Any, chosen: Filter) -> set[int]:
     return {group.id for group in fragment.subset(chosen.expression()).row_groups}
 
 
-class _Arrow:
+class _ArrowIpc:
     """Arrow IPC files and streams."""
 
     size = staticmethod(size_of)
@@ -297,7 +297,7 @@ class _Arrow:
     def rows(
         name: str, needed: list[str], start: int, _: Filter | None, streams: OpenStreams, watch: Any
     ) -> Rows:
-        whole = _Arrow._batches(name, needed, streams, watch)
+        whole = _ArrowIpc._batches(name, needed, streams, watch)
         return cut(((sound(batch, needed), part) for batch, part in whole), needed, start)
 
     @staticmethod
@@ -350,7 +350,7 @@ def _is_file(name: str) -> bool:
         return bool(file.read(len(_MAGIC)) == _MAGIC)
 
 
-_KINDS: dict[str, Any] = {"parquet": _Parquet, "arrow": _Arrow}
+_KINDS: dict[str, Any] = {"parquet": _Parquet, "arrow": _ArrowIpc}
 
 
 class BatchReader:
@@ -360,7 +360,7 @@ class BatchReader:
         self,
         names: list[str],
         kind: Any,
-        form: TableFormat,
+        form: BatchFormat,
         start: Place | None,
         streams: OpenStreams,
         watches: Watches | None,

@@ -10,9 +10,9 @@ import numpy as np
 from thresher.data.features import crossing
 from thresher.data.features.crossing import note_column
 from thresher.data.features.murmur import murmur3_64, whole_murmur3_64
-from thresher.data.features.wanted import offer, offer_whole
+from thresher.data.features.name_table import offer, offer_whole
 from thresher.data.formats.label_rows import check_label, enter_class, keep_label, no_class, target_of
-from thresher.data.formats.outcomes import (
+from thresher.data.formats.line_status import (
     AT,
     BAD,
     CRAMPED,
@@ -54,8 +54,8 @@ from thresher.data.text.words import (
     store_float,
     store_word,
 )
-from thresher.engine.jit import helper, kernel, scalar
-from thresher.engine.rests import FAR, rest_of
+from thresher.engine.compile.jit import helper, kernel, scalar
+from thresher.engine.preparing import FAR, rest_of
 
 NUMBERS, SHORT, LONG, KEYS, INDEXED, NUMBER_LISTS = 0, 1, 2, 3, 4, 5
 """Forms of a column, by its buffers: float64s; 32-bit offsets and bytes; 64-bit offsets and bytes; indices of

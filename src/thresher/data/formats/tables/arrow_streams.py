@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from thresher.data.arrays import is_missing
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError, shown
 from thresher.data.formats.tables.arrow_files import (
+    BatchFormat,
     BatchReader,
     Rows,
-    TableFormat,
     cut,
     has_words,
     settled,
     spelling_by,
 )
 from thresher.data.formats.tables.where import MARKED, Filter
+from thresher.data.inputs.arrays import is_missing
 from thresher.data.layout import AnyLayout, Layout, chosen_in
 from thresher.data.source import fingerprint_of
 from thresher.data.sources.text import TextSource
 
 if TYPE_CHECKING:
-    from thresher.data.files.watches import Watches
+    from thresher.data.files.content_checks import Watches
 
 _LARGE, _LARGEST = pa.decimal256(76, 0), 10**76
 NAME = "the table"
@@ -124,7 +124,7 @@ def column_of(values: Iterable[Any], nan_is_missing: bool | None = None) -> Any:
         return pa.array([None if value is None else float(value) for value in given], pa.float64())
 
 
-class _Stream:
+class _ArrowStream:
     """An object with ``__arrow_c_stream__``; a ``RecordBatchReader`` can be read only once."""
 
     def __init__(self, given: Any) -> None:
@@ -180,7 +180,7 @@ class StreamSource(TextSource):
     ) -> None:
         if isinstance(layout, Layout) and layout.missing:
             raise DataError(f"{NAME}: --missing is only for csv and tsv; replace these cells by None")
-        self._stream = _Stream(given)
+        self._stream = _ArrowStream(given)
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
         settled_by, kinds = settled(
             *(unnamed, self._stream.schema, NAME, unlabelled),
@@ -188,7 +188,7 @@ class StreamSource(TextSource):
         )
         filters = [Filter(where, self._stream.schema, NAME)] if where else []
         marks = [Filter(marked, self._stream.schema, NAME, MARKED)] if marked else []
-        form = TableFormat([kinds], filters, marks, has_words(kinds, self._stream.schema))
+        form = BatchFormat([kinds], filters, marks, has_words(kinds, self._stream.schema))
         super().__init__(
             [NAME], settled_by, form, domain=domain, on_error=on_error, threads=threads, where=where
         )

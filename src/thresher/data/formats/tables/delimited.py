@@ -37,9 +37,7 @@ from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
 from thresher.data.files.paths import called, is_stream
 from thresher.data.files.streams import LONGEST_HEAD, OpenStreams, head_of
-from thresher.data.formats.lines.gathering import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
-from thresher.data.formats.not_utf8 import lines_not_utf8
-from thresher.data.formats.outcomes import (
+from thresher.data.formats.line_status import (
     AFTER_QUOTE,
     AT,
     BLANKS,
@@ -49,8 +47,9 @@ from thresher.data.formats.outcomes import (
     TOO_MANY,
     UNCLOSED,
 )
-from thresher.data.formats.outcomes import LINES as LINES_READ
-from thresher.data.formats.outcomes import NUMBER as NOT_A_NUMBER
+from thresher.data.formats.line_status import LINES as LINES_READ
+from thresher.data.formats.line_status import NUMBER as NOT_A_NUMBER
+from thresher.data.formats.lines.parse_loop import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.formats.tables import delimited_rows as rows
 from thresher.data.formats.tables.spellings import Observed
 from thresher.data.formats.tables.table_rows import (
@@ -64,14 +63,14 @@ from thresher.data.formats.tables.table_rows import (
 )
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
-from thresher.data.report import HEADER, LATE
-from thresher.data.sources.parsed import Columns, Parsed, Reading
+from thresher.data.report import HEADER, LATE, lines_not_utf8
+from thresher.data.sources.reader import Parsed, Reading, RowArrays
 from thresher.data.sources.text import TextSource
 from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number, means_missing
 from thresher.data.text.sorting import BUCKETS, FEW
 
 if TYPE_CHECKING:
-    from thresher.data.files.watches import Watches
+    from thresher.data.files.content_checks import Watches
 
 LONGEST_CELL = 1 << 20
 """Maximum bytes of a quoted cell with line breaks."""
@@ -133,7 +132,7 @@ class DelimitedFormat:
         return DelimitedParser(self, layout, reading)
 
 
-class _Head(NamedTuple):
+class _FileHead(NamedTuple):
     """The beginning of a file."""
 
     name: str
@@ -162,7 +161,7 @@ def opened(
     there. If `live`, a stream is read up to its first row. Raises `DataError`.
     """
     files, headers, dialect = list[Kinds](), list[bytes](), dialect_of(layout)
-    heads, guesses, spelling, may_be_words = list[_Head](), list[str](), list[str](), False
+    heads, guesses, spelling, may_be_words = list[_FileHead](), list[str](), list[str](), False
     for name in names:
         head = _head(name, layout, streams, dialect, live)
         if not heads and not has_columns(layout):
@@ -185,7 +184,7 @@ def opened(
     return found, DelimitedFormat(files, headers, may_be_words)
 
 
-def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect, live: bool) -> _Head:
+def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect, live: bool) -> _FileHead:
     """The beginning of a file, without lines that repeat its header."""
     spanning = dialect if dialect.span else None
     head = beginning(name, streams, live, spanning)
@@ -206,12 +205,12 @@ def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect, 
     if layout.header and len(lines) > 1 and not has_columns(layout):
         _check_row_names(len(cells), lines[1:], dialect, name, start)
     if not layout.header:
-        return _Head(name, [str(k + 1) for k in range(len(cells))], first, lines, b"")
+        return _FileHead(name, [str(k + 1) for k in range(len(cells))], first, lines, b"")
     names = [_text(cell) for cell in cells]
     _check_quotes(names, layout, name)
     header = as_header(first) if _can_repeat(cells) and b"\n" not in first else b""
     rows_only = [line for line in lines[1:] if as_header(line) != header]
-    return _Head(name, names, first, rows_only, header)
+    return _FileHead(name, names, first, rows_only, header)
 
 
 def _check_closed(lines: list[bytes], dialect: Dialect, file: str) -> None:
@@ -406,7 +405,7 @@ def cells_of(line: bytes, dialect: Dialect, most: int = MOST_COLUMNS + 1) -> lis
 
 
 def _decided(
-    guesses: list[str], spelling: list[str], names: list[str], head: _Head, dialect: Dialect
+    guesses: list[str], spelling: list[str], names: list[str], head: _FileHead, dialect: Dialect
 ) -> tuple[list[str], list[str]]:
     """The guesses for the columns `names`, with those of the next file for columns that were empty."""
     found = dict(zip(head.names, zip(*_guesses(head, dialect), strict=True), strict=True))
@@ -417,7 +416,7 @@ def _decided(
     return [kind for kind, _ in pairs], [what for _, what in pairs]
 
 
-def _guesses(head: _Head, dialect: Dialect) -> tuple[list[str], list[str]]:
+def _guesses(head: _FileHead, dialect: Dialect) -> tuple[list[str], list[str]]:
     """The guessed kinds of columns, and what their values are.
 
     Columns are numeric if all cells are numbers or missing, empty if all are missing. Without any row they
@@ -572,7 +571,7 @@ class DelimitedParser:
             self._room = np.empty(block.size + PAD, np.uint8)
         return self._room
 
-    def _columns_for(self, block: Block, numbers: int) -> Columns:
+    def _columns_for(self, block: Block, numbers: int) -> RowArrays:
         """Columns for the rows of a block; lines are counted only if rows have several targets."""
         most, width = block.size // 2 + 1, self._domain.width
         if width:

@@ -17,11 +17,10 @@ import numpy as np
 
 from thresher.data.features.crossing import clear_spans, note_column
 from thresher.data.features.murmur import murmur3_64
+from thresher.data.features.name_table import offer, offer_whole
 from thresher.data.features.ngrams import text_features
-from thresher.data.features.wanted import offer, offer_whole
 from thresher.data.formats.label_rows import keep_label, target_of, word_label
-from thresher.data.formats.lines.line_rows import ends_line, next_line, note
-from thresher.data.formats.outcomes import (
+from thresher.data.formats.line_status import (
     AFTER_QUOTE,
     AT,
     BLANK,
@@ -43,6 +42,7 @@ from thresher.data.formats.outcomes import (
     UNCLOSED,
     UNDECIDED,
 )
+from thresher.data.formats.lines.line_rows import ends_line, next_line, note
 from thresher.data.formats.tables.table_rows import (
     BINS,
     CATEGORICAL,
@@ -73,8 +73,8 @@ from thresher.data.text.words import (
     store_float,
     store_word,
 )
-from thresher.engine.jit import compiled_apart, kernel, scalar
-from thresher.engine.rests import FAR, rest_of
+from thresher.engine.compile.jit import compiled_apart, kernel, scalar
+from thresher.engine.preparing import FAR, rest_of
 
 PLACE, BREAKS, HAS_NUL, ALL_COUNTERS = range(COUNTERS, COUNTERS + 4)
 """Counters in `state` in addition to those of `parse_lines`: position of a `HARD` number, line breaks inside

@@ -40,9 +40,8 @@ from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.files.blocks import LINES, Block
 from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import OpenStreams
-from thresher.data.formats.lines.gathering import too_long
-from thresher.data.formats.looks import looks_pretty
-from thresher.data.formats.not_utf8 import Noted
+from thresher.data.formats.format_hints import looks_pretty
+from thresher.data.formats.lines.parse_loop import too_long
 from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
 from thresher.data.formats.tables.arrow_texts import spelling_of_type, texts_of
@@ -50,8 +49,8 @@ from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import Kinds, cell_filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
-from thresher.data.report import FIRST_BAD, FOUND, LATE, MOST_LATE
-from thresher.data.sources.parsed import FAIL, QUARANTINE, Parsed, Reading, Tally
+from thresher.data.report import FIRST_BAD, FOUND, LATE, MOST_LATE, Noted
+from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.utf8 import REMEDIES, undecoded
 
@@ -86,7 +85,7 @@ class JsonlFormat:
         return JsonlParser(self, layout, reading)
 
 
-class _Head(NamedTuple):
+class _JsonHead(NamedTuple):
     """What the first rows of a file show of its fields."""
 
     fields: Any
@@ -112,7 +111,7 @@ def opened(
     that does not fit the layout there is left open.
     """
     files, schemas, wide, may_be_words, whole = list[Kinds](), list[Any](), list[Any](), False, True
-    texts, heads = dict[str, list[str]](), list[_Head]()
+    texts, heads = dict[str, list[str]](), list[_JsonHead]()
     for name in names:
         head = beginning(name, streams, live)
         whole = whole and len(head) < HEAD
@@ -155,7 +154,7 @@ def _settled(
     return by_schema(layout, first, guesses, name, spelling, heads[1:], open_ended)
 
 
-def _fitting(layout: SettledLayout, head: _Head, live: bool) -> Any:
+def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> Any:
     """The first fields of a file, each with the first of its types that fits its kind in the layout.
 
     If `live`, a type that does not fit is left open.
@@ -210,7 +209,7 @@ def _is_any(kind: Any) -> bool:
     return bool(pa.types.is_null(kind) or kind == _ANY_LIST)
 
 
-def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _Head:
+def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHead:
     """The fields of the objects in `lines`.
 
     A field without a value has the type null; if `live` and there is no object yet, so has the field `ids`.
@@ -244,7 +243,7 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _Head:
         raise DataError(f"{name}: none of its first lines is a JSON object{hint}")
     if not objects and ids:
         found[ids] = pa.null()
-    return _Head(pa.schema([pa.field(field, kind) for field, kind in found.items()]), texts, types)
+    return _JsonHead(pa.schema([pa.field(field, kind) for field, kind in found.items()]), texts, types)
 
 
 def _says_missing(value: Any) -> bool:
@@ -374,7 +373,7 @@ class JsonlParser(BatchParser):
         good = np.delete(np.array(places, np.int64), [row for row, _ in wrong]) + 1
         gaps = np.searchsorted(good, [one.line for one in bad]).tolist()
         rejected = [one.raw + b"\n" for one in bad] if self._on_error == QUARANTINE else []
-        tally = Tally(len(lines), len(chunk), blank, len(bad), merged)
+        tally = LineTally(len(lines), len(chunk), blank, len(bad), merged)
         seen = self._watched.sorted(noticed)
         return Parsed(chunk, tally, bad[:FIRST_BAD], b"".join(rejected), noticed=seen, gaps=gaps)
 

@@ -17,13 +17,14 @@ from thresher.data import columns
 from thresher.data.chunk import Chunk
 from thresher.data.columns import kinds_in, lacking, unexpected
 from thresher.data.errors import DataError
+from thresher.data.feature_specs import Grams, grams_of
 from thresher.data.features import crossing
 from thresher.data.features.crossing import Crosses
 from thresher.data.features.factors import extra_of, of_columns
 from thresher.data.features.murmur import hash_columns, whole_murmur3_64
 from thresher.data.features.names import numeric_keys
 from thresher.data.formats.label_rows import check_label
-from thresher.data.formats.outcomes import (
+from thresher.data.formats.line_status import (
     AFTER_QUOTE,
     CRAMPED,
     EXAMPLE,
@@ -45,11 +46,10 @@ from thresher.data.formats.outcomes import (
 )
 from thresher.data.labels import VALUES, Domain
 from thresher.data.layout import SettledLayout
-from thresher.data.ngram_spec import Grams, grams_of
 from thresher.data.report import LACKING, LATE, MOST_LATE
 from thresher.data.text.numbers import FINE, HARD, OUT_OF_RANGE
 from thresher.data.text.sorting import ascending
-from thresher.engine.jit import scalar
+from thresher.engine.compile.jit import scalar
 
 if TYPE_CHECKING:
     from thresher.data.formats.tables.where import CellFilter

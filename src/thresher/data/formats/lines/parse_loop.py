@@ -1,0 +1,247 @@
+"""Shared by line parsers: the loop around a compiled parser, and lines that are too long.
+
+Formats with one example per line: the Python side of their parsers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.errors import BadLine, shown
+from thresher.data.features import crossing
+from thresher.data.features.factors import extra_of
+from thresher.data.files.blocks import LINES, LONG_HEAD, LONGEST_LINE, Block
+from thresher.data.formats import line_status
+from thresher.data.formats.lines import line_rows as rows
+from thresher.data.labels import ONE, hint_of_words
+from thresher.data.report import FIRST_BAD, lines_not_utf8
+from thresher.data.sources.reader import FAIL, QUARANTINE, Arenas, LineTally, Parsed, Reading, RowArrays
+from thresher.data.text.numbers import exact_numbers
+from thresher.data.text.sorting import BUCKETS
+
+Numbers = tuple[NDArray[np.int64], NDArray[np.float32]]
+"""Positions of numbers in a text, ascending, and their values."""
+
+NO_NUMBERS: Numbers = (np.zeros(0, np.int64), np.zeros(0, np.float32))
+_TABLE = 256
+_WINDOW = 1 << 12
+
+
+def bad_table(on_error: str) -> NDArray[np.int64]:
+    """A table for the bad lines of one call: start, position of the error, outcome, lines, rows before."""
+    return np.zeros((1 if on_error == FAIL else _TABLE, 5), np.int64)
+
+
+def gather(
+    parse: Callable[[RowArrays, Numbers], int],
+    exact_of: Callable[[Numbers], Numbers],
+    describe: Callable[..., BadLine],
+    line_of: Callable[[int], bytes],
+    state: NDArray[np.int64],
+    table: NDArray[np.int64],
+    columns: RowArrays,
+    arenas: Arenas,
+    on_error: str,
+) -> Parsed:
+    """Call `parse` until the block is done; returns the result.
+
+    `exact_of` returns the exact numbers for the line at ``state[AT]``, given those it was parsed with;
+    `describe` turns an entry of the `table` into a bad line; `line_of` returns the line at a position.
+    """
+    exact, gaps, bad, rejected = NO_NUMBERS, list[int](), list[BadLine](), list[bytes]()
+    result = None
+    while result != line_status.DONE and not (bad and on_error == FAIL):
+        if result == line_status.NEEDS_EXACT:
+            exact = exact_of(exact)
+        elif result == line_status.NEEDS_ROOM:
+            columns = arenas.roomier(columns, int(state[line_status.ROWS]), int(state[line_status.NNZ]))
+        result = parse(columns, exact)
+        for *entry, examples in table[: state[line_status.BAD]].tolist():
+            gaps.append(examples)
+            if len(bad) < FIRST_BAD:
+                bad.append(describe(*entry))
+            if on_error == QUARANTINE:
+                rejected += [line_of(entry[0]), b"\n"]
+        state[line_status.BAD] = 0
+    tally = LineTally(
+        lines=int(state[line_status.LINES]),
+        examples=int(state[line_status.ROWS]),
+        blank=int(state[line_status.BLANKS]),
+        skipped=len(gaps),
+        merged=int(state[line_status.MERGED]),
+    )
+    chunk = columns.chunk(tally.examples, int(state[line_status.NNZ]))
+    return Parsed(chunk, tally, bad, b"".join(rejected), gaps=gaps)
+
+
+def too_long(block: Block, arenas: Arenas, on_error: str) -> Parsed:
+    """The result for a part of a line that is too long."""
+    nothing = arenas.columns(0, 0)
+    nothing.indptr[0] = 0
+    first = block.kind == LONG_HEAD
+    bad = BadLine("", 1, LONGEST_LINE + 1, "a line of at most 64 MB", "a longer one", b"")
+    rejected = block.text[: block.size].tobytes() if on_error == QUARANTINE else b""
+    tally = LineTally(lines=1, skipped=1) if first else LineTally()
+    lost = [0] * first
+    return Parsed(nothing.chunk(0, 0), tally, [bad] * first, rejected, gaps=lost, ids=[""] * first)
+
+
+def line_at(text: NDArray[Any], start: int) -> bytes:
+    """The line from `start` on, without its newline."""
+    end = start
+    while True:
+        piece = text[end : end + _WINDOW].tobytes()
+        found = piece.find(b"\n")
+        if found >= 0:
+            return text[start : end + found].tobytes()
+        end += _WINDOW
+
+
+_OF_LABEL = (
+    line_status.LABEL_NUMBER,
+    line_status.LABEL_DOMAIN,
+    line_status.LABEL_RANGE,
+    line_status.LABEL_REPEATED,
+)
+_PEEK = 1 << 12
+_NOT_FINITE = ("nan", "inf")
+
+
+_EXPECTED = {
+    line_status.LABEL_NUMBER: "a number as label",
+    line_status.LABEL_RANGE: "a finite label (float32)",
+    line_status.AFTER_LABEL: "a space after the label",
+    line_status.LABEL_REPEATED: "each class once",
+    line_status.WEIGHT_NUMBER: "a number as importance weight",
+    line_status.WEIGHT_SIGN: "an importance weight that is finite and not negative",
+    line_status.VALUE: "a number after ':'",
+    line_status.VALUE_RANGE: "a value that is finite in float32",
+    line_status.AFTER_VALUE: "a space after the number",
+    line_status.PRODUCTS: crossing.EXPECTED,
+}
+"""What most formats expect, for messages."""
+OF_IDS = {
+    line_status.NO_LABEL: "a label",
+    line_status.KEY: "a feature id (a whole number)",
+    line_status.KEY_RANGE: "a feature id below 2^64",
+    line_status.COLON: "':' after the feature id",
+    line_status.SUM_RANGE: "values of a repeated id whose sum is finite in float32",
+}
+"""What formats with ids expect in addition."""
+LISTED = "',' or a space after the label"
+"""What must follow a label in a list of labels."""
+
+
+def no_advice(outcome: int, line: bytes, place: int) -> str:
+    """See `Wording.advice`."""
+    return ""
+
+
+class Wording(NamedTuple):
+    """The messages of a format."""
+
+    expected: Mapping[int, str]
+    """what is expected, by the outcome of a bad line, where it differs from most formats"""
+    after_listed: str = LISTED
+    usual: re.Pattern[bytes] | None = None
+    """lines that the grammar can read without being `careful`, if any"""
+    tag: Callable[[bytes], str | None] | None = None
+    """the id in a line, None for a comment, if the format has ids"""
+    advice: Callable[[int, bytes, int], str] = no_advice
+    """a hint about a bad line, or an empty string, given its outcome, the line, and the error position"""
+
+
+class LineParser:
+    """Parses blocks into chunks with a grammar, and adds the interactions of `crosses`."""
+
+    def __init__(
+        self, grammar: Any, wording: Wording, reading: Reading, crosses: Any, named: bool = False
+    ) -> None:
+        """`named` says whether features have names; where they have ids, only products have names."""
+        self._grammar, self._usual, self._named = grammar, wording.usual, named
+        naming = reading.naming if named or crosses else None  # None compiles less code
+        self._reading, self._extra = reading, extra_of(crosses, naming)
+        self._domain = reading.domain
+        self._advice, self._tag = wording.advice, wording.tag if reading.ids else None
+        self._expected = {**_EXPECTED, **wording.expected, line_status.LABEL_DOMAIN: self._domain.meaning}
+        if self._domain.kind != ONE:
+            self._expected[line_status.AFTER_LABEL] = wording.after_listed
+            self._expected[line_status.LABEL_COUNT] = f"{self._domain.width} labels with ',' between them"
+        self._on_error, self._arenas = reading.on_error, reading.arenas
+        self._bad = bad_table(reading.on_error)
+        sorts = crosses or not grammar.ordered
+        self._counts = np.empty(BUCKETS, np.uint64) if sorts else None
+        """scratch space for sorting; None until a line needs it, so that sorting is compiled only then"""
+
+    def parse(self, block: Block) -> Parsed:
+        """Parse the examples of a block into arrays of an arena."""
+        if block.kind != LINES:
+            return too_long(block, self._arenas, self._on_error)
+        text, size = block.text, block.size
+        self._choose(text[block.begin : block.begin + _PEEK].tobytes())
+        most = size // 2 + 1
+        if self._domain.width:
+            most = int(np.count_nonzero(text[:size] == ord("\n"))) + 2
+        columns = self._arenas.columns(most, size + 16, self._domain.width)
+        domain = self._domain.code()
+        state = np.zeros(line_status.COUNTERS, np.int64)
+        state[line_status.AT] = block.begin
+
+        def parse(columns: RowArrays, exact: Numbers) -> int:
+            given = (text, size, columns, domain, state, self._bad, exact, self._extra)
+            while True:
+                result: int = rows.parse_lines(self._grammar, *given, self._counts)
+                if result == line_status.NEEDS_SORTING:
+                    self._counts = np.empty(BUCKETS, np.uint64)
+                elif result == line_status.NEEDS_CARE:
+                    self._grammar = self._grammar._replace(careful=True)
+                else:
+                    return result
+
+        parsed = gather(
+            parse,
+            lambda _: exact_numbers(line_at(text, int(state[line_status.AT])), int(state[line_status.AT])),
+            lambda *entry: self._bad_line(text, *entry),
+            lambda start: line_at(text, start),
+            *(state, self._bad, columns, self._arenas, self._on_error),
+        )
+        self._reading.take_names()
+        if self._named:
+            parsed = parsed._replace(noticed=lines_not_utf8(block))
+        return parsed if self._tag is None else parsed._replace(ids=self._ids(block, self._tag))
+
+    @staticmethod
+    def _ids(block: Block, tag: Callable[[bytes], str | None]) -> list[str]:
+        """The ids of the lines that are neither blank nor comments."""
+        lines = block.text[block.begin : block.size].tobytes().split(b"\n")
+        found = (tag(line) for line in lines if line.removesuffix(b"\r").strip(b" \t"))
+        return [one for one in found if one is not None]
+
+    def _choose(self, begin: bytes) -> None:
+        """Use the careful path from the first block on if its first line has an unusual shape."""
+        if self._usual is not None:
+            line, ended, _ = begin.partition(b"\n")
+            if not self._usual.fullmatch(line if ended else line.rpartition(b" ")[0]):
+                self._grammar = self._grammar._replace(careful=True)
+            self._usual = None
+
+    def _bad_line(self, text: NDArray[np.uint8], start: int, at: int, outcome: int, line: int) -> BadLine:
+        raw = line_at(text, start)
+        words = raw[at - start :].split(None, 1)
+        token = words[0] if words and not raw[at - start : at - start + 1].isspace() else b""
+        if outcome in _OF_LABEL and self._domain.kind != ONE:
+            token = token.partition(b",")[0] or token
+        expected = self._expected[outcome]
+        if outcome == line_status.AFTER_LABEL and token.startswith(b","):
+            expected = "one label (lists need outputs labels:LO-HI or values:K)"
+        if token.lstrip(b"+-")[:3].lower().decode("latin-1") in _NOT_FINITE:
+            expected = expected.replace("a number", "a finite number")
+        found = shown(token) if token else ("a blank" if raw[at - start :].strip() else "the end of the line")
+        found += self._advice(outcome, raw, at - start)
+        found += hint_of_words(token, self._domain) if outcome == line_status.LABEL_NUMBER else ""
+        return BadLine("", line + 1, at - start + 1, expected, found, raw)

@@ -1,0 +1,1 @@
+"""What users hold in memory or name: arrays, frames, matrices, pairs, files; as sources."""

@@ -1,0 +1,542 @@
+"""What the package's functions accept as data (paths, tables, matrices, rows), turned into sources."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from itertools import chain
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
+from thresher.data.columns import ABSENT, BINS, CATEGORICAL, LABEL, NUMERIC, TEXT, WEIGHT
+from thresher.data.feature_specs import as_list
+from thresher.data.formats.row_groups import Grouped
+from thresher.data.inputs.arrays import PairSource, first_of, is_missing, source_of
+from thresher.data.inputs.frames import (
+    DatasetTable,
+    SparseFrameSource,
+    is_dataset,
+    is_named,
+    is_sparse_frame,
+    matrix_of,
+    reads_sparsely,
+)
+from thresher.data.inputs.label_arrays import array_of, check_unmasked, label_columns, numbers_of
+from thresher.data.labels import ONE, Domain, domain_of
+from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
+from thresher.data.opening import without_columns
+from thresher.data.sources.pieces import current_readers
+from thresher.data.sources.text import OnError
+from thresher.options.checks import check_whole
+
+
+class ArrowTable(Protocol):
+    """A table of pandas, polars or pyarrow, or a query result: anything that exports an Arrow stream."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Export the stream."""
+        ...
+
+
+class Sparse(Protocol):
+    """A sparse matrix or array of scipy, in any format."""
+
+    def tocsr(self) -> Any:
+        """Convert to CSR."""
+        ...
+
+
+Matrix = Sparse | NDArray[Any]
+Data = str | os.PathLike[str] | Chunk | Source | ArrowTable | Matrix | Iterable[Any]
+"""Paths or globs; a table; a matrix or rows, with separate labels; Chunks, or a source of them"""
+_NOTHING = object()
+_PROSE = re.compile(r"(?!\w+://)[^*?\[]*\s[^*?\[]*")
+"""A text with a blank that is neither a URL nor a glob"""
+_TEXTUAL = (CATEGORICAL, TEXT)
+_STREAM = "__arrow_c_stream__"
+"""The method that marks a table."""
+_KINDS = (
+    "a path, paths, a table, a matrix, a list of dictionaries, a Chunk, Chunks, (X, y) or pairs of a mapping"
+    " and a label"
+)
+_BESIDE = "X and y, or (X, y)"
+
+
+def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = None) -> Data:
+    """Combine examples with their labels and weights, in the form `as_source` takes; without labels, `data`.
+
+    `DataError` if `data` already contain labels.
+    """
+    if data is None:
+        raise DataError(f"data must be {_KINDS}, not NoneType")
+    data = as_rows(data)
+    if y is None:
+        if weights is not None:
+            raise DataError(f"sample_weight needs labels y: give {_BESIDE}")
+        return data
+    if isinstance(data, str | os.PathLike | Chunk) or _is_source(data):
+        raise DataError(
+            f"labels y are for examples in memory, not for {type(data).__name__}, which has its own"
+        )
+    X: Any = data
+    if isinstance(data, tuple | Iterator):  # can be read only once, or would be mistaken for (X, y)
+        X = _as_table(data, None)
+        X = [*data] if X is None else X.read_all()
+        if isinstance(data, Iterator) and not len(X):
+            raise emptied("X")
+    return (X, y) if weights is None else (X, y, weights)
+
+
+def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
+    """Turn `data` into a source; a source is returned unchanged.
+
+    Accepts: paths, globs and ``-`` (see `open_source`); a Chunk or Chunks; tables, that is, anything with
+    ``__arrow_c_stream__`` (pandas, polars, pyarrow, a DuckDB result) and lists of dictionaries; an iterable
+    of pairs of a mapping and a label (see `PairSource`); a tuple ``(X, y)`` or ``(X, y, weights)``, where X
+    is a table or anything that `chunk_of` takes. `options` are those of `open_source`; with `unlabelled`, X
+    may come without y. Raises `DataError` for anything else, and for `where` with anything but files and
+    tables; ValueError for wrong options.
+    """
+    check_layout(options.get("layout"))
+    data = as_rows(data)
+    threads = options.get("threads")
+    if threads is not None:
+        check_whole("threads", threads, 1, 1024)
+    if "on_error" in options:
+        OnError(options["on_error"], [])
+    if not isinstance(options.get("where", ""), str):
+        raise ValueError(f"where must be a text such as 'day < 20', not {options['where']!r}")
+    found = _as_source(data, domain, options)
+    if options.get("where") and found.where != options["where"]:
+        raise DataError("where works only with files and tables")
+    if options.get("marked") and getattr(found, "marked", "") != options["marked"]:
+        raise without_columns("these data have", options["marked"])
+    return found
+
+
+def opened(data: Data, domain: Any, **read: Any) -> Any:
+    """The source for a new model. As `as_source`; `DataError` if a layout is given for data without one."""
+    source = as_source(data, domain, **read)
+    layout: AnyLayout | None = read.get("layout")
+    if not is_bare(layout) and is_bare(source.layout):
+        raise DataError("a layout is for files and tables, not for matrices, Chunks and pairs")
+    if current_readers() is not None and getattr(source, "readers", None) is None:
+        raise DataError("--workers and --ray are for files; these data are in memory")
+    return source
+
+
+def _is_source(data: Any) -> bool:
+    return callable(getattr(data, "chunks", None))
+
+
+def as_rows(data: Any) -> Any:
+    """`data`; a table for a Dataset or Scanner of pyarrow. `DataError` for what holds no rows yet."""
+    if type(data).__module__ == "pyarrow._dataset":
+        return _Scanned(data) if hasattr(data, "scanner") else data.to_table()
+    if hasattr(data, _STREAM) or hasattr(data, "__array__"):
+        return data
+    if how := next((name for name in ("toPandas", "collect") if hasattr(data, name)), ""):
+        raise DataError(f"{type(data).__name__} holds no rows yet: {how}() it")
+    return data
+
+
+class _Scanned:
+    """The rows of a Dataset of pyarrow as a stream of Arrow batches: a new one each time."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The Arrow stream, for ``pyarrow.RecordBatchReader.from_stream``."""
+        return self._dataset.scanner().to_reader().__arrow_c_stream__(requested_schema)
+
+
+def emptied(what: str) -> DataError:
+    """The error for an iterator without rows."""
+    return DataError(
+        f"{what} holds no rows: an iterator can be read only once, so make a list or a table of it first"
+    )
+
+
+R = TypeVar("R")
+
+
+def with_groups(prepared: tuple[R, Any], groups: ArrayLike | None) -> tuple[R, Any]:
+    """A recipe and its source, which gives each row of data in memory a group if there are `groups`.
+
+    DataError for files, whose groups are a column, and for data that have groups already.
+    """
+    recipe, source = prepared
+    if groups is None:
+        return recipe, source
+    if getattr(source, "layout", None) is not None and source.layout.grouped_by:
+        raise DataError(f"groups and group={source.layout.grouped_by!r}: give one of them")
+    if hasattr(source, "identity"):
+        raise DataError("groups are for data in memory; for files, name the column, group=")
+    return recipe, Grouped(source, groups)
+
+
+def check_layout(layout: Any) -> None:
+    """Raise ValueError for anything but a layout or None."""
+    if not isinstance(layout, AnyLayout | None):
+        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
+
+
+def is_bare(layout: AnyLayout | None) -> bool:
+    """Whether the layout says nothing but label words and gaps, as for examples in memory."""
+    return layout is None or replace(layout, classes=(), gaps=False) in (SettledLayout(), Layout())
+
+
+def is_beside(data: Any) -> bool:
+    """Whether `data` is ``(X, y)``."""
+    return isinstance(data, tuple) and not isinstance(next(iter(data), ""), str | os.PathLike | Chunk | tuple)
+
+
+def is_matrix(data: Any) -> bool:
+    """Whether `data`, or X of ``(X, y)``, is a matrix that cannot be a table, whose columns have no names."""
+    X = data[0] if is_beside(data) and data else data
+    return not hasattr(X, _STREAM) and (hasattr(X, "tocsr") or getattr(X, "ndim", 0) == 2)
+
+
+def labels_beside(data: Any) -> Any:
+    """The labels of ``(X, y)`` and of a list of pairs; None for all other data."""
+    if is_beside(data):
+        return data[1] if len(data) > 1 else None
+    if isinstance(data, Sequence) and data and isinstance(data[0], tuple) and len(data[0]) in (2, 3):
+        return [pair[1] for pair in data if isinstance(pair, tuple) and len(pair) > 1]
+    return None
+
+
+def is_table(data: Any, layout: AnyLayout | None) -> bool:
+    """Whether `data` is read as a table with a label column."""
+    return hasattr(data, _STREAM) or is_dataset(data) or (not is_bare(layout) and _holds_mappings(data))
+
+
+def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
+    if _is_source(data):
+        return data
+    if isinstance(data, Chunk):
+        return MemorySource(data, domain)
+    if isinstance(data, str | os.PathLike):
+        return open_source(data, domain=domain, **options)
+    if is_beside(data):
+        if len(data) not in (2, 3) or data[1] is None:
+            raise DataError("a tuple of examples in memory is (X, y) or (X, y, weights), with labels y")
+        return _beside(data[0], data[1], data[2] if len(data) == 3 else None, domain, options)
+    layout = options.get("layout")
+    if options.get("unlabelled") and (source := _unlabelled(data, domain, layout)) is not None:
+        return source
+    if (table := _as_table(data, layout)) is not None:
+        return table_source(table, domain=domain, **options)
+    no_rows = isinstance(data, bytes | Mapping) or hasattr(data, "read") or getattr(data, "ndim", 1) == 0
+    if no_rows or not hasattr(data, "__iter__"):
+        hint = ": put one row into a list" if isinstance(data, Mapping) else ""
+        raise DataError(f"data must be {_KINDS}, not {type(data).__name__}{hint}")
+    rest = iter(data)
+    first = _first(rest, data)
+    again = chain([first], rest) if rest is data else data
+    if rest is data and options.get("unlabelled") and isinstance(first, Mapping):
+        return _as_source([*again], domain, options)
+    if isinstance(first, tuple):
+        return PairSource(again, domain, words=layout.classes if layout else (), gaps=_gaps(layout))
+    _check_labelled(data, first)
+    _check_texts(first, layout)
+    items = [] if first is _NOTHING else _all_alike(first, again)
+    if isinstance(first, Chunk):
+        return MemorySource(items, domain)
+    return open_source(items, domain=domain, **options)
+
+
+def _check_labelled(data: Any, first: Any) -> None:
+    """`DataError` for examples without labels."""
+    if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
+        what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
+        raise DataError(f"{what} without labels: give {_BESIDE}, or name the label column, label=")
+
+
+def _first(rest: Iterator[Any], data: Any) -> Any:
+    """The next item, `_NOTHING` if there is none. `DataError` if `data` is an iterator without items."""
+    first = next(rest, _NOTHING)
+    if first is _NOTHING and rest is data:
+        raise emptied("data")
+    return first
+
+
+def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
+    """All `items`, which must be Chunks, or paths, like `first`. `DataError` for the first that is not."""
+    kind, name = (Chunk, "a Chunk") if isinstance(first, Chunk) else (str | os.PathLike, "a path")
+    found: list[Any] = []
+    for item in items:
+        if not isinstance(item, kind):
+            wanted = f"expected {name if found else _KINDS}"
+            wanted = "put the tables together into one" if hasattr(item, _STREAM) else wanted
+            raise DataError(f"item {len(found) + 1} of data is {type(item).__name__}: {wanted}")
+        found.append(item)
+    return found
+
+
+def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
+    """A source of examples with separate labels."""
+    X = as_rows(X)
+    check_unmasked("sample_weight", weights)
+    layout = options.get("layout")
+    of_matrices = isinstance(layout, SettledLayout) and not layout.columns
+    if not of_matrices and (frame := _sparse_frame(X, layout)) is not None:
+        return _beside_frame(frame, y, weights, domain, layout)
+    table = None if of_matrices else _as_table(X, layout)
+    if table is None:
+        return _in_memory(X, y, weights, domain, layout)
+    table, layout = _joined(table, y, weights, layout, domain_of(domain))
+    source = table_source(table, domain=domain, **{**options, "layout": layout})
+    source.weighed_beside = weights is not None
+    return source
+
+
+def _beside_frame(frame: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None) -> Any:
+    """A sparse frame and its labels, with a layout that names the labels as for any table."""
+    labels = numbers_of(y, domain_of(domain).of_words(layout.classes if layout else ()))
+    source = SparseFrameSource(frame, labels, weights, domain, layout)
+    columns = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
+    base: AnyLayout = layout or Layout()
+    names = _label_names(base, frozenset(source.layout.columns), columns, getattr(y, "name", None))
+    source.layout = _with_labels(source.layout, names, "")
+    return source
+
+
+def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None) -> MemorySource:
+    """Examples in memory."""
+    words = layout.classes if layout else ()
+    wanted = domain_of(domain)
+    labels = numbers_of(y, wanted.of_words(words))
+    column = wanted.kind == ONE and np.ndim(labels) == 2 and np.shape(labels)[1] == 1
+    if wanted.kind == ONE and not wanted.open and not column and np.ndim(labels) == 2:
+        raise DataError(f"expected one label for each example, found {np.shape(labels)[1]}")
+    named = _has_names(X)
+    X = matrix_of(X) if is_sparse_frame(X) else X
+    source = source_of(X, np.ravel(labels) if column else labels, weights, domain, _gaps(layout))
+    source.by_position = named
+    if words:
+        source.layout = SettledLayout(classes=words)
+    return source
+
+
+def _unlabelled(data: Any, domain: str | Domain, layout: AnyLayout | None) -> Any:
+    """Examples in memory without labels as a source; None for a table and anything else."""
+    if _is_rows(data, layout) or _are_texts(data, layout):
+        X = matrix_of(data) if is_sparse_frame(data) else data
+        source = source_of(X, None, None, domain, _gaps(layout))
+        source.by_position = _has_names(data)
+        return source
+    frame = _sparse_frame(data, layout)
+    return None if frame is None else SparseFrameSource(frame, None, None, domain, layout)
+
+
+def _gaps(layout: AnyLayout | None) -> bool:
+    return layout is not None and layout.gaps
+
+
+def _has_names(X: Any) -> bool:
+    """Whether it is a table whose columns have names, and not just positions."""
+    names = getattr(X, "column_names", getattr(X, "columns", ()))
+    return hasattr(X, _STREAM) and any(isinstance(name, str) and not name.isdigit() for name in names)
+
+
+def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
+    """Whether `data` are examples without labels: a matrix, or something that converts to one.
+
+    `DataError` for a matrix if the layout knows columns by name.
+    """
+    table = hasattr(data, _STREAM) or is_dataset(data)
+    matrix = hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds(data, list | np.ndarray)
+    matrix = matrix or (_holds(data, tuple) and not _holds(data[0], Mapping))
+    if not (table or matrix or _holds_mappings(data)):
+        return False
+    if layout is None or not has_columns(layout):
+        return True
+    if not table and not _holds_mappings(data):
+        raise DataError(f"the model was trained on named columns: give a table, not {type(data).__name__}")
+    return False
+
+
+def _are_texts(data: Any, layout: AnyLayout | None) -> bool:
+    """Whether `data` are texts for a model of data in memory, and not the names of files."""
+    if not is_bare(layout):
+        return False
+    rows = isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "OU"
+    texts = (rows or isinstance(data, list | tuple)) and len(data) > 0
+    texts = texts and all(isinstance(one, str) or is_missing(one) for one in data)
+    return texts and first_of(data) is not None and not os.path.exists(first_of(data))
+
+
+def _check_texts(first: Any, layout: AnyLayout | None) -> None:
+    """`DataError` for texts given to a model of a text column; they would be taken for names of files."""
+    if layout is None or not has_columns(layout) or not isinstance(first, str) or not _PROSE.fullmatch(first):
+        return
+    if os.path.exists(first):
+        return
+    kinds = zip(layout.columns, layout.kinds, strict=True)
+    if column := next((name for name, kind in kinds if kind == TEXT), ""):
+        raise DataError(
+            f"the texts of the model are in column '{column}': give rows, such as [{{'{column}': ...}}]"
+        )
+
+
+def _holds_mappings(data: Any) -> bool:
+    return _holds(data, Mapping)
+
+
+def _holds(data: Any, kind: Any) -> bool:
+    """Whether it is a list of such things, as the first shows."""
+    return isinstance(data, Sequence) and len(data) > 0 and isinstance(data[0], kind)
+
+
+def _as_table(data: Any, layout: AnyLayout | None) -> Any:
+    """`data` as a table, rows included if `layout` describes their columns; None for anything else.
+
+    A sparse DataFrame without names is a matrix, unless the model has columns. Others are made dense here.
+    """
+    if is_dataset(data):
+        return DatasetTable(data)
+    settled = layout if layout is not None and has_columns(layout) else None
+    if hasattr(data, _STREAM):
+        if _is_texts(data):
+            return None
+        if not is_sparse_frame(data):
+            return data
+        return data.sparse.to_dense() if settled or is_named(data) else None
+    if not is_table(data, layout):
+        return None
+    import pyarrow as pa
+
+    from thresher.data.formats.tables.arrow_streams import column_of
+
+    columns: dict[str, Any] = {}
+    for name in dict.fromkeys(name for row in data for name in row):
+        try:
+            columns[str(name)] = column_of([row.get(name) for row in data], nan_is_missing=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+            raise DataError(f"column '{name}' of the rows is not all text or all numbers: {error}") from error
+    for name, kind in zip(settled.columns, settled.kinds, strict=True) if settled else ():
+        if kind in (BINS, CATEGORICAL, NUMERIC, TEXT):  # a feature that is missing in every row
+            columns.setdefault(name, pa.nulls(len(data), pa.string() if kind in _TEXTUAL else pa.float64()))
+    return pa.table(columns)
+
+
+def _is_texts(data: Any) -> bool:
+    """Whether it is one column, of texts. `DataError` for a column of anything else."""
+    if len(getattr(data, "shape", (0, 0))) != 1 and not hasattr(data, "num_chunks"):
+        return False
+    if isinstance(first_of(data), str):
+        return True
+    raise DataError(
+        f"{type(data).__name__} is a single column: give a table or a matrix with one row per example"
+    )
+
+
+def _sparse_frame(X: Any, layout: AnyLayout | None) -> Any:
+    """`X`, if it is a sparse frame with names that is read without its zeros, else None."""
+    if not is_sparse_frame(X):
+        return None
+    settled = layout is not None and has_columns(layout)
+    return X if (settled or (is_named(X) and is_bare(layout))) and reads_sparsely(X, layout) else None
+
+
+def _joined(
+    table: Any, y: Any, weights: Any, layout: AnyLayout | None, domain: Domain
+) -> tuple[Any, AnyLayout]:
+    """The table with labels and weights added as columns, and a layout that names them."""
+    from thresher.data.formats.tables.arrow_streams import reader_of
+
+    whole = reader_of(table).read_all()
+    if not whole.num_columns:
+        raise DataError("the table has no columns")
+    numbers = array_of(y)
+    if len(numbers) != whole.num_rows or numbers.ndim > 2:
+        raise DataError(
+            f"{whole.num_rows} examples have labels of shape {numbers.shape}: give one for each row"
+        )
+    columns, taken = label_columns(numbers, domain), frozenset(whole.column_names)
+    base: AnyLayout = layout or Layout()
+    if isinstance(base, Layout) and (base.label or base.weight):
+        raise DataError("labels and weights are given as y and sample_weight: leave label and weight out")
+    labels = _label_names(base, taken, len(columns), getattr(y, "name", None))
+    if twice := [name for name in labels if name in taken]:
+        raise DataError(f"the table has a column '{twice[0]}', which y would replace: rename one of them")
+    for name, column in zip(labels, columns, strict=True):
+        whole = whole.append_column(name, _column_of("labels y", column, None))
+    weight = ""
+    if weights is not None:
+        weight = _weight_name(base, {*taken, *labels})
+        if np.shape(weights) != (whole.num_rows,):
+            raise DataError(f"{whole.num_rows} examples have sample_weight of shape {np.shape(weights)}")
+        whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
+    if has_columns(base):
+        return whole, _with_labels(_without_weights(base, whole.column_names), labels, weight)
+    return whole, replace(base.unsettled(), label=as_list(labels), weight=weight)
+
+
+def _column_of(what: str, values: Any, dtype: Any) -> Any:
+    """Values beside a table as a column of it. `DataError`."""
+    import pyarrow as pa
+
+    from thresher.data.formats.tables.arrow_streams import column_of
+
+    try:
+        if np.iscomplexobj(values):
+            raise TypeError("complex numbers")
+        array = np.asarray(values, dtype)
+        return column_of(array.astype(np.int8) if array.dtype == bool else array)
+    except (ValueError, TypeError, pa.ArrowNotImplementedError, OverflowError) as error:  # Arrow's too
+        raise DataError(f"{what}: {error}") from error
+
+
+def _label_names(layout: AnyLayout, taken: Set[str], count: int, given: Any) -> list[str]:
+    """Names for the label columns: those of a settled layout, else names that are not taken."""
+    if has_columns(layout):
+        known = dict(zip(layout.columns, layout.kinds, strict=True))
+        before = [*layout.labels] or [name for name, kind in known.items() if kind == LABEL]
+        if len(before) == count:
+            return before
+    named = isinstance(given, str) and given and "," not in given
+    if named and count == 1:
+        return [given]
+    stem = given if named else "label"
+    return [_free(stem if count == 1 else f"{stem}{k}", taken) for k in range(1, count + 1)]
+
+
+def _weight_name(layout: AnyLayout, taken: Set[str]) -> str:
+    if has_columns(layout) and WEIGHT in layout.kinds:
+        return layout.columns[layout.kinds.index(WEIGHT)]
+    return _free("weight", taken)
+
+
+def _free(name: str, taken: Set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> SettledLayout:
+    """The same layout with columns for labels and weights, if it has none.
+
+    Estimators are fitted on features alone, and a model trained without weights may be measured with them.
+    """
+    wanted = dict.fromkeys(labels, LABEL) | ({weight: WEIGHT} if weight else {})
+    known = frozenset(layout.columns)
+    new = {name: kind for name, kind in wanted.items() if name not in known}
+    several = layout.labels or (tuple(labels) if len(labels) > 1 else ())
+    columns, kinds = (*layout.columns, *new), (*layout.kinds, *new.values())
+    spelling = (*layout.spelling, *("" for _ in new)) if layout.spelling else ()
+    return replace(layout, columns=columns, kinds=kinds, labels=several, spelling=spelling)
+
+
+def _without_weights(layout: SettledLayout, there: Sequence[str]) -> SettledLayout:
+    """The same layout, for a table in which the weight column may be missing."""
+    kinds = zip(layout.columns, layout.kinds, strict=True)
+    found = tuple(ABSENT if kind == WEIGHT and name not in there else kind for name, kind in kinds)
+    return replace(layout, kinds=found)

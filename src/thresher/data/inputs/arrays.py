@@ -1,0 +1,493 @@
+"""Examples in memory: sparse and dense matrices, rows as dictionaries of features, texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.data.chunk import Chunk, Place, ascends
+from thresher.data.errors import DataError, beyond_last, nonfinite
+from thresher.data.feature_specs import grams_of
+from thresher.data.features.murmur import hash_bytes, seed_of
+from thresher.data.features.ngrams import rows_of_texts
+from thresher.data.inputs.label_arrays import numbers_of
+from thresher.data.labels import Domain, check_labels, domain_of
+from thresher.data.layout import SettledLayout
+from thresher.data.report import Report
+from thresher.data.source import MemorySource
+from thresher.data.text.numbers import OVERFLOW
+from thresher.engine.preparing import FAR, FARTHEST
+
+_ROWS = 1 << 12
+"""Rows per chunk when reading a stream of pairs."""
+_NAMES = 1 << 20
+"""How many names `RowReader` remembers the keys of."""
+
+
+def chunk_of(
+    X: Any,
+    y: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    *,
+    seed: int = 0,
+    text: str = "words=1",
+    keys: Sequence[int] | None = None,
+    gaps: bool = False,
+) -> Chunk:
+    """Convert a matrix, rows of named features, or texts to one Chunk.
+
+    `X` is ``(n, d)``: a scipy sparse matrix or array of any format and index type (explicit zeros are
+    kept), anything dense that numpy can convert, an iterable of n mappings (see `RowReader`), or an
+    iterable of n strings; `text` sets which n-grams are features (see `grams_of`). The key of a matrix
+    column is its index; of a sparse matrix, its entry in `keys`, if these are given. The key of a name or
+    n-gram is its hash, seeded by `seed`. With `gaps`, for columns that are centred, a row says what is
+    missing and what float32 loses of large numbers (see `engine.preparing`). `y` is ``(n,)`` or
+    ``(n, outputs)``, default zeros; `weights` ``(n,)`` are importance weights. Raises `DataError` if
+    shapes disagree or a number is not finite in float32.
+
+    >>> chunk_of(np.array([[0.0, 2.0], [3.0, 0.0]]), [1, -1]).keys
+    array([1, 0], dtype=uint64)
+    """
+    if isinstance(X, str | bytes):
+        raise DataError(
+            "expected a list of texts, found a single text; to read a file, use open_source(PATH)"
+        )
+    if isinstance(X, Iterator):
+        X = list(X)
+    missing = None
+    if hasattr(X, "tocsr"):
+        check_stored(X)
+        matrix = X.tocsr()
+        _check_columns(matrix)
+        indptr, places, values = matrix.indptr, _as_keys(matrix.indices), matrix.data
+    elif _holds(X, Mapping):
+        indptr, places, values = RowReader(seed).rows(X)
+    elif _holds(X, str):
+        indptr, places, values = rows_of_texts(texts_of(X, ""), grams_of(text), seed)
+    else:
+        (indptr, places, values), missing = _of_dense(X)
+    labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
+    starts = np.asarray(indptr, np.int64)
+    try:
+        given = places if keys is None else np.array(keys, np.uint64)[places]
+        if gaps:
+            starts, given, values = with_rests(starts, given, values, missing)
+        return Chunk.from_csr(starts, given, values, labels, weights)
+    except DataError as error:
+        raise _located(starts, places, values) or error from error
+
+
+def _located(starts: NDArray[np.int64], columns: Any, values: Any) -> DataError | None:
+    """What to say of the first value of a matrix that is not finite in float32; None where all are."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "fiu":
+        return None
+    wrong = np.flatnonzero(~(np.abs(given) < OVERFLOW))
+    if not len(wrong):
+        return None
+    row, found = int(np.searchsorted(starts, wrong[0], "right")), float(given[wrong[0]])
+    hint = "; fill in missing values" if found != found else ""
+    return DataError(f"row {row}, column {int(columns[wrong[0]])}: {nonfinite(found)} is not allowed{hint}")
+
+
+_NO_NUMBERS = {
+    "c": ": take real and imaginary parts as columns of their own",
+    "M": ": make numbers of the times, such as hours since the first",
+    "m": ": make numbers of the durations, such as hours",
+}
+"""Kinds of dtypes that numpy would convert to numbers which say something else."""
+
+
+def _holds(X: Any, kind: type) -> bool:
+    """Whether X is a one-dimensional iterable whose first item is of type `kind`."""
+    if not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
+        return False
+    return isinstance(first_of(X), kind)
+
+
+def first_of(X: Iterable[Any]) -> Any:
+    """The first item that is not missing; None if there is none."""
+    return next((one for one in X if not is_missing(one)), None)
+
+
+def texts_of(X: Iterable[Any], missing: str | None) -> list[Any]:
+    """The items of X with `missing` in place of missing ones."""
+    return [missing if is_missing(one) else one for one in X]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for a missing one: None, NaN, and NA and NaT of pandas."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
+
+
+def check_stored(X: Any) -> None:
+    """Refuse a sparse matrix that is not two-dimensional, or is damaged, before SciPy converts it to CSR.
+
+    SciPy does not check arrays that were changed after the matrix was made, and would access memory outside
+    them. Matrices of other libraries are left to their own checks.
+    """
+    if (sides := getattr(X, "ndim", 2)) != 2:
+        raise DataError(f"a matrix of examples must be two-dimensional, not {sides}-dimensional")
+    if not any(base.__module__.startswith("scipy.sparse") for base in type(X).__mro__):
+        return
+    rows, columns = X.shape
+    sound = True
+    if X.format == "coo":
+        sound = len(X.row) == len(X.col) == len(X.data) and _within(X.row, rows) and _within(X.col, columns)
+    elif X.format == "csc":
+        sound = _points_within(X, columns, rows)
+    elif X.format == "bsr":
+        height, width = X.blocksize
+        sound = _points_within(X, rows // height, columns // width)
+    elif X.format == "dia":
+        sound = len(X.offsets) == len(X.data)
+    if not sound:
+        kind = X.format.upper()
+        raise DataError(f"a damaged {kind} matrix: an index is out of range or an array is too short")
+
+
+def _points_within(X: Any, lines: int, across: int) -> bool:
+    """Whether `lines` slices of a compressed matrix lie in its arrays, with indices below `across`."""
+    starts, last = X.indptr, min(len(X.indices), len(X.data))
+    return len(starts) == lines + 1 and ascends(starts, last) and _within(X.indices[: starts[-1]], across)
+
+
+def _within(indices: NDArray[Any], size: int) -> bool:
+    return not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < size)
+
+
+def _check_columns(matrix: Any) -> None:
+    """Refuse a CSR matrix with an index beyond its last column; `Chunk.from_csr` checks the rest."""
+    columns, last = matrix.indices, matrix.shape[1] - 1
+    if columns.size and int(columns.max()) > last:
+        wrong = int(np.argmax(columns > last))
+        row = int(np.searchsorted(matrix.indptr, wrong, "right")) - 1
+        raise DataError(beyond_last(row, int(columns[wrong]), last))
+
+
+def _as_keys(indices: NDArray[Any]) -> NDArray[Any]:
+    """Column numbers as keys; int64 indices are not copied."""
+    negative = indices.dtype.kind == "i" and indices.size > 0 and int(indices.min()) < 0
+    return indices.view(np.uint64) if indices.dtype == np.int64 and not negative else indices
+
+
+def may_have_rests(values: NDArray[Any]) -> bool:
+    """Whether float32 may have lost digits of values that are so large that they are kept apart."""
+    return bool(np.abs(values).max(initial=0.0) >= FAR)
+
+
+def with_rests(
+    starts: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], gaps: Any = None
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """CSR arrays with what float32 loses of large numbers, and with the `gaps` (rows, columns) of a matrix.
+
+    The same arrays if there is nothing to add. See `engine.preparing`.
+    """
+    wide = np.asarray(values)
+    places, rests = np.zeros(0, np.int64), np.zeros(0)
+    if wide.dtype.kind in "fiu" and (wide.dtype.itemsize > 4 or wide.dtype.kind != "f"):
+        wide = wide.astype(np.float64, copy=False)
+        with np.errstate(all="ignore"):
+            rests = wide - wide.astype(np.float32).astype(np.float64)
+            size = np.abs(wide)
+            places = np.flatnonzero((rests != 0) & (size >= FAR) & (size < FARTHEST))
+    missing = (np.zeros(0, np.int64), np.zeros(0, np.int64)) if gaps is None else gaps
+    if not len(places) and not len(missing[0]):
+        return starts, keys, values
+    rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    whole = np.concatenate([rows, rows[places], missing[0]])
+    numbers = np.asarray(keys).astype(np.uint64)
+    numbers = np.concatenate([numbers, ~numbers[places], ~missing[1].astype(np.uint64)])
+    wide = np.concatenate([wide, rests[places], np.zeros(len(missing[0]))])
+    order = np.lexsort((numbers, whole))
+    ends = np.concatenate([[0], np.cumsum(np.bincount(whole, minlength=len(starts) - 1))])
+    return ends, numbers[order], wide[order]
+
+
+def _of_dense(X: Any) -> tuple[tuple[NDArray[Any], NDArray[Any], NDArray[Any]], Any]:
+    """CSR arrays, and the rows and columns of what is missing."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError("masked arrays are not supported: fill in what is masked, for example X.filled(0.0)")
+    try:
+        table = np.asarray(X)
+        if table.dtype.kind in _NO_NUMBERS:
+            raise TypeError(f"its dtype is {table.dtype}{_NO_NUMBERS[table.dtype.kind]}")
+        if table.dtype.kind not in "fiub":
+            table = X.to_numpy(np.float64, na_value=np.nan) if _is_pandas(X) else table.astype(np.float64)
+        wide = nulls_as_zeros(X, table)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"the matrix of examples contains a value that is not a number: {error}") from error
+    if wide.ndim != 2:
+        raise DataError(f"a matrix of examples must be two-dimensional, found shape {wide.shape}")
+    rows, columns = np.nonzero(wide)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(wide)))])
+    return (starts, columns, wide[rows, columns]), np.nonzero(gaps_in(X, table))
+
+
+def nulls_as_zeros(X: Any, numbers: NDArray[Any]) -> NDArray[Any]:
+    """`numbers`, the matrix converted from X, with zeros for the nulls (missing values) of a table.
+
+    Conversion turns a null into NaN. In pandas every NaN is a null; other tables distinguish the two,
+    and there a NaN stays NaN.
+    """
+    nulls = gaps_in(X, numbers)
+    return np.where(nulls, numbers.dtype.type(0), numbers) if nulls.any() else numbers
+
+
+def gaps_in(X: Any, numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mask of the nulls of X, ``(n, d)``, if it is a table, from which `numbers` were converted."""
+    if not hasattr(X, "__arrow_c_stream__") or numbers.dtype.kind != "f" or not np.isnan(numbers).any():
+        return np.zeros((1, 1), bool)
+    return _nulls_of(X)
+
+
+def _is_pandas(X: Any) -> bool:
+    return hasattr(X, "isna") and hasattr(X, "iloc")
+
+
+def _nulls_of(table: Any) -> NDArray[np.bool_]:
+    """Mask of the nulls of a table, ``(n, d)``."""
+    if _is_pandas(table):
+        return np.asarray(table.isna(), bool)
+    import pyarrow as pa
+
+    columns = pa.RecordBatchReader.from_stream(table).read_all().columns
+    return np.column_stack([column.is_null().to_numpy() for column in columns])
+
+
+_TEXTS = (str, bytes)
+_EXPECTED = "expected a number, a text or a list of texts"
+
+
+def _found(name: str, value: Any) -> str:
+    """A value that is no feature, and what to do."""
+    what = f"{value!r:.40} ({type(value).__name__})"
+    if isinstance(value, Mapping):
+        inner = next(iter(value), "name")
+        return f"{what}: give its values names of their own, such as {name + '.' + str(inner)!r}"
+    if hasattr(value, "isoformat"):
+        return f"{what}: give a text, or a number such as days since the first"
+    return what
+
+
+def _not_finite(amount: float) -> str:
+    hint = "; for a missing value, give None or leave it out" if amount != amount else ""
+    return f"expected a finite number, found {nonfinite(amount)}{hint}"
+
+
+class RowReader:
+    """Converts rows given as dictionaries to keys and values.
+
+    A feature is ``name: number`` (a bool is 0 or 1), whose key is the hash of the name; ``name: text``, a
+    category, with value 1 and as key the hash of the text in the namespace of the name; or
+    ``id: number``, whose key is the whole number `id`. In ``name: list``, also a tuple or a set, each text or
+    whole number is a category. None (missing) and 0 add no feature.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+        self._known: dict[Any, int] = {}
+
+    def rows(
+        self, rows: Iterable[Mapping[Any, Any]], before: int = 0
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]:
+        """CSR arrays of the rows, which are numbered after the `before` earlier ones.
+
+        Raises `DataError`, naming the row and feature.
+        """
+        starts, keys, values, known = [0], list[int](), list[float](), self._known
+        for number, row in enumerate(rows, before + 1):
+            if type(row) is not dict and not isinstance(row, Mapping):
+                raise DataError(f"row {number}: expected a mapping of names to values, found {row!r:.40}")
+            for name, value in row.items():
+                if value is None:
+                    continue
+                if type(value) is float and type(name) is str and name in known and 0 < abs(value) < OVERFLOW:
+                    keys.append(known[name])  # a shortcut
+                    values.append(value)
+                    continue
+                try:
+                    key, amount = self._feature(name, value)
+                except (TypeError, ValueError, OverflowError) as error:
+                    several = self._categories(number, name, value, error)
+                    keys += several
+                    values += [1.0] * len(several)
+                    continue
+                if not abs(amount) < OVERFLOW:
+                    raise DataError(f"row {number}, feature {name!r}: {_not_finite(amount)}")
+                if amount != 0.0:
+                    keys.append(key)
+                    values.append(amount)
+            starts.append(len(keys))
+        return np.array(starts, np.int64), np.array(keys, np.uint64), np.array(values, np.float64)
+
+    def _feature(self, name: Any, value: Any) -> tuple[int, float]:
+        if isinstance(value, _TEXTS):
+            if not isinstance(name, str):
+                raise TypeError("a category needs a name, not a number")
+            return self._key((name, value if isinstance(value, str) else value.decode())), 1.0
+        if isinstance(name, str):
+            return self._key(name), float(value)
+        key = int(name)
+        if key != name or not 0 <= key < 1 << 64:
+            raise ValueError("a feature name must be text or a whole number from 0 to 2**64 - 1")
+        return key, float(value)
+
+    def _categories(self, number: int, name: Any, value: Any, error: Exception) -> list[int]:
+        """The keys of the elements of a list; none if the value is missing. `DataError` for anything else."""
+        if is_missing(value):
+            return []
+        where = f"row {number}, feature {name!r}"
+        if not isinstance(name, str) or isinstance(value, _TEXTS) or isinstance(error, OverflowError):
+            raise DataError(f"{where}: {error}") from error
+        if not isinstance(value, list | tuple | Set):
+            raise DataError(f"{where}: {_EXPECTED}, found {_found(name, value)}") from error
+        there = [one for one in value if not is_missing(one) and one != ""]
+        for one in there:
+            if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
+                found = _found(name, one)
+                raise DataError(f"{where}: a list must hold texts or whole numbers, found {found}") from error
+        return [self._key((name, str(one))) for one in there]
+
+    def names(self) -> dict[int, bytes]:
+        """Names of the features read, by key, as far as they are remembered."""
+        return {
+            key: (name if isinstance(name, str) else "=".join(name)).encode()
+            for name, key in self._known.items()
+        }
+
+    def _key(self, name: str | tuple[str, str]) -> int:
+        found = self._known.get(name)
+        if found is None:
+            if len(self._known) >= _NAMES:
+                self._known.clear()
+            if isinstance(name, str):
+                found = hash_bytes(name.encode(), self._seed)
+            else:
+                found = hash_bytes(name[1].encode(), seed_of(name[0], self._seed))
+            self._known[name] = found
+        return found
+
+
+class NamedSource(MemorySource):
+    """Rows of named features, or texts, in memory; a `namer` receives the names of features."""
+
+    def __init__(self, X: Any, chunk: Chunk, domain: str | Domain) -> None:
+        super().__init__(chunk, domain)
+        self._given = X
+        self.namer: Any = None
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """The chunk; its names are found by reading the rows again."""
+        if self.namer is not None:
+            for _ in _naming(self._given, self.namer).chunks():
+                pass
+        yield from super().chunks(start)
+
+
+def _naming(X: Any, namer: Any) -> Any:
+    """A source of the same features that gives their names to `namer`."""
+    if _holds(X, Mapping):
+        source: Any = PairSource([(row, 0.0) for row in X])
+    else:
+        import pyarrow as pa
+
+        from thresher.data import table_source
+
+        words_of_no_column = SettledLayout(columns=("",), kinds=("text",))
+        source = table_source(
+            pa.table({"": texts_of(X, None)}), layout=words_of_no_column, domain="open", unlabelled=True
+        )
+    source.namer = namer
+    return source
+
+
+def source_of(X: Any, y: Any, weights: Any, domain: str | Domain, gaps: bool = False) -> MemorySource:
+    """Examples in memory as a source; rows of named features and texts have names. See `chunk_of`."""
+    if isinstance(X, Iterator):
+        X = list(X)
+    chunk = chunk_of(X, y, weights, gaps=gaps)
+    named = not hasattr(X, "tocsr") and (_holds(X, Mapping) or _holds(X, str))
+    source = NamedSource(X, chunk, domain) if named else MemorySource(chunk, domain)
+    source.columns = None if named else _columns_of(X)
+    return source
+
+
+def _columns_of(X: Any) -> int | None:
+    """The number of columns of a matrix."""
+    sides = np.shape(X) if not hasattr(X, "shape") else X.shape
+    return int(sides[1]) if len(sides) == 2 else None
+
+
+class PairSource:
+    """A source that reads ``(row, label)`` or ``(row, label, weight)`` pairs, with rows as in `RowReader`.
+
+    An iterator can be read once; any other iterable is rereadable. Chunks have 4,096 rows. In a `Place`,
+    `offset` counts chunks and `line` counts rows.
+    """
+
+    def __init__(
+        self,
+        pairs: Iterable[Any],
+        domain: str | Domain = "real",
+        seed: int = 0,
+        words: tuple[str, ...] = (),
+        gaps: bool = False,
+    ) -> None:
+        self._gaps = gaps
+        self._pairs, self._domain, self._seed = pairs, domain_of(domain).of_words(words), seed
+        self.names = ["memory"]
+        self.total_bytes: int | None = None
+        self.position_bytes = 0
+        self.report = Report()
+        self.rereadable = iter(pairs) is not pairs
+        self.layout = SettledLayout(classes=words) if words else None
+        self.namer: Any = None
+        """a `Namer` that receives the names of features"""
+        self.where = ""
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """The rows in order; raises `DataError` at the first chunk with an invalid row."""
+        if start is None:
+            self.report = Report()
+        place = start or Place(0, 0, 0)
+        reader, pairs = RowReader(self._seed), iter(self._pairs)
+        waste = sum(1 for _ in islice(pairs, place.line))
+        if waste < place.line:
+            raise DataError(f"there are only {waste} rows, but training resumes after row {place.line}")
+        while taken := list(islice(pairs, _ROWS)):
+            chunk = self._chunk(reader, taken, place.line)
+            if self.namer is not None:
+                self.namer.add(reader.names())
+                reader = RowReader(self._seed)
+            after = Place(0, place.offset + 1, place.line + len(taken))
+            self.report.add(len(taken), len(taken), 0, 0, 0, [])
+            yield chunk.at(place, after)
+            place = after
+        if self.report.examples == 0:
+            raise DataError("no examples")
+
+    def _chunk(self, reader: RowReader, taken: list[Any], before: int) -> Chunk:
+        for number, pair in enumerate(taken, before + 1):
+            if not (isinstance(pair, tuple) and len(pair) in (2, 3) and isinstance(pair[0], Mapping)):
+                raise DataError(f"row {number}: expected (mapping, label) or (mapping, label, weight)")
+        rows = reader.rows((pair[0] for pair in taken), before)
+        starts, keys, values = with_rests(*rows) if self._gaps else rows
+        try:
+            weights = [pair[2] if len(pair) == 3 else 1.0 for pair in taken]
+            labels = numbers_of([pair[1] for pair in taken], self._domain)
+            chunk = Chunk.from_csr(starts, keys, values, labels, weights)
+            check_labels(chunk.labels, self._domain, chunk.targets)
+        except DataError as error:
+            raise DataError(f"rows {before + 1} to {before + len(taken)}: {error}") from error
+        return chunk
+
+    def fingerprint(self) -> str:
+        """Raises `DataError`: a stream has no known content before it is read."""
+        raise DataError("a stream of rows has no fingerprint")

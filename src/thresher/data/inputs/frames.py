@@ -1,0 +1,123 @@
+"""Sparse DataFrames of pandas: numeric columns by name, of which only the values that are not 0 are read.
+
+Datasets of Ray as tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any
+
+from thresher.data.columns import ABSENT, EMPTY, IGNORE, LABEL, NUMERIC, WEIGHT, check_same, kinds_in
+from thresher.data.errors import DataError
+from thresher.data.features.murmur import hash_bytes
+from thresher.data.inputs.arrays import chunk_of
+from thresher.data.labels import Domain
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.source import MemorySource
+
+_PLAIN = {NUMERIC, LABEL, WEIGHT, ABSENT, EMPTY, IGNORE}
+"""Kinds of columns in a layout that a sparse frame can have."""
+_NAME = "the table"
+
+
+def is_sparse_frame(table: Any) -> bool:
+    """Whether `table` is a sparse DataFrame. `DataError` if it is partly sparse."""
+    if not hasattr(table, "iloc") or getattr(table, "ndim", 2) != 2:
+        return False
+    sparse = {kind for kind in set(table.dtypes) if str(kind).startswith("Sparse")}
+    if not sparse:
+        return False
+    kinds = [kind in sparse for kind in table.dtypes]
+    if not all(kinds):
+        name = table.columns[kinds.index(True)]
+        raise DataError(f"column {name!r} is sparse, but others are not: make it dense (.sparse.to_dense())")
+    return True
+
+
+def matrix_of(frame: Any) -> Any:
+    """The values of a sparse frame as a sparse matrix; as a dense frame if they are not sparse around 0."""
+    if all(kind.fill_value == 0 for kind in frame.dtypes):
+        return frame.sparse.to_coo()
+    return frame.sparse.to_dense()
+
+
+def is_named(frame: Any) -> bool:
+    """Whether the columns have names: anything but their positions."""
+    return list(frame.columns) != list(range(frame.shape[1]))
+
+
+def reads_sparsely(frame: Any, layout: AnyLayout | None) -> bool:
+    """Whether a frame can be read with this layout without its zeros."""
+    if not all(kind.fill_value == 0 for kind in frame.dtypes):
+        return False
+    return layout is None or (not layout.interact and (not has_columns(layout) or {*layout.kinds} <= _PLAIN))
+
+
+class SparseFrameSource(MemorySource):
+    """The rows of a sparse frame; the key of a column is the hash of its name, as in any table."""
+
+    def __init__(
+        self, frame: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None
+    ) -> None:
+        names = [str(name) for name in frame.columns]
+        settled = _settled(names, layout)
+        kinds = kinds_in(settled.unlabelled(), names, _NAME)
+        check_same(settled, names, _NAME)
+        used = [k for k, kind in enumerate(kinds) if kind == NUMERIC]
+        self._names = {hash_bytes(names[k].encode(), settled.seed) & settled.mask: names[k] for k in used}
+        chunk = chunk_of(frame.iloc[:, used].sparse.to_coo(), y, weights, keys=[*self._names])
+        super().__init__(chunk, domain)
+        self.layout: SettledLayout = settled
+        self.namer: Any = None
+
+    def chunks(self, start: Any = None) -> Any:
+        """The rows; names are those of the columns."""
+        if self.namer is not None:
+            self.namer.add({key: name.encode() for key, name in self._names.items()})
+        yield from super().chunks(start)
+
+
+def _settled(names: list[str], layout: AnyLayout | None) -> SettledLayout:
+    """The layout of the training data; of new data, one in which all columns are numeric."""
+    if layout is not None and has_columns(layout):
+        return layout
+    shared = {} if layout is None else layout.shared()
+    return SettledLayout(**shared, columns=tuple(names), kinds=(NUMERIC,) * len(names))
+
+
+_ROWS = 1 << 16
+
+
+def is_dataset(data: Any) -> bool:
+    """Whether `data` is a ``ray.data.Dataset``; does not import Ray."""
+    return type(data).__module__.startswith("ray.data.") and hasattr(data, "iter_batches")
+
+
+class DatasetTable:
+    """The rows of a ``ray.data.Dataset``, in its order, as a stream of Arrow batches: a new one each time."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The Arrow stream, for ``pyarrow.RecordBatchReader.from_stream``."""
+        import pyarrow as pa
+
+        batches = self._batches()
+        first = [*islice(batches, 1)]
+        schema = first[0].schema if first else pa.schema([])
+        stream = pa.RecordBatchReader.from_batches(schema, chain(first, batches))
+        return stream.__arrow_c_stream__(requested_schema)
+
+    def _batches(self) -> Iterator[Any]:
+        from ray.data import DataContext
+
+        options = DataContext.get_current().execution_options
+        before, options.preserve_order = options.preserve_order, True
+        try:
+            for table in self._dataset.iter_batches(batch_size=_ROWS, batch_format="pyarrow"):
+                yield from table.to_batches()
+        finally:
+            options.preserve_order = before

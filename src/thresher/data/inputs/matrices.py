@@ -1,0 +1,430 @@
+"""Rows of CSR arrays of any numeric types, as Chunks in any order.
+
+Sources other than files, identified by the rows they yield.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, Place, read_only
+from thresher.data.compact import DistinctKeys
+from thresher.data.errors import DataError, beyond_last, nonfinite
+from thresher.data.files.content import Content, changed
+from thresher.data.report import Report
+from thresher.data.source import Through
+from thresher.engine.compile.jit import kernel, scalar
+from thresher.engine.lookup import fetch
+
+PIECE = 1 << 17
+"""Non-zeros per chunk, few enough to fit in the processor's cache while they are learned"""
+_HELD = 1 << 25
+"""Up to this many values (400 MB) are kept as Chunks for later passes; beyond, every pass copies them.
+
+Copying takes 2.4 ns per value. Holding copies must not double the memory of a large X, and touching a page
+for the first time can cost more than the copy.
+"""
+MOST_COPIES = 16
+"""Largest number of copies of an example; if its weight is larger, each copy weighs more than 1."""
+_U1, _U2, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint64(32)
+_W1, _W2, _W3, _W4 = (np.uint32(c) for c in (0x9E3779B9, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F))
+_W5, _W6 = np.uint32(15), np.uint32(13)
+_ONE, _LAST = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
+_SORTED, _UNSORTED = -1, -2
+_FAR, _LINE = 4, 8
+"""How many rows ahead to prefetch; numbers of eight bytes in a cache line."""
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+F32 = NDArray[np.float32]
+
+
+@kernel
+def _copy(starts, indices, data, last, rows, indptr, keys, values):
+    """Copy `rows` to the places in `indptr`; returns `_SORTED`, `_UNSORTED`, or an invalid row."""
+    found = _SORTED
+    for i in range(len(rows)):
+        if i + _FAR < len(rows):
+            for k in range(starts[rows[i + _FAR]], starts[rows[i + _FAR] + 1], _LINE):
+                fetch(indices, np.uint64(k))
+                fetch(data, np.uint64(k))
+        begin, to, size = np.uint64(starts[rows[i]]), np.uint64(indptr[i]), indptr[i + 1] - indptr[i]
+        wrong, falls, highest = _copy_span(indices, data, begin, size, to, keys, values)
+        if falls:
+            found = _UNSORTED
+        if wrong or (size > 0 and highest > last):
+            return rows[i]
+    return found
+
+
+@scalar
+def _copy_span(indices, data, begin, size, to, keys, values):
+    """Copy one row; returns ``(values not finite in float32, times keys do not rise, highest key)``.
+
+    The loops have no early exit and use unsigned indices, so that they are vectorized.
+    """
+    wrong = falls = 0
+    for k in range(size):
+        value = np.float32(data[begin + np.uint64(k)])
+        values[to + np.uint64(k)] = value
+        wrong += value - value != 0
+    for k in range(size):
+        keys[to + np.uint64(k)] = np.uint64(indices[begin + np.uint64(k)])
+    for k in range(1, size):
+        falls += indices[begin + np.uint64(k)] <= indices[begin + np.uint64(k - 1)]
+    highest = keys[to + np.uint64(size - 1)] if size > 0 else np.uint64(0)
+    if falls:
+        for k in range(size):
+            highest = max(highest, keys[to + np.uint64(k)])
+    return wrong, falls, highest
+
+
+@kernel
+def _copy_row(indices, data, last, keys, values):
+    """Copy one row; False if its keys are unsorted, or a key or value is invalid."""
+    least = np.uint64(0)
+    for k in range(len(keys)):
+        key, value = np.uint64(indices[k]), np.float32(data[k])
+        if key < least or key > last or not abs(value) < np.inf:
+            return False
+        keys[k], values[k] = key, value
+        least = key + _ONE
+    return True
+
+
+@kernel
+def _hash(starts, indices, data, longest, out):
+    """A hash of the keys and values of each row, whatever their order.
+
+    It consists of two 32-bit sums, since vector instructions multiply 32-bit numbers.
+    """
+    numbers = np.empty(longest, np.float32)
+    bits = numbers.view(np.uint32)
+    for i in range(len(out)):
+        begin, size = np.uint64(starts[i]), starts[i + 1] - starts[i]
+        for k in range(size):
+            numbers[k] = np.float32(data[begin + np.uint64(k)])
+        one, other = np.uint32(0), np.uint32(0)
+        for k in range(size):
+            key = np.uint64(indices[begin + np.uint64(k)])
+            key ^= key >> _HALF
+            word = (np.uint32(key) + _W1) * _W2 ^ bits[k] * _W3
+            word = (word ^ (word >> _W5)) * _W4
+            one += word ^ (word >> _W6)
+            word = (word ^ bits[k] ^ (word >> _W6)) * _W3
+            other += word ^ (word >> _W5)
+        out[i] = np.uint64(one) << _HALF | np.uint64(other)
+
+
+class Matrix(NamedTuple):
+    """n examples: CSR arrays of any integer and float types, labels, and targets for several outputs."""
+
+    indptr: NDArray[Any]
+    indices: NDArray[Any]
+    data: NDArray[Any]
+    labels: F32
+    targets: F32 | None = None
+    last: np.uint64 = _LAST
+    """the highest valid key"""
+
+    @property
+    def size(self) -> int:
+        """Number of examples."""
+        return len(self.indptr) - 1
+
+    def features_of(self, rows: I64) -> int:
+        """Number of distinct keys in these rows, as `DistinctKeys` counts them."""
+        wanted = np.zeros(self.size, bool)
+        wanted[rows] = True
+        indices = self.indices
+        if not wanted.all():
+            indices = indices[np.repeat(wanted, np.diff(self.indptr))]
+        counted = DistinctKeys()
+        counted.add(indices.astype(np.uint64))
+        return counted.count
+
+    def take(self, rows: I64, weights: F32, room: Room, first: int = 0) -> Chunk:
+        """Copies of these rows (n,), in this order, in `room` from position `first` on.
+
+        Raises `DataError` for an invalid value or key.
+        """
+        indptr = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(self.indptr[rows + 1] - self.indptr[rows], out=indptr[1:])
+        keys, values = room.of(int(indptr[-1]), first)
+        arrays = read_only(self.indptr), read_only(self.indices), read_only(self.data)
+        found = _copy(*arrays, self.last, read_only(rows), indptr, keys, values)
+        if found >= 0:
+            raise DataError(self._wrong_in(int(found)))
+        targets = None if self.targets is None else self.targets[rows]
+        if found == _UNSORTED:
+            labels = self.labels[rows] if targets is None else targets
+            return Chunk.from_csr(indptr, keys, values, labels, weights)
+        return Chunk(indptr, keys, values, self.labels[rows], weights, targets=targets)
+
+    def _wrong_in(self, row: int) -> str:
+        """Describe the first bad entry of a row."""
+        span = slice(self.indptr[row], self.indptr[row + 1])
+        columns, numbers = self.indices[span], self.data[span]
+        with np.errstate(over="ignore"):
+            bad = np.flatnonzero(~np.isfinite(numbers.astype(np.float32)))
+        if len(bad):
+            value = nonfinite(float(numbers[bad[0]]))
+            return f"X[{row}, {columns[bad[0]]}] is {value}: every value must be finite in float32"
+        beyond = columns[(columns < 0) | (columns.astype(np.uint64) > self.last)]
+        return beyond_last(row, int(beyond[0]), int(self.last))
+
+    def hashes(self) -> U64:
+        """A hash of each example, including its label."""
+        out = np.empty(self.size, np.uint64)
+        longest = int(np.diff(self.indptr).max(initial=0))
+        _hash(read_only(self.indptr), read_only(self.indices), read_only(self.data), longest, out)
+        all_labels = self.labels[:, np.newaxis] if self.targets is None else self.targets
+        for column in np.ascontiguousarray(all_labels.T):
+            out = mixed(out ^ (column.view(np.uint32).astype(np.uint64) * _U1))
+        return out
+
+
+_IMPORTANCE = read_only(np.ones(1, np.float32))
+
+
+def one_row(indices: NDArray[Any], data: NDArray[Any], last: np.uint64, label: float) -> Chunk | None:
+    """One example of importance 1, in a few microseconds; None if it needs the checks of `Matrix.take`."""
+    size = len(indices)
+    keys, values = np.empty(size, np.uint64), np.empty(size, np.float32)
+    if len(data) != size or not _copy_row(indices, data, last, keys, values):
+        return None
+    indptr, labels = np.array((0, size), np.int64), np.array((label,), np.float32)
+    for array in (indptr, keys, values, labels):
+        array.flags.writeable = False
+    return Chunk(indptr, keys, values, labels, _IMPORTANCE)
+
+
+class Room:
+    """Arrays that one chunk after another reuses, or that hold many chunks.
+
+    Memory is allocated in one large piece, which the system can back with huge pages: a page fault for
+    every 4 KiB costs more than learning the data on the page.
+    """
+
+    def __init__(self, size: int = 0) -> None:
+        self._keys, self._values = np.empty(size, np.uint64), np.empty(size, np.float32)
+
+    def of(self, nnz: int, first: int = 0) -> tuple[U64, F32]:
+        """Keys and values (nnz,), from position `first` on."""
+        last = first + nnz
+        if last > len(self._keys):
+            self._keys, self._values = np.empty(last, np.uint64), np.empty(last, np.float32)
+        return self._keys[first:last], self._values[first:last]
+
+
+def mixed(words: U64) -> U64:
+    """Mix the bits of each word: every bit of the result depends on every bit of the word."""
+    words = (words ^ (words >> _HALF)) * _U1
+    words = (words ^ (words >> np.uint64(29))) * _U2
+    return words ^ (words >> _HALF)
+
+
+class Draw(NamedTuple):
+    """The rows of a matrix to learn, in order (a row may repeat), and their importance weights."""
+
+    rows: I64
+    weights: F32
+
+    @property
+    def size(self) -> int:
+        """Number of rows drawn."""
+        return len(self.rows)
+
+    def take(self, places: NDArray[Any]) -> Draw:
+        """The entries at `places`, given as indices or as a mask."""
+        return Draw(self.rows[places], self.weights[places])
+
+
+def in_order(weights: NDArray[Any]) -> Draw:
+    """The rows in their own order, without those of weight zero."""
+    rows = np.flatnonzero(weights)
+    return Draw(rows, np.asarray(weights, np.float32)[rows])
+
+
+def as_copies(weights: NDArray[Any]) -> Draw:
+    """Repeat each row as often as it weighs: weight 2.5 gives two copies, and a third of importance 0.5.
+
+    A weight over `MOST_COPIES` gives that many copies of equal importance.
+    """
+    whole = np.minimum(np.ceil(weights), MOST_COPIES).astype(np.int64)
+    rows = np.repeat(np.arange(len(weights)), whole)
+    each = np.where(weights > MOST_COPIES, weights / MOST_COPIES, 1.0)[rows]
+    last = np.cumsum(whole)[whole > 0] - 1
+    fraction = weights - np.floor(weights)
+    fractional = (fraction > 0) & (weights < MOST_COPIES)
+    each[last[fractional[whole > 0]]] = fraction[fractional]
+    return Draw(rows, each.astype(np.float32))
+
+
+def by_content(matrix: Matrix, draw: Draw, seed: int) -> I64:
+    """A permutation of `draw` that depends only on its examples and `seed`, not on their order.
+
+    Equal examples are numbered, and each is placed by the hash of example, importance and number.
+    """
+    weights = draw.weights.view(np.uint32).astype(np.uint64)
+    hashes = mixed(matrix.hashes()[draw.rows] ^ (weights * _U2) ^ mixed(np.full(1, seed, np.uint64)))
+    order = np.argsort(hashes)  # need not be stable: equal hashes mean equal examples
+    ascending = hashes[order]
+    again = np.concatenate([[False], ascending[1:] == ascending[:-1]])
+    if again.any():
+        place = np.arange(len(order))
+        first = np.maximum.accumulate(np.where(again, 0, place))
+        order = order[np.argsort(mixed(ascending + (place - first).astype(np.uint64) * _U1))]
+    return order
+
+
+class MatrixSource:
+    """The examples of a draw, pass after pass, as a source.
+
+    A chunk is valid until you request the next one.
+    """
+
+    def __init__(self, matrix: Matrix, draw: Draw, shuffle: int | None = None, passes: int = 1) -> None:
+        """`shuffle`: seed of the order of all passes after the first; None keeps the order of `draw`."""
+        self._matrix, self._draw, self._seed, self._room = matrix, draw, shuffle, Room()
+        self.spec, self.steady = ("as-is", True) if shuffle is None else ("every", False)
+        self.names, self.layout, self.where = ["memory"], None, ""
+        self.total_bytes: int | None = None
+        self.position_bytes = 0
+        self.report = Report()
+        self.rereadable = True
+        self._number = 1
+        lengths = matrix.indptr[draw.rows + 1] - matrix.indptr[draw.rows]
+        self._ends = np.cumsum(lengths, dtype=np.int64)
+        self._blocks = list(self._cut())
+        holds = passes > 1 and len(self._blocks) > 1 and int(self._ends[-1]) <= _HELD
+        self._held: _Held | None = self._hold() if holds else None
+
+    def _hold(self) -> _Held:
+        return _Held({}, Room(int(self._ends[-1]) if len(self._ends) else 0))
+
+    def _cut(self) -> Iterator[tuple[int, int]]:
+        lo = 0
+        while lo < self._draw.size:
+            full = PIECE + (self._ends[lo - 1] if lo else 0)
+            hi = max(lo + 1, int(np.searchsorted(self._ends, full, side="right")))
+            yield lo, hi
+            lo = hi
+
+    def reads(self, passes: int) -> int:
+        """The number of passes: every pass reads the source."""
+        return passes
+
+    def over(self, source: Any, number: int) -> MatrixSource:
+        """This source, in the order of pass `number`: blocks permuted, or the rows if there is one block."""
+        self._number = number
+        return self
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass."""
+        blocks, draw = np.arange(len(self._blocks)), self._draw
+        if self._number > 1 and self._seed is not None:
+            chance = np.random.default_rng([self._seed, self._number])
+            blocks = chance.permutation(blocks)
+            if len(blocks) == 1:
+                draw = draw.take(chance.permutation(draw.size))
+        done, self.report = 0, Report()
+        for block in blocks.tolist():
+            chunk = self._chunk(draw, block)
+            self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
+            place, done = Place(0, done, done), done + len(chunk)
+            yield chunk.at(place, Place(0, done, done))
+
+    def prepare(self) -> None:
+        """Copy all examples now, so that a bad one raises `DataError` before any is learned."""
+        self._held = self._held or self._hold()
+        for block in range(len(self._blocks)):
+            self._chunk(self._draw, block)
+
+    def _chunk(self, draw: Draw, block: int) -> Chunk:
+        lo, hi = self._blocks[block]
+        if self._held is None or draw is not self._draw:
+            return self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi], self._room)
+        chunks, room = self._held
+        if block not in chunks:
+            first = int(self._ends[lo - 1]) if lo else 0
+            chunks[block] = self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi], room, first)
+        return chunks[block]
+
+
+class _Held(NamedTuple):
+    """The blocks copied so far, by number, and the memory that holds them."""
+
+    chunks: dict[int, Chunk]
+    room: Room
+
+
+_BYTES = np.uint64(0x9E3779B97F4A7C15)
+_MASK = (1 << 64) - 1
+
+
+def identified(source: Any) -> Any:
+    """`source` if it can identify its content, as file sources can; otherwise `source` in a `ByRows`."""
+    return source if hasattr(source, "identity") or isinstance(source, ByRows) else ByRows(source)
+
+
+class ByRows(Through):
+    """A source whose content is identified by the number of its rows and the sum of their hashes.
+
+    Each pass may yield the rows in a different order, as a query does, but they must be the same rows.
+    """
+
+    keep_hash = False
+    """whether to hash what is read"""
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source)
+        self._whole = False
+        self.content: Sequence[Content] = ()
+        """content of the longest pass so far; of all rows once a pass is complete"""
+        self._missing: int | None = None
+        """number of rows expected, until this pass has read them all; then None"""
+
+    def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
+        """Expect the `content` that an earlier run read: all rows (`whole`), or the first ones."""
+        self.keep_hash, self.content, self._whole = True, content, whole
+
+    def confirm(self) -> None:
+        """Raise `DataError` unless everything expected has been read."""
+        if self._missing is not None:
+            raise changed(self._source.names[0], self._missing, self._missing, "rows")
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass; with `keep_hash`, raises `DataError` if its rows differ from those read before."""
+        if not self.keep_hash:
+            yield from self._source.chunks(start)
+            return
+        before, rows, total = [*self.content, Content(0, 0)][0], 0, 0
+        self._missing = before.size or None
+        with closing(self._source.chunks()) as chunks:
+            for chunk in chunks:
+                rows, total = rows + len(chunk), (total + _digest(chunk)) & _MASK
+                if rows == before.size:
+                    if total != before.hash:
+                        raise changed(self._source.names[0], rows, rows, "rows")
+                    self._missing = None
+                if rows > before.size and not self._whole:
+                    self.content = [Content(total, rows)]
+                if start is None or (chunk.place is not None and chunk.place >= start):
+                    yield chunk
+        if rows < before.size or (self._whole and rows > before.size):
+            raise changed(self._source.names[0], rows, before.size, "rows")
+        self.content, self._whole = [Content(total, rows)], True
+
+
+def _digest(chunk: Chunk) -> int:
+    """The sum of the hashes of the rows of `chunk`."""
+    matrix = Matrix(chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.targets)
+    weights = chunk.weights.view(np.uint32).astype(np.uint64)
+    return int(mixed(matrix.hashes() ^ (weights * _BYTES)).sum(dtype=np.uint64))

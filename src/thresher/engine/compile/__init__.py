@@ -1,0 +1,1 @@
+"""How Python becomes machine code, and the cache of it: all that touches the inside of Numba."""

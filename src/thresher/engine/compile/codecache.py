@@ -1,0 +1,291 @@
+"""The disk cache of compiled code: one file per function and signature.
+
+Numba's own cache keeps an index of a function's files. Two processes can both read, change and write it, so
+that an entry points at another signature's code. Here there is no index: a file's name is a hash of
+everything that determines its contents, the file repeats that text, and it appears only when complete.
+
+The folders for cached data and code, and checks that nobody else can write there.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import os
+import pickle
+import secrets
+import stat
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core import compiler, environment, serialize
+from numba.core.caching import _Cache
+from numba.core.registry import cpu_target
+from numba.core.runtime.nrt import rtsys
+
+from thresher.engine.compile.stamps import stamp
+
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+class CacheWarning(UserWarning):
+    """A cache could not be read or written, or is unsafe; thresher works without it."""
+
+
+class UnsafeFolderError(OSError):
+    """Another user owns a cache folder or file, or can write to it. One line, with the remedy."""
+
+
+def cache_folder() -> Path:
+    """``$THRESHER_CACHE_DIR``, or ``thresher`` in the user's cache folder."""
+    chosen = os.environ.get("THRESHER_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local") / "thresher"
+    if sys.platform == "darwin":
+        return _home() / "Library" / "Caches" / "thresher"
+    return Path(os.environ.get("XDG_CACHE_HOME") or _home() / ".cache") / "thresher"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError as error:  # no HOME, and the user is not in the password database
+        raise FileNotFoundError(2, "no home folder; THRESHER_CACHE_DIR can name a cache folder") from error
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, created with mode 0700 (like missing parents) if it does not exist.
+
+    Raises OSError if it cannot be created, and `UnsafeFolderError` if anyone but this user and root owns or
+    can write to it, or can replace one of its parents: files in a cache are run as code or used for training.
+    """
+    for missing in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    if hasattr(os, "geteuid"):
+        whole = Path(os.path.realpath(path))
+        _check(whole, os.stat(whole), sticky=False)
+        for parent in whole.parents:
+            _check(parent, os.stat(parent), sticky=True)
+    return path
+
+
+def check_private_file(descriptor: int, path: Path) -> None:
+    """`UnsafeFolderError` if anyone but this user and root can write to an open file."""
+    if hasattr(os, "geteuid"):
+        _check(path, os.fstat(descriptor), sticky=False)
+
+
+def _check(path: Path, status: os.stat_result, sticky: bool) -> None:
+    """In a `sticky` folder, such as /tmp, users cannot rename or remove other users' files."""
+    if status.st_uid not in (os.geteuid(), 0):
+        raise UnsafeFolderError(f"{path} belongs to another user; THRESHER_CACHE_DIR can name another folder")
+    if status.st_mode & _WRITABLE_BY_OTHERS and not (sticky and status.st_mode & stat.S_ISVTX):
+        raise UnsafeFolderError(f"other users can write to {path}; to make it safe: chmod go-w '{path}'")
+
+
+_MAGIC = b"thresher compiled code 1\n"
+_not_warned = threading.Lock()
+"""Acquired forever by the first warning"""
+_config: Any = numba.config
+_compiler: Any = compiler  # these modules have no type hints
+_serialize: Any = serialize
+_environments: Any = environment
+
+
+def code_folder() -> Path:
+    """The folder of compiled code; it may not exist."""
+    return cache_folder() / "code"
+
+
+@functools.cache
+def _usable_folder() -> Path | None:
+    """The folder if it is safe and this user may read it; else None, with one warning per process."""
+    try:
+        folder = private_folder(code_folder())
+        if not os.access(folder, os.X_OK):
+            raise PermissionError(13, "not readable", str(folder))
+    except OSError as error:
+        _warn(error)
+        return None
+    return folder
+
+
+def _warn(error: OSError) -> None:
+    """Warn once per process, from whichever thread or file is first."""
+    if not _not_warned.acquire(blocking=False):
+        return
+    where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    warnings.warn(
+        f"compiled code cannot be kept, so every run compiles again ({where})", CacheWarning, stacklevel=2
+    )
+
+
+def _classes(numba_types: Iterable[Any]) -> Iterator[type]:
+    """The named tuple classes among types, and those nested in their fields."""
+    for one in numba_types:
+        cls = getattr(one, "instance_class", None)
+        if cls is not None:
+            yield cls
+        inner = getattr(one, "types", None)
+        if isinstance(inner, tuple):
+            yield from _classes(inner)
+
+
+def _has_file(module: str) -> bool:
+    """Whether another process could import the module; false for code typed at a prompt."""
+    return os.path.isfile(getattr(sys.modules.get(module), "__file__", None) or "")
+
+
+class CodeCache(_Cache):
+    """Numba's interface to the cached code of one function."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._enabled = True
+
+    @property
+    def cache_path(self) -> str:
+        """The folder of all files."""
+        return str(code_folder())
+
+    def enable(self) -> None:
+        """Use the cache from now on."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Do not use the cache from now on."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Do nothing: stale code has another file name."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled code for a signature, or None."""
+        rtsys.initialize(target_context)
+        reduced = self.kept(sig, target_context.codegen())
+        return reduced and _compiler.CompileResult._rebuild(target_context, *reduced)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Cache the compiled code for a signature."""
+        self.keep(sig, data)
+
+    def kept(self, sig: Any, codegen: Any, words: str = "") -> Any:
+        """What `keep` stored for a signature, in Numba's form, or None."""
+        found = self._place(sig, codegen, words)
+        payload = None if found is None else _read(*found)
+        return None if payload is None else _Reviver(io.BytesIO(payload)).load()
+
+    def keep(self, sig: Any, data: Any, words: str = "") -> None:
+        """Store compiled code for a signature and further key `words`."""
+        if any(not lifted.can_cache for lifted in data.lifted) or data.library.has_dynamic_globals:
+            return
+        found = self._place(sig, data.target_context.codegen(), words)
+        if found is not None:
+            bare = data._replace(type_annotation="")  # a listing that takes 1 ms to write
+            _write(*found, _serialize.dumps(bare._reduce()))
+
+    def lacks_mark(self, sig: Any, words: str) -> bool:
+        """Whether a `mark` for the signature, `words` and current code can be stored and is missing."""
+        found = self._place(sig, cpu_target.target_context.codegen(), words)
+        return found is not None and os.access(found[0].parent, os.W_OK) and _read(*found) is None
+
+    def mark(self, sig: Any, words: str) -> None:
+        """Record that the function, and what is used with it for `words`, was compiled for a signature."""
+        found = self._place(sig, cpu_target.target_context.codegen(), words)
+        if found is not None:
+            _write(*found, b"")
+
+    def _place(self, sig: Any, codegen: Any, words: str = "") -> tuple[Path, bytes] | None:
+        """The file for a signature, and the key stored in it; None if it cannot be cached."""
+        types = sig.args if hasattr(sig, "args") else sig
+        parts = {f"{cls.__module__}.{cls.__qualname__}": cls for cls in _classes(types)}
+        roots = [self._function, *(parts[name] for name in sorted(parts))]
+        if not self._enabled or not all(_has_file(root.__module__) for root in roots):
+            return None
+        folder = _usable_folder()
+        if folder is None:
+            return None
+        facts = (
+            *(
+                self._function.__module__,
+                self._function.__qualname__,
+                str(types),
+                *sorted(parts),
+                stamp(*roots),
+            ),
+            *(
+                numba.__version__,
+                llvmlite.__version__,
+                sys.implementation.cache_tag,
+                *map(str, codegen.magic_tuple()),
+            ),
+            *(str(_config.OPT), str(_config.BOUNDSCHECK), words),
+        )
+        key = "\n".join(word.replace("\n", " ") for word in facts).encode()
+        name = f"{self._function.__module__}.{self._function.__name__}"
+        return folder / f"{name}-{hashlib.sha256(key).hexdigest()[:32]}.nbc", key
+
+
+class _Reviver(pickle.Unpickler):
+    """Unpickles Numba's compiled code without importing the modules it was compiled from.
+
+    An environment holds constants that machine code reads, and a module's names, which are read only by code
+    that runs Python objects; ours never does. Importing those modules of Numba takes 0.1 s.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Look up a name; environments are replaced."""
+        if (module, name) == (_environments.__name__, _environments._rebuild_env.__name__):
+            return _environment
+        return super().find_class(module, name)
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Any:
+    """The environment of a compiled function, as Numba would rebuild it, without the module's names."""
+    found = _environments.lookup_environment(name)
+    if found is None:
+        found = _environments.Environment({"__name__": module})
+        found.consts[:] = constants
+        found.env_name = name
+        _environments.Environment._memo[name] = found
+    return found
+
+
+def _read(path: Path, key: bytes) -> bytes | None:
+    """What `_write` wrote for this key; None if there is nothing or others could have changed it."""
+    try:
+        with open(path, "rb") as file:
+            check_private_file(file.fileno(), path)
+            whole = file.read()
+    except OSError:
+        return None
+    head = _head(key)
+    payload = whole[len(head) + 32 :]
+    same = whole.startswith(head) and whole[len(head) : len(head) + 32] == hashlib.sha256(payload).digest()
+    return payload if same else None
+
+
+def _head(key: bytes) -> bytes:
+    return _MAGIC + len(key).to_bytes(8, "little") + key
+
+
+def _write(path: Path, key: bytes, payload: bytes) -> None:
+    """Write the file completely or not at all; concurrent writers of the same file do no harm."""
+    unfinished = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
+    try:
+        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(_head(key) + hashlib.sha256(payload).digest() + payload)
+        os.replace(unfinished, path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        _warn(error)

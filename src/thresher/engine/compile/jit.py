@@ -1,0 +1,270 @@
+"""Decorators that compile Python functions: `kernel`, `scalar`, `compiled_apart`, `helper`, `inlined`.
+
+Compile functions that only kernels call: translated once, and turned into machine code in the kernel.
+
+Numba makes a whole library of each function that a kernel calls: it optimises it, generates machine code
+that never runs, and links it into its callers, where all of that happens again at each level of calls.
+Here such a function is only translated and linked; its callers optimise it together with their own code.
+That halves the compile time of a kernel, and the machine code is as good.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numba
+from llvmlite import binding
+from numba.core import codegen, compiler, typed_passes
+from numba.core.compiler_machinery import register_pass
+from numba.core.errors import TypingError
+from numba.extending import overload
+
+from thresher.engine.compile.codecache import CodeCache
+from thresher.engine.compile.notices import compiling, work_of
+from thresher.engine.compile.part_errors import check_returned, in_kernel, in_method
+
+_codegen: Any = codegen  # these modules have no type hints
+_llvm: Any = binding
+_compiler: Any = compiler
+_passes: Any = typed_passes
+_register: Any = register_pass
+
+
+class _NoAddresses:
+    """A code generator for functions without an address, which need no environment."""
+
+    def __init__(self, generator: Any) -> None:
+        self._generator = generator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._generator, name)
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Do nothing. Functions loaded from a cache have no environment either."""
+
+
+class _Linked(_codegen.JITCodeLibrary):
+    """A library to link into others, without optimisation or machine code of its own."""
+
+    @property
+    def codegen(self) -> Any:
+        return _NoAddresses(self._codegen)
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    def serialize_using_object_code(self) -> Any:
+        """Serialise as Numba does, but without machine code."""
+        return self.name, "bitcode", self._get_module_for_linking().as_bitcode()
+
+    @classmethod
+    def revived(cls, codegen: Any, name: str, _: str, bitcode: bytes) -> Any:
+        """The library, from its serialised form."""
+        library = cls(codegen, name)
+        library._final_module = _llvm.parse_bitcode(bitcode)
+        library._finalize_final_module()
+        return library
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+@_register(mutates_CFG=True, analysis_only=False)
+class _LinkedLowering(_passes.NativeLowering):
+    """Lower typed statements to LLVM, into a `_Linked` library."""
+
+    _name = "linked_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        if not state.flags.nrt:
+            _check_borrows(state)
+        state.library = _Linked(state.targetctx.codegen(), state.func_id.func_qualname)
+        done: bool = super().run_pass(state)
+        return done
+
+
+@_register(mutates_CFG=True, analysis_only=False)
+class _NoAliasLowering(_LinkedLowering):
+    """The same, for a function that LLVM must not inline."""
+
+    _name = "apart_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        done: bool = super().run_pass(state)
+        function = state.library._final_module.get_function(state.cr.fndesc.mangled_name)
+        function.add_function_attribute("noinline")
+        return done
+
+
+def _check_borrows(state: Any) -> None:
+    """TypingError if a function creates arrays without counting references: freed twice, or never."""
+    made = [state.return_type]
+    for expression, signature in state.calltypes.items():
+        if getattr(expression, "op", "") == "call":
+            called = getattr(state.typemap[expression.func.name], "typing_key", None)
+            made += [signature.return_type] * inspect.isfunction(called)
+    for one in made:
+        if state.targetctx.data_model_manager[one].contains_nrt_meminfo():
+            name = state.func_id.func_qualname
+            raise TypingError(
+                f"{name} makes or returns {one}, but does not count references: compute with numbers only, or"
+                " make it a helper"
+            )
+
+
+def _revived(
+    context: Any, library: Any, fndesc: Any, env: Any, signature: Any, objectmode: bool, lifted: Any,
+    annotation: str, initialisers: Any, environments: Any,
+) -> Any:  # fmt: skip
+    """A function from the cache, registered with its callers, like `CompileResult._rebuild`."""
+    for initialise in initialisers:
+        initialise()
+    found = _Linked.revived(context.codegen(), *library)
+    entry = context.get_executable(found, fndesc, env)
+    context.insert_user_function(entry, fndesc, [found])
+    fields = dict.fromkeys(_compiler.CR_FIELDS) | {
+        "typing_context": context.typing_context,
+        "target_context": context,
+        "library": found,
+        "environment": env,
+        "entry_point": entry,
+        "fndesc": fndesc,
+        "signature": signature,
+        "objectmode": objectmode,
+        "lifted": lifted,
+        "reload_init": initialisers,
+        "referenced_envs": environments,
+    }
+    return _compiler.CompileResult(**fields)
+
+
+class LinkedCompiler(_compiler.CompilerBase):
+    """Compiles functions that only kernels call."""
+
+    lowering: type = _LinkedLowering
+
+    def compile_extra(self, function: Any) -> Any:
+        """Load the function from the cache, or compile and cache it, for use in other kernels too."""
+        state, cache = self.state, CodeCache(function)
+        if function.__closure__ or " at 0x" in str(state.args):  # function arguments have no stable name
+            return self._compiled(function)
+        words = state.flags.get_mangle_string()
+        reduced = cache.kept(state.args, state.targetctx.codegen(), words)
+        if reduced is not None:
+            return _revived(state.targetctx, *reduced)
+        compiled = self._compiled(function)
+        cache.keep(state.args, compiled, words)
+        return compiled
+
+    def _compiled(self, function: Any) -> Any:
+        with in_method(function, self.state.args):
+            compiled = super().compile_extra(function)
+        check_returned(function, self.state.args, compiled.signature.return_type)
+        return compiled
+
+    def define_pipelines(self) -> list[Any]:
+        """Numba's pipeline with another last step."""
+        passes = _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        for place, (one, words) in enumerate(passes.passes):
+            if one is _passes.NativeLowering:
+                passes.passes[place] = (self.lowering, words)
+        passes.finalize()
+        return [passes]
+
+
+class NoAliasCompiler(LinkedCompiler):
+    """Compiles functions that kernels call rarely, once for all calls."""
+
+    lowering = _NoAliasLowering
+
+
+class KernelCompiler(_compiler.Compiler):
+    """Compiles kernels. The garbage collector is off meanwhile: it would find nothing."""
+
+    def compile_extra(self, function: Any) -> Any:
+        """The compiled function."""
+        work = work_of(f"{function.__module__}.{function.__name__}", self.state.args)
+        with _no_collection(), compiling(work), in_kernel():
+            return super().compile_extra(function)
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    wanted = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if wanted:
+            gc.enable()
+
+
+_ALL: Any = {"error_model": "numpy", "_nrt": True, "no_cfunc_wrapper": True}
+_KERNEL: Any = {**_ALL, "nogil": True, "pipeline_class": KernelCompiler}
+OPTIONS: Any = {**_ALL, "pipeline_class": LinkedCompiler}
+"""For functions that kernels call"""
+BORROWING: Any = {**OPTIONS, "_nrt": False}
+"""For functions that neither create nor return arrays: no reference counting, which is costly."""
+_config: Any = numba.config  # its settings are defined at run time
+if "NUMBA_OPT" not in os.environ:
+    # At lower levels, reference counts are removed only after vectorisation, and so prevent it.
+    _config.OPT = type(_config.OPT)("max")
+
+
+class Kernel:
+    """A generic compiled function, cached on disk."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.compiled: Any = numba.njit(**_KERNEL)(function)
+        """The Numba dispatcher, for calls from other kernels and for `stats`"""
+        self.compiled._cache = CodeCache(function)
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the compiled function."""
+        return self.compiled(*args)
+
+    def for_parts(self, *parts: object) -> Any:
+        """The function for these parts: here the compiled one. Each Model looks it up once."""
+        return self.compiled
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Compile `function` on first call, without the GIL; the code is cached on disk for later processes."""
+    return Kernel(function)
+
+
+def _called_with(options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        overload(function, jit_options=options, strict=False)(lambda *args: function)
+        return function
+
+    return decorate
+
+
+scalar = _called_with({**BORROWING, "forceinline": True})
+"""Decorator for functions called by parts and kernels that neither create nor return arrays; plain Python
+when called from Python. LLVM inlines them, which makes parsers up to 50 % faster."""
+compiled_apart = _called_with({**BORROWING, "forceinline": False, "pipeline_class": NoAliasCompiler})
+"""The same for a function that is called rarely, from several places: compiled once, not inlined."""
+helper = _called_with(OPTIONS)
+"""The same for a function that does create arrays: with reference counting, slower to compile and to run."""
+inlined = _called_with({**OPTIONS, "forceinline": True})
+"""A helper that is called once per example: LLVM would find it too large to inline, and would then save
+dozens of registers around each call."""

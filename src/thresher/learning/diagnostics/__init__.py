@@ -1,0 +1,1 @@
+"""Statistics of the data while learning, warnings and advice."""

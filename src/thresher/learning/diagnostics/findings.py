@@ -1,0 +1,727 @@
+"""Trouble with the data or a run that users must know before they trust the model, each in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from thresher.data.columns import (
+    AS_BOOLEAN,
+    AS_DATE,
+    AS_NUMBER,
+    CATEGORICAL,
+    LABEL,
+    NUMERIC,
+    as_option_value,
+    column_meant,
+)
+from thresher.data.errors import printable
+from thresher.data.formats.tables.column_statistics import ColumnSeen, shown_cell
+from thresher.data.labels import is_number
+from thresher.data.report import FOUND, HEADER, LACKING, LATE, MOST_LATE, NOT_UTF8, RESPELLED, Noticed, Report
+from thresher.data.text.utf8 import REMEDIES
+from thresher.data.wording import as_shown, warn_user
+from thresher.learning.diagnostics.advice import (
+    feature_names,
+    magnitude,
+    measures_scales,
+    missing_remedy,
+    scale_remedy,
+    step_size,
+    without_importances,
+)
+from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss, worst_constant_loss
+from thresher.learning.inspection.formatting import shown
+from thresher.learning.training.record import Record
+
+FEW = 100
+"""Minimum number of rows for a warning; with fewer, chance would explain it."""
+_FAR = 1.5
+"""A loss this many times that of the best constant is far above it."""
+_LITTLE = 0.02
+"""Share of the loss of a constant at the edge of the labels that counts as small."""
+_LET_IN = 0.25
+"""Share of new features that a filter lets in at once; with four counters per feature it is 16 %."""
+_GROUPED = 0.05
+"""Labels are sorted if they change less than this share of the changes expected in random order."""
+_UNEQUAL = 10.0
+"""Importances this many times as large, on average, as those of another class, or as 1, do harm."""
+_SHIFT = 0.8
+"""Labels are sorted, but for some noise, if the share of one differs this much before and after some row."""
+_UNLIKE = 20.0
+"""A feature this many times the typical size is on another scale."""
+_NARROW = 0.1
+"""Values whose range is at most this share of their size are far from 0."""
+_OFTEN, _ABSENT = 20, 0.1
+"""A feature that has values in fewer rows does not matter; one that lacks them in fewer is centred."""
+_FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
+"""A number that is rarely the name of a column."""
+NO_WEIGHT = "no feature has a weight"
+_WORDS = 3.0
+"""Cells with this many words on average are text."""
+_NOTICED = 0.001
+"""A rise of the held-out loss by less than this share of the best constant's is not worth a word."""
+_SLIGHTLY, _CLEARLY = 1.02, 1.1
+"""Rises of the held-out loss over passes that are worth a word, if the user chose them and if not."""
+
+
+class Trouble(NamedTuple):
+    """An observation about the data or the run, with a remedy."""
+
+    name: str
+    """a short slug, such as ``scales``"""
+    message: str
+    """one line"""
+
+
+class TroubleWarning(UserWarning):
+    """Warning about trouble with the data or the run."""
+
+
+@dataclass
+class Run:
+    """What the finders look at, at the end of a run."""
+
+    seen: Seen
+    model: Any
+    columns: Sequence[ColumnSeen] = ()
+    report: Report = field(default_factory=Report)
+    """what reading the data has shown"""
+    patience: int = 0
+    heldout_rows: int = 0
+    weighed_beside: bool = False
+    """whether importances were given beside a table"""
+    replays: bool = False
+    """whether the number of passes was left open"""
+
+    @cached_property
+    def base(self) -> float | None:
+        """The loss of the best constant prediction; None if there is no such prediction."""
+        return base_rate_loss(self.model.head, self.seen)
+
+    @cached_property
+    def far(self) -> float:
+        """A loss far above `base`, also in absolute terms, since `base` may be close to zero."""
+        return _FAR * (self.base or 0.0) + _LITTLE * worst_constant_loss(self.model.head, self.seen)
+
+    @property
+    def heldout(self) -> float | None:
+        """Mean loss on the hold-out after the last pass, or after the best pass if that model is kept."""
+        held = self.seen.heldout_losses
+        return (min(held) if self.patience else held[-1]) if held else None
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether enough examples are held out to judge by; otherwise that on learned rows is used."""
+        return self.heldout is not None and self.heldout_rows > FEW
+
+    @property
+    def fails(self) -> bool:
+        """Whether the model does far worse than the best constant prediction."""
+        if self.seen.rows <= FEW or self.base is None:
+            return False
+        late = self.loss if self.is_held_out else min(self.loss, self.seen.late)
+        return late > self.far
+
+    @property
+    def loss(self) -> float:
+        """The held-out loss; without a hold-out of some size, that of the last pass."""
+        held = self.heldout
+        return held if held is not None and self.is_held_out else self.seen.pass_losses[-1]
+
+    @property
+    def against_base(self) -> str:
+        """The loss next to that of the best constant, as text."""
+        which = "progressive loss" if len(self.seen.passes) == 1 else "loss on rows seen before"
+        which = "held-out loss" if self.is_held_out else which
+        return f"the {which} is {shown(self.loss)}, that of the best constant prediction {shown(self.base)}"
+
+
+def _sorted_labels(run: Run) -> Trouble | None:
+    """Labels in a few long runs, or that only rise or fall."""
+    seen = run.seen
+    if seen.rows <= FEW:
+        return None
+    times = "once" if seen.changes == 1 else f"{seen.changes:,} times"
+    reason = f"the label changes {times} in {seen.rows:,} rows"
+    expected = seen.expected_changes
+    if expected is not None and expected >= 20 and seen.changes <= _GROUPED * expected:
+        reason += f", where a random order would have about {round(expected):,}"
+    elif expected is None and seen.changes >= 50 and min(seen.rises, seen.falls) <= 0.01 * seen.changes:
+        reason = f"the label {'rises' if seen.rises else 'falls'} from row to row"
+    elif seen.largest_shift >= _SHIFT:
+        reason = "up to some row nearly all labels are the same, and from there on nearly all are the other"
+    else:
+        return None
+    remedy = "shuffle the rows with --order once, or --order buffer:N for a stream"
+    return Trouble("sorted-labels", f"the labels are sorted ({reason}): {remedy}")
+
+
+def _no_importance(run: Run) -> Trouble | None:
+    """No row has an importance above 0."""
+    if run.seen.rows or not run.seen.weightless:
+        return None
+    reason = f"all {run.seen.weightless:,} rows have importance 0, so nothing was learned"
+    return Trouble("no-importance", f"{reason}: check the importances")
+
+
+def _importances(run: Run) -> Trouble | None:
+    """Importances that differ much between classes, as after sampling one of them, or far above 1."""
+    seen, recipe = run.seen, run.model.recipe
+    if seen.rows <= FEW:
+        return None
+    head = run.model.head
+    classes = head.classifies and head.outputs.kind in ("one", "classes")
+    means = seen.importances(head.domain.name == "binary") if classes else {}
+    if len(means) > 1 and max(means.values()) >= _UNEQUAL * min(means.values()):
+        least, most = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+        which, other = (_class_of(run, label) for label in (most, least))
+        times = f"{means[most] / means[least]:.3g}"
+        reason = f"the importances of {which} are {times} times those of {other}, so that few rows decide"
+        return Trouble(
+            "importances", f"{reason}: {without_importances(run.weighed_beside, recipe, head, means)}"
+        )
+    if seen.importance >= _UNEQUAL and not type(recipe.make_rule()).RELATIVE_IMPORTANCE:
+        reason = f"the importances are {seen.importance:.3g} on average, and each makes a step longer"
+        remedy = "divide them by their mean, or take --rule ft-ftrl or normalized, which need no such scale"
+        return Trouble("importances", f"{reason}: {remedy}")
+    return None
+
+
+def _class_of(run: Run, label: float) -> str:
+    """A class in a message."""
+    layout, head = run.model.recipe.layout, run.model.head
+    words = layout.classes if layout else ()
+    if head.outputs.kind == "classes":
+        return f"class {words[int(label) - head.outputs.low] if words else f'{label:g}'}"
+    return f"class {words[int(label > 0)]}" if words else "positives" if label > 0 else "negatives"
+
+
+def _mixed_labels(run: Run) -> Trouble | None:
+    """Labels -1 and 0 in the same data: perhaps one class each, but a model of two takes both as negative."""
+    seen = run.seen
+    if run.model.head.domain.name != "binary" or not seen.zeros or seen.low == 0:
+        return None
+    zeros = "1 row has 0" if seen.zeros == 1 else f"{seen.zeros:,} rows have 0"
+    reason = f"the labels -1 and 0 both occur ({zeros}), and both mean the negative class"
+    return Trouble("mixed-labels", f"{reason}: if they are two classes, use --outputs classes")
+
+
+def _labels(run: Run) -> Trouble | None:
+    """Labels that are all the same, or a class that may stand for missing labels."""
+    head, seen = run.model.head, run.seen
+    if not head.classifies or head.outputs.kind not in ("one", "classes"):
+        return None
+    if seen.rows > FEW and seen.low == seen.high:
+        return Trouble("one-label", f"all {seen.rows:,} labels are the same, so there is nothing to learn")
+    layout = run.model.recipe.layout
+    words = layout.classes if layout else ()
+    odd = [word for word in words if is_number(word.encode()) and not any(map(str.isdigit, word))]
+    if not odd:
+        return None
+    reason = f"the label {' and the label '.join(odd)} is a class of its own"
+    return Trouble("missing-labels", f"{reason}: if it means that the label is missing, remove these rows")
+
+
+def _large(run: Run) -> list[tuple[str, float]]:
+    """Names and largest values of features on another scale than the rest, largest first."""
+    sizes = sorted([1.0, *(size for size in run.seen.largest if size)])  # 1: the intercept
+    typical = sizes[(len(sizes) - 1) // 2]
+    found = [(key, size) for key, size in run.seen.features if size > _UNLIKE * typical]
+    found.sort(key=lambda one: -one[1])
+    names = feature_names([key for key, _ in found], run.model.recipe.layout)
+    return [(name, size) for name, (_, size) in zip(names, found, strict=True)]
+
+
+def _scales(run: Run) -> Trouble | None:
+    """Features of very different scales, if the loss shows that it matters."""
+    recipe = run.model.recipe
+    large = _large(run) if run.fails and recipe.scale is None else []
+    if not large or (measures_scales(recipe) and _sorted_labels(run) is not None):
+        return None
+    listed = ", ".join(f"{name} up to {magnitude(size)}" for name, size in large[:3])
+    more = f" and {len(large) - 3} more" if len(large) > 3 else ""
+    remedy = scale_remedy(recipe)
+    return Trouble(
+        "scales", f"features of very different scale ({listed}{more}): {run.against_base}; {remedy}"
+    )
+
+
+def _off_centre(run: Run) -> Trouble | None:
+    """A feature that is often 0, so that it is not centred, and whose other values are far from 0."""
+    seen, layout = run.seen, run.model.recipe.layout
+    if not run.model.recipe.centre or seen.measured < FEW:
+        return None
+    found = [
+        (key, low, high, 1 - count / seen.measured)
+        for key, (low, high, count) in seen.spans.items()
+        if _OFTEN <= count <= (1 - _ABSENT) * seen.measured and low * high > 0 and low < high
+        if high - low <= _NARROW * max(abs(low), abs(high))
+    ]
+    if not found:
+        return None
+    key, low, high, share = max(found, key=lambda one: one[3])
+    (name,) = feature_names([key], layout)
+    seldom = f"{name} is 0 in {share:.0%} of the first rows, and from {low:.6g} to {high:.6g} in the others"
+    remedy = f"subtract {(low + high) / 2:.6g} from these"
+    gap = ", or leave its cell empty where 0 means missing" if layout is not None and layout.columns else ""
+    return Trouble("off-centre", f"{seldom}, which hides how they differ: {remedy}{gap}")
+
+
+def _loss(run: Run) -> Trouble | None:
+    """A loss above that of a constant, or a rising one."""
+    smaller, tune = step_size(run.model.recipe), "let thresher tune find a better setting"
+    remedy = f"use a smaller step size{smaller}, or {tune}" if smaller else tune
+    if run.fails:
+        return Trouble("worse-than-constant", f"{run.against_base}: {remedy}")
+    if run.seen.rows < 10 * FEW or len(run.seen.passes) > 1 or run.is_held_out or run.base is None:
+        return None
+    best, late = run.seen.best_stretch, run.seen.late
+    if not late > max(2 * best, run.far):  # NaN if nothing was learned late, as after a race
+        return None
+    reason = f"the progressive loss rises along the stream, from {shown(best)} to {shown(late)}"
+    return Trouble("loss-rises", f"{reason}, above that of the best constant, {shown(run.base)}: {remedy}")
+
+
+class SeenTable(NamedTuple):
+    """What the finders of trouble with columns look at."""
+
+    columns: Sequence[ColumnSeen]
+    layout: Any
+
+    def option(self, names: Sequence[str]) -> str:
+        """Columns as the value of an option."""
+        return as_option_value(names, self.layout.columns)
+
+    def called(self, name: str) -> str:
+        """A column in a message; by its number if it has no name."""
+        return name or f"{self.layout.columns.index(name) + 1} (without a name)"
+
+
+def _ids(table: SeenTable) -> Trouble | None:
+    """Columns with a different value in every row, from which nothing can be learned."""
+    names = [column.name for column in table.columns if column.rows > FEW and _is_id(column)]
+    if not names:
+        return None
+    which = f"columns {', '.join(names)} differ" if len(names) > 1 else f"column {names[0]} differs"
+    rows = max(column.rows for column in table.columns)
+    remedy = f"leave out columns that only identify rows with --ignore {table.option(names)}"
+    return Trouble("id-columns", f"{which} in every one of the first {rows:,} rows: {remedy}")
+
+
+def _index(table: SeenTable) -> Trouble | None:
+    """Row numbers written by pandas or R."""
+    names = [column.name for column in table.columns if column.rows > FEW and column.is_index]
+    if not names:
+        return None
+    which = ", ".join(map(table.called, names))
+    reason = f"column {which} holds row numbers, as pandas and R write them"
+    return Trouble("index-column", f"{reason}: leave it out with --ignore {table.option(names)}")
+
+
+def _codes(table: SeenTable) -> Trouble | None:
+    """Whole numbers that are codes, in columns that are read as numbers."""
+    found = [
+        column for column in table.columns if column.rows > FEW and column.is_code and not _is_id(column)
+    ]
+    if not found:
+        return None
+    names = [column.name for column in found]
+    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    which, look = (f"columns {listed}", "look") if len(names) > 1 else (f"column {listed}", "looks")
+    example = (
+        f"{shown_cell(found[0].example)} in column {names[0]}"
+        if len(names) > 1
+        else shown_cell(found[0].example)
+    )
+    first = table.layout.columns.index(names[0])
+    together = len(names) > 2 and table.layout.columns[first : first + len(names)] == tuple(names)
+    value = table.option([f"{names[0]}-{names[-1]}"] if together else names)
+    reason = f"{which} {look} like codes ({example}), but the model reads them as amounts"
+    return Trouble(
+        "codes-as-numbers", f"{reason}: use --categorical {value}, or --numeric {value} if they are amounts"
+    )
+
+
+def _quotes(table: SeenTable) -> Trouble | None:
+    """Cells in quotes, in a format that does not know quotes."""
+    found = [column for column in table.columns if column.quoted]
+    if not found:
+        return None
+    names = ", ".join(column.name for column in found[:3]) + (" and others" if len(found) > 3 else "")
+    which = f"column{'s' if len(found) > 1 else ''} {names}"
+    reason = f"cells of {which} are in quotes ({shown_cell(found[0].quoted)})"
+    remedy = "read the file with --format csv --delimiter '\\t' to remove them"
+    return Trouble("quoted-cells", f"{reason}, which are part of the value in TSV: {remedy}")
+
+
+def _is_id(column: ColumnSeen) -> bool:
+    if column.distinct < column.rows or column.strays or column.is_numbers or column.written:
+        return False
+    if column.is_index:
+        return False
+    if column.kind == CATEGORICAL:
+        return not _is_text(column)
+    return column.kind == NUMERIC and column.counts_rows
+
+
+def _is_text(column: ColumnSeen) -> bool:
+    return column.kind == CATEGORICAL and column.words >= _WORDS and 2 * column.distinct > column.rows
+
+
+def _numbers(table: SeenTable) -> Trouble | None:
+    """Columns of numbers that are read as categories: numbers as text, or a few other cells among them."""
+    if texts := [column.name for column in table.columns if column.rows > FEW and column.is_numbers]:
+        which = f"columns {', '.join(texts)} are" if len(texts) > 1 else f"column {texts[0]} is"
+        reason = f"{which} read as categories, because the numbers are given as text"
+        return Trouble("numbers-as-categories", f"{reason}: store them as numbers")
+    found = [column for column in table.columns if column.rows > FEW and column.strays]
+    if not found:
+        return None
+    names = ", ".join(table.called(column.name) for column in found)
+    which = f"columns {names} are" if len(found) > 1 else f"column {names} is"
+    first = found[0]
+    cells = ", ".join(shown_cell(cell) for cell in first.strays[:3])
+    cells += "" if len(first.strays) <= 3 else ", ..."
+    also = f" in column {first.name}" if len(found) > 1 else ""
+    its = "their" if len(found) > 1 else "its"
+    reason = f"{which} read as categories, though {its} cells are numbers except {cells}{also}"
+    return Trouble("numbers-as-categories", f"{reason}: {missing_remedy(first, table.layout)}")
+
+
+def _as_written(name: str, columns: Sequence[ColumnSeen], remedy: str) -> Trouble | None:
+    """Columns of numbers or dates in a form that is not read as such."""
+    found = [column for column in columns if column.rows > FEW]
+    if not found:
+        return None
+    shapes = [f"column {one.name} holds {one.written} ({shown_cell(one.example)})" for one in found[:3]]
+    listed = "; ".join(shapes) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+    return Trouble(name, f"{listed}, which are read as categories: {remedy}")
+
+
+def _formatted(table: SeenTable) -> Trouble | None:
+    """Columns of numbers with signs and separators that are not read as numbers."""
+    found = [one for one in table.columns if one.written and not one.is_dates]
+    return _as_written("formatted-numbers", found, "write plain numbers, such as 1234.5")
+
+
+def _dates(table: SeenTable) -> Trouble | None:
+    """Columns of dates."""
+    remedy = (
+        "turn them into numbers, such as days since the first, or into categories that come again, such as"
+        " the weekday"
+    )
+    return _as_written("dates-as-categories", [one for one in table.columns if one.is_dates], remedy)
+
+
+def _texts(table: SeenTable) -> Trouble | None:
+    """Columns of text in which each whole cell becomes one category."""
+    found = [column for column in table.columns if column.rows > FEW and _is_text(column)]
+    if not found:
+        return None
+    names = [column.name for column in found]
+    reason = (
+        f"{found[0].words:.0f} words a cell, {found[0].distinct:,} different ones in {found[0].rows:,} rows"
+    )
+    which = f"column{'s' if len(found) > 1 else ''} {', '.join(map(table.called, names))}"
+    remedy = f"use --text {table.option(names)}"
+    return Trouble("text-columns", f"each cell of {which} is read as one category ({reason}): {remedy}")
+
+
+def _names(table: SeenTable) -> Trouble | None:
+    """Column names such as 0.25: the header is more likely a row of data."""
+    columns = [column for column in table.columns if column.kind != LABEL]
+    found = [column.name for column in columns if _FRACTION.fullmatch(column.name)]
+    if 2 * len(found) <= len(columns):
+        return None
+    reason = f"the first row is read as the names of columns ({', '.join(found[:3])})"
+    return Trouble("numbers-as-names", f"{reason}: if it is an example, use --no-header")
+
+
+def _full_filter(run: Run) -> Trouble | None:
+    """A filter that lets in features at once, because others have raised their counters."""
+    admission = run.model.admission
+    if admission is None or admission.let_in < _LET_IN:
+        return None
+    wanted = admission.roomy(run.model.features_seen + (admission.waiting or 0))
+    reason = (
+        f"new features enter at once with probability {admission.let_in:.2f}, since the filter of --admit"
+    )
+    remedy = f"use --admit {wanted.spec}, which takes {max(1, 2**wanted.bits >> 20):,} MB"
+    return Trouble("full-filter", f"{reason} {run.model.recipe.admit} is too small: {remedy}")
+
+
+def _nothing_left(run: Run) -> Trouble | None:
+    """All weights except the intercept are zero, in every one of several models."""
+    models = getattr(run.model, "models", [run.model])
+    if any(model.nonzero for model in models) or run.seen.rows <= FEW:
+        return None
+    if run.model.recipe.admit is None and not any(model.features_seen for model in models):
+        return Trouble(
+            "no-weights", f"{NO_WEIGHT}, because no row has a feature: check how the data are read"
+        )
+    rule = run.model.recipe.make_rule()
+    penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
+    if run.model.recipe.admit is None:
+        return no_weights(penalties)
+    return no_weights(penalties, f", or a lower --admit (currently {run.model.recipe.admit})")
+
+
+def no_weights(penalties: Mapping[str, float], more: str = "") -> Trouble:
+    """The trouble with a model whose weights are all zero, under these penalties."""
+    smaller = " ".join(f"{name} (currently {value:g})" for name, value in penalties.items() if value)
+    remedy = (
+        f"use a smaller {smaller}" if smaller else "there may be too few examples, or too small a step size"
+    )
+    return Trouble("no-weights", f"{NO_WEIGHT}; the model predicts the same for every row: {remedy}{more}")
+
+
+def _overfits(run: Run) -> Trouble | None:
+    """Held-out loss that rises with each pass while the loss on the rows learned falls."""
+    held, learned = run.seen.heldout_losses, run.seen.pass_losses
+    if run.patience or len(held) < 2 or len(held) < len(learned):
+        return None
+    best = min(range(len(held)), key=held.__getitem__)
+    after = held[best:]
+    rises = (
+        all(b >= a for a, b in pairwise(after))
+        and after[-1] > after[0] + _NOTICED * (run.base or 0.0)
+        and after[-1] > (_CLEARLY if run.replays else _SLIGHTLY) * after[0]
+    )
+    if not rises or learned[-1] >= learned[best]:
+        return None
+    reason = f"from {shown(held[best])} after pass {best + 1} to {shown(held[-1])} after pass {len(held)}"
+    remedy = f"use --passes {best + 1}, or --early-stop 1 to keep the best pass"
+    return Trouble(
+        "overfitting", f"the held-out loss rises {reason}, while that on the rows learned falls: {remedy}"
+    )
+
+
+FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
+    _no_importance,
+    _labels,
+    _mixed_labels,
+    _sorted_labels,
+    _importances,
+    _scales,
+    _off_centre,
+    _full_filter,
+    _nothing_left,
+    _overfits,
+)
+"""Finders of trouble with a run, except `_loss`, in the order in which they report."""
+_OF_COLUMNS = (_quotes, _index, _ids, _codes, _numbers, _formatted, _dates, _texts, _names)
+_EXPLAINS_LOSS = {"sorted-labels", "importances", "scales", "overfitting"}
+
+
+def troubles_of(run: Run) -> list[Trouble]:
+    """All trouble with a run, at most one per finder."""
+    found = troubles_of_columns(run.columns, run.model.recipe.layout)
+    found += troubles_of_reading(run.report, run.model.recipe.layout)
+    found += [trouble for find in FINDERS if (trouble := find(run)) is not None]
+    loss = None if any(one.name in _EXPLAINS_LOSS for one in found) else _loss(run)
+    return found if loss is None else [*found, loss]
+
+
+def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Trouble]:
+    """Trouble with the columns of a table that was read with this layout."""
+    return [trouble for find in _OF_COLUMNS if (trouble := find(SeenTable(columns, layout))) is not None]
+
+
+def troubles_of_reading(report: Report, layout: Any = None) -> list[Trouble]:
+    """Trouble with columns that reading has shown; `layout`: the one settled for these data, if any."""
+    kinds = (LATE, LACKING, HEADER, NOT_UTF8, RESPELLED)
+    found = {what: [one for one in report.noticed if one.what == what] for what in kinds}
+    never = _never({one.column for one in report.noticed if one.what == FOUND}, layout) if layout else None
+    late, lacking = _late(found[LATE], layout), _lacking(found[LACKING], layout)
+    troubles = (
+        late,
+        lacking,
+        never,
+        _header(found[HEADER]),
+        _not_utf8(found[NOT_UTF8]),
+        _respelled(found[RESPELLED]),
+    )
+    return [trouble for trouble in troubles if trouble is not None]
+
+
+def learned_too(files: Sequence[str]) -> Trouble:
+    """A hold-out whose rows are learned."""
+    named = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
+    reason = f"the hold-out is among the data ({named}), so its rows are learned before they are judged"
+    return Trouble("learned-holdout", f"{reason}: leave it out of the data, or use --holdout 0.1")
+
+
+def nothing_held_out() -> Trouble:
+    """A hold-out without rows: all groups are on the other side."""
+    reason = "no row was held out, because there are few groups"
+    return Trouble(
+        "empty-holdout",
+        f"{reason}: hold out a larger share, such as --holdout 0.5, or use another --seed",
+    )
+
+
+def nothing_met(condition: str) -> Trouble:
+    """A hold-out without rows: none meets the condition."""
+    reason = f"no row meets {condition}, so nothing was held out"
+    return Trouble(
+        "empty-holdout", f"{reason}: hold out the rows of another condition, or a share, --holdout 0.1"
+    )
+
+
+def unlike(reason: str, remedy: str) -> Trouble:
+    """Rows that are held out, or in a fold, and have other classes than those that are learned."""
+    return Trouble("unlike-holdout", f"{reason}: {remedy}")
+
+
+def uneven_groups(got: float, wanted: float) -> Trouble:
+    """A share of the rows that is far from what was asked for, because groups are few or of unequal size."""
+    reason = f"{100 * got:.0f} % of the rows were held out instead of {100 * wanted:.0f} %"
+    return Trouble(
+        "uneven-groups",
+        f"{reason}, because groups are few or of unequal size: use another --seed, or leave --group out",
+    )
+
+
+def no_groups(name: str) -> Trouble:
+    """Groups that no row has."""
+    reason = f"no row has a group{f' ({name})' if name else ''}, so rows were drawn one by one"
+    return Trouble("no-groups", f"{reason}: leave --group out, or name what rows belong to")
+
+
+def ended_early(number: int, passes: int) -> Trouble:
+    """Ctrl-C during a replay."""
+    return Trouble(
+        "ended-early",
+        f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often; train"
+        " again for the other passes",
+    )
+
+
+def unused_groups() -> Trouble:
+    """Groups without a hold-out or folds that are drawn."""
+    reason = "--group keeps rows together in a hold-out that is drawn and in folds, and there is none"
+    return Trouble(
+        "unused-groups",
+        f"{reason}: use --holdout 0.1, or leave --group out (a column can be left out with --ignore)",
+    )
+
+
+def one_class_held_out() -> Trouble:
+    """Separate data to hold out that have only one of two classes."""
+    return Trouble(
+        "unlike-holdout",
+        "the hold-out has rows of one class only, and the rows learned have both: use --holdout 0.1, or other"
+        " data",
+    )
+
+
+def _late(found: Sequence[Noticed], layout: Any) -> Trouble | None:
+    """Columns that are ignored, because they had no value where the columns were settled."""
+    if not found:
+        return None
+    names, more = [one.column for one in found], f" and {len(found) - 3} more" if len(found) > 3 else ""
+    more = " and others" if len(found) >= MOST_LATE else more
+    listed = ", ".join(f"{one.column} ({one.place})" for one in found[:3])
+    which = (
+        f"column{'s' if len(names) > 1 else ''} {listed}{more} {'are' if len(names) > 1 else 'is'} ignored"
+    )
+    if layout is None:
+        named = as_option_value([name for name in names if name], ())
+        remedy = f"leave out what it does not know with --ignore {named}" if named != "''" else "remove it"
+        return Trouble("late-columns", f"{which}, because the model was trained without: {remedy}")
+    kinds = [(kind, [one.column for one in found if one.kind == kind]) for kind in (NUMERIC, CATEGORICAL)]
+    chosen = " ".join(f"--{kind} {as_option_value(some, layout.columns)}" for kind, some in kinds if some)
+    remedy = f"use {chosen} to learn from {'them' if len(names) > 1 else 'it'}, or " if chosen else "use "
+    reason = f"{which}, because the first rows have no value there"
+    return Trouble("late-columns", f"{reason}: {remedy}--ignore {as_option_value(names, layout.columns)}")
+
+
+def _lacking(found: Sequence[Noticed], layout: Any) -> Trouble | None:
+    """Columns that a file does not have."""
+    if not found:
+        return None
+    file, others = found[0].place, len({one.place for one in found}) - 1
+    names = [one.column for one in found if one.place == file]
+    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    files = f"{file} has" if not others else f"{file} and {others} more file{'s' if others > 1 else ''} have"
+    reason = (
+        f"{files} no column{'s' if len(names) > 1 else ''} {listed}, so every row has a missing value there"
+    )
+    remedy = "add it"
+    if layout is not None:
+        remedy += f", or leave it out of all files with --ignore {as_option_value(names, layout.columns)}"
+    return Trouble("missing-columns", f"{reason}: {remedy}")
+
+
+def _never(found: set[str], layout: Any) -> Trouble | None:
+    """Columns that an option names, and that never had a value."""
+    awaited = getattr(layout, "awaited", ())
+    names = [name for name in awaited if name not in found] if awaited and layout.format == "jsonl" else []
+    if not names:
+        return None
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    others = [name for name in layout.columns if name not in awaited]
+    hint = column_meant(names[0], others)
+    return Trouble(
+        "no-such-column", f"no row has a value in column {names[0]} (--{kinds[names[0]]} {names[0]}): {hint}"
+    )
+
+
+def _header(found: Sequence[Noticed]) -> Trouble | None:
+    """Lines that repeat the header."""
+    if not found:
+        return None
+    reason = f"the line {found[0].place} repeats the header, as in the middle of joined files"
+    return Trouble("repeated-header", f"{reason}: such lines are skipped; remove them from the data")
+
+
+_VALUES = {AS_NUMBER: "numbers", AS_BOOLEAN: "true and false", AS_DATE: "dates"}
+
+
+def _respelled(found: Sequence[Noticed]) -> Trouble | None:
+    """Columns whose values are written otherwise than in the training data."""
+    if not found:
+        return None
+    what, _, cell = found[0].kind.partition(" ")
+    others = len({one.column for one in found}) - 1
+    more = f" (and {others} more column{'s' * (others > 1)} likewise)" if others else ""
+    unlike = f"where the training data had {_VALUES[what]}{more}"
+    reason = f"column {found[0].column} of {found[0].place} has {shown_cell(cell)} {unlike}"
+    remedy = "write them as in the training data"
+    return Trouble("respelled-column", f"{reason}, so the model knows none of its values: {remedy}")
+
+
+def _not_utf8(found: Sequence[Noticed]) -> Trouble | None:
+    """Texts in another encoding, or damaged."""
+    if not found:
+        return None
+    count, at, looks = found[0].kind.split(" ")
+    place = f"{found[0].place}:{at}" if at != "0" else f"{found[0].place}, column {found[0].column}"
+    what = "line" if at != "0" else "row"
+    lines = f"1 {what} has" if count == "1" else f"{int(count):,} {what}s have"
+    reason = f"{lines} text that is not UTF-8 ({place}), so it differs from the same text in UTF-8"
+    remedy = REMEDIES[looks] if at != "0" else "store it as UTF-8"
+    return Trouble("not-utf8", f"{reason}: {remedy}")
+
+
+def with_warnings(record: Record, model: Any, seen: Seen) -> Record:
+    """The record with the messages that the model file keeps.
+
+    They depend on the rows, their order and the recipe alone: not on hold-outs, on how the rows are split
+    into files, or on other models trained on the same reading.
+    """
+    own = seen.of_model(getattr(model, "curve", ()), model.tally, model.repeated)
+    found = troubles_of(Run(own, model))
+    return replace(record, warnings=tuple(one.message for one in found))
+
+
+def warn(troubles: list[Trouble]) -> list[Trouble]:
+    """Emit a Python warning for each; return them unchanged."""
+    for trouble in troubles:
+        warn_user(f"{printable(trouble.message)} [{trouble.name}]", TroubleWarning)
+    return [trouble._replace(message=as_shown(trouble.message)) for trouble in troubles]

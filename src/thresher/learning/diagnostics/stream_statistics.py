@@ -1,0 +1,392 @@
+"""The loss of the best constant prediction, which any useful model must beat.
+
+Statistics of the first pass: labels, losses and feature sizes, in a few KB.
+
+They do not depend on where the stream is cut into chunks, so a resumed run has the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from copy import copy
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.data.features.names import numeric_keys
+from thresher.data.layout import SettledLayout, has_columns
+from thresher.learning.model.objective import Head
+from thresher.learning.model.scaling import alone
+from thresher.learning.training.learner import Tally, total
+
+if TYPE_CHECKING:
+    from thresher.learning.training.progress import Curve
+
+
+_LABELS = 256
+"""Maximum number of labels in the sample."""
+_FEATURES = 256
+"""Maximum number of features: the first to appear."""
+_ROWS, _NUMBERS = 4096, 1 << 14
+"""Feature sizes are taken from this many rows, and from this many values in them."""
+_FIELDS = (
+    "rows",
+    "changes",
+    "rises",
+    "falls",
+    "zeros",
+    "positive",
+    "positives",
+    "weight",
+    "last",
+    "low",
+    "high",
+    "stride",
+    "numbers",
+    "weightless",
+    "measured",
+)
+
+
+class Seen:
+    """A sample of the labels (every `stride`-th), how often labels change, and the sizes of features."""
+
+    def __init__(self) -> None:
+        self.rows = self.changes = self.rises = self.falls = self.zeros = 0
+        self.positive = self.weight = 0.0
+        """total importance of the examples with a positive label, and of all"""
+        self.positives = 0
+        """examples with a positive label"""
+        self.last = self.low = self.high = 0.0
+        """the last label, the lowest and the highest"""
+        self.stride = 1
+        self.labels: list[float] = []
+        self.weights: list[float] = []
+        """importances of the sampled labels"""
+        self.numbers = 0
+        """values in the rows whose features were measured"""
+        self.sizes: dict[int, float] = {}
+        """the largest magnitude of each feature"""
+        self.spans: dict[int, tuple[float, float, int]] = {}
+        """its lowest and highest value other than 0 (0: none), and in how many measured rows it is not 0"""
+        self.measured = 0
+        """rows whose features were measured"""
+        self.weightless = 0
+        """rows of importance 0, which count nowhere else"""
+        self.marks: list[tuple[int, float, float]] = []
+        """examples, sum of losses, sum of importances; the number of examples at least doubles"""
+        self.passes: list[tuple[float, float, float | None]] = []
+        """sums of losses and importances at the end of each pass, and the held-out loss"""
+        self.span: tuple[int, int] | None = None
+        """the lowest and the highest key, if features have no columns"""
+        self.columns: int | None = None
+        """the number of columns of a matrix"""
+        self._settled = False
+
+    def add(self, chunk: Chunk, layout: SettledLayout | None) -> None:
+        """Add the next examples."""
+        rows, chunk = len(chunk), chunk.counting()
+        self.weightless += rows - len(chunk)
+        if not len(chunk):
+            return
+        chunk = alone(chunk, layout)
+        if self.rows < _ROWS and self.numbers < _NUMBERS:
+            self._add_features(chunk, layout)
+        if (layout is None or not has_columns(layout)) and (span := chunk.span()) is not None:
+            before = self.span or span
+            self.span = min(before[0], span[0]), max(before[1], span[1])
+        self._add_labels(chunk.labels, chunk.weights)
+        self.rows += len(chunk)
+
+    def _add_labels(self, labels: NDArray[np.float32], weights: NDArray[np.float32]) -> None:
+        before, started = labels[:-1], bool(self.rows)
+        first, low, high = float(labels[0]), float(labels.min()), float(labels.max())
+        self.rises += int(np.count_nonzero(labels[1:] > before)) + (started and first > self.last)
+        self.falls += int(np.count_nonzero(labels[1:] < before)) + (started and first < self.last)
+        self.changes = self.rises + self.falls
+        self.last = float(labels[-1])
+        self.low, self.high = (min(self.low, low), max(self.high, high)) if started else (low, high)
+        positive = labels > 0
+        positives = int(np.count_nonzero(positive))
+        self.positives += positives
+        self.zeros += len(labels) - int(np.count_nonzero(labels))
+        if weights.min() == weights.max():
+            each = float(weights[0])
+            self.weight += each * len(weights)
+            self.positive += each * positives
+        else:
+            self.weight += float(weights.sum(dtype=np.float64))
+            self.positive += float(weights[positive].sum(dtype=np.float64))
+        sampled = slice(-self.rows % self.stride, None, self.stride)
+        self.labels += labels[sampled].tolist()
+        self.weights += weights[sampled].tolist()
+        while len(self.labels) > _LABELS:
+            self.labels, self.weights, self.stride = self.labels[::2], self.weights[::2], 2 * self.stride
+
+    def _add_features(self, chunk: Chunk, layout: SettledLayout | None) -> None:
+        """Measure features up to the row that reaches a limit."""
+        if not self._settled:
+            self._settle(layout)
+        ends = chunk.indptr[1 : _ROWS - self.rows + 1]
+        rows = min(int(np.searchsorted(ends, _NUMBERS - self.numbers)) + 1, len(ends))
+        stop = int(ends[rows - 1])
+        self.numbers, self.measured = self.numbers + stop, self.measured + rows
+        there = chunk.values[:stop] != 0
+        if layout is not None and layout.gaps:
+            there[:] = True  # a stored 0 is a missing value
+        keys, values = chunk.keys[:stop][there], chunk.values[:stop][there]
+        order = np.argsort(keys, kind="stable")
+        if not len(order):
+            return
+        keys = keys[order]
+        begins = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+        values = values[order]
+        low = np.minimum.reduceat(np.where(values, values, np.inf), begins)
+        high = np.maximum.reduceat(np.where(values, values, -np.inf), begins)
+        largest, found = np.maximum.reduceat(np.abs(values), begins), keys[begins]
+        counts = np.diff(begins, append=len(keys))
+        known = np.isin(found, np.array(list(self.sizes), np.uint64))
+        fresh = np.flatnonzero(~known)
+        fresh = fresh[np.argsort(order[begins[fresh]])]  # the sort is stable: this is where keys first appear
+        for place in [*np.flatnonzero(known), *fresh[: _FEATURES - len(self.sizes)]]:
+            key = int(found[place])
+            self.sizes[key] = max(self.sizes.get(key, 0.0), float(largest[place]))
+            lowest, highest, count = self.spans.get(key, (0.0, 0.0, 0))
+            if largest[place]:
+                lowest, highest = min(lowest or np.inf, low[place]), max(highest or -np.inf, high[place])
+            self.spans[key] = float(lowest), float(highest), count + int(counts[place])
+
+    def _settle(self, layout: SettledLayout | None) -> None:
+        """Reserve a place for numeric columns, whenever they first appear."""
+        self._settled = True
+        for key in list(numeric_keys(layout))[:_FEATURES]:
+            self.sizes.setdefault(key, 0.0)
+
+    def mark(self, examples: int, tally: Tally) -> None:
+        """Record the loss, if the number of examples has at least doubled since the last mark."""
+        if not self.marks or examples >= 2 * self.marks[-1][0]:
+            self.marks.append((examples, tally.loss, tally.weight))
+
+    def end(self, examples: int, tally: Tally) -> None:
+        """Record the loss at the end of the first pass."""
+        self.marks = [mark for mark in self.marks if 2 * mark[0] <= examples]
+        self.marks.append((examples, tally.loss, tally.weight))
+
+    def passed(self, tally: Tally, heldout: float | None) -> None:
+        """Record the end of a pass."""
+        self.passes.append((tally.loss, tally.weight, heldout))
+
+    def of_model(self, curve: Curve, tally: Tally, repeated: Tally) -> Seen:
+        """The same for one model, by its own losses, with nothing held out and all later passes as one."""
+        seen = copy(self)
+        seen.passes, seen.marks = [(*tally, None)], []
+        if repeated.weight > 0:
+            seen.passes.append((*total([tally, repeated]), None))
+        for point in curve:
+            if point.examples < self.rows:
+                seen.mark(point.examples, Tally(point.loss, point.weight))
+        if curve:
+            seen.end(self.rows, tally)
+        return seen
+
+    def forget_losses(self) -> None:
+        """Drop the marks: another model has taken over, with other losses."""
+        self.marks = []
+
+    @property
+    def average(self) -> float:
+        """Progressive loss of the first pass."""
+        return Tally(*self.marks[-1][1:]).average if self.marks else float("nan")
+
+    @property
+    def late(self) -> float:
+        """Progressive loss of roughly the second half of the first pass."""
+        return self._stretches()[-1] if self.marks else float("nan")
+
+    @property
+    def best_stretch(self) -> float:
+        """The lowest loss of any stretch; each has 100 or more examples, about as many as all before it."""
+        return min(self._stretches(), default=float("nan"))
+
+    def _stretches(self) -> list[float]:
+        marks = [(0, 0.0, 0.0), *(mark for mark in self.marks if mark[0] >= 100)]
+        found = [Tally(b[1] - a[1], b[2] - a[2]).average for a, b in pairwise(marks)]
+        return found or [self.average]
+
+    @property
+    def expected_changes(self) -> float | None:
+        """Expected label changes if the rows were in random order; None if labels have too many values."""
+        counts = Counter(self.labels)
+        if len(counts) > len(self.labels) / 4 or not self.labels:
+            return None
+        shares = [count / len(self.labels) for count in counts.values()]
+        if self.low < self.high <= 1 and {self.low, self.high} >= set(counts):
+            share = self.positive / self.weight if self.weight else 0.0
+            shares = [share, 1 - share]  # of all labels, not of the sample: one class may be rare
+        return self.rows * (1 - sum(share * share for share in shares))
+
+    @property
+    def importance(self) -> float:
+        """Mean importance."""
+        return self.weight / self.rows if self.rows else 1.0
+
+    def importances(self, binary: bool) -> dict[float, float]:
+        """Mean importance of each label; of two classes, negative and positive, from all rows.
+
+        Of other labels from the sample, where a label has ten rows or more.
+        """
+        if binary:
+            found = {-1.0: (self.rows - self.positives, self.weight - self.positive)}
+            found[1.0] = self.positives, self.positive
+        else:
+            found = {}
+            for label, weight in zip(self.labels, self.weights, strict=True):
+                count, total = found.get(label, (0, 0.0))
+                found[label] = count + 1, total + weight
+        return {label: total / count for label, (count, total) in sorted(found.items()) if count >= 10}
+
+    @property
+    def largest_shift(self) -> float:
+        """How far the share of one of two labels differs before and after a row, at most; 0 for other labels.
+
+        Each side has at least a tenth of the rows.
+        """
+        if len({*self.labels}) != 2:
+            return 0.0
+        ones = np.cumsum(np.array(self.labels) == max(self.labels))
+        n = len(ones)
+        k = np.arange(max(1, n // 10), n - n // 10)
+        return float(np.abs(ones[k - 1] / k - (ones[-1] - ones[k - 1]) / (n - k)).max(initial=0.0))
+
+    @property
+    def pass_losses(self) -> list[float]:
+        """Mean loss in each pass: the progressive loss of the first, that of rows seen before in others."""
+        ends = [(0.0, 0.0, None), *self.passes]
+        return [Tally(b[0] - a[0], b[1] - a[1]).average for a, b in pairwise(ends)]
+
+    @property
+    def heldout_losses(self) -> list[float]:
+        """Loss after each pass that was evaluated on a hold-out."""
+        return [held for _, _, held in self.passes if held is not None]
+
+    @property
+    def features(self) -> list[tuple[int, float]]:
+        """The keys of the measured features, with their largest magnitudes."""
+        return list(self.sizes.items())
+
+    @property
+    def largest(self) -> list[float]:
+        """The largest magnitude of each measured feature."""
+        return list(self.sizes.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The state for a checkpoint."""
+        own = {name: getattr(self, name) for name in _FIELDS}
+        lists = {"labels": self.labels, "weights": self.weights, "marks": self.marks, "passes": self.passes}
+        lists |= {"span": [*self.span]} if self.span else {}
+        lists |= {"spans": [[key, *span] for key, span in self.spans.items()]}
+        return own | lists | {"features": [[key, size] for key, size in self.sizes.items()]}
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Seen:
+        """The inverse of `as_dict`."""
+        seen = cls()
+        for name in _FIELDS:
+            setattr(seen, name, given.get(name, 0))
+        seen.labels, seen.weights = list(given["labels"]), list(given["weights"])
+        seen.marks = [(int(a), float(b), float(c)) for a, b, c in given["marks"]]
+        seen.passes = [(float(a), float(b), c) for a, b, c in given["passes"]]
+        seen.sizes = {int(key): float(size) for key, size in given["features"]}
+        seen.spans = {int(key): (low, high, count) for key, low, high, count in given.get("spans", ())}
+        if "span" in given:
+            seen.span = given["span"][0], given["span"][1]
+        seen._settled = bool(seen.rows)
+        return seen
+
+
+_STEPS = 40
+Weighted = Sequence[tuple[float, float]]
+"""Labels and their weights, which sum to 1."""
+
+
+def base_rate_loss(head: Head, seen: Seen) -> float | None:
+    """Mean loss of the best constant margin; None if there is no meaningful one.
+
+    Computed from a sample of the labels; for two classes from all of them, as one may be rare. For several
+    classes it is an upper bound: the least loss of a few constants. None for lists of labels.
+    """
+    if not seen.weight or seen.low == seen.high or head.outputs.kind in ("labels", "values"):
+        return None
+    if head.outputs.kind == "classes":
+        return _of_classes(head, _shares(seen, {}))
+    if head.classifies:
+        share = seen.positive / seen.weight
+        return None if share in (0.0, 1.0) else best_constant(head.loss, [(1.0, share), (-1.0, 1 - share)])[0]
+    extremes = {seen.low: 1.0 / seen.rows, seen.high: 1.0 / seen.rows}  # the sample may have missed them
+    return best_constant(head.loss, _shares(seen, extremes))[0]
+
+
+def worst_constant_loss(head: Head, seen: Seen) -> float:
+    """For regression, the mean loss of predicting the lowest or the highest label, the worse one; else 0."""
+    if head.outputs.kind != "one" or head.classifies:
+        return 0.0
+    labels = _shares(seen, {})
+    return max(_mean(head.loss, margin, labels)[0] for margin in (seen.low, seen.high))
+
+
+def _shares(seen: Seen, more: dict[float, float]) -> Weighted:
+    total, found = sum(seen.weights) or 1.0, dict(more)
+    for label, weight in zip(seen.labels, seen.weights, strict=True):
+        found[label] = found.get(label, 0.0) + weight / total
+    whole = sum(found.values())
+    return [(label, share / whole) for label, share in found.items()]
+
+
+def best_constant(loss: Any, labels: Weighted) -> tuple[float | None, float]:
+    """The least mean loss of a convex loss, and the margin that attains it, found by bisecting the slope.
+
+    The loss is None if no constant attains it, or if it is zero.
+    """
+    high = max(30.0, 1.0 + max(abs(label) for label, _ in labels))
+    low = -high
+    if _mean(loss, high, labels)[1] <= 0 or _mean(loss, low, labels)[1] >= 0:
+        return None, 0.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _mean(loss, middle, labels)[1] > 0 else (middle, high)
+    least = min(_mean(loss, margin, labels)[0] for margin in (low, high))
+    return (least if least > 1e-9 else None), high
+
+
+def _mean(loss: Any, margin: float, labels: Weighted) -> tuple[float, float]:
+    """Mean loss and slope; infinite on overflow."""
+    total = slopes = 0.0
+    for label, share in labels:
+        try:
+            value, slope = loss.value_slope(margin, label)
+        except OverflowError:
+            value, slope = float("inf"), float("inf") if margin > 0 else -float("inf")
+        total, slopes = total + share * value, slopes + share * slope
+    return total, slopes
+
+
+def _of_classes(head: Head, shares: Weighted) -> float | None:
+    """The least mean loss of three margins: zero, the logarithms of the shares, and their log odds."""
+    count, low = head.count, head.outputs.low
+    p = np.full(count, 1e-6)
+    for label, share in shares:
+        p[int(label) - low] += share
+    p /= p.sum()
+    values, slopes = np.zeros(count), np.zeros(count)
+    found: list[float] = []
+    for margins in (np.zeros(count), np.log(p), np.log(p / (1 - p))):
+        losses: list[float] = []
+        for label, share in shares:
+            target = np.array([label - low], np.float32)
+            losses.append(share * head.joint.values_slopes(margins, target, values, slopes))
+        found.append(sum(losses))
+    return min(found)

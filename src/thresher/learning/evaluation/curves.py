@@ -1,0 +1,215 @@
+"""Calibration: how often predictions with probability p came true, accumulated over a stream.
+
+For numbers: the mean of what was observed where about x was predicted.
+
+ROC and precision-recall curves, accumulated over a stream in bounded memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.learning.model.objective import F64
+
+BITS = 20
+"""bits of a cell's number: sign, exponent and eleven digits, so cells are 0.05 % wide"""
+_SUMS = 3
+_NORMAL = 1.959963984540054
+"""quantile of the normal distribution for an interval of 95 %"""
+
+
+class Density(NamedTuple):
+    """The importance of the predictions in an interval."""
+
+    low: float
+    high: float
+    weight: float
+
+
+class Binned:
+    """Sums over cells of nearly equal predictions; quantile bins are formed from the cells at the end.
+
+    All sums are exact; only the bin edges are rounded to edges of cells. Only cells in use take memory, at
+    most 25 MB.
+    """
+
+    def __init__(self, cells: Callable[[F64], NDArray[np.int64]] | None = None) -> None:
+        self._cells = cells or cells_of_numbers
+        self._sums = np.zeros((_SUMS, 1 << BITS))
+        """sums of importance, of importance times prediction, and of importance times outcome"""
+        self._weight = self._weights_squared = 0.0
+
+    def add(self, predicted: F64, observed: NDArray[Any], weights: F64) -> None:
+        """Add predictions and what was observed; all arrays are ``(n,)``."""
+        cells, truth = self._cells(predicted), observed.astype(np.float64)
+        for sums, values in zip(self._sums, (weights, weights * predicted, weights * truth), strict=True):
+            np.add.at(sums, cells, values)
+        self._weight += float(weights.sum())
+        self._weights_squared += float(weights @ weights)
+
+    def bins(self, count: int = 10) -> list[dict[str, float]]:
+        """Weight, mean prediction and mean outcome of each quantile bin; equal predictions share a bin."""
+        (used,) = np.nonzero(self._sums[0])
+        weight, predicted, came_true = self._sums[:, used]
+        if not len(used):
+            return []
+        middles = np.cumsum(weight) - weight / 2
+        number = np.minimum((middles * (count / weight.sum())).astype(int), count - 1)
+        sums = [np.bincount(number, one, count) for one in (weight, predicted, came_true)]
+        return [
+            {"weight": w, "predicted": p / w, "observed": y / w}
+            for w, p, y in zip(*(one.tolist() for one in sums), strict=True)
+            if w
+        ]
+
+    def density(self, low: float | None = None, high: float | None = None, count: int = 40) -> list[Density]:
+        """The importance of predictions in equal parts of an interval, by default of all that occur."""
+        (used,) = np.nonzero(self._sums[0])
+        weight, predicted, _ = self._sums[:, used]
+        if not len(used):
+            return []
+        places = predicted / weight
+        ends = (places.min() if low is None else low), (places.max() if high is None else high)
+        found, edges = np.histogram(places, count, ends, weights=weight)
+        return [
+            Density(*one) for one in zip(edges[:-1].tolist(), edges[1:].tolist(), found.tolist(), strict=True)
+        ]
+
+    def effective(self, weight: float) -> float:
+        """How many examples of equal importance tell as much as those that weigh so much (Kish, 1965)."""
+        return weight * self._weight / self._weights_squared if self._weights_squared else 0.0
+
+
+class Calibration(Binned):
+    """Of probabilities: what was observed is whether a prediction came true."""
+
+    def __init__(self) -> None:
+        super().__init__(cells_of_probabilities)
+        self._squares = 0.0
+
+    def add(self, predicted: F64, observed: NDArray[Any], weights: F64) -> None:
+        """Add predictions in [0, 1]; all arrays are ``(n,)``."""
+        super().add(predicted, observed, weights)
+        self._squares += float(weights @ (predicted - observed) ** 2)
+
+    @property
+    def brier(self) -> float | None:
+        """Mean squared difference between prediction and outcome; None without examples."""
+        return self._squares / self._weight if self._weight else None
+
+    def error(self) -> float | None:
+        """Expected calibration error: the mean distance between prediction and outcome over `bins`."""
+        found = self.bins()
+        gaps = sum(one["weight"] * abs(one["predicted"] - one["observed"]) for one in found)
+        return gaps / sum(one["weight"] for one in found) if found else None
+
+    def figures(self) -> dict[str, Any]:
+        """``brier``, ``calibration_error`` and ``calibration`` (the bins)."""
+        return {"brier": self.brier, "calibration_error": self.error(), "calibration": self.bins()}
+
+
+def wilson(share: float, count: float) -> tuple[float, float]:
+    """The 95 % interval of a share observed among so many (Wilson, JASA 1927); 0 and 1 for none.
+
+    >>> [round(end, 4) for end in wilson(0.1, 100)]
+    [0.0552, 0.1744]
+    """
+    if count <= 0:
+        return 0.0, 1.0
+    z = _NORMAL**2 / count
+    middle, half = share + z / 2, math.sqrt(z * (share * (1 - share) + z / 4))
+    return max((middle - half) / (1 + z), 0.0), min((middle + half) / (1 + z), 1.0)
+
+
+def cells_of_probabilities(predicted: F64) -> NDArray[np.int64]:
+    """The cell of each probability, by its log odds: cells are narrow near 0 and 1 too."""
+    with np.errstate(divide="ignore"):
+        return cells_of_numbers(np.log(predicted) - np.log1p(-predicted))
+
+
+def cells_of_numbers(predicted: F64) -> NDArray[np.int64]:
+    """The cell of each prediction; cells ascend with predictions."""
+    with np.errstate(over="ignore"):
+        bits = (predicted.astype(np.float32) + np.float32(0)).view(np.uint32)
+    ascending = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
+    cells: NDArray[np.int64] = (ascending >> np.uint32(32 - BITS)).astype(np.int64)
+    return cells
+
+
+MOST = 200
+"""maximum number of points of a curve"""
+
+
+class Ranking:
+    """Importance of positives and negatives in cells of nearly equal scores.
+
+    All sums are exact; only thresholds are rounded to edges of cells. Only cells in use take memory, at most
+    17 MB with the default `bits`.
+    """
+
+    def __init__(self, bits: int = BITS) -> None:
+        self._shift = BITS - bits
+        self._sums = np.zeros((2, 1 << bits))
+        """of negatives and of positives"""
+
+    def add(self, scores: F64, positive: NDArray[np.bool_], weights: F64) -> None:
+        """Add examples with their scores, larger for more likely positives; all arrays are ``(n,)``."""
+        cells = cells_of_numbers(scores) >> self._shift
+        for sums, held in zip(self._sums, (~positive, positive), strict=True):
+            np.add.at(sums, cells[held], weights[held])
+
+    def _cumulated(self) -> tuple[F64, F64]:
+        """Negatives and positives above each threshold, from none to all."""
+        (used,) = np.nonzero(self._sums.sum(axis=0))
+        down, up = self._sums[:, used[::-1]]
+        return np.concatenate([[0.0], np.cumsum(down)]), np.concatenate([[0.0], np.cumsum(up)])
+
+    @property
+    def auc(self) -> float | None:
+        """Area under the ROC curve, pairs within a cell counted half; None if one class is missing."""
+        down, up = self._cumulated()
+        if not down[-1] * up[-1]:
+            return None
+        return float(np.diff(down) @ (up[1:] + up[:-1]) / (2 * down[-1] * up[-1]))
+
+    def roc(self) -> list[tuple[float, float]]:
+        """False and true positive rate at falling thresholds, from (0, 0) to (1, 1).
+
+        Empty if one class is missing. At most `MOST` points, spread along the curve.
+        """
+        down, up = self._cumulated()
+        if not down[-1] * up[-1]:
+            return []
+        x, y = down / down[-1], up / up[-1]
+        return [(float(x[k]), float(y[k])) for k in _spread(x + y)]
+
+    def precision_recall(self) -> list[tuple[float, float]]:
+        """Recall and precision at falling thresholds; empty without positives. At most `MOST` points."""
+        down, up = (sums[1:] for sums in self._cumulated())
+        if not len(up) or not up[-1]:
+            return []
+        first = int(np.flatnonzero(up)[0])  # before it nothing is found, and precision is 0
+        recall, precision = up[first:] / up[-1], up[first:] / (up + down)[first:]
+        return [(float(recall[k]), float(precision[k])) for k in _spread(recall)]
+
+    @property
+    def average_precision(self) -> float | None:
+        """Mean precision over the positives, as scikit-learn computes it; None without positives."""
+        down, up = self._cumulated()
+        if not up[-1]:
+            return None
+        return float(np.diff(up) @ (up[1:] / (up[1:] + down[1:])) / up[-1])
+
+
+def _spread(along: F64) -> list[int]:
+    """At most `MOST` indices of an ascending array, evenly spread over its values, including both ends."""
+    if len(along) <= MOST:
+        return list(range(len(along)))
+    wanted = np.linspace(along[0], along[-1], MOST)
+    places: list[int] = np.unique(np.searchsorted(along, wanted).clip(0, len(along) - 1)).tolist()
+    return places

@@ -1,0 +1,118 @@
+"""Evaluation on examples that are not learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.learning.model.objective import Head
+
+F64 = NDArray[np.float64]
+
+
+@dataclass
+class Evaluation:
+    """Sums over the examples so far; all figures are weighted by importance, outputs count equally.
+
+    For two classes, margins, labels and weights are kept for the AUC: 13 bytes per example.
+    """
+
+    head: Head
+    examples: int = 0
+    _loss: float = 0.0
+    weight: float = 0.0
+    """total importance"""
+    alike: bool = True
+    """whether all importances are 1"""
+    _wrong: float = 0.0
+    _squares: float = 0.0
+    _hits: float = 0.0
+    """true positive pairs of an example and a class; `_claims` counts true plus predicted pairs"""
+    _claims: float = 0.0
+    _kept: list[tuple[F64, NDArray[np.bool_], NDArray[np.float32]]] = field(default_factory=list)
+
+    def add(self, chunk: Chunk, margins: F64, responses: F64) -> None:
+        """Add the rows of `chunk`; `responses` are the predicted labels (classes or means)."""
+        each = self.head.outputs.kind in ("labels", "values")
+        truth, weights = chunk.targets if each else chunk.labels, chunk.weights.astype(np.float64)
+        labels = np.asarray(truth, np.float64)
+        self.examples += len(chunk)
+        self._loss += float(self.head.losses(margins, chunk).sum())
+        self.weight += float(weights.sum())
+        self.alike = self.alike and bool((weights == 1.0).all())
+        if not self.head.classifies:
+            self._squares += float(weights @ _mean_of_row((responses - labels) ** 2))
+        elif self.head.outputs.kind == "classes":
+            self._wrong += float(weights[responses != labels].sum())
+        else:
+            self._wrong += float(weights @ _mean_of_row((margins > 0) != (labels > 0)))
+            both = ((margins > 0) & (labels > 0)).reshape(len(chunk), -1)
+            self._hits += float(weights @ both.sum(axis=1))
+            claims = (margins > 0).astype(int) + (labels > 0)
+            self._claims += float(weights @ claims.reshape(len(chunk), -1).sum(axis=1))
+            if labels.ndim == 1:
+                self._kept.append((margins, labels > 0, chunk.weights.copy()))
+
+    @property
+    def average_loss(self) -> float:
+        """Mean loss; NaN without examples."""
+        return self._mean(self._loss)
+
+    def figures(self) -> dict[str, float | int | None]:
+        """``examples loss error``, with ``auc`` for two classes; ``examples loss rmse`` for regression.
+
+        For lists of classes, the error is the share of wrong pairs of example and class, and ``micro_f1`` =
+        2 hits / (true pairs + predicted pairs), None if there are no such pairs.
+        """
+        shared: dict[str, float | int | None] = {"examples": self.examples, "loss": self.average_loss}
+        if not self.head.classifies:
+            return {**shared, "rmse": float(np.sqrt(self._mean(self._squares)))}
+        shared["error"] = self._mean(self._wrong)
+        if self.head.outputs.kind == "labels":
+            return {**shared, "micro_f1": 2 * self._hits / self._claims if self._claims else None}
+        if self.head.outputs.kind != "one":
+            return shared
+        if not self._kept:
+            return {**shared, "auc": None}
+        margins, positive, weights = (np.concatenate(column) for column in zip(*self._kept, strict=True))
+        return {**shared, "auc": auc(margins, positive, weights.astype(np.float64))}
+
+    def _mean(self, total: float) -> float:
+        return total / self.weight if self.weight else float("nan")
+
+
+def _mean_of_row(numbers: Any) -> F64:
+    """Mean over outputs: ``(n,)`` or ``(n, outputs)`` to ``(n,)``."""
+    means: F64 = np.asarray(numbers, np.float64).reshape(len(numbers), -1).mean(axis=1)
+    return means
+
+
+def auc(margins: F64, positive: NDArray[np.bool_], weights: F64) -> float | None:
+    """Area under the ROC curve: the probability that a positive example has the larger margin; ties are 1/2.
+
+    Arrays are ``(n,)``; None if one class is missing.
+    """
+    order = np.argsort(margins, kind="stable")
+    sorted_margins, is_positive, w = margins[order], positive[order], weights[order]
+    starts = np.flatnonzero(np.r_[True, np.diff(sorted_margins) != 0]) if len(order) else np.empty(0, int)
+    up = np.add.reduceat(np.where(is_positive, w, 0.0), starts) if len(order) else np.zeros(0)
+    down = np.add.reduceat(np.where(is_positive, 0.0, w), starts) if len(order) else np.zeros(0)
+    pairs = up.sum() * down.sum()
+    if not pairs:
+        return None
+    below = np.cumsum(down) - down
+    return float(up @ (below + 0.5 * down) / pairs)
+
+
+def score(model: Any, chunks: Iterable[Chunk]) -> Evaluation:
+    """Predict every row of `chunks` with a Model or a Readout."""
+    result = Evaluation(model.head)
+    for chunk in chunks:
+        margins = model.predict(chunk, "margin")
+        result.add(chunk, margins, model.head.respond(margins, "label", model.lowest_label))
+    return result

@@ -1,0 +1,373 @@
+"""The figures of ``evaluate``: comparison with the base rate, figures by class, calibration.
+
+Confusion, precision, recall and F1, accumulated over a stream.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.data.columns import LABEL, LABELS_BESIDE
+from thresher.data.errors import DataError
+from thresher.learning.evaluation.curves import Binned, Calibration
+from thresher.learning.evaluation.evaluate import Evaluation
+from thresher.learning.model.objective import F64, Head
+
+MOST = 1000
+"""Confusion is counted for at most this many classes; above, only the figures of each class."""
+
+
+class Classwise:
+    """Importance sums for each class: of examples that belong to it, are predicted as it, and both."""
+
+    def __init__(self, names: list[str], confusing: bool = True) -> None:
+        self.names = names
+        count = len(names)
+        self.hits, self.truths, self.claims = np.zeros((3, count))
+        self.confusion = np.zeros((count, count)) if confusing and count <= MOST else None
+        """``(true class, predicted class)``"""
+
+    def add(self, truth: NDArray[np.int64], predicted: NDArray[np.int64], weights: F64) -> None:
+        """Add examples of one class each; all arrays are ``(n,)``, classes numbered from 0."""
+        count = len(self.names)
+        self.truths += np.bincount(truth, weights, count)
+        self.claims += np.bincount(predicted, weights, count)
+        right = truth == predicted
+        self.hits += np.bincount(truth[right], weights[right], count)
+        if self.confusion is not None:
+            np.add.at(self.confusion, (truth, predicted), weights)
+
+    def add_lists(self, truth: NDArray[np.bool_], predicted: NDArray[np.bool_], weights: F64) -> None:
+        """Add examples of any number of classes: booleans ``(n, classes)``, weights ``(n,)``."""
+        self.truths += weights @ truth
+        self.claims += weights @ predicted
+        self.hits += weights @ (truth & predicted)
+
+    @property
+    def weight(self) -> float:
+        """Total weight of the examples, if each has one class."""
+        return float(self.truths.sum())
+
+    def error(self) -> float | None:
+        """Share of examples predicted wrongly; None without examples."""
+        return 1.0 - float(self.hits.sum()) / self.weight if self.weight else None
+
+    def of(self, number: int) -> dict[str, float | None]:
+        """``precision``, ``recall`` and ``f1`` of a class; None where the denominator is zero."""
+        return _figures(*(float(one[number]) for one in (self.hits, self.truths, self.claims)))
+
+    def micro(self) -> dict[str, float | None]:
+        """The same figures over all pairs of an example and a class."""
+        sums = _figures(*(float(one.sum()) for one in (self.hits, self.truths, self.claims)))
+        return {f"micro_{name}": value for name, value in sums.items()}
+
+    def macro(self) -> dict[str, float | None]:
+        """Their means over the classes that occur or are predicted; undefined figures count as 0."""
+        (met,) = np.nonzero(self.truths + self.claims)
+        if not len(met):
+            return dict.fromkeys(("macro_precision", "macro_recall", "macro_f1"))
+        each = [self.of(k) for k in met.tolist()]
+        return {f"macro_{name}": sum(one[name] or 0.0 for one in each) / len(each) for name in each[0]}
+
+    def tables(self) -> dict[str, Any]:
+        """``by_class``, and ``confusion`` if it was counted."""
+        rows = [
+            {"class": name, **self.of(k), "weight": float(self.truths[k])}
+            for k, name in enumerate(self.names)
+        ]
+        counted = {} if self.confusion is None else {"confusion": self.confusion.tolist()}
+        return {"by_class": rows, **counted}
+
+
+def _figures(hits: float, truths: float, claims: float) -> dict[str, float | None]:
+    return {
+        "precision": hits / claims if claims else None,
+        "recall": hits / truths if truths else None,
+        "f1": 2 * hits / (truths + claims) if truths + claims else None,
+    }
+
+
+_LEAST = float(np.finfo(np.float64).eps)
+"""Smallest probability whose logarithm is taken; scikit-learn uses the same."""
+Figures = dict[str, Any]
+
+
+class LogLoss:
+    """Mean negative log probability of the true outcome, compared with that of the base rate.
+
+    The normalised entropy is the ratio of the two: 1 is as good as always predicting the base rate, 0 is best
+    (He et al., Practical Lessons from Predicting Clicks on Ads at Facebook (ADKDD 2014), section 3).
+    """
+
+    def __init__(self) -> None:
+        self._sum = self._weight = 0.0
+
+    def add(self, given: F64, weights: F64) -> None:
+        """Add the predicted probabilities of the true outcomes."""
+        self._sum -= float(weights @ np.log(np.clip(given, _LEAST, 1.0)))
+        self._weight += float(weights.sum())
+
+    def figures(self, base: float | None) -> Figures:
+        """The figures, given the log loss `base` of the base rate."""
+        found = self._sum / self._weight if self._weight else None
+        return {
+            "log_loss": found,
+            "base_log_loss": base,
+            "normalised_entropy": found / base if found is not None and base else None,
+        }
+
+
+def entropy(shares: F64) -> float:
+    """- sum p log p."""
+    held = shares[shares > 0]
+    return float(-(held * np.log(held)).sum())
+
+
+class _Classes:
+    """Figures for a model that predicts one of several classes."""
+
+    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
+        self._low, self._lowest = head.outputs.low, lowest
+        self._counts = Classwise(head.names(words))
+        self._log, self._calibration, self._squares = LogLoss(), Calibration(), 0.0
+        self._head, self._likely = head, bool(head.joint.PROBABILITY)
+        self.binned: Binned | None = self._calibration if self._likely else None
+
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        truth = chunk.labels.astype(np.int64) - self._low
+        predicted = np.argmax(margins, axis=1)
+        self._counts.add(truth, predicted, weights)
+        if self._likely:
+            given = _shares(self._head.respond(margins, "probability", self._lowest))
+            own = given[np.arange(len(truth)), truth]
+            self._log.add(own, weights)
+            self._squares += float(weights @ ((given**2).sum(axis=1) - 2.0 * own + 1.0))
+            self._calibration.add(given.max(axis=1, initial=0.0), truth == predicted, weights)
+
+    def figures(self) -> Figures:
+        counts = self._counts
+        shares = counts.truths / counts.weight if counts.weight else counts.truths
+        result: Figures = {
+            "base_error": 1.0 - float(shares.max()) if counts.weight else None,
+            **counts.macro(),
+        }
+        if self._likely:
+            result |= self._log.figures(entropy(shares) if counts.weight else None)
+            result |= self._calibration.figures()
+            result["brier"] = self._squares / counts.weight if counts.weight else None
+        return result | counts.tables()
+
+
+class _Two:
+    """Figures for a model of two classes."""
+
+    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
+        self._counts = Classwise(list(words) or [f"{lowest:g}", "1"])
+        self._log, self._calibration = LogLoss(), Calibration()
+        self._head, self._likely, self._threshold = head, bool(head.joint.PROBABILITY), threshold
+        self.binned: Binned | None = self._calibration if self._likely else None
+
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        truth = chunk.labels > 0
+        given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
+        positive = claimed(margins, given, self._threshold)
+        self._counts.add(truth.astype(np.int64), positive.astype(np.int64), weights)
+        if self._likely:
+            self._log.add(np.where(truth, given, 1.0 - given), weights)
+            self._calibration.add(given, truth, weights)
+
+    def figures(self) -> Figures:
+        counts = self._counts
+        rate = float(counts.truths[1]) / counts.weight if counts.weight else None
+        result: Figures = {"base_rate": rate, "base_error": None if rate is None else min(rate, 1.0 - rate)}
+        result |= counts.of(1)
+        if self._threshold is not None:
+            result |= {"error": counts.error(), "threshold": self._threshold}
+        if self._likely:
+            result |= self._log.figures(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
+            result |= self._calibration.figures()
+        return result | counts.tables()
+
+
+class _Lists:
+    """Figures for lists of classes. Every pair of an example and a class counts equally."""
+
+    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
+        low = head.outputs.low
+        self._counts = Classwise([str(low + k) for k in range(head.count)], confusing=False)
+        self._log, self._calibration, self._weight = LogLoss(), Calibration(), 0.0
+        self._head, self._likely, self._threshold = head, bool(head.joint.PROBABILITY), threshold
+        self.binned: Binned | None = self._calibration if self._likely else None
+
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        truth = self._head.targets(chunk) > 0
+        given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
+        self._counts.add_lists(truth, claimed(margins, given, self._threshold), weights)
+        self._weight += float(weights.sum())
+        if self._likely:
+            each = np.repeat(weights, self._head.count)
+            self._log.add(np.where(truth, given, 1.0 - given).ravel(), each)
+            self._calibration.add(given.ravel(), truth.ravel(), each)
+
+    def figures(self) -> Figures:
+        counts, pairs = self._counts, self._weight * self._head.count
+        result = {**counts.micro(), **counts.macro()}
+        if self._threshold is not None:
+            wrong = float((counts.truths + counts.claims - 2 * counts.hits).sum())
+            result |= {"error": wrong / pairs if pairs else None, "threshold": self._threshold}
+        if self._likely:
+            rates = counts.truths / self._weight if pairs else np.zeros(0)
+            base = entropy(np.concatenate([rates, 1.0 - rates])) / self._head.count
+            result |= self._log.figures(base if pairs else None) | self._calibration.figures()
+        return result | counts.tables()
+
+
+class _Numbers:
+    """Figures for regression. Deviations are summed about a running mean (Chan et al. 1983)."""
+
+    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
+        self._head, self._lowest = head, lowest
+        self._weight, self._absolute = 0.0, 0.0
+        self._means, self._squares, self._errors = np.zeros((3, head.count))
+        self.binned = Binned() if head.count == 1 else None
+
+    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        truth = self._head.targets(chunk).astype(np.float64)
+        guess = self._head.respond(margins, "label", self._lowest).reshape(truth.shape)
+        added = float(weights.sum())
+        if not added:
+            return
+        self._absolute += float(weights @ np.abs(guess - truth).mean(axis=1))
+        self._errors += weights @ (guess - truth) ** 2
+        if self.binned is not None:
+            self.binned.add(guess[:, 0], truth[:, 0], weights)
+        means, total = weights @ truth / added, self._weight + added
+        difference = means - self._means
+        self._squares += weights @ (truth - means) ** 2 + difference**2 * (self._weight * added / total)
+        self._means += difference * (added / total)
+        self._weight = total
+
+    def _parts(self) -> Figures:
+        if self.binned is not None:
+            return {"calibration": self.binned.bins()}
+        return {"rmse_by_output": np.sqrt(self._errors / self._weight).tolist()}
+
+    def figures(self) -> Figures:
+        if not self._weight:
+            return dict.fromkeys(("base_rmse", "mae", "r2"))
+        known = bool((self._squares > 0).all())
+        return {
+            "base_rmse": math.sqrt(float(self._squares.mean()) / self._weight),
+            "mae": self._absolute / self._weight,
+            "r2": float((1.0 - self._errors / self._squares).mean()) if known else None,
+            **self._parts(),
+        }
+
+
+def claimed(margins: F64, given: F64, threshold: float | None) -> NDArray[np.bool_]:
+    """Which classes are predicted: by default those more likely than not."""
+    return margins > 0 if threshold is None else given > threshold
+
+
+def _shares(given: F64) -> F64:
+    """Normalise probabilities to sum to one; those of one-against-rest need not."""
+    total = given.sum(axis=1, keepdims=True)
+    return np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / given.shape[1])
+
+
+def _kind(head: Head) -> Callable[[Head, float, float | None, Sequence[str]], Any]:
+    if not head.classifies:
+        return _Numbers
+    return {"one": _Two, "labels": _Lists, "classes": _Classes}[head.outputs.kind]
+
+
+def check_threshold(head: Head, threshold: float | None) -> None:
+    """Raise ValueError for a threshold that this model cannot use."""
+    if threshold is None:
+        return
+    if not isinstance(threshold, Real):
+        raise ValueError(f"the threshold must be a number, not {threshold!r}")
+    if not head.classifies or head.outputs.kind == "classes":
+        raise ValueError("a threshold is for two classes or lists of them; this model predicts neither")
+    if head.joint.PROBABILITY and not 0.0 <= threshold <= 1.0:
+        raise ValueError(f"the threshold of a probability must lie in 0..1, not {threshold:g}")
+    if not math.isfinite(threshold):
+        raise ValueError(f"the threshold must be a finite number, not {threshold:g}")
+
+
+class Assessment:
+    """How good a Model or a Readout is, measured chunk by chunk."""
+
+    def __init__(self, plain: Evaluation, more: Any) -> None:
+        self._plain, self._more = plain, more
+
+    @property
+    def binned(self) -> Binned | None:
+        """Predictions and observations; None if the model predicts neither probabilities nor one number."""
+        return self._more.binned  # type: ignore[no-any-return]
+
+    @property
+    def examples(self) -> int:
+        """Number of examples."""
+        return self._plain.examples
+
+    @property
+    def alike(self) -> bool:
+        """Whether all importances are 1."""
+        return self._plain.alike
+
+    def figures(self) -> Figures:
+        """The figures of ``thresher evaluate --json``, without the number of weights."""
+        return {**self._plain.figures(), **self._more.figures()}
+
+
+def figures_of(model: Any, source: Any, threshold: float | None = None) -> Figures:
+    """The figures that `assessed` finds."""
+    return assessed(model, source, threshold).figures()
+
+
+class Listener(Protocol):
+    """Something else that looks at the predictions."""
+
+    def add(self, chunk: Chunk, margins: F64) -> None:
+        """Take the next examples and their margins."""
+
+
+def _check_finite(margins: F64, before: int, source: Any) -> None:
+    """DataError for the first margin that is not finite; `before` counts the examples before these."""
+    if not np.isfinite(margins).all():
+        wrong = before + int(np.argwhere(~np.isfinite(margins))[0, 0]) + 1
+        what = f"{source.names[0]}: the prediction for example {wrong:,}"
+        raise DataError(f"{what} is not finite: its values are too large")
+
+
+def assessed(model: Any, source: Any, threshold: float | None = None, *also: Listener) -> Assessment:
+    """Evaluate a Model or a Readout on `source`, which is read once; `also` get every chunk as well.
+
+    The figures of `Evaluation` come first, then those of the kind of model: see docs/evaluate.md. A
+    prediction is positive above `threshold`, which is a probability, or a margin if the loss has no
+    probabilities. ValueError for a threshold that the model cannot use; `DataError` if no example has weight.
+    """
+    head = model.head
+    check_threshold(head, threshold)
+    if source.layout is not None and source.layout.columns and LABEL not in source.layout.kinds:
+        why = "no column holds labels, since they were given beside the table in training"
+        raise DataError(f"{source.names[0]}: {why}: {LABELS_BESIDE}")
+    plain, more = Evaluation(head), _kind(head)(head, model.lowest_label, threshold, model.classes)
+    for chunk in source.chunks():
+        margins = model.predict(chunk, "margin")
+        _check_finite(margins, plain.examples, source)
+        plain.add(chunk, margins, head.respond(margins, "label", model.lowest_label))
+        more.add(chunk, margins, chunk.weights.astype(np.float64))
+        for one in also:
+            one.add(chunk, margins)
+    if plain.examples and not plain.weight:
+        raise DataError("all importance weights are zero: there is nothing to evaluate")
+    return Assessment(plain, more)

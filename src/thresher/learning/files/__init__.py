@@ -1,0 +1,1 @@
+"""Models, checkpoints and folders on disk."""

@@ -1,0 +1,194 @@
+"""Checkpoints: a model together with the state of its training.
+
+The state of training that a checkpoint holds besides the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.files.content import Content
+from thresher.data.report import Report
+from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.files import model_file
+from thresher.learning.files import schema as headers
+from thresher.learning.model.model import Model
+from thresher.learning.training.holdout import Best, Holdout
+from thresher.learning.training.learner import Tally
+from thresher.learning.training.progress import Row
+from thresher.learning.training.shares import NUMBERED, as_text, renewed
+
+
+class DataOrigin(NamedTuple):
+    """Which data are read, and which of their rows."""
+
+    names: str = ""
+    size: int | None = 0
+    """in bytes; None if unknown"""
+    where: str = ""
+
+    @classmethod
+    def of(cls, source: Any) -> DataOrigin:
+        """The origin of a source."""
+        return cls(", ".join(source.names), source.total_bytes, source.where)
+
+
+class Held(NamedTuple):
+    """The hold-out: a share of the data, or separate data."""
+
+    share: str
+    """as `as_text` writes it"""
+    given: DataOrigin
+
+    @classmethod
+    def of(cls, holdout: Holdout) -> Held:
+        """The description of a hold-out."""
+        return cls(
+            as_text(holdout.every), DataOrigin() if holdout.given is None else DataOrigin.of(holdout.given)
+        )
+
+    def __str__(self) -> str:
+        """A description for messages."""
+        return self.given.names or self.share or "none"
+
+
+@dataclass(frozen=True)
+class Position:
+    """A position between two examples of the stream."""
+
+    number: int = 1
+    """the pass, from 1"""
+    place: Place | None = None
+    """where the current chunk starts; None: at the beginning"""
+    learned: int = 0
+    """number of rows of that chunk learned"""
+    report: dict[str, Any] = field(default_factory=lambda: Report().as_dict())
+    """line counts of the source before that chunk"""
+
+    def learned_to(self, row: int) -> Position:
+        """The position after `row` rows of the chunk."""
+        return replace(self, learned=row)
+
+    def moved_past(self, chunk: Chunk, report: Report) -> Position:
+        """The position at the end of the chunk."""
+        return Position(self.number, chunk.after, 0, report.as_dict())
+
+    def next_pass(self) -> Position:
+        """The position at the start of the next pass."""
+        return Position(self.number + 1)
+
+
+@dataclass(frozen=True)
+class TrainingState:
+    """The state of training, besides the model."""
+
+    data: DataOrigin
+    read: list[Content]
+    """content that was read, file by file"""
+    holdout: Held
+    evaluated: list[Content]
+    """content of the hold-out that was read"""
+    order: str
+    passes: int
+    patience: int
+    position: Position
+    label: float
+    """label of the last example learned"""
+    table: list[Row]
+    reported: Tally
+    """sums at the last row of the table"""
+    best: Best | None
+    passes_since: int
+    """passes since the best one"""
+    seen: Seen
+    """statistics of the examples"""
+    replay: int = 0
+    """bytes of the rows that may be kept in memory; 0: none"""
+    settled: bool = True
+    """whether the number of passes is known"""
+
+    def check_same(self, before: TrainingState) -> None:
+        """Raise ValueError unless data, hold-out and order are those of `before`.
+
+        Whether the content is the same is checked while it is read.
+        """
+        then, now = before.data, self.data
+        if then.names != now.names:
+            raise ValueError(f"written while training on other data ({then.names})")
+        if then.size != now.size:
+            both = then.size and now.size
+            sizes = f"of {then.size:,} bytes, which now have {now.size:,}" if both else "of a different size"
+            raise ValueError(f"made while training on {then.names} {sizes}: train again from the start")
+        if then.where != now.where:
+            raise ValueError(f"made with {f'--where {then.where}' if then.where else 'no --where'}")
+        if before.holdout.share.startswith(NUMBERED):
+            raise ValueError(
+                "made by an earlier version, which held out other rows: train again from the start"
+            )
+        if before.holdout != self.holdout:
+            raise ValueError(f"made with another --holdout ({before.holdout})")
+        if before.order != self.order:
+            raise ValueError(f"made with another --order ({before.order})")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form in a header, without the state of the best pass."""
+        share, given = self.holdout
+        best = None if self.best is None else {"number": self.best.number, "figures": self.best.figures}
+        return {
+            **{field.name: getattr(self, field.name) for field in fields(self)},
+            "holdout": [share, *given],
+            "best": best,
+            "position": asdict(self.position),
+            "seen": self.seen.as_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any], best: dict[str, Any]) -> TrainingState:
+        """The inverse, given the state of the best pass; `DataError` for an invalid report."""
+        position = dict(given["position"])
+        Report.from_dict(position["report"])
+        place, (share, *held) = position.pop("place"), given["holdout"]
+        read = {name: [Content(*one) for one in given[name]] for name in ("read", "evaluated")}
+        made = {
+            "data": DataOrigin(*given["data"]),
+            "holdout": Held(renewed(share), DataOrigin(*held)),
+            "position": Position(**position, place=None if place is None else Place(*place)),
+            "table": [Row.of(row) for row in given["table"]],
+            "seen": Seen.from_dict(given["seen"]),
+            "reported": Tally(*given["reported"]),
+            "best": None if given["best"] is None else Best(**given["best"], state=best),
+        }
+        return cls(**{**given, **read, **made})
+
+
+_BEST = "best."
+
+
+def save(path: Path, model: Model, training_state: TrainingState) -> None:
+    """Write everything that `load` needs to resume bit for bit. Raises OSError, `DivergedError`."""
+    header = {**model_file.header_of(model), "training": training_state.as_dict()}
+    tensors = model_file.tensors_of(model)
+    if training_state.best is not None:
+        tensors |= {f"{_BEST}{name}": array for name, array in training_state.best.state.items()}
+    model_file.write(path, header, tensors)
+
+
+def load(path: Path) -> tuple[Model, TrainingState]:
+    """The model in a checkpoint and the state of its training; `ModelFileError` if there is no checkpoint."""
+    if not path.exists():
+        raise model_file.ModelFileError(f"{path}: no such file, so there is no training to resume")
+    header, tensors = model_file.read(path)
+    if "training" not in header:
+        raise model_file.ModelFileError(f"{path}: a finished model, not a checkpoint")
+    with model_file.naming_file(path):
+        headers.check_training(header["training"])
+    model = model_file.revive(path, header, tensors)
+    best = {name.removeprefix(_BEST): array for name, array in tensors.items() if name.startswith(_BEST)}
+    if header["training"]["best"] is not None:
+        with model_file.naming_file(f"{path}: best"):
+            model.check(best)
+    with model_file.naming_file(path):
+        return model, TrainingState.from_dict(header["training"], best)

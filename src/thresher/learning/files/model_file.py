@@ -1,0 +1,408 @@
+"""The model on disk: safetensors with a JSON header. Loading a model runs no code.
+
+A file under its own name is always complete. The header holds the CRC-32 of each tensor and of itself, so
+damage is detected.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+
+from thresher import parts
+from thresher._version import __version__
+from thresher.data.errors import OneLineError
+from thresher.data.features.names import Names
+from thresher.data.files.paths import begins_a_model
+from thresher.learning.files import schema as headers
+from thresher.learning.files.atomic import whole_file
+from thresher.learning.files.folder import ENSEMBLE, FRONTIER
+from thresher.learning.model.agreement import Numbering
+from thresher.learning.model.model import Model, as_model
+from thresher.learning.model.objective import Head
+from thresher.learning.model.prediction import AnyModel
+from thresher.learning.model.recipe import Header, Recipe, layout_of
+from thresher.learning.model.weights import Readout, names_of
+from thresher.learning.training.progress import Curve, curve_of
+from thresher.learning.training.record import Record
+
+FORMAT = 2
+_HEAD = 64
+"""Bytes needed to recognise a model"""
+_NO_TENSORS = (SafetensorError, ValueError, TypeError, AttributeError, OverflowError)
+"""What reading raises for bytes that are not tensors of a type that NumPy has."""
+Tensors = dict[str, NDArray[Any]]
+_LONGEST = 1000
+"""Maximum length of a message: a file may contain text of any length in place of a name."""
+LANES = "lanes"
+"""Name of the header field in a checkpoint of many models."""
+NAMES = "names."
+"""Prefix of the tensors that hold names."""
+
+
+class ModelFileError(OneLineError):
+    """Raised for a file that is not a model this version can read; the message is one line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message if len(message) <= _LONGEST else f"{message[:_LONGEST]}...")
+
+
+@contextmanager
+def naming_file(name: str | Path) -> Iterator[None]:
+    """Turn errors about the content of a file into a `ModelFileError` that names the file."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except MemoryError as error:
+        raise ModelFileError(f"{name}: not enough memory: {error}") from error
+    except ValueError as error:  # StateError, SpecError, DataError, and what Model and Head refuse
+        raise ModelFileError(f"{name}: {error}") from error
+
+
+def header_of(model: Model) -> Header:
+    """The header of a model: its recipe and counts."""
+    return {
+        **_header_of_any(model),
+        "recipe": model.recipe.as_dict(),
+        "intercept": np.asarray(model.intercept).tolist(),
+        "examples": model.examples,
+        "progressive_loss": model.tally.known,
+        **({"loss_of_later_passes": model.repeated.average} if model.repeated.weight > 0 else {}),
+        "nonzero": model.nonzero,
+        "features_seen": model.features_seen,
+        **({"curve": [list(point) for point in model.curve]} if model.curve else {}),
+        **({"warm": True} if model.warm else {}),
+        **({} if model.record is None else {"record": model.record.as_dict()}),
+    }
+
+
+def header_of_weights(readout: Readout, intercept: bool = True) -> Header:
+    """The header of a model with weights only, which no rule can keep training; fields may be added."""
+    recipe = {
+        "rule": None,
+        "loss": parts.spec_of(readout.loss),
+        "outputs": readout.head.outputs.spec,
+        "store": readout.store,
+        "intercept": intercept,
+        "layout": None if readout.layout is None else readout.layout.as_dict(),
+    }
+    return {**_header_of_any(readout), "recipe": recipe}
+
+
+def _header_of_any(model: Model | Readout) -> Header:
+    numbering = {} if model.numbering is None else {"numbering": [*model.numbering]}
+    return {"format": FORMAT, "version": __version__, "lowest_label": model.lowest_label, **numbering}
+
+
+def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
+    """Write a model file: settled nonzero weights and the header.
+
+    Args:
+        model: a Model; a Readout, which has no state; or a fitted estimator, whose model is written.
+        path: the file; an older one is replaced when the new one is complete.
+        state: write what is needed to keep learning, too.
+
+    Raises OSError if writing fails and `DivergedError` if weights or state are not finite; an existing file
+    is then unchanged. RuntimeError while another thread is learning; TypeError if `model` is not a model.
+    """
+    ready = as_model(model)
+    if isinstance(ready, Readout):
+        ready.save(path)
+        return
+    with ready.at_rest():
+        write(path, header_of(ready), tensors_of(ready, state=state))
+
+
+def save_weights(readout: Readout, path: str | Path) -> None:
+    """Write a model with weights only. Raises OSError."""
+    tensors = weights_of(readout)
+    if readout.names is not None:
+        tensors |= tensors_of_names(readout.names.only(readout.keys))
+    header = {**header_of_weights(readout), "nonzero": readout.nonzero}
+    write(path, header, tensors)
+
+
+def tensors_of(model: Model, *, state: bool = True) -> Tensors:
+    """Weights, and the state under ``state.*``. `DivergedError` if any of it is not finite."""
+    model.check_finite()
+    readout = model.readout()
+    tensors = weights_of(readout)
+    if model.names is not None:
+        tensors |= tensors_of_names(model.names.only(readout.keys))
+    if state:
+        tensors |= {f"state.{name}": array for name, array in model.state().items()}
+    return tensors
+
+
+def tensors_of_names(names: Names) -> Tensors:
+    """The tensors of feature names."""
+    return {NAMES + "keys": names.features, NAMES + "ends": names.ends, NAMES + "letters": names.letters}
+
+
+def weights_of(readout: Readout) -> Tensors:
+    """The tensors in every model file."""
+    tensors: Tensors = {
+        "weights.keys": readout.keys,
+        "weights.values": readout.weights,
+        "weights.intercept": readout.centred_bias,
+        "weights.unmet": readout.unmet,
+    }
+    if readout.divisors is not None:
+        tensors |= {"scale.keys": readout.divisors.keys, "scale.by": readout.divisors.by}
+    if readout.means is not None:
+        tensors |= readout.means.tensors()
+    return tensors
+
+
+def write(path: str | Path, header: Header, tensors: Tensors) -> None:
+    """Write a complete file or none, without copying tensors. Raises OSError."""
+    with whole_file(path, "wb") as file:
+        for piece in _pieces(header, tensors):
+            file.write(piece)
+
+
+def as_bytes(header: Header, tensors: Tensors) -> bytes:
+    """The content of a file with this header and these tensors."""
+    return b"".join(_pieces(header, tensors))
+
+
+def _pieces(header: Header, tensors: Tensors) -> Iterator[bytes | memoryview]:
+    """The bytes of a file, tensor by tensor."""
+    whole = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    sums = {name: _checksum(array) for name, array in whole.items()}
+    sums["header"] = _header_sum({**header, "crc32": sums})
+    names = sorted(whole, key=lambda name: (-whole[name].itemsize, name))  # so that all are aligned
+    text = json.dumps({**header, "crc32": sums}, sort_keys=True)
+    yield _safetensors_head(text, {name: whole[name] for name in names})
+    for name in names:
+        yield _bytes_of(whole[name])
+
+
+def _safetensors_head(text: str, tensors: Tensors) -> bytes:
+    """The start of a safetensors file: the length of a JSON object, and the object, which lists tensors."""
+    entries: dict[str, Any] = {"__metadata__": {"thresher": text}}
+    end = 0
+    for name, array in tensors.items():
+        begin, end = end, end + array.nbytes
+        kind = "BOOL" if array.dtype.kind == "b" else f"{array.dtype.kind.upper()}{8 * array.itemsize}"
+        entries[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
+    raw = json.dumps(entries, separators=(",", ":")).encode()
+    raw += b" " * (-len(raw) % 8)
+    return len(raw).to_bytes(8, "little") + raw
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def _header_sum(header: Header) -> int:
+    """CRC-32 of the header without this checksum itself."""
+    tensors = {name: value for name, value in header["crc32"].items() if name != "header"}
+    return zlib.crc32(json.dumps({**header, "crc32": tensors}, sort_keys=True).encode())
+
+
+def _check_format(name: str, header: Header) -> None:
+    """`ModelFileError` for another format than this version's."""
+    if header["format"] == FORMAT:
+        return
+    other = header["version"] != __version__
+    writer = (
+        f"thresher {header['version']}" if other else f"another development state of thresher {__version__}"
+    )
+    reader = f"thresher {__version__}" if other else "this one"
+    remedy = "train the model again, or use that version"
+    raise ModelFileError(
+        f"{name}: model format {header['format']}, written by {writer}; {reader} reads format {FORMAT}:"
+        f" {remedy}"
+    )
+
+
+def _checksum(array: NDArray[Any]) -> int:
+    kind = zlib.crc32(f"{array.dtype.str} {array.shape}".encode())
+    return zlib.crc32(_bytes_of(array), kind)
+
+
+def looks_like_ours(path: Path) -> bool | None:
+    """Whether a file starts like the models and checkpoints written by thresher; None if there is none.
+
+    A pipe is not looked into: what is read from it would be lost.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return False
+        with open(path, "rb") as file:
+            return begins_a_model(file.read(_HEAD))
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return False
+
+
+def _is_special(path: Path) -> bool:
+    """Whether it is a pipe, a device or the like, and not a file or a folder."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
+    """Header and tensors of a file; `ModelFileError` if it is not a complete model.
+
+    With `lanes`, a checkpoint of many models is accepted too.
+    """
+    from safetensors import safe_open
+
+    name = str(path)
+    if _is_special(Path(path)):
+        raise ModelFileError(f"{name}: a pipe or device, not a model file")
+    try:
+        with open(path, "rb"):  # gives a clearer error than safetensors if it cannot be read
+            pass
+        with safe_open(name, "np") as file:
+            metadata = file.metadata() or {}
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no mapping)
+    except OSError as error:
+        reason = _of_directory(name) if Path(path).is_dir() else error.strerror or str(error)
+        raise ModelFileError(f"{name}: {reason}") from error
+    except _NO_TENSORS as error:
+        if not looks_like_ours(Path(path)):
+            raise ModelFileError(f"{name}: not a thresher model") from error
+        raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
+    header = _checked(name, metadata, tensors)
+    with naming_file(name):
+        headers.check(header, headers.SHOWN)
+    if LANES in header and not lanes:
+        raise ModelFileError(
+            f"{name}: a checkpoint of many models: resume it with --resume of the command that wrote it"
+        )
+    return header, tensors
+
+
+def _of_directory(name: str) -> str:
+    """Why a directory cannot be read, as text."""
+    reason = "a directory, not a model"
+    folder = Path(name)
+    if ENSEMBLE.is_at(folder):
+        one = folder / ENSEMBLE.model_file(0)
+        how = f"name one of its files, such as {one}; in Python, thresher.Ensemble.load loads all"
+        return f"an ensemble, not one model: {how}"
+    if not FRONTIER.is_at(folder):
+        return reason
+    return f"{reason}; thresher path {name} --choose best -m MODEL extracts one of its models"
+
+
+def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
+    """Header and tensors from the output of `as_bytes`; `ModelFileError`, which calls the model `name`."""
+    from safetensors.numpy import load as parsed
+
+    try:
+        tensors = parsed(data)
+        (length,) = struct.unpack_from("<Q", data)
+        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+    except _NO_TENSORS as error:
+        raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
+    return _checked(name, metadata, tensors), tensors
+
+
+def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
+    if "thresher" not in metadata:
+        raise ModelFileError(f"{name}: a safetensors file, but not a thresher model")
+    try:
+        header: Header = json.loads(metadata["thresher"])
+        whole = header["crc32"]["header"] == _header_sum(header)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        whole = False
+    except RecursionError as error:
+        raise ModelFileError(f"{name}: the header is nested too deeply") from error
+    if not whole:
+        raise ModelFileError(f"{name}: damaged: the header does not match its checksum")
+    with naming_file(name):
+        headers.check(header, headers.EDITION)
+        _check_format(name, header)
+        headers.check_model(header)
+    sums = header["crc32"]
+    for key in sorted({*sums, *tensors} - {"header"}):
+        if key not in tensors or _checksum(tensors[key]) != sums.get(key):
+            raise ModelFileError(f"{name}: damaged: {key} does not match its checksum")
+    return header
+
+
+def load_readout(path: str | Path) -> tuple[Readout, Header]:
+    """The weights for prediction, and the header."""
+    header, tensors = read(path)
+    return readout_of(path, header, tensors), header
+
+
+def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
+    """The Readout described by header and tensors."""
+    recipe = header["recipe"]
+    with naming_file(path), _naming_unknown_parts(path):
+        head = Head(recipe["loss"], recipe["outputs"])
+        readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
+        readout.layout, readout.names = layout_of(recipe), names_of(tensors, NAMES)
+        readout.numbering = numbering_in(header)
+        readout.made = None if recipe["rule"] is None else (recipe["rule"], recipe["seed"])
+        if readout.layout is not None and head.domain.has_classes:
+            head.domain.of_words(readout.layout.classes)  # a word for each class
+    return readout
+
+
+def record_of(header: Header) -> Record | None:
+    """The record of the model's training, or None."""
+    return Record.from_dict(header["record"]) if "record" in header else None
+
+
+def numbering_in(header: Header) -> Numbering | None:
+    """The ids that the model was trained on; None if that was not kept, or features have names."""
+    return Numbering(*header["numbering"]) if "numbering" in header else None
+
+
+def curve_in(header: Header) -> Curve:
+    """How progressive loss and weights developed; empty where that was not kept."""
+    return curve_of(header.get("curve", []))
+
+
+def load(path: str | Path) -> tuple[Model, Header]:
+    """The model, ready to keep learning, and the header."""
+    header, tensors = read(path)
+    return revive(path, header, tensors), header
+
+
+def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
+    """The model described by header and tensors."""
+    if header["recipe"]["rule"] is None:
+        raise ModelFileError(
+            f"{path}: made by a batch solver: it contains only weights and cannot keep learning"
+        )
+    state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
+    if not state:
+        raise ModelFileError(f"{path}: contains only weights and cannot keep learning")
+    with naming_file(path), _naming_unknown_parts(path):
+        model = Model(Recipe.from_dict(header["recipe"]))
+        model.restore(state)
+        model.names = names_of(tensors, NAMES)
+        model.record, model.warm = record_of(header), header.get("warm", False)
+        model.curve, model.numbering = curve_in(header), numbering_in(header)
+    return model
+
+
+@contextmanager
+def _naming_unknown_parts(path: str | Path) -> Iterator[None]:
+    """Add to the error about an unknown part where the part could be defined."""
+    try:
+        yield
+    except parts.SpecError as error:
+        raise ModelFileError(f"{path}: {error} (import the module that defines it first)") from error

@@ -1,0 +1,282 @@
+"""The contents of a model file: how the model was trained, statistics of its weights, sizes of its parts.
+
+Group weights by column or namespace, using the names of features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.columns import FEATURES, NUMERIC
+from thresher.data.features.names import BETWEEN, Names, numeric_keys
+from thresher.data.formats.choosing import features_of
+from thresher.data.layout import SettledLayout
+from thresher.engine.index import HashedIndex
+from thresher.learning.files import model_file
+from thresher.learning.files import schema as headers
+from thresher.learning.files.model_file import LANES, NAMES, Tensors
+from thresher.learning.model.recipe import Header
+from thresher.learning.model.weights import Readout
+from thresher.learning.training.passes import AUTO
+from thresher.learning.training.record import of_this_version
+from thresher.learning.training.shares import renewed
+
+_BETWEEN = BETWEEN.encode()
+_UNNAMED = 0
+Numbers = NDArray[np.int64]
+
+
+def groups_of(readout: Readout) -> list[dict[str, Any]]:
+    """For each column or namespace: numbers of nonzero features and weights, sum and maximum of their sizes.
+
+    Columns come first, in their order, then products and namespaces by name, then all weights without a name,
+    whose ``group`` is None. Columns whose weights cannot be told from those without a name are left out.
+    Without names and numeric columns the list is empty.
+    """
+    layout = readout.layout or SettledLayout()
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    if readout.store.startswith(HashedIndex.NAME) or not (readout.names or NUMERIC in kinds.values()):
+        return []
+    groups = [b"", *(name.encode("utf-8", "surrogateescape") for name in kinds)]
+    numbers = _numeric(readout, layout)
+    if readout.names is not None:
+        _named(readout.keys, readout.names, groups, bool(kinds), numbers)
+    totals_of = _sums(readout, numbers, len(groups))
+    sure = [kind in (FEATURES if readout.names is not None else (NUMERIC,)) for kind in kinds.values()]
+    order = [*(k for k, known in enumerate(sure, 1) if known)]
+    order += sorted(range(len(kinds) + 1, len(groups)), key=lambda k: groups[k])
+    rows = [{"group": groups[k].decode("utf-8", "backslashreplace"), **totals_of[k]} for k in order]
+    return rows + ([{"group": None, **totals_of[_UNNAMED]}] if totals_of[_UNNAMED]["features"] else [])
+
+
+def _numeric(readout: Readout, layout: SettledLayout) -> Numbers:
+    """The group of each row that belongs to a numeric column; its key is known."""
+    numbers = np.full(len(readout.keys), _UNNAMED, np.int64)
+    columns, mine = numeric_keys(layout), {name: number for number, name in enumerate(layout.columns, 1)}
+    keys = np.array([*columns], np.uint64)
+    _enter(numbers, readout.keys, keys, np.array([mine[name] for name in columns.values()], np.int64))
+    return numbers
+
+
+def _enter(into: Numbers, keys: NDArray[np.uint64], some: NDArray[np.uint64], groups: Numbers) -> None:
+    """Set the group of those of `keys`, which ascend, that are among `some`."""
+    places = np.searchsorted(keys, some)
+    there = places < len(keys)
+    there[there] = keys[places[there]] == some[there]
+    into[places[there]] = groups[there]
+
+
+def _named(keys: NDArray[np.uint64], names: Names, groups: list[bytes], columns: bool, into: Numbers) -> None:
+    """Set the group of each row that has a name; new groups are appended to `groups`."""
+    known = {name: number for number, name in enumerate(groups) if number}
+    column = _column_among(known) if columns else _before_equals
+    letters, begin = names.letters.tobytes(), 0
+    found = np.empty(len(names), np.int64)
+    for k, end in enumerate(names.ends.tolist()):
+        name, begin = letters[begin:end], end
+        group = _BETWEEN.join(map(column, name.split(_BETWEEN))) if _BETWEEN in name else column(name)
+        number = known.get(group)
+        if number is None:
+            number = known[group] = len(groups)
+            groups.append(group)
+        found[k] = number
+    _enter(into, keys, names.features, found)
+
+
+def _before_equals(name: bytes) -> bytes:
+    """The namespace of a feature; empty if it has none."""
+    space, equals, _ = name.partition(b"=")
+    return space if equals else b""
+
+
+def _column_among(columns: dict[bytes, int]) -> Callable[[bytes], bytes]:
+    """A function from feature to column; names of columns may contain equals signs."""
+
+    def column(name: bytes) -> bytes:
+        space = name.partition(b"=")[0]
+        while space not in columns and len(space) < len(name):
+            space += b"=" + name[len(space) + 1 :].partition(b"=")[0]
+        return space
+
+    return column
+
+
+def _sums(readout: Readout, numbers: Numbers, count: int) -> list[dict[str, Any]]:
+    """For each group: number of features, number of weights, sum and maximum of their sizes."""
+    features, nonzero = np.zeros((2, count), np.int64)
+    totals, largest = np.zeros((2, count))
+    for part, block in readout.blocks():
+        mine, sizes = numbers[part], np.abs(block)
+        live = (sizes > 0).sum(axis=1)
+        features += np.bincount(mine[live > 0], minlength=count)
+        np.add.at(nonzero, mine, live)
+        totals += np.bincount(mine, sizes.sum(axis=1), count)
+        np.maximum.at(largest, mine, sizes.max(axis=1, initial=0.0))
+    columns = zip(*(one.tolist() for one in (features, nonzero, totals, largest)), strict=True)
+    return [dict(zip(("features", "nonzero", "l1_norm", "largest"), one, strict=True)) for one in columns]
+
+
+_FROM_HEADER = ("examples", "progressive_loss", "nonzero", "features_seen")
+_IF_KNOWN = ("loss_of_later_passes",)
+"""What the header has only after several passes, in which the progressive loss is that of the first."""
+
+
+def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any]:
+    """The content of ``thresher info --json`` for a model file or checkpoint. Raises `ModelFileError`."""
+    readout = model_file.readout_of(path, header, tensors)
+    recipe = dict(header["recipe"])
+    recipe.pop("layout")
+    stopped = _stopped(path, header)
+    return {
+        "model": str(path),
+        "kind": _kind(header, tensors),
+        "version": header["version"],
+        **recipe,
+        **{name: header.get(name) for name in _FROM_HEADER},
+        **{name: header[name] for name in _IF_KNOWN if name in header},
+        "features_live": _live(readout),
+        "warm": header.get("warm", False),
+        **stopped,
+        **_facts_of_data(header, stopped),
+        **_columns(header["recipe"]["layout"] or {}, groups_of(readout)),
+        **({"solver": header["solver"]} if "solver" in header else {}),
+        "weights": figures_of(readout),
+        "by_output": _by_output(readout),
+        "nameable": _is_nameable(readout),
+        "bytes": _sizes(path, readout, tensors),
+        "curve": [point.as_dict() for point in model_file.curve_in(header)],
+        "warnings": list(header["record"]["warnings"]) if "record" in header else [],
+    }
+
+
+def _kind(header: Header, tensors: Tensors) -> str:
+    if LANES in header:
+        return "checkpoint of many models"
+    if "training" in header:
+        return "checkpoint"
+    return "model" if _state_in(tensors) else "weights only"
+
+
+def _state_in(tensors: Tensors) -> int:
+    """Bytes of the learning state, including the best pass in a checkpoint."""
+    return sum(
+        a.nbytes
+        for name, a in tensors.items()
+        if not name.startswith(("weights.", "scale.", "centre.", NAMES))
+    )
+
+
+def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
+    """Where the training of a checkpoint stopped."""
+    if "training" not in header:
+        return {}
+    training = header["training"]
+    with model_file.naming_file(path):
+        headers.check_training(training)
+        if LANES in header:
+            headers.check(header[LANES], {"recipes": "a list"}, LANES)
+    names, _, where = training["data"]
+    best = training["best"]
+    return {
+        "stopped": {
+            **({"models": len(header[LANES]["recipes"])} if LANES in header else {}),
+            "pass": training["position"]["number"],
+            "passes": training["passes"] if training.get("settled", True) else AUTO,
+            "replay": training.get("replay", 0),
+            "patience": training["patience"],
+            "order": training["order"],
+            "holdout": training["holdout"][1] or renewed(training["holdout"][0]),
+            "where": where,
+            "data": names,
+            "best_pass": None if best is None else best["number"],
+        }
+    }
+
+
+def _facts_of_data(header: Header, stopped: dict[str, Any]) -> dict[str, Any]:
+    """Line counts and layout of the data."""
+    layout, record = header["recipe"]["layout"] or {}, header.get("record")
+    record = record and of_this_version(record)
+    report = record or (header["training"]["position"]["report"] if stopped else {})
+    counts = {name: report[name] for name in ("lines", "examples", "blank", "skipped", "merged") if report}
+    return {
+        "record": record,
+        "lines": counts,
+        "layout": {name: value for name, value in layout.items() if name not in ("columns", "kinds")},
+    }
+
+
+def _columns(layout: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, Any]:
+    """Each column with its kind and, if known, its weights; then products and namespaces."""
+    known = {one["group"]: one for one in groups}
+    columns = [
+        {"column": name, "kind": kind, **{k: v for k, v in known.pop(name, {}).items() if k != "group"}}
+        for name, kind in zip(layout.get("columns", []), layout.get("kinds", []), strict=True)
+    ]
+    return {"columns": columns, "groups": [*known.values()]}
+
+
+def _is_nameable(readout: Readout) -> bool:
+    """Whether the features have names that can be read from data."""
+    hashed = readout.store.startswith(HashedIndex.NAME)
+    return not hashed and readout.layout is not None and features_of(readout.layout) != "ids"
+
+
+def _live(readout: Readout) -> int:
+    """Number of features with a nonzero weight for any output."""
+    return sum(int((block != 0).any(axis=1).sum()) for _, block in readout.blocks())
+
+
+def figures_of(readout: Readout) -> dict[str, Any]:
+    """Counts and norms of all weights except the intercepts."""
+    positive = negative = 0
+    total = squares = largest = 0.0
+    for _, block in readout.blocks():
+        sizes = np.abs(block)
+        positive += int((block > 0).sum())
+        negative += int((block < 0).sum())
+        total += float(sizes.sum())
+        squares += float((sizes * sizes).sum())
+        largest = max(largest, float(sizes.max(initial=0.0)))
+    return {
+        "positive": positive,
+        "negative": negative,
+        "l1_norm": total,
+        "l2_norm": squares**0.5,
+        "largest": largest,
+        "intercept": readout.bias.tolist(),
+        "named": None if readout.names is None else len(readout.names),
+        **({"unmet": readout.unmet.tolist()} if readout.unmet.any() else {}),
+    }
+
+
+def _by_output(readout: Readout) -> list[dict[str, Any]]:
+    """Number of nonzero weights of each output, if there are several."""
+    if readout.head.outputs.kind == "one":
+        return []
+    nonzero, totals = np.zeros(readout.head.count, np.int64), np.zeros(readout.head.count)
+    for _, block in readout.blocks():
+        nonzero += (block != 0).sum(axis=0)
+        totals += np.abs(block).sum(axis=0)
+    names = readout.head.names(readout.classes)
+    return [
+        {"output": names[k], "nonzero": count, "l1_norm": total}
+        for k, (count, total) in enumerate(zip(nonzero.tolist(), totals.tolist(), strict=True))
+    ]
+
+
+def _sizes(path: str | Path, readout: Readout, tensors: Tensors) -> dict[str, int]:
+    """Bytes of the file and its parts, and of the memory that predicting takes."""
+    names = sum(array.nbytes for name, array in tensors.items() if name.startswith(NAMES))
+    return {
+        "file": Path(path).stat().st_size,
+        "weights": readout.keys.nbytes + readout.weights.nbytes,
+        "names": names,
+        "state": _state_in(tensors),
+        "to_predict": readout.nbytes,
+    }

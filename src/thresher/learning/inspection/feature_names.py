@@ -1,0 +1,110 @@
+"""Find names for the weights of a model in data."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from thresher.cluster.elsewhere import reads_elsewhere
+from thresher.data.errors import DataError
+from thresher.data.features.names import Names, find_names, numeric_keys
+from thresher.data.inputs.any_data import Data
+from thresher.data.layout import has_columns
+from thresher.engine.index import HashedIndex
+from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.model.model import Model, as_model
+from thresher.learning.model.prediction import AnyModel, source_for
+from thresher.learning.model.weights import Readout
+from thresher.options.data import ReadOptions
+from thresher.options.option import settled
+
+
+@reads_elsewhere
+def name_features(
+    model: AnyModel,
+    data: Data,
+    **reading: Unpack[ReadOptions],
+) -> Names:
+    """Find the names of the features with nonzero weights in `data`, and keep them in ``model.names``.
+
+    Reading stops when every such feature has a name. The data are read a second time if products of features
+    appeared after their factors. Labels are ignored and nothing is learned. Names that the model already has
+    are kept; those of features whose weight is now zero are dropped. Ids have no other name.
+
+    Args:
+        model: a Model, a Readout, or a fitted estimator, whose ``model_`` then keeps the names.
+        data: files, a table, or rows as dictionaries, with or without labels.
+        reading: how to read `data`, where that differs from the training data: the options of
+            `thresher.open_source` and the fields of a `Layout`. Bad lines are skipped (`on_error` is
+            ``skip``).
+
+    Returns a mapping from key to name. Raises `DataError` for a model with a hashed store, where one weight
+    stands for several features, and for data without names; TypeError if `model` is not a model.
+    """
+    own = as_model(model)
+    settled(ReadOptions, reading, name_features)
+    check_nameable(own.store)
+    options: dict[str, Any] = {"on_error": "skip", **reading}
+    source = source_for(own, data, own.head.open_domain, more={"unlabelled": True}, **options)
+    check_namer(source, own.store)
+    return keep_names(own, source)
+
+
+def keep_names(own: Model | Readout, source: Any) -> Names:
+    """Give a model the names of its features, read from a source that has names."""
+    readout = own.readout() if isinstance(own, Model) else own
+    kept = (own.names or Names.of({})).only(readout.keys)
+    unnamed = np.setdiff1d(readout.keys, kept.features, assume_unique=True)
+    own.names = named = kept.joined(find_names(source, unnamed))
+    return named
+
+
+def names_follow(own: Model, source: Any) -> list[Trouble]:
+    """Name new features of a model that has names, from the data it learned; the trouble if that cannot be.
+
+    Data without names, such as a matrix, are left alone.
+    """
+    if not own.names or not hasattr(source, "namer"):
+        return []
+    if source.rereadable:
+        keep_names(own, source)
+        return []
+    readout = own.readout()
+    known = np.array(list(known_names(readout)), np.uint64)
+    count = len(np.setdiff1d(readout.keys, known))
+    if not count:
+        return []
+    which = "1 new feature has no name" if count == 1 else f"{count:,} new features have no names"
+    reason = f"{which}, because the data can be read only once"
+    return [Trouble("unnamed", f"{reason}: find them with thresher name, in other data with these features")]
+
+
+def known_names(readout: Readout) -> dict[int, str]:
+    """The names of a model's features; those of numeric columns are always known."""
+    layout, found = readout.layout, dict[int, str]()
+    if layout is not None and has_columns(layout) and not readout.store.startswith(HashedIndex.NAME):
+        found = numeric_keys(layout)
+    return found | dict(readout.names or {})
+
+
+def check_namer_again(source: Any, store: str) -> None:
+    """The same, and `DataError` for data that end before names are looked for in them."""
+    check_namer(source, store)
+    if not source.rereadable:
+        raise DataError("names=True needs to read the data again, but these can be read only once")
+
+
+def check_namer(source: Any, store: str) -> None:
+    """`DataError` if features have no names, or the source cannot be read again to find them."""
+    check_nameable(store)
+    if not hasattr(source, "namer"):
+        raise DataError("a matrix has no feature names: give files, a table, dictionaries or texts")
+
+
+def check_nameable(store: str) -> None:
+    """`DataError` if a weight can stand for several features."""
+    if store.startswith(HashedIndex.NAME):
+        raise DataError(
+            "weights of a hashed store have no names, as features may share one: use --store growing"
+        )

@@ -1,0 +1,146 @@
+"""Results as tables to compute with: a pandas DataFrame in long form, with the same columns everywhere.
+
+A model as a small table for notebooks: HTML without scripts or styles of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from thresher import parts
+from thresher.drawing.svg import tag, text_of
+from thresher.learning.inspection.feature_names import known_names
+from thresher.learning.inspection.formatting import of_first_pass, shown
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.recipe import Recipe, penalty_field
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+COLUMNS = {
+    "rule": "object",
+    "spec": "object",
+    "penalty": "float64",
+    "seed": "Int64",
+    "fold": "Int64",
+    "examples": "Int64",
+    "nonzero": "Int64",
+    "progressive_loss": "float64",
+    "holdout_loss": "float64",
+    "chosen": "boolean",
+    "dropped": "object",
+}
+"""Columns that every table has, in this order, with their types; further figures follow."""
+
+
+def identity(recipe: Recipe) -> dict[str, Any]:
+    """Name and SPEC of the rule, the value of its penalty, and the seed."""
+    return _identity(str(recipe.rule), recipe.make_rule(), recipe.seed)
+
+
+def _identity(spec: str, rule: Any, seed: int) -> dict[str, Any]:
+    name = penalty_field(rule)
+    penalty = None if name is None else float(getattr(rule, name))
+    return {"rule": spec.partition(":")[0], "spec": spec, "penalty": penalty, "seed": seed}
+
+
+def identity_of(model: Any) -> dict[str, Any]:
+    """The same for a model, a Readout or an ensemble; nothing if it is unknown."""
+    model = getattr(model, "models", [model])[0]
+    if (recipe := getattr(model, "recipe", None)) is not None:
+        return identity(recipe)
+    spec, seed = getattr(model, "made", None) or (None, 0)
+    if spec is None:
+        return {}
+    try:
+        return _identity(spec, parts.make("rule", spec), seed)
+    except ValueError:  # a rule of the user's own that is not registered here
+        return {"rule": spec.partition(":")[0], "spec": spec, "seed": seed}
+
+
+def held(figures: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Figures on rows that were not learned, as columns; lists and tables are left out."""
+    numbers = {k: v for k, v in (figures or {}).items() if k != "examples" and _is_figure(v)}
+    return {f"holdout_{name}": value for name, value in numbers.items()}
+
+
+def _is_figure(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The rows as a DataFrame with `COLUMNS`, then all other names. Raises ImportError without pandas."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("frame needs pandas: pip install pandas") from error
+    given = list(rows)
+    names = list(dict.fromkeys([*COLUMNS, *(name for row in given for name in row)]))
+    frame = pd.DataFrame([{name: row.get(name) for name in names} for row in given], columns=names)
+    others = [name for name in names if name not in COLUMNS and frame[name].dtype == object]
+    figures = {name: "float64" for name in others if all(_is_figure(one) for one in frame[name])}
+    return frame.astype({**COLUMNS, **figures})
+
+
+class Evaluated(dict[str, Any]):
+    """The figures of `thresher.evaluate`, a dictionary."""
+
+    model: Mapping[str, Any]
+    """the model's columns in `frame`"""
+
+    @classmethod
+    def of(cls, figures: Mapping[str, Any], model: Any) -> Evaluated:
+        """The figures of a model."""
+        found = cls(figures)
+        found.model = {**identity_of(model), "nonzero": getattr(model, "nonzero", None)}
+        return found
+
+    def frame(self) -> pd.DataFrame:
+        """The figures in one row, under the names that all results share. See docs/python.md."""
+        return frame_of([{**self.model, "examples": self.get("examples"), **held(self)}])
+
+
+_TOP = 5
+"""number of positive and of negative weights"""
+
+
+def summary(model: Any) -> str:
+    """How the model was made, and its heaviest positive and negative weights."""
+    recipe = replace(model.recipe, layout=None)
+    rows = [
+        ("rule", str(recipe.rule)),
+        ("loss", str(recipe.loss)),
+        ("outputs", str(recipe.outputs)),
+        ("examples", shown(model.examples)),
+        ("progressive loss", of_first_pass(model.tally.known, model.repeated.weight > 0)),
+        ("non-zero weights", f"{model.nonzero:,} of {model.features_seen:,} features seen"),
+    ]
+    body = [_row(name, text) for name, text in rows]
+    body += [_row(name, text) for name, text in _weights(model)]
+    return tag("table", tag("caption", text_of("thresher Model")), tag("tbody", *body))
+
+
+def _row(name: str, text: str) -> str:
+    return tag("tr", tag("th", text_of(name), scope="row"), tag("td", text_of(text)))
+
+
+def _weights(model: Any) -> list[tuple[str, str]]:
+    """The heaviest weights of both signs with names; none while they are not finite."""
+    try:
+        readout = model.readout()
+    except DivergedError:
+        return [("weights", "not finite: learning diverged")]
+    names, many = known_names(readout), model.head.outputs.kind != "one"
+    labels = model.head.names(model.classes) if many else []
+    found = []
+    for title, sign in (("heaviest positive", 1), ("heaviest negative", -1)):
+        each = [one for one in readout.heaviest() if one[2] * sign > 0][:_TOP]
+        words = (
+            f"{names.get(key, str(key))}{f' ({labels[k]})' if many else ''} {shown(float(w))}"
+            for key, k, w in each
+        )
+        found.append((title, ", ".join(words) or "none"))
+    return found

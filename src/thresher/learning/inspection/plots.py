@@ -1,0 +1,254 @@
+"""Pictures of one model: how it learned, and how well its predictions agree with data."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from thresher.drawing import Axis, Bar, Panel, Series, Strip, bars, chart, panels
+from thresher.learning.evaluation.curves import Binned, wilson
+from thresher.learning.files.atomic import check_writable, whole_file
+from thresher.learning.model.objective import Head
+from thresher.learning.training.learner import Tally
+from thresher.learning.training.progress import Curve, Row
+
+ENDING = ".svg"
+_BARS = 30
+_HALF = 0.5
+"""If no share is larger, the axes of the calibration end at the largest: where one class is rare."""
+
+
+class Stage(NamedTuple):
+    """A point of training, as drawn."""
+
+    examples: int
+    since: float
+    """average loss since the stage before"""
+    average: float
+    nonzero: int | None
+    """None if not counted"""
+    features_seen: int
+    again: bool = False
+    """whether it is in a later pass: `since` is then the loss of rows seen before"""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An SVG picture that notebooks show."""
+
+    svg: str
+    """its text"""
+    about: str = ""
+    """what it shows"""
+
+    def __repr__(self) -> str:
+        """What it shows."""
+        return f"<Picture of {self.about}>"
+
+    def __str__(self) -> str:
+        """The SVG."""
+        return self.svg
+
+    def _repr_svg_(self) -> str:
+        """The SVG, for notebooks."""
+        return self.svg
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an SVG file. Raises OSError; ValueError if `path` does not end in .svg."""
+        write(checked(path), self.svg)
+
+
+def checked(path: str | os.PathLike[str]) -> Path:
+    """The path of a picture, checked to be writable. ValueError if it does not end in .svg; OSError."""
+    check_ending(os.fspath(path))
+    check_writable(Path(path))
+    return Path(path)
+
+
+def check_ending(name: str) -> None:
+    """ValueError for a name that does not end in .svg."""
+    if not name.lower().endswith(ENDING):
+        raise ValueError(f"pictures are written as SVG: name a file that ends in {ENDING}, not {name!r}")
+
+
+def write(path: Path, picture: str) -> None:
+    """Write a complete picture, or leave the file unchanged. Raises OSError."""
+    with whole_file(path) as file:
+        file.write(picture)
+
+
+def stages_of_table(table: Sequence[Row]) -> list[Stage]:
+    """The points of the progressive table."""
+    return [
+        Stage(row.examples, row.loss_since, row.average, row.nonzero, row.features_seen, row.in_pass > 1)
+        for row in table
+    ]
+
+
+def stages_of_curve(curve: Curve, nonzero: int) -> list[Stage]:
+    """The points of a model's curve; `nonzero` weights are left at the end.
+
+    A curve has progressive losses only: of the loss in later passes it knows nothing.
+    """
+    found, before = [], Tally(0.0, 0.0)
+    for point in curve:
+        now = Tally(point.loss, point.weight)
+        since = Tally(now.loss - before.loss, now.weight - before.weight).average
+        again = now == before and now.weight > 0
+        found.append(Stage(point.examples, since, point.average, point.nonzero, point.features_seen, again))
+        before = now
+    return [*found[:-1], *(stage._replace(nonzero=nonzero) for stage in found[-1:])]
+
+
+def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None = None, **shape: Any) -> str:
+    """Progressive loss, and non-zero weights beside features seen, over the examples.
+
+    Args:
+        stages: the points to draw.
+        loss: SPEC of the loss.
+        holdout: figures of the model on the hold-out.
+        shape: width and height, style and heading, as for `panels`.
+    """
+    examples, loss = [stage.examples for stage in stages], loss.partition(":")[0]
+    # the default table has lines at 1, 2, 4, 8 ... examples, that of --report-every evenly spaced ones
+    early = bool(examples) and 5 * examples[len(examples) // 2] < examples[-1]
+    axis = Axis("examples", log=early, whole=True, low=None if early else 0)
+    first = _of_first_pass(stages)
+    average, since = [stage.average for stage in first], [stage.since for stage in stages]
+    shown = [
+        Series("since the line before", examples[: len(first)], since[: len(first)], quiet=True),
+        Series("average so far", examples[: len(first)], average),
+    ]
+    later = [stage for stage in stages[len(first) :] if not math.isnan(stage.since)]
+    if later:
+        places, losses_again = [stage.examples for stage in later], [stage.since for stage in later]
+        shown.append(Series("rows seen before", places, losses_again, quiet=True))
+    if holdout is not None and holdout["loss"] is not None and examples:
+        shown.append(Series("held-out rows", examples[-1:], [holdout["loss"]], "dots", emphasis=True))
+    losses_drawn = [loss for loss in (*average, *since) if not math.isnan(loss)]
+    steep = bool(average) and max(losses_drawn, default=0.0) > 50 * average[-1] > 0
+    losses = Axis(f"{loss} loss", log=steep, low=None if steep else 0)
+    counted = [stage for stage in stages if stage.nonzero is not None]
+    nonzero, seen = [stage.nonzero or 0 for stage in counted], [stage.features_seen for stage in stages]
+    far_apart = bool(nonzero) and seen[-1] > 20 * nonzero[-1]
+    features = Axis("features", log=far_apart, whole=True, low=None if far_apart else 0)
+    sparsity = [
+        Series("features seen", examples, seen, quiet=True),
+        Series("non-zero weights", [stage.examples for stage in counted], nonzero, emphasis=True, colour=2),
+    ]
+    return panels(
+        "Progressive loss and sparsity",
+        _description(stages, loss),
+        [
+            Panel(axis, losses, shown, title="Loss of each example before it is learned"),
+            Panel(axis, features, sparsity, title="Sparsity"),
+        ],
+        **shape,
+    )
+
+
+def _of_first_pass(stages: Sequence[Stage]) -> Sequence[Stage]:
+    """The stages before rows came again."""
+    return stages[: next((k for k, stage in enumerate(stages) if stage.again), len(stages))]
+
+
+def _description(stages: Sequence[Stage], loss: str) -> str:
+    if not stages:
+        return "Nothing was learned."
+    end, several = stages[-1], len(_of_first_pass(stages)) < len(stages)
+    average = f"the average progressive {loss} loss is {end.average:.4g}"
+    average += ", that of the first pass," if several else ","
+    return (
+        f"After {end.examples:,} examples {average} and "
+        f"{end.nonzero or 0:,} of {end.features_seen:,} features seen have a weight."
+    )
+
+
+def agreement(head: Head, found: Binned | None, figures: dict[str, Any], **shape: Any) -> str:
+    """How well predictions agree with data.
+
+    A calibration curve, where the model predicts probabilities; what was observed where so much was
+    predicted, where it predicts one number; the error of each class, or of each output, for other models.
+    `found` and `figures` are those of an `Assessment`.
+    """
+    if found is None:
+        return _by_class(figures, shape) if head.classifies else _by_output(figures, shape)
+    if not head.classifies:
+        return _numbers(found, figures, shape)
+    return _probabilities(found, figures, head, shape)
+
+
+def _probabilities(binned: Binned, figures: dict[str, Any], head: Head, shape: dict[str, Any]) -> str:
+    bins = binned.bins()
+    ends = [wilson(one["observed"], binned.effective(one["weight"])) for one in bins]
+    several = head.outputs.kind == "classes"
+    what = "probability of the predicted class" if several else "predicted probability"
+    what += " (grey: how many)"
+    high = _end([one["predicted"] for one in bins] + [high for _, high in ends])
+    x = Axis(what, low=0, high=high, percent=True)
+    y = Axis("share that came true", low=0, high=high, percent=True)
+    error = figures["calibration_error"]
+    caption = f"{len(bins)} bins of equal weight with 95 % intervals"
+    return chart(
+        "Calibration: predicted probability and observed share",
+        caption + ("." if error is None else f"; the mean distance from the diagonal is {error:.3g}."),
+        x,
+        y,
+        [_observed(bins, low=[low for low, _ in ends], high=[high for _, high in ends])],
+        diagonal="perfect calibration",
+        strip=[Strip(*one) for one in binned.density(0.0, high)],
+        **{"height": 480, **shape},
+    )
+
+
+def _end(shares: list[float]) -> float:
+    """The end of the axes: 1, or less if all shares are small."""
+    most = max(shares, default=1.0)
+    return 1.0 if most > _HALF else max(1.05 * most, 1e-6)
+
+
+def _numbers(binned: Binned, figures: dict[str, Any], shape: dict[str, Any]) -> str:
+    bins, rmse = binned.bins(), figures["rmse"]
+    return chart(
+        "Predicted and observed",
+        f"The mean of what was observed in {len(bins)} bins of predictions, of equal weight"
+        + ("." if rmse is None else f"; the root mean squared error is {rmse:.4g}."),
+        Axis("mean prediction (grey: how many)"),
+        Axis("mean observation"),
+        [_observed(bins)],
+        diagonal="observed as predicted",
+        strip=[Strip(*one) for one in binned.density()],
+        **{"height": 480, **shape},
+    )
+
+
+def _observed(bins: list[dict[str, float]], **ends: Any) -> Series:
+    x, y = ([one[name] for one in bins] for name in ("predicted", "observed"))
+    titles = [f"predicted {a:.4g}, observed {b:.4g}" for a, b in zip(x, y, strict=True)]
+    name = "bins of equal weight" + (", 95 % intervals" if ends else "")
+    return Series(name, x, y, "both", titles=titles, **ends)
+
+
+def _by_class(figures: dict[str, Any], shape: dict[str, Any]) -> str:
+    """The share of each class that is misclassified, most frequent classes first."""
+    met = [one for one in figures["by_class"] if one["recall"] is not None]
+    met.sort(key=lambda one: -one["weight"])
+    rows = [
+        Bar(one["class"], 1.0 - one["recall"], f"{one['class']}: weight {one['weight']:,.6g}")
+        for one in met[:_BARS]
+    ]
+    left = f"; the {_BARS} most frequent of {len(met):,} classes" if len(met) > _BARS else ""
+    title = "Error by class"
+    caption = f"The share of the examples of each class that is predicted as another class{left}."
+    return bars(title, caption, rows, axis=f"share predicted as another class{left}", percent=True, **shape)
+
+
+def _by_output(figures: dict[str, Any], shape: dict[str, Any]) -> str:
+    rows = [Bar(f"output {k}", value) for k, value in enumerate(figures["rmse_by_output"], 1)]
+    left = f", the first {_BARS} of {len(rows):,}" if len(rows) > _BARS else ""
+    caption = f"The root mean squared error of each output{left}."
+    return bars("Error by output", caption, rows[:_BARS], axis=f"root mean squared error{left}", **shape)

@@ -1,0 +1,1 @@
+"""What a model is: parts, state, weights; learning and predicting."""

@@ -1,0 +1,300 @@
+"""Numbered features: which ids a model was trained on, and whether new data number their features alike.
+
+The columns of a matrix are counted from 0. Files often count from 1, so the matrix that scikit-learn makes of
+such a file has every feature one place before its id.
+
+Agreement: whether new data can have the features that a model was trained on.
+
+Features are columns of tables, names (VW text, dictionaries, texts) or ids (svmlight, LibFFM, matrices).
+Where the kinds differ no feature has a weight, and every prediction would be the intercept.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from thresher.data.chunk import Chunk
+from thresher.data.errors import DataError
+from thresher.data.formats.choosing import features_of
+from thresher.data.formats.listing import FORMATS, LINES
+from thresher.data.layout import AnyLayout, has_columns
+from thresher.data.source import Watched
+from thresher.data.wording import warn_user
+from thresher.learning.diagnostics.findings import TroubleWarning
+
+_MOST = 2**32
+"""Ids up to here are numbers of features; hashes of names are nearly all larger."""
+
+
+class Numbering(NamedTuple):
+    """The ids that a model was trained on."""
+
+    low: int
+    """the lowest id seen"""
+    high: int
+    """the highest id seen; of a matrix, its last column, whether it has values or not"""
+    matrix: bool
+    """whether the ids are columns of a matrix"""
+
+    @property
+    def width(self) -> int:
+        """The number of columns of a matrix with these ids."""
+        return self.high + 1
+
+    def joined(self, other: Numbering | None) -> Numbering:
+        """The ids of both."""
+        if other is None:
+            return self
+        return Numbering(min(self.low, other.low), max(self.high, other.high), self.matrix and other.matrix)
+
+
+def numbering_of(
+    span: tuple[int, int] | None, columns: int | None, layout: AnyLayout | None
+) -> Numbering | None:
+    """The numbering of data with these keys: a matrix with `columns`, or a file; None for other data."""
+    if columns is not None:
+        return Numbering(columns if span is None else span[0], columns - 1, True)
+    if span is None or span[1] > _MOST or not _has_ids(layout):
+        return None
+    return Numbering(*span, False)
+
+
+def _has_ids(layout: AnyLayout | None) -> bool:
+    """Whether features are numbered in files with this layout; VW text may number them too."""
+    if layout is None or layout.format not in LINES:
+        return False
+    return not (LINES[layout.format].named and layout.bits) and not layout.interact
+
+
+def numbered_alike(numbering: Numbering | None, source: Any) -> Any:
+    """The source, for a model with this numbering, which warns if it seems to start with another id.
+
+    `DataError` for a matrix with another number of columns.
+    """
+    if numbering is None:
+        return source
+    columns = getattr(source, "columns", None)
+    if columns is not None:
+        _check_matrix(numbering, columns, source)
+    elif source.layout is not None and _has_ids(source.layout):
+        return _Numbered(source, numbering)
+    return source
+
+
+def _check_matrix(numbering: Numbering, columns: int, source: Any) -> None:
+    """`DataError`, or a warning, for a matrix whose columns are not the ids of the model."""
+    count, low = numbering.width, numbering.low
+    given = f"the matrix has {columns:,} columns" if columns != 1 else "the matrix has 1 column"
+    if numbering.matrix:
+        if columns != count:
+            raise DataError(
+                f"{given}, but the model was trained on {count:,}: give a matrix of the same columns"
+                f" (load_svmlight_file has n_features={count})"
+            )
+        return
+    empty = "put an empty column in front, or " if low == 1 and columns == count - 1 else ""
+    right = (
+        f"column j must be id j: {empty}read the file with load_svmlight_file(FILE, n_features={count},"
+        " zero_based=True)"
+    )
+    ids = f"ids {low} to {numbering.high}"
+    if columns > count:
+        right += f"; leave out columns that the model does not know, X[:, :{count}]"
+    if columns != count:
+        raise DataError(f"{given}, counted from 0, but the model was trained on a file with {ids}: {right}")
+    if low > 0 and any((chunk.span() or (1, 1))[0] == 0 for chunk in source.chunks()):
+        warn_user(
+            f"column 0 of the matrix has values, but no line of the training data had id 0, only {ids};"
+            f" {right} [shifted-ids]",
+            TroubleWarning,
+        )
+
+
+class _Numbered(Watched):
+    """A file whose ids are compared with those of the model; warns once if its first id seems to differ."""
+
+    def __init__(self, source: Any, numbering: Numbering) -> None:
+        super().__init__(source)
+        self._numbering = numbering
+
+    def begin(self) -> None:
+        """No ids have been seen."""
+        self._low, self._high, self._warned = _MOST, -1, False
+
+    def look(self, chunk: Chunk) -> None:
+        """Note the ids of a chunk."""
+        span = None if self._warned else chunk.span()
+        if span is not None:
+            self._low, self._high = min(self._low, span[0]), max(self._high, span[1])
+            self._warned = _warn_if_shifted(_shifted(self._numbering, self._low, self._high))
+
+    def end(self) -> None:
+        """Compare all ids."""
+        if not self._warned:
+            _warn_if_shifted(_shifted_down(self._numbering, self._low, self._high))
+
+
+def _warn_if_shifted(reason: str) -> bool:
+    if reason:
+        warn_user(f"{reason} [shifted-ids]", TroubleWarning)
+    return bool(reason)
+
+
+def _shifted(trained: Numbering, low: int, high: int) -> str:
+    """What is wrong with ids from `low` to `high`, if they show that features are numbered differently."""
+    if trained.matrix and high > trained.high:
+        return (
+            f"id {high} is beyond the last column, {trained.high}, of the matrix that the model was trained"
+            f" on: if the ids start at 1, every feature is one place off; in Python, read the file as"
+            f" a matrix, load_svmlight_file(FILE, n_features={trained.width}), and give that"
+        )
+    if trained.low == 1 and low == 0 and not trained.matrix:
+        return (
+            f"the data have id 0, but the training data had only ids 1 to {trained.high}: if they start at 0,"
+            " every feature is one place off; write both files with the same first id, such as"
+            " dump_svmlight_file(X, y, FILE, zero_based=False)"
+        )
+    return ""
+
+
+def _shifted_down(trained: Numbering, low: int, high: int) -> str:
+    """What is wrong with all ids of a file, if they seem to be one place above those of the model."""
+    if trained.matrix or trained.low != 0 or (low, high) != (1, trained.high + 1):
+        return ""
+    return (
+        f"the data have ids {low} to {high}, but the training data had ids 0 to {trained.high}: if every"
+        " feature is one place off, write both files with the same first id, such as"
+        " dump_svmlight_file(X, y, FILE, zero_based=True)"
+    )
+
+
+COLUMNS, NAMES, IDS = "columns", "names", "ids"
+_NAMED, _TRAINED = "rows of named features", "the model was trained on"
+_SMALL = 1 << 32
+"""Keys up to here number features; hashes of names are nearly all larger."""
+
+
+class FeatureKind(NamedTuple):
+    """Which features data have."""
+
+    features: str = ""
+    """`COLUMNS`, `NAMES` or `IDS`; empty: unknown"""
+    data: str = ""
+    """what the data are, for messages"""
+    numbers: bool = False
+    """whether names may be numbers, which mean the same as ids"""
+
+
+def kind_of(source: Any) -> FeatureKind:
+    """The features of a source; unknown for Chunks."""
+    return _kind_in(source.layout) or (
+        FeatureKind(IDS, "a matrix")
+        if getattr(source, "columns", None) is not None
+        else FeatureKind(NAMES, _NAMED)
+        if hasattr(source, "namer")
+        else FeatureKind()
+    )
+
+
+def _kind_in(layout: AnyLayout | None) -> FeatureKind | None:
+    """The features of data with this layout; None for data in memory, of which only the classes are known."""
+    if layout is None or not (layout.format or has_columns(layout)):
+        return None
+    features = features_of(layout)
+    return FeatureKind(
+        features, FORMATS[layout.format].title if layout.format else "a table", features == NAMES
+    )
+
+
+def kind_of_model(model: Any) -> FeatureKind:
+    """The features of the data that a model was trained on."""
+    keys, found = model._some_keys(), _kind_in(model.layout)
+    if found is not None:
+        small = model.numbering is not None or bool(len(keys) and keys.max() <= _SMALL)
+        return found._replace(numbers=found.numbers and small and not model.layout.bits)
+    if model.numbering is not None or (len(keys) and keys.max() <= _SMALL):
+        return FeatureKind(IDS, "a matrix")
+    return FeatureKind(NAMES, _NAMED) if len(keys) and keys.min() > _SMALL else FeatureKind()
+
+
+def agree(before: FeatureKind, now: FeatureKind) -> bool:
+    """Whether data of these kinds can have features in common."""
+    if not before.features or not now.features or before.features == now.features:
+        return True
+    return {before.features, now.features} == {NAMES, IDS} and (before.features == IDS or before.numbers)
+
+
+def refusal(before: FeatureKind, now: FeatureKind, trained: str = _TRAINED, given: str = "") -> DataError:
+    """The error for data of another kind; `given` names their type in Python."""
+    if before.data == _NAMED and given:
+        return DataError(f"{trained} named features: give rows as dictionaries or texts, not {given}")
+    return DataError(
+        f"{trained} {before.data}, whose features are {before.features}; the features of {now.data} are"
+        f" {now.features}"
+    )
+
+
+def check_format(model: Any, layout: AnyLayout | None) -> None:
+    """`DataError` if files with this layout have features of another kind than those of the model."""
+    before, now = kind_of_model(model), _kind_in(layout)
+    if now is not None and not agree(before, now):
+        raise refusal(before, now)
+
+
+def in_agreement(model: Any, source: Any, trained: str = _TRAINED, given: str = "") -> Any:
+    """The source, for this model. It warns if the ids of a file seem to start at another number.
+
+    `DataError` for features of another kind, and for a matrix with another number of columns.
+    """
+    before, now = kind_of_model(model), kind_of(source)
+    if not agree(before, now):
+        raise refusal(before, now, trained, given)
+    if model.numbering is not None and model.numbering.matrix and not model.matches_names:
+        _warn_by_position(source, "the model was trained on a matrix")
+    if before.features == IDS and now.features == NAMES:
+        source = _NumbersAsInModel(source, refusal(before, now, trained, given), wanted=True)
+    if before.data == _NAMED == now.data:
+        source = _NumbersAsInModel(
+            source, refusal(before, FeatureKind(IDS, "rows of numbered features"), trained), wanted=False
+        )
+    return numbered_alike(model.numbering, source)
+
+
+def _warn_by_position(source: Any, reason: str) -> None:
+    if getattr(source, "by_position", False):
+        warn_user(
+            f"{reason}, so the columns of the table are matched by position, not by name: give them in the"
+            " order of the matrix, or train on a table [by-position]",
+            TroubleWarning,
+        )
+
+
+class _NumbersAsInModel(Watched):
+    """Data of names, of which the first must be numbers as in the model, or not: else `DataError`."""
+
+    def __init__(self, source: Any, error: DataError, wanted: bool) -> None:
+        super().__init__(source)
+        self._error: DataError | None = error
+        self._wanted = wanted
+
+    def look(self, chunk: Chunk) -> None:
+        """Check the first chunk that has features."""
+        if self._error is not None and chunk.nnz:
+            if chunk.keys.min() > _SMALL if self._wanted else chunk.keys.max() <= _SMALL:
+                raise self._error
+            self._error = None
+
+
+def check_holdout(source: Any, held: Any) -> Any:
+    """The hold-out; `DataError` if it has other features than the data."""
+    data, found = kind_of(source), kind_of(held)
+    if not agree(data, found):
+        raise refusal(data, found, "the data are")
+    wide = [getattr(one, "columns", None) for one in (source, held)]
+    if None not in wide and wide[0] != wide[1]:
+        raise DataError(f"the data have {wide[0]:,} columns, the hold-out {wide[1]:,}: give the same columns")
+    if wide[0] is not None:
+        _warn_by_position(held, "the data are a matrix")
+    if data.features == IDS and found.features == NAMES:
+        return _NumbersAsInModel(held, refusal(data, found, "the data are"), wanted=True)
+    return held

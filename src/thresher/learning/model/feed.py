@@ -1,0 +1,370 @@
+"""Independent pieces of work on all processors, with the results of doing them one after the other.
+
+Feed: prepares examples from the stream once, for all models that learn from it.
+
+The examples of an incomplete batch, as arrays of a model's state.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import chain
+from threading import Lock
+from typing import Any, Protocol, TypeVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, concat, read_only
+from thresher.data.labels import check_labels
+from thresher.engine.index import Resolved, make_index
+from thresher.engine.sound import MOST_STEPS, Tensors, given, offsets, require
+from thresher.learning.model.divergence import EXTREME, Before, DivergedError, has_extremes, ranges
+from thresher.learning.model.objective import Head
+from thresher.learning.model.preparation import Intake
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.model.tables import ManyLoop, OneLoop
+from thresher.options.checks import check_chunk
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+WORTH = 1 << 15
+"""Least number of stored values for which threads are worth starting."""
+_config: Any = numba.config  # its settings are defined at run time
+_here = threading.local()
+
+
+def processors() -> int:
+    """How many threads to use: one per processor of this process, or `NUMBA_NUM_THREADS`."""
+    return int(_config.NUMBA_NUM_THREADS)
+
+
+def each(function: Callable[[T], R], items: Sequence[T], values: int) -> list[R]:
+    """The results of `function` for all items, which must not share state; `values` are learned in each.
+
+    The threads end with the call, because a process with threads cannot be forked to compile ahead. If
+    `function` raises, the error of the first item that fails is raised when all have ended.
+    """
+    threads = min(processors(), len(items))
+    if threads < 2 or values < WORTH or getattr(_here, "inside", False):
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(threads, "thresher-learner", _enter) as pool:
+        return list(pool.map(function, items))
+
+
+def _enter() -> None:
+    """In a thread of `each`, nested work is done one after the other."""
+    _here.inside = True
+
+
+_PREFIX = "pending."
+_ARRAYS = ("indptr", "keys", "values", "labels", "weights")
+
+
+def state_of(waiting: Chunk) -> dict[str, NDArray[Any]]:
+    """The chunk as arrays."""
+    held = {name: getattr(waiting, name) for name in _ARRAYS}
+    held["targets"] = np.zeros((0, 0), np.float32) if waiting.targets is None else waiting.targets
+    return {_PREFIX + name: array for name, array in held.items()}
+
+
+def restored(state: Tensors) -> Chunk:
+    """The chunk in a state that `check` has accepted."""
+    held: dict[str, Any] = {name: state[_PREFIX + name].copy() for name in _ARRAYS}
+    targets = state[_PREFIX + "targets"].copy()
+    return Chunk(**held, targets=targets if targets.size else None)
+
+
+def check(state: Tensors, batch: int, head: Head) -> None:
+    """StateError or DataError unless `state` holds the examples of an incomplete batch."""
+    rows = len(given(state, _PREFIX + "labels", (None,), np.float32))
+    keys = given(state, _PREFIX + "keys", (None,), np.uint64)
+    ends = given(state, _PREFIX + "indptr", (rows + 1,), np.int64)
+    require(ends[0] == 0 and offsets(ends, len(keys)), _PREFIX + "indptr", "rows must be consecutive")
+    rising = np.ones(len(keys) + 1, bool)
+    rising[1:-1] = keys[1:] > keys[:-1]
+    rising[ends] = True
+    require(rising.all(), _PREFIX + "keys", "the keys of a row must ascend")
+    given(state, _PREFIX + "values", (len(keys),), np.float32)
+    weights = given(state, _PREFIX + "weights", (rows,), np.float32)
+    require((weights >= 0).all(), _PREFIX + "weights", "importances must not be negative")
+    require(rows < batch, _PREFIX + "labels", f"fewer than {batch} examples must be waiting")
+    listed = head.outputs.kind in ("labels", "values") and rows > 0
+    shape = (rows, head.count) if listed else (0, None)
+    targets = given(state, _PREFIX + "targets", shape, np.float32)
+    if rows:
+        check_labels(state[_PREFIX + "labels"], head.domain, targets if listed else None)
+
+
+_PIECE = 1 << 19  # nonzeros resolved at a time: few calls, and the rows stay in cache
+
+_LOOKED_AT = 1000
+"""How many examples before a non-finite loss are searched for large values."""
+
+
+class FedLearner(Protocol):
+    """A model that learns from a feed."""
+
+    loop: OneLoop | ManyLoop
+
+    def judge(self, before: Before) -> None:
+        """Check the effect of learning the examples of `before`. Raises `DivergedError`."""
+
+    def diverged(self, what: str, chunk: Chunk) -> DivergedError:
+        """An error that says what happened, and names features of `chunk` with large values."""
+
+    error: DivergedError | None
+    """why it has stopped learning; None while it learns"""
+
+    def stop(self, error: DivergedError) -> None:
+        """Raise the error, or keep it and stop learning."""
+
+
+Learners = Sequence[FedLearner]
+
+
+class _Feeding:
+    """A learner with its view of the current chunk."""
+
+    def __init__(self, learner: FedLearner, chunk: Chunk, longest: int) -> None:
+        self.learner, self.loop = learner, learner.loop
+        self._weights, self._targets = chunk.weights, learner.loop.targets(chunk)
+        self._longest = longest
+
+    def learn(self, resolved: Resolved, lo: int) -> int:
+        """Learn from example `lo` on; return the first example that was not learned."""
+        return self.loop.learn(resolved, self._targets, self._weights, lo, self._longest)
+
+    def judge(self, before: Before) -> None:
+        """Check the effect of extreme examples."""
+        try:
+            self.learner.judge(before)
+        except DivergedError as error:
+            self.learner.stop(error)
+
+
+class Feed:
+    """Scales and admits features, cuts the stream into pieces, and resolves keys to rows of one index.
+
+    All learners learn a piece, one after the other, while it is in cache. Each gets exactly the weights it
+    would get alone: what they share depends only on the stream, except for when rows are freed, which affects
+    no weight. A learner that has stopped is skipped.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.intake = Intake(recipe.scale, recipe.admit, recipe.seed, bool(recipe.centre))
+        if recipe.layout is not None:
+            self.intake.bind(recipe.layout)
+        self.index = make_index(recipe.store, recipe.seed)
+        self.batch = recipe.batch
+        self.learned = 0
+        """examples that the loops have learned"""
+        self.lowest_label = 0.0
+        self._extremes = False
+        self._turn = Lock()
+        self._rows = np.empty(0, np.uint32)
+        self._pending = concat([])
+
+    @property
+    def waits(self) -> bool:
+        """Whether examples wait in an incomplete batch."""
+        return len(self._pending) > 0
+
+    @property
+    def examples(self) -> int:
+        """Number of examples so far, including those waiting in an incomplete batch; none of importance 0."""
+        return self.learned + len(self._pending)
+
+    def learn(
+        self,
+        learners: Learners,
+        chunk: Chunk,
+        lo: int = 0,
+        hi: int | None = None,
+        again: bool = False,
+    ) -> None:
+        """Let all `learners` predict, then learn, rows lo <= i < hi of `chunk`. See `Model.learn`."""
+        check_chunk(chunk)
+        self._take_turn()
+        try:
+            self._take(learners, chunk, lo, hi, again)
+        finally:
+            self._turn.release()
+
+    def _take_turn(self) -> None:
+        if not self._turn.acquire(blocking=False):
+            raise RuntimeError(
+                "another thread is learning with this model or saving it; use one thread at a time"
+            )
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Block learning in this context. RuntimeError if another thread is learning."""
+        self._take_turn()
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def _take(self, learners: Learners, chunk: Chunk, lo: int, hi: int | None, again: bool) -> None:
+        stop = len(chunk) if hi is None else hi
+        if lo > 0 or stop < len(chunk):
+            chunk = chunk.rows(lo, stop)
+        chunk = chunk.counting()
+        labels = chunk.labels if chunk.targets is None else chunk.targets
+        if labels.size:
+            lowest = labels.item() if labels.size == 1 else float(labels.min())
+            self.lowest_label = min(self.lowest_label, lowest)
+        for learner in learners:
+            learner.loop.count_as(again)
+        chunk = self.intake.learned(chunk, again)
+        for piece in chunk.pieces(_PIECE):  # small enough for its values to stay in cache
+            if not (self._extremes or again or self._watched(learners)):
+                self._extremes = has_extremes(piece)
+            if self.batch == 1:
+                self._learn(learners, piece)
+            else:
+                self._learn_in_batches(learners, piece)
+
+    def _watched(self, learners: Learners) -> bool:
+        """Whether the loop itself stops at extreme values; checking in advance is a tenth slower."""
+        return len(learners) == 1 and learners[0].loop.watches
+
+    def _learn_in_batches(self, learners: Learners, chunk: Chunk) -> None:
+        lo, stop = 0, len(chunk)
+        if len(self._pending):
+            missing = min(self.batch - len(self._pending), stop - lo)
+            self._pending = concat([self._pending, chunk.rows(lo, lo + missing)])
+            lo += missing
+            if len(self._pending) == self.batch:
+                self._finish(learners)
+        whole = stop - (stop - lo) % self.batch
+        self._learn(learners, chunk.rows(lo, whole))
+        if whole < stop:
+            self._pending = concat([chunk.rows(whole, stop)])
+
+    def finish(self, learners: Learners) -> None:
+        """Learn the examples of an incomplete batch as a smaller batch."""
+        with self.at_rest():
+            self._finish(learners)
+
+    def _finish(self, learners: Learners) -> None:
+        waiting, self._pending = self._pending, concat([])
+        self._learn(learners, waiting)
+
+    def _learn(self, learners: Learners, chunk: Chunk) -> None:
+        if chunk.nnz > self._rows.size:
+            self._rows = np.empty(chunk.nnz, np.uint32)
+        if not len(chunk):
+            return
+        longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
+        fed = [_Feeding(learner, chunk, longest) for learner in learners if not learner.error]
+        begin = 0 if self._extremes else self._learn_up_to_extremes(chunk, fed)
+        for lo, hi, extreme in ranges(chunk, self.batch, begin):
+            befores = [(one, Before(one.loop, chunk.rows(lo, hi))) for one in fed if extreme]
+            while lo < hi and fed:
+                lo = self._learn_piece(chunk, fed, lo, hi)
+                fed = [one for one in fed if not one.learner.error]
+            for one, before in befores:
+                if not one.learner.error:
+                    one.judge(before)
+
+    def _learn_up_to_extremes(self, chunk: Chunk, fed: list[_Feeding]) -> int:
+        """Learn all rows, or up to the first extreme example if the loop watches; return the next row."""
+        lo = 0
+        if self._watched([one.learner for one in fed]):
+            fed[0].loop.limit = float(EXTREME)
+        while lo < len(chunk) and fed and not self._extremes:
+            lo = self._learn_piece(chunk, fed, lo, len(chunk))
+            fed[:] = [one for one in fed if not one.learner.error]
+        return lo
+
+    def _learn_piece(self, chunk: Chunk, fed: list[_Feeding], lo: int, stop: int) -> int:
+        hi = stop
+        indptr, keys, values = read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values)
+        if len(keys) > _PIECE:
+            hi = int(np.searchsorted(indptr, indptr[lo] + _PIECE, side="right")) - 1
+        hi = min(lo + max((hi - lo) // self.batch, 1) * self.batch, stop)
+        resolved = self.index.resolve(keys, indptr, values, lo, hi, self._rows)
+        fits = resolved.hi
+        if fits < hi:
+            resolved = resolved._replace(hi=lo + (fits - lo) // self.batch * self.batch)
+        if len(fed) > 1 or self.batch > 1 or fed[0].loop.S.ndim > 2:
+            self.index.extend(keys[indptr[lo] : indptr[hi]])
+            resolved = self._narrow(resolved, indptr[lo], indptr[hi])
+        ends, before = self._ends(fed, resolved, lo, len(keys)), self.learned + 1 - lo
+        done = max(ends)
+        self.learned += done - lo
+        last = min(done + self.batch, stop)
+        for one, end in zip(fed, ends, strict=True):
+            if end == resolved.hi or (end == done and self.index.extend(keys[indptr[done] : indptr[last]])):
+                continue
+            if one.loop.limit < np.inf and has_extremes(chunk.rows(end, end + 1)):
+                self._extremes, one.loop.limit = True, np.inf
+            else:
+                what = f"the loss of example {before + end} is not finite"
+                one.learner.stop(one.learner.diverged(what, chunk.rows(max(0, end - _LOOKED_AT), end + 1)))
+        if done == resolved.hi < hi:
+            self.index.make_room(int(indptr[last] - indptr[done]))
+        return done
+
+    def _narrow(self, resolved: Resolved, begin: int, end: int) -> Resolved:
+        """Rows begin..end-1 as uint32, also those of the direct store, which are keys.
+
+        So large loops are compiled for one type of rows. A loop on one output takes keys, to save a fifth.
+        """
+        if resolved.rows.dtype == np.uint32:
+            return resolved
+        np.copyto(self._rows[begin:end], resolved.rows[begin:end], casting="unsafe")
+        return resolved._replace(rows=self._rows)
+
+    def _ends(self, fed: list[_Feeding], resolved: Resolved, lo: int, values: int) -> list[int]:
+        """Let all learn from example `lo` on; return the first example that each has not learned."""
+        if len(fed) == 1:
+            return [fed[0].learn(resolved, lo)]
+        together: dict[Any, list[int]] = {}
+        for k, one in enumerate(fed):
+            together.setdefault(id(one.loop.holder), []).append(k)
+
+        def learn(group: list[int]) -> list[int]:
+            return [fed[k].learn(resolved, lo) for k in group]
+
+        groups = list(together.values())
+        found = each(learn, groups, values if self.learned else 0)  # the first examples compile the loops
+        ends: dict[int, int] = dict(zip(chain.from_iterable(groups), chain.from_iterable(found), strict=True))
+        return [ends[k] for k in range(len(fed))]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The shared part of the learning state."""
+        counts = np.array([self.learned, self.lowest_label])
+        whole = {**self.index.tensors(), **self.intake.state(), "counters": counts}
+        return whole if self.batch == 1 else whole | state_of(self._pending)
+
+    def check(self, state: Tensors, head: Head) -> tuple[int, int]:
+        """Validate `state`; return its table rows and examples learned. StateError if it is invalid."""
+        steps, lowest = given(state, "counters", (2,), np.float64)
+        counted = 0 <= steps <= MOST_STEPS and steps == np.floor(steps)
+        require(
+            counted and lowest <= 0,
+            "counters",
+            "numbers of examples must not be negative, and the lowest label must not be above 0",
+        )
+        rows = self.index.check(state, self.batch)
+        self.intake.check(state)
+        if self.batch > 1:
+            check(state, self.batch, head)
+        return rows, int(steps)
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue from a `state` that `check` has accepted; tables follow."""
+        self.index.restore(state)
+        self.intake.restore(state)
+        self.learned, self.lowest_label = int(state["counters"][0]), float(state["counters"][1])
+        self._extremes = True  # nothing is known about the data before
+        if self.batch > 1:
+            self._pending = restored(state).counting()

@@ -1,0 +1,485 @@
+"""Model: a loss, a rule, a store and a clock; learns from Chunks."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager, suppress
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Unpack, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.data.features.names import Names
+from thresher.data.inputs.any_data import Data
+from thresher.data.layout import SettledLayout
+from thresher.data.wording import warn_user
+from thresher.engine import kernels
+from thresher.engine.index import HashedIndex
+from thresher.engine.sound import Tensors
+from thresher.learning.diagnostics.advice import divergence_remedy, feature_name, largest_in
+from thresher.learning.diagnostics.findings import Trouble, with_warnings
+from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.model.divergence import (
+    Before,
+    DivergedError,
+    NothingLearnedWarning,
+    broken_row,
+    first_broken,
+    is_finite,
+)
+from thresher.learning.model.feed import Feed
+from thresher.learning.model.margins import any_output
+from thresher.learning.model.objective import F64, Output
+from thresher.learning.model.prediction import Predictor, some_features
+from thresher.learning.model.preparation import Admission
+from thresher.learning.model.recipe import Recipe, Spec
+from thresher.learning.model.scaling import Means
+from thresher.learning.model.tables import check_born_at_zero, make_loop
+from thresher.learning.model.weights import Readout
+from thresher.learning.training.learner import Tally
+from thresher.learning.training.passes import is_automatic
+from thresher.learning.training.progress import Curve, marked, up_to
+from thresher.learning.training.record import Record
+from thresher.options.data import ReadOptions
+
+_SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Model(Predictor):
+    """A sparse linear model that learns from a stream.
+
+    Constructed from a `Recipe`, or from the arguments of one: ``Model("ftrl", l1=1.0)``. Raises the errors of
+    a Recipe. Use a model from one thread at a time: learning or saving while another thread learns raises
+    RuntimeError, and predicting meanwhile is not safe.
+
+    >>> model = Model("sgd", "squared", rate="constant:0.1")
+    >>> model.learn(Chunk.of_rows([(1.0, {7: 2.0})]))
+    >>> model.predict(Chunk.of_rows([(1.0, {7: 2.0})]))  # 5 * (2 * 0.1 * 1)
+    array([1.00000001])
+    """
+
+    def __init__(self, rule: Recipe | Spec = "ft-ftrl", loss: Spec | None = None, **options: Any) -> None:
+        options |= {} if loss is None else {"loss": loss}
+        recipe = replace(rule, **options) if isinstance(rule, Recipe) else Recipe(rule, **options)
+        self._begin(recipe, Feed(recipe), alone=True)
+
+    @classmethod
+    def lane(cls, recipe: Recipe, feed: Feed) -> Model:
+        """A model that learns from `feed` together with others; the feed's owner teaches it."""
+        model = cls.__new__(cls)
+        model._begin(recipe, feed, alone=False)
+        return model
+
+    def _begin(self, recipe: Recipe, feed: Feed, alone: bool) -> None:
+        self.recipe = recipe
+        """the parts and options of this model"""
+        self.head, self.rule, self.dtype = recipe.head(), recipe.make_rule(), recipe.numbers
+        self.loss, self.batch = self.head.loss, recipe.batch
+        self._sound, self._warned, self._alone = 0, False, alone
+        self.error: DivergedError | None = None
+        self.names: Names | None = None
+        """names of features, if they were requested"""
+        self.record: Record | None = None
+        """how it was trained, once training is over; None if `learn` was given more examples since"""
+        self.curve: Curve = ()  # how progressive loss and weights developed in training
+        self.numbering = None
+        self.warm = False
+        """whether it started from the weights of another model"""
+        self.holdout: dict[str, float | int | None] | None = None
+        """figures on the examples held out in training; None without any, and for a model that was loaded"""
+        self.warnings: list[Trouble] = []
+        """trouble found in training"""
+        self._feed = feed
+        self.loop = make_loop(recipe, self.head, self.rule, feed.index)
+        check_born_at_zero(self.loop, recipe.admit is not None)
+
+    def __repr__(self) -> str:
+        """The recipe, and numbers of examples and features."""
+        recipe = replace(self.recipe, layout=None)  # which may name a hundred columns
+        return f"<Model of {recipe!r}: {self.examples:,} examples, {self.features_seen:,} features seen>"
+
+    def _repr_html_(self) -> str:
+        """A small table for notebooks: how the model was made, and its heaviest weights."""
+        from thresher.learning.inspection.frames import summary
+
+        return summary(self)
+
+    def frame(self) -> pd.DataFrame:
+        """The progress of training: a row per point of the curve, under the names that all results share.
+
+        The last has the figures on the examples held out. See docs/python.md. ImportError without pandas.
+        """
+        from thresher.learning.inspection.frames import frame_of, held, identity
+
+        who, rows = identity(self.recipe), [point.as_dict() for point in self.curve]
+        if rows:
+            rows[-1] |= held(self.holdout)
+        return frame_of({**who, **row} for row in rows)
+
+    def __copy__(self) -> Model:
+        """An independent copy in the same state."""
+        model = Model(self.recipe)
+        with self.at_rest():
+            model.restore(self.state())
+        model.names, model.curve = self.names, self.curve
+        model.record, model.warm, model.numbering = self.record, self.warm, self.numbering
+        return model
+
+    def __deepcopy__(self, memo: Any) -> Model:
+        """As `__copy__`: models share nothing mutable."""
+        return copy(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as the bytes of a model file. Raises `DivergedError` as `save`."""
+        from thresher.learning.modelbytes import as_bytes, from_bytes
+
+        return from_bytes, (as_bytes(self),)
+
+    def at_rest(self) -> AbstractContextManager[None]:
+        """Block learning in this context, for consistent reads; RuntimeError while another thread learns."""
+        return self._feed.at_rest()
+
+    def may_replay(self, steady: bool) -> bool:
+        """Whether its rule is automatic."""
+        return is_automatic(self.recipe)
+
+    def begin_pass(self, number: int, passes: int = 0) -> None:
+        """Start pass `number` of `passes`, counted from 1, over the same data, or resume it after a stop.
+
+        Without `passes`, or with 0, it is not known how many will follow.
+        """
+        if number > 1 and not self.loop.again:
+            self._end_first_pass()
+        self.loop.begin_pass(number, passes)
+
+    def end_passes(self) -> None:
+        """End the passes over the same data: what is learned next is new."""
+        self.loop.end_passes()
+
+    def _end_first_pass(self) -> None:
+        """End the progressive figures: examples in an incomplete batch count as if training ended here."""
+        before, waiting = self.loop.sums(False).copy(), self._feed.waits
+        if waiting:
+            last = copy(self)
+            last._warned = True
+            with suppress(DivergedError):  # raised when they are learned
+                last.finish()
+                self.loop.tally[:] = last.loop.tally
+        early = self.loop.sums(False) - before
+        if waiting and self.curve and self.curve[-1].examples == self.examples:
+            self.curve = self.curve[:-1]
+            self.mark()
+        self.loop.count_as(True)
+        self.loop.sums(True)[:] -= early  # will be counted again in the batch that they are part of
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Load a saved model to go on learning; to predict only, `thresher.load` needs less memory.
+
+        `ModelFileError` for a file saved without its state.
+        """
+        from thresher.learning.files import model_file
+
+        return model_file.load(os.fspath(path))[0]
+
+    def save(self, path: str | os.PathLike[str], *, state: bool = True) -> None:
+        """Write a model file: see `thresher.save`."""
+        from thresher.learning.files import model_file
+
+        model_file.save(self, os.fspath(path), state=state)
+
+    @overload
+    def learn(self, chunk: Chunk, /, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None: ...
+
+    @overload
+    def learn(
+        self,
+        data: Data,
+        /,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        **reading: Unpack[ReadOptions],
+    ) -> None: ...
+
+    def learn(self, data: Any, /, *args: Any, **given: Any) -> None:
+        """Predict, then learn, each example of `data` once, in order.
+
+        Of a Chunk, rows lo <= i < hi are learned as they are; other data are read first. It makes no
+        difference, bit for bit, where a stream is cut into chunks or ranges: the rows of an incomplete batch
+        wait for the next call or for `finish`. Rows that come `again`, in a later pass, are not counted
+        twice: scales do not change, and features that wait for admission keep waiting.
+
+        Args:
+            data: anything that `thresher.train` accepts.
+            y: labels of the rows of `data`, ``(n,)`` or ``(n, outputs)``, if `data` does not contain them.
+            sample_weight: importances ``(n,)``, together with `y`.
+            reading: how to read `data`, where that differs from the training data: the options of
+                `thresher.open_source` and the fields of a `Layout`.
+
+        Raises `DataError` for data that cannot be read; `DivergedError` if a loss is not finite (that example
+        has changed no weight), or if an example with extreme values makes a weight non-finite; `check_finite`
+        finds all other cases. RuntimeError for a lane, which learns with the others, and while another thread
+        learns.
+        """
+        self._check_alone()
+        self.record = None
+        if isinstance(data, Chunk):
+            self._feed.learn([self], data, *args, **given)
+        else:
+            from thresher.learning.model.prediction import teach
+
+            teach(self, data, *args, **given)
+
+    def keep_record(self, record: Record, seen: Seen) -> None:
+        """Set the record of this model's training, and the trouble that `seen` tells of."""
+        self.record = with_warnings(record, self, seen)
+        self.note_ids(seen.span, seen.columns, self.layout)
+
+    def mark(self) -> None:
+        """Note a point of the progressive curve."""
+        self.curve = marked(self.curve, self, self._feed.index.used)
+
+    def finish(self) -> None:
+        """Learn the examples of an incomplete batch as a smaller batch."""
+        self._check_alone()
+        self._feed.finish([self])
+
+    def _check_alone(self) -> None:
+        if not self._alone:
+            raise RuntimeError("this model is a lane: call Lanes.learn, which trains all of them")
+
+    def stop(self, error: DivergedError) -> None:
+        """Raise `error`."""
+        raise error
+
+    def judge(self, before: Before) -> None:
+        """Check whether the examples just learned broke a weight or had no effect."""
+        self.check_learned(before.chunk, self._feed.learned - len(before.chunk) + 1)
+        if not self._warned and before.changed_nothing():
+            self._warned = True
+            warn_user(
+                f"example {self._feed.learned} and perhaps others changed nothing: its squared values"
+                f" overflow {self.dtype}; scale the features, or use the dtype float64",
+                NothingLearnedWarning,
+            )
+
+    def _weight_of(self, row: int) -> str:
+        """The weight stored in a row, for messages."""
+        return f"the weight of {feature_name(int(self._feed.index.features()[row]), self.layout, self.names)}"
+
+    def check_learned(self, chunk: Chunk, first: int) -> None:
+        """Raise `DivergedError` if a weight is not finite after `chunk`, whose first example is `first`."""
+        row = broken_row(self.loop, chunk)
+        broken = self._weight_of(row) if row >= 0 else self._broken_among(self.loop.clocks())
+        if broken is not None:
+            raise self._not_finite(broken, first, chunk)
+
+    def check_finite(self) -> None:
+        """Raise `DivergedError` if a weight or any other part of the state is not finite."""
+        if (broken := self._broken()) is not None:
+            raise self._not_finite(broken, self._sound + 1)
+        self._sound = self._feed.learned
+
+    def _not_finite(self, what: str, first: int, chunk: Chunk | None = None) -> DivergedError:
+        last = self._feed.learned
+        when = f"one of the examples {first} to {last}" if first < last else f"example {last}"
+        return self.diverged(f"{what} is not finite after {when}", chunk)
+
+    def diverged(self, what: str, chunk: Chunk | None = None) -> DivergedError:
+        """An error with what happened, the largest features of `chunk`, and a remedy."""
+        large = None if chunk is None else largest_in(chunk, self.layout, self.names)
+        numbers = [] if chunk is None or self.head.classifies else [chunk.labels, chunk.targets]
+        label = max((float(np.abs(one).max(initial=0)) for one in numbers if one is not None), default=0.0)
+        return DivergedError(what, divergence_remedy(self.recipe, large, label))
+
+    def _broken(self) -> str | None:
+        """The part of the state that is not finite, or None."""
+        state = self.state()
+        for rows in (self.loop.settled(), state["S"]):
+            if (row := first_broken(rows)) >= 0:
+                return self._weight_of(row)
+        return self._broken_among({"bias": self.loop.bias(), **state})
+
+    def _broken_among(self, state: dict[str, NDArray[Any]]) -> str | None:
+        broken = (name for name, array in state.items() if not is_finite(array))
+        return next((_SHOWN.get(name, f"the state ({name})") for name in broken), None)
+
+    @property
+    def layout(self) -> SettledLayout | None:
+        """How the training data became features, if they came from files or tables.
+
+        Setting it raises `DataError` if columns are to be scaled and none is numeric.
+        """
+        return self.recipe.layout
+
+    @layout.setter
+    def layout(self, layout: SettledLayout | None) -> None:
+        self._feed.intake.bind(layout)
+        self.recipe = replace(self.recipe, layout=layout)
+
+    def start_centring(self, means: Means) -> None:
+        """Centre columns by the means of another model, and go on from there."""
+        self._feed.intake.start_from(means)
+
+    @property
+    def centres(self) -> bool:
+        """Whether columns are centred."""
+        return bool(self.recipe.centre)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Label words in the order of their classes; empty if labels are numbers."""
+        return self.layout.classes if self.layout else ()
+
+    @property
+    def features_waiting(self) -> int | None:
+        """Features seen but not admitted, apart from false positives; None if not counted."""
+        return self._feed.intake.waiting
+
+    @property
+    def admission(self) -> Admission | None:
+        """Which features are admitted; None: all."""
+        return self._feed.intake.admission
+
+    @property
+    def tally(self) -> Tally:
+        """Sums of progressive loss and importance, over examples when they were new: the first pass."""
+        return Tally(*self.loop.sums(False).tolist())
+
+    @property
+    def repeated(self) -> Tally:
+        """The same sums over examples that came again, in later passes, after the model had learned them."""
+        return Tally(*self.loop.sums(True).tolist())
+
+    @property
+    def last_margin(self) -> float:
+        """Margin of the first output for the last example learned, before it was learned."""
+        return self.loop.last_margin
+
+    @property
+    def last_prediction(self) -> float:
+        """Prediction for the last example, before it was learned: a class, a probability or a margin."""
+        heaviest = float(self.loop.tally[kernels.LAST_HEAVIEST])
+        return self.head.last_prediction(self.last_margin, heaviest, self.lowest_label)
+
+    @property
+    def lowest_label(self) -> float:
+        """The lowest label seen, at most 0: how the data write the negative class."""
+        return self._feed.lowest_label
+
+    @property
+    def examples(self) -> int:
+        """Number of examples given so far."""
+        return self._feed.examples
+
+    @property
+    def features_seen(self) -> int:
+        """Number of distinct features seen so far (see the indexes)."""
+        return self._feed.index.features_seen
+
+    @property
+    def nbytes(self) -> int:
+        """Current bytes of keys and state."""
+        return self._feed.index.nbytes + self.loop.S.nbytes
+
+    @property
+    def store(self) -> str:
+        """SPEC of the store."""
+        return self.recipe.store_in_full
+
+    @property
+    def nonzero(self) -> int:
+        """Number of nonzero weights of the features seen, without the intercepts."""
+        settled = self.loop.settled()
+        return int(np.count_nonzero(settled[self._feed.index.met] if self.loop.unmet().any() else settled))
+
+    @property
+    def intercept(self) -> Any:
+        """Settled intercept for values as they are, ``(outputs,)`` for many outputs; 0 without one."""
+        means, bias = self._feed.intake.means(), self.loop.bias()
+        if means is not None and len(means.keys):
+            weights = self.loop.margins(means.ones(), np.zeros_like(bias))
+            bias = means.intercept(weights, bias, self._feed.intake.divisors(means.keys))
+        return float(bias[0]) if self.head.count == 1 else bias
+
+    def weights(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
+        """Keys, in ascending order, and weights of the features with a nonzero weight.
+
+        ``(features,)`` uint64, and ``(features,)`` or ``(features, outputs)`` in the dtype of the state.
+        """
+        keys, weights = self._stored()
+        alive = any_output(weights != 0)
+        return (keys, weights) if alive.all() else (keys[alive], weights[alive])
+
+    def _stored(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
+        """The features with a weight; all features seen, if unseen ones have a weight."""
+        settled = self.loop.settled()
+        if self.loop.unmet().any():
+            (rows,) = np.nonzero(self._feed.index.met)
+        else:
+            (rows,) = np.nonzero(any_output(settled != 0))
+        if self.head.count == 1:
+            settled = settled.reshape(len(settled))
+        keys = self._feed.index.features()[rows]
+        order = np.argsort(keys)
+        return keys[order], settled[rows][order]
+
+    def margins(self, chunk: Chunk) -> F64:
+        """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
+        return self.loop.margins(self._feed.intake.read(chunk))
+
+    def respond(self, margins: F64, output: Output) -> F64:
+        """Turn `margins` into predictions: see `predict`."""
+        return self.head.respond(margins, output, self.lowest_label)
+
+    def _some_keys(self) -> NDArray[np.uint64]:
+        return some_features(self._feed.index)
+
+    def readout(self) -> Readout:
+        """The settled weights, without the learning state."""
+        keys, weights = self._stored()
+        unmet = self.loop.unmet()
+        of_keys = not unmet.any() and not self.store.startswith(HashedIndex.NAME)
+        intake = self._feed.intake
+        rest = self.lowest_label, unmet, intake.divisors(keys if of_keys else None)
+        readout = Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest, intake.means())
+        readout.layout, readout.names, readout.numbering = self.layout, self.names, self.numbering
+        return readout
+
+    _weights = readout
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The whole learning state as arrays."""
+        return self._feed.state() | self.loop.state()
+
+    def check(self, state: Tensors) -> None:
+        """StateError if a model with these parts and options cannot be in `state`."""
+        self.loop.check(state, *self._feed.check(state, self.head))
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue from `state`, taken from a model with the same parts and options; else StateError."""
+        self._check_alone()
+        self.check(state)
+        self._feed.restore(state)
+        self.continue_from(state)
+        self.curve = up_to(self.curve, self.examples)
+
+    def continue_from(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue from this model's part of a `state`; the feed has been restored already."""
+        self.loop.restore(state)
+        self._sound = self._feed.learned
+
+
+def as_model(given: Any) -> Model | Readout:
+    """The model itself, or the ``model_`` of an estimator or a search; TypeError for anything else."""
+    found = given.model_ if hasattr(type(given), "model_") else given
+    if not isinstance(found, Model | Readout):
+        several = ", an ensemble: give one of its .models" if isinstance(found, Predictor) else ""
+        raise TypeError(f"expected a model, not {type(given).__name__}{several}")
+    return found

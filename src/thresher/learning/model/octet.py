@@ -1,0 +1,221 @@
+"""Octets: up to eight loops of one class of rule and loss that learn together. See `engine.lanes`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import read_only
+from thresher.engine import kernels
+from thresher.engine.index import Resolved
+from thresher.engine.lanes import LaneStream, learn_lanes
+from thresher.engine.lanewise import LANES, side_by_side
+from thresher.engine.lookup import resized
+from thresher.engine.protocol import in_dtype, writes
+from thresher.learning.model.margins import Read
+from thresher.learning.model.tables import F32, ManyLoop, OneLoop
+
+Array = NDArray[Any]
+FEW = 4
+"""Fewer loops learn one after another: an octet takes as long as three or four of them."""
+
+
+class Octet:
+    """Tables, clocks, intercepts and sums of up to eight loops, with LANES as the last axis.
+
+    `alive` tells which lanes learn; unused lanes never do.
+    """
+
+    def __init__(self, loops: Sequence[OneLoop]) -> None:
+        one, every = loops[0], [*loops, *[loops[0]] * (LANES - len(loops))]
+        self.index, self.dtype = one.index, one.dtype
+        self._read = np.arange(LANES) < len(loops)
+        self.alive = self._read.astype(np.uint8)
+        self.clocks, self.bclocks = (
+            np.array([getattr(loop, n) for loop in every]) for n in ("clock", "bclock")
+        )
+        self.tally = np.zeros((LANES, one.tally.size))
+        self.B: Array = np.zeros((*one.B.shape, LANES), one.dtype)
+        self.S: Array = np.zeros((0, *one.S.shape[1:], LANES), one.dtype)
+        self.index.join(self)
+        rules, bias_rules = [loop.rule for loop in every], [loop.bias_rule for loop in every]
+        self._row_rules = [in_dtype(rule, one.dtype) for rule in rules]
+        kinds = [loop.head.loss for loop in every], rules, self._row_rules, bias_rules
+        bias_row_rules = [in_dtype(rule, one.dtype) for rule in bias_rules]
+        self.parts = tuple(side_by_side(parts) for parts in (*kinds, bias_row_rules))
+        self._learn = learn_lanes.for_parts(one.head.loss, one.rule, one.bias_rule)
+        self._piece: Resolved | None = None
+        self._ends: dict[int, int] = {}
+
+    def learn(self, k: int, resolved: Resolved, *given: Any) -> int:
+        """Learn a piece in all lanes when the first one asks; return the first row lane k has not learned."""
+        if self._piece is not resolved or k not in self._ends:
+            self._piece, self._ends = resolved, self._learn_all(resolved, *given)
+        return self._ends.pop(k)
+
+    def _learn_all(
+        self, piece: Resolved, targets: F32, weights: F32, lo: int, longest: int
+    ) -> dict[int, int]:
+        """Where each live lane stopped. If the loss of some is not finite, the others continue."""
+        stream = LaneStream(*(read_only(a) for a in (*piece[1:], targets, weights)))
+        state = self.S, self.clocks, self.B, self.bclocks
+        sums = self.index.seen, self.tally, self.alive
+        ends: dict[int, int] = {}
+        while True:
+            living = self.alive.copy()
+            lo = self._learn(self.parts, *state, stream, lo, piece.hi, longest, *sums)
+            fallen = np.flatnonzero(living != self.alive).tolist()
+            ends |= dict.fromkeys(fallen, lo)
+            if lo == piece.hi or not fallen or not self.alive.any():
+                return ends | dict.fromkeys(np.flatnonzero(self.alive).tolist(), lo)
+
+    def leave(self, k: int) -> None:
+        """Lane k stops learning and is not read any more."""
+        self.alive[k], self._read[k] = 0, False
+
+    def idle(self, count: int) -> NDArray[np.bool_]:
+        """Which of the first `count` rows are equivalent to zeros in every lane that is read."""
+        idle, own = np.ones(count, np.bool_), np.empty(count, np.bool_)
+        for k in np.flatnonzero(self._read):
+            rule, rows = self._row_rules[k], np.ascontiguousarray(self.S[:count, :, k])
+            kernels.idle_rows.for_parts(rule)(rule, rows, self.clocks[k], own)
+            idle &= own
+        return idle
+
+    def moved(self, count: int) -> None:
+        """Do nothing: no state refers to rows."""
+
+
+class LaneLoop(OneLoop):
+    """Lane `k` of an octet, which holds its state and learns for it."""
+
+    watches = False
+
+    def __init__(self, octet: Octet, k: int, loop: OneLoop) -> None:
+        self._octet, self._k = octet, k
+        super().__init__(loop.head, loop.rule, loop.dtype, loop.index)
+
+    def _begin(self) -> None:
+        """Do nothing: the octet has set the initial state."""
+
+    @property
+    def holder(self) -> Any:
+        """The octet."""
+        return self._octet
+
+    @property
+    def S(self) -> Array:  # noqa: N802
+        """A view (rows, columns)."""
+        return self._octet.S[:, :, self._k]
+
+    @S.setter
+    def S(self, rows: Array) -> None:  # noqa: N802
+        if len(rows) != len(self._octet.S):
+            self._octet.S = resized(self._octet.S, len(rows))
+        self._octet.S[:, :, self._k] = rows
+
+    @property
+    def B(self) -> Array:  # noqa: N802
+        """A view (1, columns)."""
+        return self._octet.B[:, :, self._k]
+
+    @B.setter
+    def B(self, row: Array) -> None:  # noqa: N802
+        self._octet.B[:, :, self._k] = row
+
+    @property
+    def clock(self) -> Array:
+        """A view."""
+        return np.asarray(self._octet.clocks[self._k])
+
+    @clock.setter
+    def clock(self, clock: Array) -> None:
+        self._octet.clocks[self._k] = clock
+
+    @property
+    def bclock(self) -> Array:
+        """A view."""
+        return np.asarray(self._octet.bclocks[self._k])
+
+    @bclock.setter
+    def bclock(self, clock: Array) -> None:
+        self._octet.bclocks[self._k] = clock
+
+    @property
+    def tally(self) -> Array:
+        """A view."""
+        return np.asarray(self._octet.tally[self._k])
+
+    @tally.setter
+    def tally(self, sums: Array) -> None:
+        self._octet.tally[self._k] = sums
+
+    @property
+    def parts(self) -> Any:
+        """The parts of all lanes, side by side."""
+        return self._octet.parts
+
+    def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
+        """As in `OneLoop`."""
+        return self._octet.learn(self._k, resolved, targets, weights, lo, longest)
+
+    def rest(self) -> None:
+        """Stop learning; keep the state as it is."""
+        self._octet.alive[self._k] = 0
+
+    def leave(self) -> None:
+        """Stop learning and being read: rows that only this loop needs may be freed."""
+        self._octet.leave(self._k)
+
+    def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
+        """Read from copies of the rows: kernels need the columns of a row contiguous."""
+        read_from = super()._read_from
+
+        def read(rows: Array, out: Array) -> None:
+            places = read_only(np.arange(len(rows), dtype=rows.dtype))
+            read_from(row_rule, np.ascontiguousarray(S[rows]), past)(places, out)
+
+        return read
+
+    def state(self) -> dict[str, Array]:
+        """Rows, clocks, intercept and sums."""
+        return {name: np.ascontiguousarray(array) for name, array in super().state().items()}
+
+
+def gathered(loops: Sequence[OneLoop | ManyLoop]) -> list[OneLoop | ManyLoop]:
+    """These loops, which must be untrained, with each `FEW` or more of a kind replaced by lanes of octets."""
+    kinds: dict[Any, list[tuple[int, OneLoop]]] = {}
+    for place, loop in enumerate(loops):
+        if isinstance(loop, OneLoop) and _keeps_to_its_rows(loop):
+            kinds.setdefault(_kind(loop), []).append((place, loop))
+    found = list(loops)
+    for alike in kinds.values():
+        for begin in range(0, len(alike), LANES):
+            chosen = alike[begin : begin + LANES]
+            if len(chosen) >= FEW:
+                octet = Octet([loop for _, loop in chosen])
+                for k, (place, loop) in enumerate(chosen):
+                    found[place] = LaneLoop(octet, k, loop)
+    return found
+
+
+def _keeps_to_its_rows(loop: OneLoop) -> bool:
+    """Whether an example changes only its own rows, and the state is only rows and clocks."""
+    coupled = any(writes(type(loop.rule), verb) for verb in ("constrain", "relocate"))
+    return not loop.columns and not coupled
+
+
+def _kind(loop: OneLoop) -> Any:
+    """What loops must have in common to be lanes of one octet."""
+    parts = loop.head.loss, loop.rule, loop.bias_rule
+    return *(_without_numbers(part) for part in parts), loop.dtype, len(loop.B)
+
+
+def _without_numbers(value: Any) -> Any:
+    """A part without its float values: its class, its flags, and the same for nested parts."""
+    if isinstance(value, tuple):
+        return type(value), *(_without_numbers(inner) for inner in value)
+    return None if isinstance(value, float) else value

@@ -1,0 +1,233 @@
+"""Intake: preparation of examples before they are learned. It may do nothing.
+
+Admission: a feature enters the model once it has been seen often enough.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, read_only
+from thresher.data.layout import SettledLayout
+from thresher.engine import preparing
+from thresher.engine.sound import MOST_STEPS, Tensors, given, require
+from thresher.learning.model.scaling import Centring, Divisors, Means, make_scaling
+
+BITS = 24
+_LEAST_BITS, _MOST_BITS, _MOST_NEEDED = 10, 34, 255
+_LANES, _SAMPLE = 4, 1 << 16
+"""Counters of a key; cache lines that are examined to see how full the filter is"""
+_ROOMY = 8
+"""Counters per feature with which few features enter too early"""
+_SPEC = re.compile(r"(?:([0-9]{1,18})|poisson:([^,]+))(?:,bits=([0-9]{1,18}))?")
+
+
+class AdmissionTerms(NamedTuple):
+    """When features enter: at the `needed`-th counted sighting; a sighting counts with chance `chance`."""
+
+    needed: int
+    chance: float
+    bits: int
+
+    @classmethod
+    def of(cls, spec: str | int) -> AdmissionTerms:
+        """From ``N``, ``poisson:P``, ``N,bits=B`` or ``poisson:P,bits=B``; ValueError for anything else."""
+        found = _SPEC.fullmatch(str(spec))
+        try:
+            chance = float(found[2]) if found and found[2] else 1.0
+        except ValueError:
+            found = None
+        if found is None:
+            raise ValueError(f"admit must be N or poisson:P, optionally followed by ,bits=B, not {spec!r}")
+        terms = cls(int(found[1] or 1), chance, int(found[3] or BITS))
+        terms._check()
+        return terms
+
+    def _check(self) -> None:
+        if not 1 <= self.needed <= _MOST_NEEDED:
+            raise ValueError(
+                f"admit: a feature can wait for 1 to {_MOST_NEEDED} sightings, not {self.needed}"
+            )
+        if not 0.0 < self.chance <= 1.0:
+            raise ValueError(f"admit: the probability must lie in (0, 1], not {self.chance}")
+        if not _LEAST_BITS <= self.bits <= _MOST_BITS:
+            raise ValueError(f"admit: bits must lie in {_LEAST_BITS}..{_MOST_BITS}, not {self.bits}")
+
+    @property
+    def spec(self) -> str:
+        """The text that `of` accepts."""
+        rule = f"poisson:{self.chance}" if self.chance < 1.0 else str(self.needed)
+        return f"{rule},bits={self.bits}"
+
+
+class Admission:
+    """Features enter at their `needed`-th sighting, counted in a counting Bloom filter of 2^bits bytes.
+
+    A sighting is an example that contains the feature, whatever its value and its importance above 0. With
+    `chance` p, a sighting counts with probability p, drawn from `seed`, key and number of the example.
+
+    ``N`` needs N sightings; ``poisson:P`` needs one that counts, which takes 1/P sightings on average. Both
+    may end in ``,bits=B`` (default 24).
+
+    A key has four 8-bit counters in one 64-byte block. Only the lowest of the four are incremented, so their
+    minimum is never below the true count. Keys that share all four enter too early; none enters too late.
+
+    Reference: McMahan et al. (KDD 2013), section 4.1; Fan et al. (2000) for the filter, Putze, Sanders
+    and Singler (2007) for its blocks.
+    """
+
+    def __init__(self, spec: str | int, seed: int) -> None:
+        self.needed, self.chance, bits = AdmissionTerms.of(spec)
+        self._seed = np.uint64(seed % 2**64)
+        self._counters = _zeros_in_lines(1 << bits)
+        self._counts = np.zeros(2, np.int64)
+
+    @property
+    def waiting(self) -> int | None:
+        """Features seen but not admitted, as far as the filter can tell; None if admission is random."""
+        met, admitted = (int(count) for count in self._counts)
+        return max(met - admitted, 0) if self.chance == 1.0 else None
+
+    @property
+    def _lines(self) -> NDArray[np.uint8]:
+        """Some of the cache lines, of shape (lines, lanes, counters of a lane)."""
+        lines = self._counters.reshape(-1, _LANES, int(preparing.LINE) // _LANES)
+        return lines[:: max(1, len(lines) // _SAMPLE)]
+
+    @property
+    def let_in(self) -> float:
+        """The share of features never seen that would enter at once, since others have raised their counters.
+
+        0 if every feature is to enter at once.
+        """
+        enough = self.needed - 1 if self.chance == 1.0 else self.needed
+        return float((self._lines >= enough).mean(axis=2).prod(axis=1).mean()) if enough else 0.0
+
+    def roomy(self, features: int) -> AdmissionTerms:
+        """The same terms with a filter that suits as many features as it has counted, at least `features`."""
+        lines = self._lines
+        free = max(int(np.count_nonzero(lines == 0)), 1) / lines.size
+        counted = -len(self._counters) / _LANES * math.log(free)
+        bits = math.ceil(math.log2(_ROOMY * max(counted, features, 1)))
+        return AdmissionTerms(self.needed, self.chance, min(max(bits, _LEAST_BITS), _MOST_BITS))
+
+    def kept(self, chunk: Chunk, before: int, again: bool) -> Chunk:
+        """`chunk` without the features still waiting; `before` is the number of examples before it.
+
+        With `again`, the rows were counted in an earlier pass and are not counted now.
+        """
+        ends, keys = np.empty(len(chunk) + 1, np.int64), np.empty(chunk.nnz, np.uint64)
+        values, chance = np.empty(chunk.nnz, np.float32), 0.0 if again else self.chance
+        rows = (read_only(array) for array in (chunk.indptr, chunk.keys, chunk.values))
+        numbers = (self.needed, chance, self._seed, before)
+        preparing.admit(self._counters, *numbers, *rows, self._counts, ends, keys, values)
+        return replace(chunk, indptr=ends, keys=keys[: ends[-1]], values=values[: ends[-1]])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The filter."""
+        return {"admit.counters": self._counters, "admit.counts": self._counts}
+
+    def check(self, state: Tensors) -> None:
+        """Raise StateError unless `state` holds a filter of this size."""
+        given(state, "admit.counters", self._counters.shape, np.uint8)
+        given(state, "admit.counts", self._counts.shape, np.int64)
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue from `state`."""
+        self._counters[:], self._counts[:] = state["admit.counters"], state["admit.counts"]
+
+
+def _zeros_in_lines(size: int) -> NDArray[np.uint8]:
+    """Zeroed counters, aligned so that each block lies in one cache line."""
+    line = int(preparing.LINE)
+    room = np.zeros(size + line, np.uint8)
+    first = -room.ctypes.data % line
+    return room[first : first + size]
+
+
+class Intake:
+    """Centres columns (`Centring`), scales them (`Scaling`), then drops rare features (`Admission`).
+
+    All count the examples of the stream one by one, so it does not matter where the stream is cut.
+    """
+
+    def __init__(
+        self, scale: str | None = None, admit: str | int | None = None, seed: int = 0, centre: bool = False
+    ) -> None:
+        self._centring = Centring() if centre else None
+        self._scaling = None if scale is None else make_scaling(scale)
+        self.admission = None if admit is None else Admission(admit, seed)
+        """which features are admitted; None: all"""
+        self._parts = [part for part in (self._centring, self._scaling, self.admission) if part is not None]
+        self._rows = 0
+
+    @property
+    def waiting(self) -> int | None:
+        """Features seen but not yet admitted; None if unknown."""
+        return None if self.admission is None else self.admission.waiting
+
+    def means(self) -> Means | None:
+        """The current means of columns; None unless columns are centred."""
+        return None if self._centring is None else self._centring.means()
+
+    def start_from(self, means: Means) -> None:
+        """Continue from the means of another model; RuntimeError unless columns are centred."""
+        if self._centring is None:
+            raise RuntimeError("columns are not centred")
+        self._rows = self._centring.start_from(means)
+
+    def divisors(self, needed: NDArray[np.uint64] | None = None) -> Divisors | None:
+        """The current divisors of columns; None without a scale. See `Scaling.divisors`."""
+        return None if self._scaling is None else self._scaling.divisors(self._rows, needed)
+
+    def bind(self, layout: SettledLayout | None) -> None:
+        """Set the layout of the data; `DataError` if such data cannot be scaled."""
+        if self._centring is not None:
+            self._centring.bind(layout)
+        if self._scaling is not None:
+            self._scaling.bind(layout)
+
+    def learned(self, chunk: Chunk, again: bool) -> Chunk:
+        """`chunk` prepared for learning. Its rows are counted unless they come `again`, in a later pass."""
+        if not self._parts:
+            return chunk
+        before = self._rows
+        if again:
+            chunk = self.read(chunk)
+        else:
+            for part in (self._centring, self._scaling):
+                chunk = chunk if part is None else part.running(chunk, before)
+        self._rows += 0 if again else len(chunk)
+        return chunk if self.admission is None else self.admission.kept(chunk, before, again)
+
+    def read(self, chunk: Chunk) -> Chunk:
+        """`chunk` prepared for prediction: by the current means and divisors, which do not change."""
+        chunk = chunk if self._centring is None else self._centring.read(chunk)
+        return chunk if self._scaling is None else self._scaling.read(chunk, self._rows)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The state that counting continues from."""
+        whole = {"intake.rows": np.array([self._rows])} if self._parts else {}
+        for part in self._parts:
+            whole |= part.state()
+        return whole
+
+    def check(self, state: Tensors) -> None:
+        """StateError if counting examples cannot lead to `state`."""
+        if self._parts:
+            (rows,) = given(state, "intake.rows", (1,), np.int64)
+            require(0 <= rows <= MOST_STEPS, "intake.rows", "the number of examples is out of range")
+        for part in self._parts:
+            part.check(state)
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue from `state`."""
+        for part in self._parts:
+            part.restore(state)
+        self._rows = int(state["intake.rows"][0]) if self._parts else 0

@@ -1,0 +1,215 @@
+"""Recipe: the definition of a model, before it has learned anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from thresher import parts
+from thresher.data.columns import check_settled
+from thresher.data.layout import AnyLayout, Layout, SettledLayout
+from thresher.engine.index import store_spec
+from thresher.learning.model.objective import Head
+from thresher.learning.model.preparation import AdmissionTerms
+from thresher.learning.model.scaling import make_scaling
+from thresher.options.checks import MOST_SEED, check_flag, check_whole
+
+Spec = str | tuple[Any, ...]
+"""A part or its SPEC (``"ftrl:alpha=0.5,l1=1"``) as an argument; the full SPEC as a field"""
+Header = dict[str, Any]
+_DTYPES = ("float32", "float64")
+_MOST_IN_A_BATCH = 1 << 31
+_ALWAYS_SHOWN = ("rule", "loss", "outputs", "store", "dtype")
+
+
+@dataclass(frozen=True, repr=False)
+class Recipe:
+    """The definition of a model. Two models with equal recipes are the same until they learn.
+
+    Every field is text, a number, a flag or a `SettledLayout`, and is stored in full: ``"ftrl"`` becomes
+    ``"ftrl:alpha=0.1,..."``. What follows from other fields is not stored: the seed of a hashed store if it
+    equals `seed`, a dtype required by the rule or by averaging. `alpha`, `l1` and `l2` change the rule and
+    `eta0` its rate; they are not fields. Raises `SpecError` (a ValueError) for an invalid SPEC, ValueError
+    for everything else that no model can have.
+
+    >>> Recipe("ft-ftrl", l1=2.0).rule
+    'ft-ftrl:alpha=3.0,l1=2.0,adapt=0.3,forget=0.0,group=single,relax=0.25,taper=1500.0'
+    >>> Recipe("pegasos", "hinge") == Recipe("pegasos", "hinge", dtype="float32")
+    True
+    """
+
+    rule: Spec = "ft-ftrl"
+    loss: Spec = "logistic"
+    rate: Spec | None = None
+    """the step size, for rules that have one"""
+    outputs: str = "one"
+    """``one``, ``classes:LO-HI`` (``classes:K``: 1 to K), ``labels:LO-HI`` or ``values:K``"""
+    batch: int = 1
+    """The mini-batch size: the summed gradient of this many examples is one step (Daume, A Course in Machine
+    Learning (2012), Algorithm 33)."""
+    average: bool = False
+    """Read the average of the weights, (w_1 + ... + w_T) / T, where w_t are the weights before step t and
+    a step is a mini-batch. This is what predictions, weights and saved models use; learning and progressive
+    loss use w_t. The state is then float64. (Langford, Li and Zhang (JMLR 2009), theorem 3.2 and the remark
+    on it; Polyak and Juditsky (1992).)"""
+    scale: str | None = None
+    """Divide columns by a statistic of the values so far, ``max-abs`` or ``standard`` (`MaxAbs`, `Standard`):
+    the numeric columns of the `layout`, or every feature if it has no columns."""
+    centre: bool | None = None
+    """Subtract from columns that are hardly ever zero the mean of their values so far (see `Centring`). None:
+    if the rule is ``AUTOMATIC``, or with the scale ``standard``."""
+    admit: str | int | None = None
+    """A feature is learned from its N-th sighting on: ``N``, ``poisson:P``, or either with ``,bits=B``
+    (see `Admission`)."""
+    store: str = "growing"
+    """``growing`` (64-bit keys, memory follows the live weights), ``direct`` (the key is the row),
+    ``hashed:BITS`` or ``hashed:BITS,signed`` (see `HashedIndex`)"""
+    intercept: bool = True
+    """whether to learn an intercept; it uses the same rule without penalties"""
+    dtype: str = "float32"
+    """dtype of the state: ``float32`` or ``float64``, as text or NumPy dtype; see `numbers`"""
+    seed: int = 0
+    """seed for a hashed store and `admit`, for the order of rows, and for hold-outs and folds"""
+    layout: SettledLayout | None = None
+    """how the training data became features, if they came from files or tables"""
+    alpha: InitVar[float | None] = None
+    l1: InitVar[float | None] = None
+    l2: InitVar[float | None] = None
+    eta0: InitVar[float | None] = None
+
+    def __post_init__(
+        self, alpha: float | None, l1: float | None, l2: float | None, eta0: float | None
+    ) -> None:
+        """Store all fields in full; ValueError."""
+        if not isinstance(self.store, str):
+            raise ValueError(f"store must be text such as growing, direct or hashed:20, not {self.store!r}")
+        check_whole("batch", self.batch, 1, _MOST_IN_A_BATCH)
+        check_whole("seed", self.seed, 0, MOST_SEED)
+        check_flag("average", self.average)
+        check_flag("intercept", self.intercept)
+        if self.centre is not None:
+            check_flag("centre", self.centre)
+        if self.scale is not None:
+            make_scaling(self.scale)
+        if not isinstance(self.layout, SettledLayout | None):
+            raise ValueError(f"layout must be the settled layout of a source, not {self.layout!r}")
+        if self.layout is not None and self.layout.classes:
+            self.head().domain.check_words(self.layout.classes)
+        head, rule = self.head(), parts.rule_of(self.rule, self.rate, eta0, alpha=alpha, l1=l1, l2=l2)
+        rate = getattr(rule, "rate", None)
+        self._keep(
+            rule=parts.spec_of(rule),
+            rate=None if rate is None else parts.spec_of(rate),
+            loss=parts.spec_of(head.loss),
+            outputs=head.outputs.spec,
+            batch=int(self.batch),
+            average=bool(self.average),
+            centre=is_centred(rule, self.scale, self.centre),
+            admit=None if self.admit is None else AdmissionTerms.of(self.admit).spec,
+            store=store_spec(self.store, int(self.seed), full=False),
+            intercept=bool(self.intercept),
+            dtype=_checked_dtype(self.dtype),
+            seed=int(self.seed),
+        )
+
+    def _keep(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        """The call that makes this recipe, without default values."""
+        plain = vars(Recipe()) | {"centre": self.centred_by_default}
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        shown = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != plain[k]]
+        return f"Recipe({', '.join(shown)})"
+
+    def head(self) -> Head:
+        """Loss and outputs; ValueError if they cannot be combined."""
+        return Head(self.loss, self.outputs)
+
+    def make_rule(self) -> Any:
+        """The rule, including its rate."""
+        return parts.rule_of(self.rule, self.rate)
+
+    @property
+    def centred_by_default(self) -> bool:
+        """Whether columns are centred with this rule and scale unless told otherwise."""
+        return is_centred(self.make_rule(), self.scale, None)
+
+    @property
+    def numbers(self) -> np.dtype[Any]:
+        """The dtype of the state: float64 also if the rule needs exact counts or weights are averaged."""
+        needed: str = max(self.dtype, self.make_rule().DTYPE, "float64" if self.average else "")
+        return np.dtype(needed)  # the names sort in order of width
+
+    @property
+    def store_in_full(self) -> str:
+        """SPEC of the store including the seed of its hash."""
+        return store_spec(self.store, self.seed)
+
+    def as_dict(self) -> Header:
+        """The fields as stored in a header."""
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        own["store"] = self.store_in_full  # a Readout has no seed
+        return own | {"layout": None if self.layout is None else self.layout.as_dict()}
+
+    @classmethod
+    def from_dict(cls, given: Header) -> Recipe:
+        """The inverse. ValueError, `DataError` for an invalid recipe; TypeError for unknown names."""
+        rule = given["rule"]
+        rule = parts.as_saved(rule) if isinstance(rule, str) else rule
+        return cls(**{"centre": False, **given, "rule": rule, "layout": layout_of(given)})
+
+
+def is_centred(rule: Any, scale: str | None, centre: bool | None) -> bool:
+    """Whether columns are centred: as given, or by default."""
+    return bool(rule.AUTOMATIC or scale == "standard") if centre is None else bool(centre)
+
+
+def with_gaps(layout: AnyLayout | None, centre: bool | None) -> AnyLayout:
+    """How to read data for a model: a missing number is told from 0 if columns are centred."""
+    found = layout or Layout()
+    return found if found.gaps == bool(centre) else replace(found, gaps=bool(centre))
+
+
+def without_means(of_model: Mapping[str, Any], weights: Any) -> dict[str, Any]:
+    """The options of a model that starts from `weights`: columns are centred only if they were."""
+    uncentred = weights is not None and weights.means is None
+    return {**({"centre": False} if uncentred else {}), **of_model}
+
+
+def settings(stored: Header) -> dict[str, Any]:
+    """The fields of a stored recipe to show: those that define every model, and others if not the default."""
+    shown = {one.name: one.default for one in fields(Recipe) if one.name != "layout" and one.name in stored}
+    shown |= {"centre": False} if "centre" in stored else {}
+    return {
+        name: stored[name]
+        for name, default in shown.items()
+        if name in _ALWAYS_SHOWN or stored[name] != default
+    }
+
+
+def _checked_dtype(given: Any) -> str:
+    """The name of a supported dtype; ValueError for others."""
+    name = given
+    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
+        name = np.dtype(given).name
+    if name not in _DTYPES:
+        raise ValueError(f"dtype must be {' or '.join(_DTYPES)}, not {given!r}")
+    return str(name)
+
+
+def layout_of(given: Header) -> SettledLayout | None:
+    """The layout in the recipe of a header; None if the data were arrays. `DataError`."""
+    layout = given["layout"]
+    return None if layout is None else check_settled(SettledLayout.from_dict(layout))
+
+
+def penalty_field(rule: Any) -> str | None:
+    """The name of the parameter that makes a rule sparse; None for a rule without one."""
+    if not rule.PENALTIES:
+        return None
+    return "l1" if "l1" in rule.PENALTIES else str(rule.PENALTIES[0])

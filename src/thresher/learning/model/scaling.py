@@ -1,0 +1,495 @@
+"""Running scales of columns: values are divided, never shifted, so zeros stay zero.
+
+Columns are the numeric ones of a table; in data without columns, every feature is a column.
+
+Centring: the running means of columns that are hardly ever zero are subtracted from their values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, read_only
+from thresher.data.columns import NUMERIC, matching
+from thresher.data.errors import DataError
+from thresher.data.feature_specs import terms_of
+from thresher.data.features.names import numeric_keys
+from thresher.data.layout import SettledLayout, has_columns
+from thresher.engine import preparing
+from thresher.engine.lookup import REGISTERS, empty_index, find, find_or_add, reindex, resized
+from thresher.engine.preparing import FAR
+from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
+from thresher.learning.model.objective import F64
+from thresher.options.synonyms import did_you_mean
+
+U64 = NDArray[np.uint64]
+F32 = NDArray[np.float32]
+Numbers = NDArray[np.uint32]
+
+
+_FIRST_ROOM = 1 << 10
+
+
+class Columns:
+    """Columns by their keys ``(columns,)``, which ascend; columns are numbered from 1."""
+
+    def __init__(self, keys: U64) -> None:
+        self._known = np.concatenate([np.zeros(1, np.uint64), keys])
+        self._slots = empty_index(len(self._known))
+        reindex(self._slots, self._known, len(self._known))
+
+    def __len__(self) -> int:
+        return len(self._known) - 1
+
+    @property
+    def met(self) -> U64:
+        """The keys of the columns, in order of their numbers."""
+        return self._known[1:]
+
+    def numbers(self, keys: U64) -> Numbers:
+        """The column of each key; 0 for a feature that is not a column."""
+        found = np.empty(len(keys), np.uint32)
+        find(self._slots, self._known, read_only(keys), found)
+        return found
+
+    def meet(self, chunk: Chunk) -> Numbers:
+        """The column of each key of `chunk`; called for examples that are counted."""
+        return self.numbers(chunk.keys)
+
+
+class Features(Columns):
+    """Every feature seen so far is a column, numbered in the order of appearance. Memory grows with them."""
+
+    def __init__(self, keys: U64) -> None:
+        super().__init__(keys)
+        self._count = len(self._known)
+        self._registers = np.zeros(REGISTERS, np.uint8)  # required by find_or_add; never read
+        self._make_room(_FIRST_ROOM)
+
+    def __len__(self) -> int:
+        return self._count - 1
+
+    @property
+    def met(self) -> U64:
+        """The keys of the columns, in order of their numbers."""
+        return self._known[1 : self._count]
+
+    def meet(self, chunk: Chunk) -> Numbers:
+        """The column of each key of `chunk`; keys seen for the first time become new columns."""
+        keys, indptr, numbers = read_only(chunk.keys), read_only(chunk.indptr), np.empty(chunk.nnz, np.uint32)
+        lo, hi = 0, len(chunk)
+        while lo < hi:
+            tables = (self._slots, self._known, self._registers, self._count, len(self._known))
+            lo, self._count = find_or_add(*tables, keys, indptr, lo, hi, numbers)
+            if lo < hi:
+                self._make_room(int(indptr[lo + 1] - indptr[lo]))
+        return numbers
+
+    def _make_room(self, needed: int) -> None:
+        self._known = resized(self._known, max(2 * self._count, self._count + needed))
+        self._slots = empty_index(len(self._known))
+        reindex(self._slots, self._known, self._count)
+
+
+def columns_in(layout: SettledLayout, wanted: str) -> Columns:
+    """The numeric columns of a settled table; `DataError` if there are none to scale by `wanted`."""
+    if NUMERIC not in layout.kinds:
+        raise DataError(f"there is nothing to scale by {wanted}: the table has no numeric columns")
+    _check_no_products(layout, wanted)
+    return Columns(np.unique(np.array([*numeric_keys(layout)], np.uint64)))
+
+
+def _check_no_products(layout: SettledLayout, wanted: str) -> None:
+    """`DataError` for products of scaled columns: products are computed from the unscaled values."""
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    for factor in terms_of(layout.interact).factors:
+        for name in matching(factor, layout.columns):
+            if kinds[name] == NUMERIC:
+                raise DataError(
+                    f"column '{name}' is scaled by {wanted}, but interactions are computed before that: leave"
+                    f" numeric columns out of --interact ('{factor}'), or make '{name}' categorical"
+                )
+
+
+class Divisors:
+    """The divisor of each column, ``(columns,)`` float64: all that prediction needs of a scale."""
+
+    def __init__(self, keys: U64, by: F64) -> None:
+        self.keys, self.by = keys, by
+        """keys ascend"""
+        self._columns = Columns(keys)
+
+    def at(self, keys: U64) -> F64:
+        """The divisors of these features; 1 for features that are not columns."""
+        found: F64 = np.concatenate([np.ones(1), self.by])[self._columns.numbers(keys)]
+        return found
+
+    def of(self, chunk: Chunk) -> Chunk:
+        """`chunk` with its columns divided, rounded to float32."""
+        return _divided(chunk, self.at(chunk.keys))
+
+
+def _divided(chunk: Chunk, by: F64) -> Chunk:
+    return replace(chunk, values=(chunk.values / by).astype(np.float32))
+
+
+def _checked_keys(tensors: Tensors) -> U64:
+    keys = given(tensors, "scale.keys", (None,), np.uint64)
+    require(ascending(keys), "scale.keys", "keys ascend")
+    return keys
+
+
+def divisors_of(tensors: Tensors) -> Divisors | None:
+    """The divisors in a model file; None without scaling. StateError."""
+    if "scale.by" not in tensors and "scale.keys" not in tensors:
+        return None
+    keys = _checked_keys(tensors)
+    by = given(tensors, "scale.by", (len(keys),), np.float64)
+    require((by > 0).all(), "scale.by", "columns must be divided by positive numbers")
+    return Divisors(keys, by)
+
+
+class Scaling:
+    """The statistics of a scale over the examples so far."""
+
+    NAME: ClassVar[str]
+    SHAPE: ClassVar[tuple[int, ...]] = ()
+    """shape of the statistics of a column"""
+
+    def __init__(self) -> None:
+        self._columns: Columns | None = None
+        self._kept: NDArray[Any] = np.zeros((1, *self.SHAPE))
+        self._by: F64 | None = None
+        """divisors in order of column numbers, cached until examples are added"""
+
+    def bind(self, layout: SettledLayout | None) -> None:
+        """Scale the numeric columns of `layout`; `DataError` if it has none.
+
+        Without columns, every feature is scaled from the first example on. Has no effect after the first
+        call.
+        """
+        if self._columns is None and layout is not None and has_columns(layout):
+            self._begin(columns_in(layout, self.NAME), None)
+
+    def _begin(self, columns: Columns, kept: NDArray[Any] | None) -> None:
+        self._columns, self._by = columns, None
+        self._kept = np.zeros((len(columns) + 1, *self.SHAPE)) if kept is None else kept.copy()
+
+    def running(self, chunk: Chunk, before: int) -> Chunk:
+        """Add `chunk`, which follows `before` examples; divide each value by its divisor at that example."""
+        if self._columns is None:
+            self._begin(Features(np.zeros(0, np.uint64)), None)
+        assert self._columns is not None
+        numbers, out = self._columns.meet(chunk), np.empty(chunk.nnz, np.float32)
+        if len(self._columns) >= len(self._kept):
+            self._kept = resized(self._kept, 2 * len(self._columns))
+        self._by = None
+        self._take_in(numbers, chunk, before, out)
+        return replace(chunk, values=out)
+
+    def read(self, chunk: Chunk, rows: int) -> Chunk:
+        """`chunk`, divided by the divisors after `rows` examples; changes nothing."""
+        if self._columns is None:
+            return chunk
+        numbers = self._columns.numbers(chunk.keys)
+        if self._by is None and chunk.nnz < len(self._columns):  # few values: compute only their divisors
+            return _divided(chunk, self._divisors(self._kept[numbers], rows))
+        if self._by is None:
+            self._by = self._divisors(self._kept[: len(self._columns) + 1], rows)
+        return _divided(chunk, self._by[numbers])
+
+    def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
+        raise NotImplementedError
+
+    def divisors(self, rows: int, needed: U64 | None) -> Divisors | None:
+        """The divisors after `rows` examples; None before the columns are known.
+
+        If every feature is a column, only divisors of the features `needed` are included; None: of all.
+        """
+        if self._columns is None:
+            return None
+        keys, kept = self._in_order()
+        if needed is not None and isinstance(self._columns, Features):
+            wanted = np.isin(keys, needed, assume_unique=True)
+            keys, kept = keys[wanted], kept[wanted]
+        return Divisors(keys, self._divisors(kept, rows))
+
+    def _in_order(self) -> tuple[U64, NDArray[Any]]:
+        """Keys in ascending order, and the statistics of each."""
+        met = np.zeros(0, np.uint64) if self._columns is None else self._columns.met
+        order = np.argsort(met)
+        return met[order], self._kept[1:][order]
+
+    def _divisors(self, kept: NDArray[Any], rows: int) -> F64:
+        """The divisors for statistics ``(n, *SHAPE)``; 1 for a column without values."""
+        raise NotImplementedError
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Columns and statistics."""
+        keys, kept = self._in_order()
+        return {"scale.keys": keys, "scale.kept": np.concatenate([self._kept[:1], kept])}
+
+    def check(self, state: Tensors) -> None:
+        """StateError unless `state` holds statistics of this scale."""
+        keys = _checked_keys(state)
+        given(state, "scale.kept", (len(keys) + 1, *self.SHAPE), np.float64)
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue from `state`."""
+        if len(keys := state["scale.keys"].copy()):
+            of_table = self._columns is not None and not isinstance(self._columns, Features)
+            self._begin(Columns(keys) if of_table else Features(keys), state["scale.kept"])
+
+
+class MaxAbs(Scaling):
+    """x_j / m_j, where m_j is the largest |x_j| of the examples so far, the current one included.
+
+    Zeros and missing values are the same and change nothing. Columns with m_j = 0 are not divided.
+    Values that are learned lie in [-1, 1]; later, in prediction, they need not.
+    """
+
+    NAME = "max-abs"
+
+    def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
+        preparing.scale_by_largest(self._kept, columns, read_only(chunk.values), out)
+
+    def _divisors(self, kept: NDArray[Any], rows: int) -> F64:
+        return np.where(kept > 0, kept, 1.0)
+
+
+class Standard(Scaling):
+    """x_j / sigma_j, where sigma_j is the standard deviation of x_j over all t examples so far.
+
+    sigma_j^2 = (1/t) sum_s (x_sj - mean_j)^2, the current example included; each example counts once whatever
+    its importance, unless that is 0. A zero or missing value is the number 0, as in the model. A column with
+    only one value so far, as after its first example, has sigma_j = 0 and is divided by the magnitude of that
+    value.
+
+    The mean is not subtracted, because zeros would not stay zero: a column whose mean is large compared with
+    its spread stays large; use `MaxAbs` for it. The sums follow Welford and Chan, Golub and LeVeque (1983);
+    zeros are added lazily when a column next appears.
+    """
+
+    NAME = "standard"
+    SHAPE = (3,)
+
+    def _take_in(self, columns: Numbers, chunk: Chunk, before: int, out: F32) -> None:
+        numbers = (read_only(chunk.indptr), read_only(chunk.values))
+        preparing.scale_by_deviation(self._kept, before, columns, *numbers, out)
+
+    def _divisors(self, kept: NDArray[Any], rows: int) -> F64:
+        by = np.empty(len(kept))
+        preparing.deviations(np.concatenate([np.zeros((1, 3)), kept]), rows, by)
+        return by
+
+
+SCALES: dict[str, type[Scaling]] = {scale.NAME: scale for scale in (MaxAbs, Standard)}
+
+
+def make_scaling(name: str) -> Scaling:
+    """The scale called `name`; ValueError if there is none."""
+    if name not in SCALES:
+        near = did_you_mean("scale", str(name), SCALES)
+        raise ValueError(f"no scale is called {name!r}; known: {', '.join(SCALES)}{near}")
+    return SCALES[name]()
+
+
+_WHOLE = 2**64 - 1
+"""Mask of all bits of a key"""
+_FIRST = int(preparing.SPARE) + 1
+"""A column occurs in one of this many first examples."""
+
+
+class Means:
+    """Columns that are centred, by their keys ``(columns,)``, which ascend, and their means ``(columns,)``.
+
+    With `gaps`, a stored 0 is a missing value, which adds nothing to a margin. Keys have the bits of `mask`.
+    """
+
+    def __init__(self, keys: U64, means: F64, counts: F64, gaps: bool = False, mask: int = _WHOLE) -> None:
+        self.keys, self.means, self.counts, self.gaps, self.mask = keys, means, counts, gaps, mask
+        """`counts`: the number of examples of each mean ``(columns,)``"""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the same values are subtracted from the same columns."""
+        return (
+            isinstance(other, Means)
+            and np.array_equal(self.keys, other.keys)
+            and np.array_equal(self.means, other.means)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def of(self, chunk: Chunk) -> Chunk:
+        """`chunk` with the means subtracted, in float64, then rounded to float32."""
+        table = np.column_stack([np.ones(len(self.keys)), np.zeros(len(self.keys)), self.means])
+        return _centred(self.keys, table, chunk, counts=False, gaps=self.gaps, mask=self.mask)
+
+    def tensors(self) -> Tensors:
+        """As stored in a model file."""
+        reading = {"centre.gaps": np.array([self.gaps]), "centre.mask": np.array([self.mask], np.uint64)}
+        return {"centre.keys": self.keys, "centre.means": self.means, "centre.counts": self.counts, **reading}
+
+    def ones(self) -> Chunk:
+        """An example for each column, which is 1, with all others 0."""
+        count = len(self.keys)
+        return Chunk.from_csr(np.arange(count + 1), self.keys, np.ones(count), np.zeros(count))
+
+    def intercept(self, weights: F64, bias: NDArray[Any], divisors: Divisors | None) -> F64:
+        """The intercepts for values as they are, in float64: those for centred ones less what means add.
+
+        `weights` are the margins of `ones` without intercepts `bias`, which would hide small ones.
+        """
+        by = np.ones(len(self.keys)) if divisors is None else divisors.at(self.keys)
+        found: F64 = bias - (self.means / by) @ weights.reshape(len(self.keys), len(bias))
+        return found
+
+
+def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool, mask: int) -> Chunk:
+    room = chunk.nnz + len(chunk) * len(keys) + 1
+    ends, of_kept, kept = (
+        np.zeros(len(chunk) + 1, np.int64),
+        np.empty(room, np.float32),
+        np.empty(room, np.uint64),
+    )
+    given = (read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values))
+    how = counts, gaps, np.uint64(mask)
+    count = preparing.centre(read_only(keys), means, *how, *given, ends, of_kept, kept)
+    return replace(chunk, indptr=ends, keys=kept[:count], values=of_kept[:count])
+
+
+def alone(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
+    """`chunk` without rests and gaps: features as users know them."""
+    mask, gaps = (_WHOLE, False) if layout is None else (layout.mask, layout.gaps and has_columns(layout))
+    in_memory = layout is None or not (layout.format or has_columns(layout))
+    if not (gaps and preparing.any_beyond(read_only(chunk.values), FAR)) and not (
+        in_memory and _is_open_ended(chunk)
+    ):
+        return chunk
+    return _centred(np.zeros(0, np.uint64), np.zeros((0, 3)), chunk, counts=False, gaps=False, mask=mask)
+
+
+def _is_open_ended(chunk: Chunk) -> bool:
+    """Whether it may have rests or gaps of a matrix."""
+    span = chunk.span()
+    return span is not None and span[1] >> 63 == 1
+
+
+class Centring:
+    """Subtracts from a column the mean of its values so far, this example included: x - mean.
+
+    Columns are numeric ones of a table; in data without columns every feature may be one. A column is centred
+    as long as it is zero in at most two examples, or in at most a tenth of those so far; after 100 examples
+    it is settled for good which ones are. A feature that an example does not have is 0; a missing cell of a
+    table adds nothing, which means the mean, and is not counted.
+
+    Means are sums in float64 over the examples one by one, so it does not matter where the stream is cut. A
+    value is the sum of its float32 and of its rest, if the row has one (see `rests`).
+    """
+
+    def __init__(self) -> None:
+        self._keys, self._means = np.zeros(0, np.uint64), np.zeros((0, 3))
+        self._wanted: U64 | None = None
+        """keys that may be columns; None: all"""
+        self._gaps, self._mask = False, _WHOLE
+
+    def bind(self, layout: SettledLayout | None) -> None:
+        """Centre the numeric columns of `layout`, if it has columns."""
+        if layout is None:
+            return
+        numeric = NUMERIC in layout.kinds
+        self._gaps, self._mask = layout.gaps and numeric, layout.mask
+        if has_columns(layout):
+            self._wanted = np.unique(np.array([*numeric_keys(layout)] if numeric else [], np.uint64))
+
+    def running(self, chunk: Chunk, before: int) -> Chunk:
+        """`chunk`, which follows `before` examples, centred by the means up to each of its examples."""
+        first = min(max(_FIRST - before, 0), len(chunk))
+        parts = [self._meet(chunk.rows(k, k + 1), before + k) for k in range(first)]
+        rest = chunk if first == 0 else chunk.rows(first, len(chunk))
+        if len(rest) and self._changes(rest):
+            rest = self._centred(rest, counts=True)
+            self._keep(self._means[:, preparing.COUNT] >= 0)
+        return rest if first == 0 else joined([*parts, rest], chunk)
+
+    def _meet(self, chunk: Chunk, before: int) -> Chunk:
+        """The next of the first examples; its features become columns that were zero before."""
+        new = alone(chunk, None).keys if self._wanted is None else np.intersect1d(chunk.keys, self._wanted)
+        new = np.setdiff1d(new, self._keys)
+        keys = np.concatenate([self._keys, new])
+        fresh = np.tile([float(before), float(before), 0.0], (len(new), 1))
+        order = np.argsort(keys)
+        self._keys, self._means = keys[order], np.concatenate([self._means, fresh])[order]
+        return self._centred(chunk, counts=True)
+
+    def _centred(self, chunk: Chunk, *, counts: bool) -> Chunk:
+        return _centred(self._keys, self._means, chunk, counts=counts, gaps=self._gaps, mask=self._mask)
+
+    def _keep(self, those: NDArray[np.bool_]) -> None:
+        if not those.all():
+            self._keys, self._means = self._keys[those], self._means[those]
+
+    def _changes(self, chunk: Chunk) -> bool:
+        return bool(len(self._keys) or self._gaps or (self._wanted is None and _is_open_ended(chunk)))
+
+    def read(self, chunk: Chunk) -> Chunk:
+        """`chunk`, centred by the means so far, which do not change."""
+        if not self._changes(chunk):
+            return chunk
+        return self._centred(chunk, counts=False)
+
+    def means(self) -> Means:
+        """The means so far."""
+        found = self._means[:, preparing.CENTRE], self._means[:, preparing.COUNT]
+        return Means(self._keys, *found, self._gaps, self._mask)
+
+    def start_from(self, means: Means) -> int:
+        """Go on with these columns and no others; returns the number of examples from which that is so."""
+        counts = np.maximum(means.counts, preparing.UNDECIDED)
+        self._keys, self._means = means.keys, np.column_stack([counts, np.zeros(len(counts)), means.means])
+        return _FIRST
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Columns and means."""
+        return {"centre.keys": self._keys, "centre.kept": self._means}
+
+    def check(self, state: Tensors) -> None:
+        """StateError unless `state` holds means."""
+        keys = given(state, "centre.keys", (None,), np.uint64)
+        require(ascending(keys), "centre.keys", "keys ascend")
+        kept = given(state, "centre.kept", (len(keys), 3), np.float64)
+        counts = kept[:, : preparing.CENTRE]
+        require(
+            (counts >= 0).all() and (counts <= MOST_STEPS).all(), "centre.kept", "counts are out of range"
+        )
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue from `state`."""
+        self._keys, self._means = state["centre.keys"].copy(), state["centre.kept"].copy()
+
+
+def means_of(tensors: Tensors) -> Means | None:
+    """The means in a model file; None without centring. StateError."""
+    if not any(name.startswith("centre.") for name in tensors):
+        return None
+    keys = given(tensors, "centre.keys", (None,), np.uint64)
+    require(ascending(keys), "centre.keys", "keys ascend")
+    means = given(tensors, "centre.means", (len(keys),), np.float64)
+    counts = given(tensors, "centre.counts", (len(keys),), np.float64)
+    require((counts >= 0).all() and (counts <= MOST_STEPS).all(), "centre.counts", "counts are out of range")
+    gaps = given(tensors, "centre.gaps", (1,), np.bool_)
+    mask = given(tensors, "centre.mask", (1,), np.uint64)
+    return Means(keys, means, counts, bool(gaps[0]), int(mask[0]))
+
+
+def joined(parts: list[Chunk], chunk: Chunk) -> Chunk:
+    """The examples of `chunk`, prepared in parts."""
+    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(one.indptr) for one in parts)])
+    keys, values = (
+        np.concatenate(arrays) for arrays in zip(*((p.keys, p.values) for p in parts), strict=True)
+    )
+    return replace(chunk, indptr=np.cumsum(sizes), keys=keys, values=values)

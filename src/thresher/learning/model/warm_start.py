@@ -1,0 +1,121 @@
+"""Warm starts: training that begins with the weights of another model."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import parts
+from thresher.data.class_words import listed_words
+from thresher.data.columns import extending, for_new_data
+from thresher.data.errors import DataError
+from thresher.data.layout import AnyLayout, Layout, has_columns
+from thresher.engine.index import HashedIndex
+from thresher.engine.protocol import writes
+from thresher.learning.model.agreement import in_agreement
+from thresher.learning.model.divergence import first_broken
+from thresher.learning.model.model import Model
+from thresher.learning.model.weights import Readout
+
+_SMALL = 1 << 48
+"""One hash of a name in 65,536 is smaller; ids chosen by people always are."""
+
+
+def start_from(model: Model, weights: Readout) -> None:
+    """Give an untrained model the weights and intercepts of another model, with any rule.
+
+    Names of features are kept. The other rule's state, such as sums of gradients, is not carried over.
+    SpecError if the model's rule has no state for a given weight; ValueError if weights would have another
+    meaning in the model, or are not finite in its dtype.
+    """
+    _check_rule(model)
+    if model.examples:
+        raise ValueError(
+            f"initial weights must be given before the first example; {model.examples} were learned from"
+        )
+    if model.recipe.scale or model.recipe.admit or weights.divisors is not None:
+        raise ValueError(
+            "with scale or admit, the initial weights would apply to other values; leave scale and admit out"
+        )
+    if model.recipe.centre and weights.means is None:
+        raise ValueError(
+            "the initial weights were learned from values that were not centred; leave centre out"
+        )
+    if (have := weights.head.outputs) != model.head.outputs:
+        raise ValueError(f"these weights are for outputs {have.spec}, not {model.head.outputs.spec}")
+    if "hashed" in weights.store + model.store and weights.store != model.store:
+        raise ValueError(f"these weights are from the store {weights.store}, not {model.store}")
+    if weights.unmet.any():
+        raise ValueError("features not in these weights have a nonzero weight")
+    if weights.bias.any() and not model.recipe.intercept:
+        raise ValueError("these weights include an intercept, but the model has none")
+    if (row := _first_beyond(weights.weights, model.dtype)) >= 0:
+        raise ValueError(f"{weights.weight_of(row)} is not finite in {model.dtype}")
+    if _first_beyond(weights.bias, model.dtype) >= 0:
+        raise ValueError(f"the intercept is not finite in {model.dtype}")
+    if model.recipe.centre:
+        assert weights.means is not None
+        model.start_centring(weights.means)
+    model.loop.place(
+        weights.keys, weights.weights, weights.centred_bias if model.recipe.centre else weights.bias
+    )
+    model.warm, model.numbering, model.names = True, weights.numbering, weights.names
+
+
+def _first_beyond(numbers: NDArray[Any], dtype: Any) -> int:
+    """The first row that is not finite in `dtype`, or -1."""
+    with np.errstate(over="ignore"):
+        return first_broken(numbers.astype(dtype))
+
+
+def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
+    """How to read data for a model that starts from `weights`: as for these, changed by the options `given`.
+
+    Columns that these weights do not know may be added. `DataError` if features would differ.
+    """
+    trained = weights.layout
+    if trained is None:
+        return given
+    settled = given if given is not None and has_columns(given) else None
+    if settled is not None and has_columns(trained):
+        kinds = [dict(zip(one.columns, one.kinds, strict=True)) for one in (settled, trained)]
+        if kinds[0] != kinds[1]:
+            raise DataError("the model was trained with other columns")
+    plain = Layout()
+    given_fields = {one.name: getattr(given, one.name, None) for one in fields(Layout)}
+    chosen = {name: one for name, one in given_fields.items() if one not in (None, getattr(plain, name))}
+    return for_new_data(trained, chosen) if settled is not None else extending(trained, chosen)
+
+
+def checked_data(weights: Readout | None, source: Any) -> Any:
+    """The source; `DataError` if its data cannot have the features of these weights, if there are any."""
+    if weights is None:
+        return source
+    _check_words(weights, source.layout)
+    return in_agreement(weights, source, "the initial weights were learned from")
+
+
+def _check_words(weights: Readout, layout: AnyLayout | None) -> None:
+    """`DataError` if labels are words, but those of the weights were numbers: nothing says which is which."""
+    words = layout.classes if layout is not None else ()
+    if words and not weights.classes:
+        raise DataError(
+            "the initial weights were learned from labels that are numbers, and these are words"
+            f" ({listed_words(words)}): write numbers in place of the words"
+        )
+
+
+def has_small_keys(weights: Readout) -> bool:
+    """Whether all keys are ids chosen by people, not hashes of names."""
+    hashed = weights.store.startswith(HashedIndex.NAME)
+    return not hashed and int(weights.keys.max(initial=0)) < _SMALL
+
+
+def _check_rule(model: Model) -> None:
+    if not all(writes(type(rule), "place") for rule in (model.rule, model.rule.intercept())):
+        able = sorted(name for name, cls in parts.REGISTRY["rule"].items() if writes(cls, "place"))
+        name = parts.part_name(type(model.rule))
+        raise parts.SpecError(f"{name} cannot start from given weights; these rules can: {', '.join(able)}")

@@ -1,0 +1,169 @@
+"""First run of a configuration: a second process compiles the learning code while this one compiles reading.
+
+Numba compiles one function at a time per process. So on Linux, before any thread starts, this process forks;
+the child trains a copy of the model on made-up examples. Everything it compiles goes to the disk cache, where
+this process finds it when its first examples arrive. The child writes nothing else and does not have to
+finish: what it did not compile is compiled here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numba
+import numpy as np
+
+from thresher.data.chunk import Chunk
+from thresher.engine import kernels
+from thresher.engine.compile.notices import LEARNING, OF_MANY, Work, compiling
+from thresher.learning.evaluation.evaluate import score
+from thresher.learning.model.model import Model
+
+_DEATH_OF_PARENT = 1
+"""PR_SET_PDEATHSIG in <linux/prctl.h>"""
+_UNTOLD = 0.5
+"""Seconds of waiting that need no message"""
+_typeof: Any = numba.typeof
+_FEATURES = 1 << 13
+"""More than a new table has room for, so that the code that grows it is compiled too."""
+
+
+class Ahead:
+    """A process that compiles; 0: no process."""
+
+    def __init__(self, process: int = 0, kind: Any = None, work: Work = LEARNING) -> None:
+        self._process, self._kind, self._work = process, kind, work
+
+    def wait(self) -> None:
+        """Wait until the process has ended, and record that this configuration needs no other."""
+        process, self._process = self._process, 0
+        if process:
+            if not _ends_within(_UNTOLD, process):
+                with compiling(self._work):
+                    os.waitpid(process, 0)
+            _cache().mark(*self._kind)
+
+
+def _ends_within(seconds: float, process: int) -> bool:
+    """Wait for a child, which ends at once if all it needs is cached already; whether it has ended."""
+    end = time.monotonic() + seconds
+    with compiling():
+        while os.waitpid(process, os.WNOHANG)[0] == 0:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.01)
+    return True
+
+
+class Learns(Protocol):
+    """A model, or several models that learn side by side."""
+
+    def learn(self, chunk: Chunk) -> None:
+        """See `Model.learn`."""
+
+    def finish(self) -> None:
+        """See `Model.finish`."""
+
+    def check_finite(self) -> None:
+        """See `Model.check_finite`."""
+
+
+def compile_ahead(
+    model: Model, predicts: bool, learners: Sequence[Learns] = (), parts: Sequence[Any] = ()
+) -> Ahead:
+    """Start compiling the code for learning, and for predicting if `predicts`, in a process of its own.
+
+    Does nothing if the code is cached already or a fork is not safe. The child trains the model, or the
+    `learners`: other objects like it whose code also depends on `parts`.
+    """
+    alone = threading.active_count() == 1 and (os.cpu_count() or 1) > 1
+    kind = _kind(model, predicts, len(learners), parts)
+    if sys.platform != "linux" or not alone or not _cache().lacks_mark(*kind):
+        return Ahead()
+    parent = os.getpid()
+    with warnings.catch_warnings():  # about threads: the only ones belong to numpy's libraries and survive it
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process = os.fork()
+    if process == 0:
+        _compile(model, predicts, learners, parent)
+    return Ahead(process, kind, OF_MANY if model.head.count > 1 or model.batch > 1 else LEARNING)
+
+
+def compile_now(model: Model) -> None:
+    """Compile what training and predicting with this model need; no process is forked for it later."""
+    learn_anything(model, True)
+    for predicts in (True, False):
+        _cache().mark(*_kind(model, predicts))
+
+
+def _compile(model: Model, predicts: bool, learners: Sequence[Learns], parent: int) -> None:
+    """Train on made-up examples, print nothing, end the process; also end if the parent does."""
+    status = 1
+    try:
+        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(one, signal.SIG_DFL)
+        ctypes.CDLL(None).prctl(_DEATH_OF_PARENT, signal.SIGTERM)
+        if os.getppid() != parent:
+            return
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nothing, stream)
+        learn_anything(model, predicts, learners)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _cache() -> Any:
+    return kernels.learn.compiled._cache
+
+
+def _kind(
+    model: Model, predicts: bool, learners: int = 0, parts: Sequence[Any] = ()
+) -> tuple[tuple[Any, ...], str]:
+    """What determines the compiled code: the types of the parts, and options as text."""
+    types = tuple(_typeof(part) for part in (model.head.joint, model.rule, model.rule.intercept(), *parts))
+    recipe = model.recipe
+    store, admit = recipe.store.partition(":")[0], recipe.admit is None
+    many, batched = model.head.count > 1, recipe.batch > 1
+    words = (
+        learners,
+        str(recipe.numbers),
+        store,
+        many,
+        batched,
+        recipe.average,
+        recipe.scale,
+        admit,
+        predicts,
+    )
+    return types, " ".join(map(str, words))
+
+
+def learn_anything(model: Model, predicts: bool, learners: Sequence[Learns] = ()) -> None:
+    """Run everything that training does with `model`, or the learners, on made-up examples."""
+    keys, begins = np.arange(_FEATURES, dtype=np.uint64), np.array([0, _FEATURES, _FEATURES + 1])
+    chunk = Chunk.from_csr(
+        begins,
+        np.append(keys, keys[:1]),
+        np.full(_FEATURES + 1, 1e-6, np.float32),
+        model.head.any_labels(2),
+    )
+    for one in learners or [model]:
+        one.learn(chunk)
+        one.finish()
+        one.check_finite()
+    if predicts:
+        for reader in (model, model.readout()):
+            score(reader, [chunk])
+            reader.predict(chunk, "probability" if model.head.joint.PROBABILITY else "margin")
+    model.nonzero  # noqa: B018
+    model.last_prediction  # noqa: B018

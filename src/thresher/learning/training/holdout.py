@@ -1,0 +1,316 @@
+"""Held-out examples: a separate source, or a share of the stream, that is never learned.
+
+How the rows that are held out, or in a fold, differ from those that are learned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.errors import DataError
+from thresher.data.inputs.matrices import identified
+from thresher.data.layout import grouped_by
+from thresher.data.source import MemorySource, Through
+from thresher.learning.diagnostics.findings import (
+    Trouble,
+    no_groups,
+    nothing_held_out,
+    nothing_met,
+    uneven_groups,
+    unlike,
+)
+from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.evaluation.evaluate import score
+from thresher.learning.inspection.formatting import shown
+from thresher.learning.model.objective import Head
+from thresher.learning.training.record import Record
+from thresher.learning.training.shares import (
+    Last,
+    Meeting,
+    Part,
+    as_text,
+    check_ungrouped,
+    groups_held_out,
+    held_out,
+)
+
+_FEW, _ERRORS, _ROWS = 100, 5.0, 10
+"""A difference counts with more rows than these, above so many standard errors, if so many rows differ"""
+_POINTS, _TIMES = 0.1, 2.0
+"""and if shares differ by more than this, or by such a factor"""
+
+Counts = Mapping[float, int]
+"""Rows by class"""
+
+
+def counts_of(head: Head, chunk: Chunk) -> Counter[float]:
+    """The rows of each class, without those of importance 0; empty if rows have no single class."""
+    if not head.classifies or head.outputs.kind not in ("one", "classes"):
+        return Counter()
+    labels = chunk.labels[chunk.weights > 0]
+    if head.outputs.kind == "one":
+        positive = int(np.count_nonzero(labels > 0))
+        return Counter({1.0: positive, -1.0: len(labels) - positive})
+    found, counts = np.unique(labels, return_counts=True)
+    return Counter(dict(zip(found.tolist(), counts.tolist(), strict=True)))
+
+
+def difference(held: Counts, learned: Counts, which: str = "held-out rows", words: Sequence[str] = ()) -> str:
+    """How the classes of rows that are held out differ from those of rows that are learned; empty if little.
+
+    `words` are the names of the classes, if labels are words. Chance alone makes a difference that is told
+    with a probability below one in ten thousand.
+
+    >>> difference({1.0: 30, -1.0: 0}, {1.0: 40, -1.0: 60})
+    'all 30 held-out rows have the label 1, of the rows learned 40 %'
+    >>> difference({1.0: 10, -1.0: 90}, {1.0: 500, -1.0: 500})
+    '10 % of the held-out rows have the label 1, of the rows learned 50 %'
+    """
+    n, m = sum(held.values()), sum(learned.values())
+    if not n or not m:
+        return ""
+    there = [label for label, count in held.items() if count]
+    alone = len(there) == 1 and n * (1 - learned.get(there[0], 0) / m) >= _ROWS
+    labels = [1.0] if {*held, *learned} <= {1.0, -1.0} else [*{*held, *learned}]
+    worst = (
+        there[0] if alone and len(labels) > 1 else max(labels, key=lambda k: (_errors(held, learned, k), k))
+    )
+    a, b = held.get(worst, 0) / n, learned.get(worst, 0) / m
+    together = (held.get(worst, 0) + learned.get(worst, 0)) / (n + m)
+    few = n + m <= _FEW or n * abs(a - together) < _ROWS or _errors(held, learned, worst) <= _ERRORS
+    if not alone and (few or (abs(a - b) <= _POINTS and max(a, b) < _TIMES * min(a, b))):
+        return ""
+    share = (
+        f"all {n:,} {which}"
+        if a == 1
+        else f"none of {n:,} {which}"
+        if a == 0
+        else f"{_percent(a)} of the {which}"
+    )
+    place = int(worst)
+    name = words[place] if 0 <= place < len(words) else f"{worst:g}"
+    return f"{share} have the label {name}, of the rows learned {_percent(b)}"
+
+
+def _errors(held: Counts, learned: Counts, label: float) -> float:
+    """How many standard errors the shares of a class are apart."""
+    n, m = sum(held.values()), sum(learned.values())
+    a, b = held.get(label, 0) / n, learned.get(label, 0) / m
+    p = (held.get(label, 0) + learned.get(label, 0)) / (n + m)
+    error = math.sqrt(p * (1 - p) * (1 / n + 1 / m))
+    return abs(a - b) / error if error else 0.0
+
+
+def off(got: float, wanted: float, rows: int) -> bool:
+    """Whether a share of the rows is less than half of what was wanted, or more than twice of it."""
+    return rows > _FEW and not wanted / _TIMES <= got <= wanted * _TIMES
+
+
+def _percent(share: float) -> str:
+    return f"{shown(100 * share) if 0 < share < 0.01 else round(100 * share)} %"
+
+
+Figures = dict[str, float | int | None]
+
+
+class Best(NamedTuple):
+    """The pass with the lowest hold-out loss so far."""
+
+    number: int
+    figures: Figures
+    state: dict[str, NDArray[Any]]
+
+
+class Holdout:
+    """The hold-out, evaluated after each pass, and the best pass so far."""
+
+    seed = 0
+    """seed of the choice of rows"""
+    _head: Head | None = None
+    _words: tuple[str, ...] = ()
+    _names = ""
+    """the name of the groups of the rows"""
+
+    def __init__(self, every: Part = 0, given: Any = None) -> None:
+        self.every, self._given = every, None if given is None else identified(given)
+        self._kept: list[Chunk] = []
+        self._learned: int | None = None
+        """how many rows come before those that are held out, if those are the last; None: not known yet"""
+        self._in_groups = self._read = self._named = False
+        self._held_counts, self._learned_counts = Counter[float](), Counter[float]()
+        self._rows = self._held_rows = 0
+        self.incomplete = bool(every)
+        """whether held-out examples of the stream are still to be collected"""
+        self.figures: Figures | None = None
+        self.best: Best | None = None
+        self.passes_since = 0
+
+    def attach(self, model: Any, source: Any) -> None:
+        """Draw with the seed of `model`. `DataError` if rows have groups, but are not drawn."""
+        self.seed = model.recipe.seed
+        self._head, self._names = model.head, grouped_by(source.layout)
+        self._words = source.layout.classes if source.layout else ()
+        check_ungrouped(self.every, self._names)
+
+    def rest(self, source: Any) -> Any:
+        """`source` without its held-out rows."""
+        return _Rest(source, self) if self.every else source
+
+    def remaining(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """The rows to learn of each of the `chunks` of a pass."""
+        if isinstance(self.every, Last):
+            yield from self._before_the_last(self.every, chunks)
+        else:
+            offered = learned = 0
+            for chunk in chunks:
+                rest = self._split(chunk, self._held(chunk, offered))
+                offered, learned = offered + len(chunk), learned + len(rest)
+                yield rest
+            if not learned:
+                raise self._none_left(offered)
+        self._read, self.incomplete = True, False
+
+    def _none_left(self, rows: int) -> DataError:
+        """The error for a hold-out of all rows."""
+        instead = "hold out fewer, such as --holdout last:0.1"
+        if not isinstance(self.every, Last):
+            others = "hold out others, such as --holdout 0.1"
+            instead = "use another --seed, or hold out fewer" if self._in_groups else others
+        held = as_text(self.every)
+        return DataError(f"the hold-out, {held}, leaves none of {rows:,} rows to learn from: {instead}")
+
+    def _held(self, chunk: Chunk, offered: int) -> NDArray[np.bool_]:
+        """Which rows are held out; `offered` is the number of rows read before `chunk` in this pass."""
+        assert not isinstance(self.every, Last)
+        if isinstance(self.every, Meeting):
+            assert chunk.groups is not None
+            return np.asarray(chunk.groups != 0)
+        if chunk.groups is None:
+            return held_out(offered, len(chunk), self.every, self.seed)
+        self._in_groups, self._named = True, self._named or bool(chunk.groups.any())
+        return groups_held_out(chunk.groups, offered, self.every, self.seed)
+
+    def _before_the_last(self, last: Last, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Chunks without the last rows of the stream.
+
+        Only at its end is it known which these are. Until then, as many rows wait as would be held out if the
+        stream ended here: no more than are held out at last.
+        """
+        waiting, read, passed = deque[Chunk](), 0, 0
+        for chunk in chunks:
+            waiting.append(chunk)
+            read += len(chunk)
+            certain = last.learned(read) if self._learned is None else self._learned
+            while waiting and passed + len(waiting[0]) <= certain:
+                first = waiting.popleft()
+                passed += len(first)
+                yield self._split(first, np.zeros(len(first), bool))
+        self._learned = last.learned(read)
+        if not self._learned:
+            raise self._none_left(read)
+        for chunk in waiting:
+            numbers = np.arange(passed, passed + len(chunk))
+            passed += len(chunk)
+            yield self._split(chunk, numbers >= self._learned)
+
+    def _split(self, chunk: Chunk, held: NDArray[np.bool_]) -> Chunk:
+        """The rows of a chunk that are not held out."""
+        out = chunk.take(held) if held.any() else None
+        rest = chunk if out is None else chunk.take(~held).at(chunk.place, chunk.after)
+        if self.incomplete:
+            self._rows, self._held_rows = self._rows + len(chunk), self._held_rows + len(out or ())
+            if self._head is not None:
+                self._learned_counts += counts_of(self._head, rest)
+                self._held_counts += Counter() if out is None else counts_of(self._head, out)
+            self._kept += [] if out is None else [out]
+        return rest
+
+    def troubles(self) -> list[Trouble]:
+        """Trouble with the choice of the rows."""
+        if not self._read:
+            return []
+        if not self._kept:
+            nothing = [nothing_met(self.every.condition)] if isinstance(self.every, Meeting) else []
+            return [nothing_held_out()] if self._in_groups else nothing
+        found = [] if self._named or not self._in_groups else [no_groups(self._names)]
+        if not isinstance(self.every, Last | Meeting) and self._named:
+            got, wanted = self._held_rows / self._rows, float(1 / self.every)
+            found += [uneven_groups(got, wanted)] if off(got, wanted, self._rows) else []
+        drawn = not isinstance(self.every, Last | Meeting)
+        if drawn and not self._named:
+            return found  # what differs then differs by chance
+        reason = difference(self._held_counts, self._learned_counts, words=self._words)
+        return [*found, unlike(reason, self._remedy())] if reason else found
+
+    def _remedy(self) -> str:
+        if isinstance(self.every, Last):
+            return "if they are not in the order of time, draw the rows to hold out, --holdout 0.1"
+        if isinstance(self.every, Meeting):
+            return "if the condition is not meant to do that, draw the rows to hold out, --holdout 0.1"
+        return "use another --seed, or leave --group out"
+
+    @property
+    def given(self) -> Any:
+        """The separate source, or None."""
+        return self._given
+
+    def source(self) -> Any:
+        """The source to evaluate on, or None."""
+        if self._given is not None:
+            return self._given
+        return MemorySource(self._kept) if self._kept else None
+
+    def score(self, model: Any, chunks: Iterable[Chunk]) -> Figures:
+        """Evaluate the model on the hold-out."""
+        return score(model, chunks).figures()
+
+    def settle(self, model: Any, number: int, figures: Figures | None, patience: int) -> bool:
+        """Record the figures of a pass. Return whether patience (0: unlimited) has run out."""
+        self.figures = figures
+        if not patience or figures is None:
+            return False
+        if self.best is None or float(figures["loss"] or 0.0) < float(self.best.figures["loss"] or 0.0):
+            state = {name: array.copy() for name, array in model.state().items()}
+            self.best, self.passes_since = Best(number, figures, state), 0
+            return False
+        self.passes_since += 1
+        return self.passes_since >= patience
+
+    def keep_record(self, model: Any, record: Record, seen: Seen) -> None:
+        """Give the model, already restored to its best pass, the record of its training."""
+        model.keep_record(record.of_pass(record.passes), seen)
+
+    def stop_waiting(self) -> None:
+        """Let the pass under way be no better than the best so far."""
+        self.passes_since += 1
+
+    def take_best(self, model: Any) -> int | None:
+        """Restore the model of the best pass; return its number, or None if it is the last."""
+        if self.best is None or not self.passes_since:
+            return None
+        model.restore(self.best.state)
+        self.figures = self.best.figures
+        return self.best.number
+
+
+class _Rest(Through):
+    """A source without its held-out rows, which are collected on the first reading."""
+
+    def __init__(self, source: Any, holdout: Holdout) -> None:
+        super().__init__(source)
+        self._holdout = holdout
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass. It reads from the beginning even if `start` is given, to count rows."""
+        with closing(self._source.chunks()) as chunks:
+            for chunk in self._holdout.remaining(chunks):
+                if start is None or (chunk.place is not None and chunk.place >= start):
+                    yield chunk

@@ -1,0 +1,375 @@
+"""The source of each pass: the data in the first; then a binary cache, or rows that are kept in memory.
+
+How often rows are passed over if nobody says, ``passes="auto"``, within a budget of memory, ``replay``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.data.cache import CacheWriter, open_cache
+from thresher.data.chunk import Chunk, Place
+from thresher.data.compact import CompactRows, DistinctKeys
+from thresher.data.errors import DataError
+from thresher.data.files.paths import STDIN
+from thresher.data.inputs.matrices import identified
+from thresher.data.report import Report
+from thresher.data.source import MemorySource, Through
+from thresher.learning.model.recipe import Recipe
+from thresher.options.checks import check_whole
+
+AUTO = "auto"
+REPLAY = "64MB"
+"""The budget if nobody says; about 129,000 rows of 40 features."""
+MOST_PASSES = 10**9
+MOST_REPLAY = 1 << 50
+_CROWDED, _ROOMY = 15, 30
+"""Examples for each feature up to which later passes soon bring noise, and from which they bring none."""
+_MANY, _FEW, _LEAST = 40, 5, 3
+"""Passes over rows that are roomy, over crowded ones, and over very many rows."""
+_WORK = 4_000_000
+"""Non-zeros in all passes from which there are only `_LEAST`: about a tenth of a second."""
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?B)?", re.IGNORECASE)
+
+
+class Size(NamedTuple):
+    """How many rows there are, and the memory that they take as compact rows.
+
+    Rows of importance 0 do not count.
+    """
+
+    rows: int = 0
+    nonzeros: int = 0
+    bytes: int = 0
+    """12 for each non-zero, 16 for each row, 4 for each of several labels of a row, 8 for its group"""
+    features: int = 0
+    """distinct features in them, if they have been counted"""
+
+    def plus(self, chunk: Chunk) -> Size:
+        """With the rows of `chunk`."""
+        counting = chunk.weights > 0
+        rows = int(np.count_nonzero(counting))
+        nonzeros = chunk.nnz if rows == len(chunk) else int(np.diff(chunk.indptr)[counting].sum())
+        each = 16 + (0 if chunk.targets is None else 4 * chunk.targets.shape[1])
+        each += 0 if chunk.groups is None else 8
+        size = self.bytes + 12 * nonzeros + each * rows
+        return Size(self.rows + rows, self.nonzeros + nonzeros, size, self.features)
+
+    def times(self, factor: float) -> Size:
+        """So many times as many rows, with the same features."""
+        rows, nonzeros, size = (round(number * factor) for number in self[:3])
+        return Size(rows, nonzeros, size, self.features)
+
+
+def passes_for(size: Size) -> int:
+    """How many passes are made over rows of this size, which fit in the budget.
+
+    A table of 600 rows and 20 columns, one of 450, 2,000 rows of text, and a million rows of few columns:
+
+    >>> passes_for(Size(600, 12_000, features=20)), passes_for(Size(450, 9_000, features=20))
+    (40, 22)
+    >>> passes_for(Size(2_000, 184_000, features=4_800))
+    5
+    >>> passes_for(Size(1_000_000, 4_000_000, features=50))
+    3
+    """
+    if not size.rows:
+        return 1
+    least, most = _CROWDED * size.features, _ROOMY * size.features
+    beyond = min(max(size.rows, least), most) - least
+    passes = _FEW + (_MANY - _FEW) * beyond // max(most - least, 1) if size.features else _MANY
+    return min(passes, max(_LEAST, _WORK // max(size.nonzeros, 1)))
+
+
+def bytes_of(replay: int | str) -> int:
+    """A budget in bytes; 0: never replay. ValueError.
+
+    >>> bytes_of("64MB"), bytes_of("1.5 GB"), bytes_of(0)
+    (64000000, 1500000000, 0)
+    """
+    if not isinstance(replay, str):
+        check_whole("replay", replay, 0, MOST_REPLAY)
+        return int(replay)
+    found = _SIZE.fullmatch(replay.strip())
+    if found is None or (size := float(found[1]) * _UNITS[(found[2] or "").upper()]) > MOST_REPLAY:
+        raise ValueError(f"replay must be a size such as 64MB or 1GB, or 0 for never, not {replay!r}")
+    return int(size)
+
+
+def check_passes(passes: int | str) -> None:
+    """ValueError unless `passes` is a number of passes or ``auto``."""
+    if isinstance(passes, str):
+        if passes != AUTO:
+            raise ValueError(f"passes must be a whole number, 1 or more, or 'auto', not {passes!r}")
+        return
+    check_whole("passes", passes, 1, MOST_PASSES)
+
+
+def bytes_to_keep(replay: int, repeats: bool, cause: str) -> int:
+    """The bytes to keep: `replay`, or none unless rows are passed over again. `DataError` if asked for.
+
+    `cause` says what makes one pass of ``passes="auto"``.
+    """
+    if repeats or replay in (0, bytes_of(REPLAY)):
+        return replay if repeats else 0
+    raise DataError(
+        f"with {cause}, --passes auto is one pass, which keeps no rows: leave --replay out, or use --passes 5"
+    )
+
+
+def is_automatic(recipe: Recipe) -> bool:
+    """Whether ``passes="auto"`` may make several passes with the rule of this recipe."""
+    return bool(type(recipe.make_rule()).AUTOMATIC)
+
+
+def agreed_passes(passes: int | str, replay: int | str) -> tuple[int, int]:
+    """The fields `passes` and `replay` of a `Plan`, from what the user said. ValueError.
+
+    >>> agreed_passes("auto", "64MB"), agreed_passes(5, "64MB")
+    ((1, 64000000), (5, 0))
+    """
+    budget = bytes_of(replay)
+    check_passes(passes)
+    if passes == AUTO:
+        return 1, budget
+    if budget not in (0, bytes_of(REPLAY)):
+        raise ValueError(
+            f"replay has no effect with {passes} passes, which read the data again: leave it out, or let"
+            " passes be auto"
+        )
+    return int(passes), 0
+
+
+_FAR = 1.25
+"""Rows are not kept if the data seem to be so many times as long as fits in memory."""
+
+
+class Passes:
+    """The sources of the first pass and of later passes.
+
+    With `cached`, the first pass reads the cache of an earlier run over the same content, or writes a cache
+    if more passes follow. If the cache cannot be written, only time is lost, except for standard input, which
+    cannot be read twice without one. Rows with interactions are not cached: computing them is faster than
+    reading them. Later passes that read the data again raise `DataError` if the content has changed.
+    """
+
+    def __init__(self, source: Any, passes: int, *, cached: bool) -> None:
+        lasting = isinstance(source, MemorySource)
+        source = identified(source)
+        if passes > 1 and not lasting:
+            source.keep_hash = True
+        cacheable = hasattr(source, "identity")
+        cached = cached and not (source.layout and source.layout.interact)
+        found = open_cache(source) if cached else None
+        self.first = found or (Recorded(source) if cached and passes > 1 else source)
+        if passes > 1 and not cached and not source.rereadable:
+            once = "standard input" if STDIN in source.names else ", ".join(source.names)
+            remedy = "later passes need the cache" if cacheable else "make a list or a table of it first"
+            raise DataError(f"{once} can be read only once: {remedy}")
+
+    def later(self) -> Any:
+        """The source of each pass after the first."""
+        if not isinstance(self.first, Recorded):
+            return self.first
+        self.first.ahead = not (self.first.rereadable or self.first.finished)
+        return self.first.cache or self.first
+
+
+class Recorded(Through):
+    """A source that writes its cache the first time it is read from beginning to end."""
+
+    cache: Any = None
+    ahead = False
+    """whether to record everything before yielding, to resume a later pass over data piped in again"""
+    _failed = False
+    """whether the cache could not be written; then it is neither tried nor reported again"""
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass. A pass from the beginning leaves a cache; so does every pass over read-once data."""
+        if self.ahead:
+            self._record()
+        known = self.ahead or self._failed or self.cache is not None
+        if known or (start is not None and self._source.rereadable):
+            yield from self._source.chunks(start)
+            return
+        writer = CacheWriter(self._source)
+        try:
+            for chunk in self._source.chunks():
+                writer.write(chunk)
+                if start is None or (chunk.place is not None and chunk.place >= start):
+                    yield chunk
+            self.cache = writer.commit()
+            self._failed = self.cache is None
+        finally:
+            writer.abandon()
+
+    def _record(self) -> None:
+        """Read everything into the cache and use that as the source."""
+        self.ahead, report = False, self.report
+        for _ in self.chunks():
+            pass
+        self.ahead, self._source, self.report = True, self.cache or self._source, report
+
+
+class Kept(Through):
+    """A source that keeps its rows when it is first read, for later passes from memory.
+
+    Beyond the budget the rows are dropped at once, and there are no later passes. From files that seem to be
+    longer by far none are kept, because getting memory takes time; if they end earlier, they are read again.
+    """
+
+    def __init__(self, source: Any, budget: float, *, held: bool = False) -> None:
+        """`held`: the order of the rows holds them in memory, so they are only counted."""
+        super().__init__(source)
+        self._budget, self._held = budget, held
+        self._copying = not (held or getattr(source, "in_memory", False))
+        self._rows: CompactRows | None = CompactRows()
+        self._keys = DistinctKeys()
+        self.size = Size()
+        """of the rows read so far"""
+        self.dropped = False
+        """whether the rows do not fit in the budget"""
+        self._whole: Report | None = None
+        self._postponed = False
+        """whether rows are only counted, and read again if there are later passes"""
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """The first pass. It reads from the beginning even if `start` is given, to keep all rows."""
+        self._rows, self._keys, self.size = CompactRows(), DistinctKeys(), Size()
+        with closing(self._source.chunks()) as chunks:
+            for chunk in chunks:
+                if not self.dropped:
+                    self._keep(chunk)
+                if start is None or (chunk.place is not None and chunk.place >= start):
+                    yield chunk
+        self._whole = self.report
+
+    def _keep(self, chunk: Chunk) -> None:
+        self.size = self.size.plus(chunk)
+        if self.size.bytes > self._budget:
+            self.drop()
+        elif self._held:
+            self._keys.add(chunk.counting().keys)
+        elif self._rows is not None and self._copying:
+            if self._is_hopeless():
+                self._rows, self._postponed = None, True
+            else:
+                self._rows.add(chunk)
+
+    def _is_hopeless(self) -> bool:
+        """Whether the rest of the files, if it is like their beginning, is too long by far."""
+        source = self._source
+        if not (source.rereadable and source.total_bytes):
+            return False
+        share = source.position_bytes / source.total_bytes
+        return bool(self.size.bytes > _FAR * share * self._budget)
+
+    @property
+    def whole(self) -> Size:
+        """The size of all rows, with the number of their features."""
+        if not self._held:
+            for chunk in self.later().chunks():
+                self._keys.add(chunk.counting().keys)
+        return self.size._replace(features=self._keys.count)
+
+    def drop(self) -> None:
+        """Free the rows: there are no later passes."""
+        self._rows, self.dropped = None, True
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rows have been read, and are there for later passes."""
+        return self._whole is not None and not self.dropped
+
+    @property
+    def rows_kept(self) -> int:
+        """How many rows are in memory."""
+        return 0 if self._rows is None else len(self._rows)
+
+    def later(self) -> Any:
+        """The source of each pass after the first."""
+        return _FromMemory(self) if self._copying else self._source
+
+    def read_again(self) -> None:
+        """Keep all rows without yielding them, for a later pass; does nothing if they are kept."""
+        if self._whole is None or self._postponed:
+            self._budget, self._postponed = float("inf"), False
+            for _ in self.chunks():
+                pass
+
+    def replay(self, start: Place | None) -> Iterator[Chunk]:
+        """A later pass, or the rest of one from `start` on."""
+        self.read_again()
+        if self._rows is None or self._whole is None:
+            raise AssertionError("rows that were dropped cannot be replayed")
+        self.report = self._whole
+        yield from self._rows.chunks(0 if start is None else start.offset)
+
+
+class _FromMemory(Through):
+    """The rows that a source has kept."""
+
+    position_bytes = 0
+
+    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+        """One pass."""
+        for chunk in self._source.replay(start):
+            assert chunk.after is not None
+            rows = max(self._source.rows_kept, 1)
+            self.position_bytes = (self.total_bytes or 0) * chunk.after.offset // rows
+            yield chunk
+
+
+class Repetition:
+    """How many passes a training makes, and the rows of each.
+
+    With a budget there is one pass, and more if all rows can be kept in memory.
+    """
+
+    def __init__(self, passes: int, budget: int) -> None:
+        self.passes, self.budget = passes, budget
+        self.settled = not budget
+        """whether the number of passes is known"""
+        self._kept: Kept | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether rows are kept in memory."""
+        return self.budget > 0 and not (self.settled and self.passes == 1)
+
+    def resume(self, passes: int, settled: bool) -> None:
+        """Go on as an earlier run did, unless another number of passes was asked for."""
+        if self.budget:
+            asked = self.passes > 1
+            self.passes, self.settled = self.passes if asked else passes, settled or asked
+
+    def over(self, source: Any, number: int, *, held: bool) -> Any:
+        """The rows of pass `number`: those of `source`, or those kept of it, as in `Kept`."""
+        if not self.keeps:
+            return source
+        self._kept = self._kept or Kept(source, self.budget, held=held)
+        return self._kept if number == 1 else self._kept.later()
+
+    def expected(self, within: float, features: int) -> int:
+        """How many passes there will be, as far as can be told after a share of the data with `features`."""
+        if self.settled or self._kept is None or not within:
+            return self.passes
+        whole = self._kept.size._replace(features=features).times(1 / within)
+        return passes_for(whole) if whole.bytes <= self.budget else 1
+
+    def settle(self, over: bool) -> None:
+        """Decide on the number of passes, at the end of the first, or once the rows do not fit in memory."""
+        if self.settled or self._kept is None:
+            return
+        if self._kept.dropped:
+            self.settled = True
+        elif over:
+            self.passes, self.settled = passes_for(self._kept.whole), True
+        if not self.keeps:
+            self._kept.drop()

@@ -1,0 +1,281 @@
+"""Progress of training: rows of the table, and the interface that receives them.
+
+The progressive curve of a model: loss and number of weights during training, in a few points.
+
+A point is kept at each power of two of examples, and at the ends of passes 1 to 32, 64, 128 and so on. The
+curve does not depend on how the data were cut, on stops and resumes, or on how often a table was printed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from thresher.learning.training.learner import Tally
+
+if TYPE_CHECKING:
+    from thresher.learning.model.objective import Head
+
+
+_HEAD = (
+    f"{'examples':>12} {'since last':>10} {'average':>10} {'label':>9} {'prediction':>10} {'non-zero':>10}"
+    f" {'rows/s':>11}"
+)
+_WIDTHS = 9, 10
+"""Columns of the label and the prediction."""
+
+
+class Row(NamedTuple):
+    """A row of the progressive table."""
+
+    examples: int
+    """examples learned so far"""
+    loss_since: float
+    """average loss since the previous row; after the first pass, of examples that were learned before"""
+    average: float
+    """average progressive loss: that of the first pass"""
+    label: float
+    """label of the last example"""
+    prediction: float
+    """prediction for it, before it was learned"""
+    nonzero: int
+    """number of nonzero weights"""
+    features_seen: int
+    """number of distinct features seen"""
+    in_pass: int
+    """the pass over the data, from 1"""
+    rate: float
+    """examples per second since the start"""
+
+    @classmethod
+    def of(cls, given: Sequence[Any]) -> Row:
+        """The row in a checkpoint; older ones do not have the pass."""
+        return cls(*given) if len(given) == len(cls._fields) else cls(*[*given[:-1], 1, given[-1]])
+
+
+class PassEnd(NamedTuple):
+    """The end of one pass over the data."""
+
+    number: int
+    examples: int
+    loss: float
+    """mean loss in this pass: in the first the progressive loss, then that of rows seen before"""
+    holdout: dict[str, float | int | None] | None
+
+
+class Watcher(Protocol):
+    """Receives the events of the training loop; every call must return at once."""
+
+    def row(self, row: Row) -> None:
+        """A row of the table is due."""
+
+    def advance(self, examples: int, done: float | None) -> None:
+        """A chunk was learned; `done` is the share of the bytes of all passes read, None if unknown."""
+
+    def passed(self, end: PassEnd) -> None:
+        """A pass has ended."""
+
+    def replay(self, rows: int, number: int, passes: int) -> None:
+        """Pass `number` of so many begins, over rows in memory; called for the first such pass of a run."""
+
+    def say(self, message: str) -> None:
+        """A message for the user."""
+
+
+class Unwatched:
+    """A Watcher that ignores everything."""
+
+    def row(self, row: Row) -> None:
+        """Ignored."""
+
+    def advance(self, examples: int, done: float | None) -> None:
+        """Ignored."""
+
+    def passed(self, end: PassEnd) -> None:
+        """Ignored."""
+
+    def replay(self, rows: int, number: int, passes: int) -> None:
+        """Ignored."""
+
+    def say(self, message: str) -> None:
+        """Ignored."""
+
+
+class ProgressLines(Unwatched):
+    """A Watcher that says the rows of the table, and the figures on the hold-out, as lines of text."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._started, self._later = say, False, False
+        self._head: Head | None = None
+        self._words: Sequence[str] = ()
+
+    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+        """Show classes by name from here on."""
+        self._head, self._words = head, words
+
+    def row(self, row: Row) -> None:
+        """Say the row, after the heading if it is the first, and that rows come again if they do."""
+        if not self._started:
+            self._started = True
+            self._say(_HEAD)
+        if row.in_pass > 1 and not self._later:
+            self._come_again(f"pass {row.in_pass}")
+        self._say(self._line(row))
+
+    def _come_again(self, when: str) -> None:
+        """Say what the table, if there is one, shows from here on."""
+        self._later = True
+        self._say(f"{when}; since last: loss on rows seen before" if self._started else when)
+
+    def passed(self, end: PassEnd) -> None:
+        """Say the figures on the hold-out."""
+        from thresher.learning.inspection.formatting import shown
+
+        if end.holdout is not None:
+            figures = ", ".join(f"{name} {shown(value)}" for name, value in end.holdout.items())
+            self._say(f"pass {end.number}, held-out: {figures}")
+
+    def replay(self, rows: int, number: int, passes: int) -> None:
+        """Say that replay begins."""
+        self._come_again(f"replaying {rows:,} rows from memory, pass {number} of {passes}")
+
+    def say(self, message: str) -> None:
+        """Say a message."""
+        self._say(message)
+
+    def _line(self, row: Row) -> str:
+        label = self._named(row.label)
+        prediction = "-" if math.isnan(row.prediction) else f"{row.prediction:.4f}"
+        if self._head is not None and self._head.outputs.kind == "classes":
+            prediction = self._named(row.prediction)
+        label, prediction = (
+            _cut(text, width) for text, width in zip((label, prediction), _WIDTHS, strict=True)
+        )
+        since, average = (
+            "-" if math.isnan(loss) else f"{loss:.6f}" for loss in (row.loss_since, row.average)
+        )
+        return (
+            f"{row.examples:>12,} {since:>10} {average:>10} {label:>9} {prediction:>10}"
+            f" {row.nonzero:>10,} {row.rate:>11,.0f}"
+        )
+
+    def _named(self, number: float) -> str:
+        """A label, by name if classes have names; empty if there is none."""
+        if math.isnan(number):
+            return ""
+        if self._head is None or not self._words:
+            return f"{number:.6g}"
+        return self._words[
+            int(number - self._head.outputs.low if self._head.outputs.kind == "classes" else number > 0)
+        ]
+
+
+def _cut(text: str, width: int) -> str:
+    from thresher.data.errors import printable
+
+    shown = printable(text)
+    return shown if len(shown) <= width else f"{shown[: width - 2]}.."
+
+
+MOST = 256
+"""Maximum number of points: more than 64 powers of two, 32 passes and 58 powers of two of passes."""
+_PASSES = 32
+_ROWS, _FILLED = 1 << 16, 4
+
+
+class CurvePoint(NamedTuple):
+    """State of a model during training."""
+
+    examples: int
+    """examples learned so far"""
+    loss: float
+    """sum of importance times progressive loss"""
+    weight: float
+    """sum of importances"""
+    nonzero: int | None
+    """number of nonzero weights; None while most rows of a large table are empty: see `marked`"""
+    features_seen: int
+    """number of distinct features seen"""
+
+    @property
+    def average(self) -> float:
+        """Progressive loss; NaN if the total importance is zero."""
+        return Tally(self.loss, self.weight).average
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content in JSON."""
+        own = {"examples": self.examples, "progressive_loss": self.average}
+        return own | {"nonzero": self.nonzero, "features_seen": self.features_seen}
+
+
+Curve = tuple[CurvePoint, ...]
+
+
+class _Counting(Protocol):
+    @property
+    def examples(self) -> int: ...
+    @property
+    def tally(self) -> Tally: ...
+    @property
+    def nonzero(self) -> int: ...
+    @property
+    def features_seen(self) -> int: ...
+
+
+def until_due(done: int) -> int:
+    """Number of examples from example `done` to the next point."""
+    return (1 << done.bit_length()) - done if done else 1
+
+
+def is_due(done: int) -> bool:
+    """Whether there is a point after this many examples."""
+    return done & (done - 1) == 0
+
+
+def keeps_end(number: int) -> bool:
+    """Whether there is a point at the end of pass `number`."""
+    return number <= _PASSES or number & (number - 1) == 0
+
+
+def marked(curve: Curve, model: _Counting, rows: int) -> Curve:
+    """The curve with a point for the current state, unless there is one or the loss is not finite.
+
+    Weights are counted unless the table of `rows` rows is large and less than a quarter full: scanning
+    millions of empty rows after each of the first examples would take longer than learning.
+    """
+    if (curve and curve[-1].examples >= model.examples) or not math.isfinite(model.tally.loss):
+        return curve
+    seen = model.features_seen
+    nonzero = model.nonzero if rows <= max(_ROWS, _FILLED * seen) else None
+    return (*curve, CurvePoint(model.examples, *model.tally, nonzero, seen))
+
+
+def up_to(curve: Curve, examples: int) -> Curve:
+    """The points up to this number of examples."""
+    return tuple(point for point in curve if point.examples <= examples)
+
+
+def is_curve(given: Any) -> bool:
+    """Whether `given` is a valid curve: few points, finite numbers, ascending numbers of examples."""
+    if not isinstance(given, list) or len(given) > MOST or not all(map(_is_point, given)):
+        return False
+    return all(one[0] < other[0] for one, other in pairwise(given))
+
+
+def _is_point(given: Any) -> bool:
+    if not isinstance(given, list) or len(given) != len(CurvePoint._fields):
+        return False
+    examples, loss, weight, nonzero, seen = given
+    counts = (examples, seen, *([] if nonzero is None else [nonzero]))
+    return (
+        all(type(one) is int and 0 <= one < 1 << 63 for one in counts)
+        and all(type(one) is float and math.isfinite(one) for one in (loss, weight))
+        and weight >= 0.0
+    )
+
+
+def curve_of(given: Any) -> Curve:
+    """The curve in `given`, which `is_curve` has accepted."""
+    return tuple(CurvePoint(*one) for one in given)

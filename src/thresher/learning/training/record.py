@@ -1,0 +1,92 @@
+"""Record: how a model was trained, beyond what its recipe says."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from thresher.data.report import Report
+from thresher.learning.training.shares import renewed
+
+_COUNTS = ("lines", "examples", "blank", "skipped", "merged")
+
+
+@dataclass(frozen=True)
+class Record:
+    """How a model was trained, and on how much data. It is kept in the model file.
+
+    The record does not depend on time, speed, file names, or on whether training was stopped and resumed: the
+    same training leaves the same record. Early stopping is recorded only for rules whose last passes differ:
+    with others it leaves the same model as training for `passes` passes. Nor is a hold-out file, because it
+    changes no weight.
+
+    >>> Record.of(Report(lines=9, examples=8, skipped=1), order="once").as_dict()["skipped"]
+    1
+    """
+
+    passes: int = 1
+    """the number of passes that produced the weights"""
+    order: str = "as-is"
+    holdout: str = ""
+    """which rows were held out: ``every-10th``; empty: none"""
+    where: str = ""
+    """the filter that selected rows; empty: all rows"""
+    lines: int = 0
+    """lines of the data in one pass; each is an example, blank or skipped"""
+    examples: int = 0
+    blank: int = 0
+    skipped: int = 0
+    merged: int = 0
+    """examples with repeated or unsorted ids"""
+    warnings: tuple[str, ...] = ()
+    """messages about trouble with the data or the training"""
+    planned: int = 0
+    """the number of passes that were to be made, if Ctrl-C ended training in pass `passes`, or if that pass
+    was the best and the rule depends on how many there are; else 0"""
+    patience: int = 0
+    """the passes without a better hold-out loss for which training waited; 0 unless `planned`, and if Ctrl-C
+    ended it"""
+
+    @classmethod
+    def of(
+        cls, report: Report, passes: int = 1, order: str = "as-is", holdout: str = "", where: str = ""
+    ) -> Record:  # fmt: skip
+        """The record of a training run, given the line counts of its last pass."""
+        counts = {name: getattr(report, name) for name in _COUNTS}
+        return cls(passes, order, holdout, where, **counts)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as stored in the header."""
+        own = asdict(self) | {"warnings": list(self.warnings)}
+        return {name: value for name, value in own.items() if value or name not in ("planned", "patience")}
+
+    def of_pass(self, number: int) -> Record:
+        """The record of the model of this pass."""
+        if number == self.planned:
+            return replace(self, passes=number, planned=0, patience=0)
+        return replace(self, passes=number)
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Record:
+        """The inverse of `as_dict`, for a dictionary that `header.check_record` has accepted."""
+        return cls(**{**of_this_version(given), "warnings": tuple(given["warnings"])})
+
+
+def passes_made(record: dict[str, Any]) -> int | str:
+    """The passes of a record in a header, or where Ctrl-C ended training, or which of them was the best.
+
+    >>> passes_made({"passes": 3}), passes_made({"passes": 3, "planned": 40})
+    (3, 'stopped in pass 3 of 40')
+    >>> passes_made({"passes": 3, "planned": 40, "patience": 2})
+    'pass 3 of 40, the best on the hold-out'
+    """
+    made: int = record["passes"]
+    if record.get("patience"):
+        return f"pass {made} of {record['planned']}, the best on the hold-out"
+    return f"stopped in pass {made} of {record['planned']}" if record.get("planned") else made
+
+
+def of_this_version(given: dict[str, Any]) -> dict[str, Any]:
+    """A record in a header as this version writes it, from one that may be older."""
+    rest = {name: value for name, value in given.items() if name != "holdout_every"}
+    return {"holdout": renewed(given.get("holdout_every", 0)), **rest}

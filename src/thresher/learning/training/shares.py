@@ -1,0 +1,298 @@
+"""What of a stream is held out: a share drawn by chance, its last rows, or the rows that meet a condition.
+
+Random choices of rows: hashes of their numbers and a seed.
+
+A choice does not depend on where the stream is cut, and is the same in every pass.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from difflib import get_close_matches
+from fractions import Fraction
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.errors import DataError
+from thresher.engine.lookup import mix, scatter
+
+Every = int | Fraction
+"""N, to hold out one of every N examples; 5/2 holds out two out of five. 0: none."""
+
+
+class Last(NamedTuple):
+    """The last rows of a stream."""
+
+    size: int | Fraction
+    """how many, or which share of all"""
+
+    def learned(self, rows: int) -> int:
+        """How many rows of a stream of `rows` rows come before them; it never falls as the stream grows.
+
+        >>> Last(Fraction(1, 10)).learned(25), Last(4).learned(25), Last(40).learned(25)
+        (22, 21, 0)
+        """
+        if isinstance(self.size, Fraction):
+            return int(rows * (1 - self.size))
+        return max(0, rows - self.size)
+
+
+class Meeting(NamedTuple):
+    """The rows that meet a condition."""
+
+    condition: str
+    """as `formats.tables.where` reads it"""
+
+
+Part = Every | Last | Meeting
+"""What is held out of a stream; 0: nothing"""
+MOST_EVERY = 10**9
+NUMBERED = "by-number-"
+"""Begins the description of a hold-out that an earlier version chose."""
+_EVERY = re.compile(r"every-(\d+)(?:st|nd|rd|th)?")
+_LAST = re.compile(r"last:(.*)", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)%?", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"""\s*("[^"]+"|[^\s'"<>=!(),]+)(\s*(<|>|=|!=)|\s+(in\s*\(|is\s+(not\s|null)))""", re.IGNORECASE
+)
+"""How a condition begins: a column and an operator"""
+_EQUAL = re.compile(r"\s*([^\s'\"<>=!(),]+)\s*(!?=|[<>]=?)\s*([^'\"]+?)\s*")
+"""A condition on a text without quotes"""
+_MISSPELLED = re.compile(r"([A-Za-z]+)[-:=_ ]*(\d*\.?\d*%?)(?:th|st|nd|rd)?")
+"""A word, perhaps with a number: it may be a misspelled form of hold-out"""
+_FORMS = {"last": "last", "tail": "last", "every": "every"}
+"""Words for a form of hold-out, and the form"""
+_FINEST = 10**6
+"""Maximum denominator of a share."""
+
+
+def part_of(given: Any) -> Part | None:
+    """Parse a share such as 0.2, ``20%`` or ``every-5th``, ``last:0.1`` or a condition.
+
+    None for anything else: a separate hold-out. ValueError for a share that is not between 0 and 1, and for a
+    condition with an error.
+
+    >>> part_of(0.2), part_of("40%"), part_of("every-5th"), part_of("test.svm")
+    (5, Fraction(5, 2), 5, None)
+    >>> part_of("last:10%"), part_of("last:500"), part_of("day >= 20")
+    (Last(size=Fraction(1, 10)), Last(size=500), Meeting(condition='day >= 20'))
+    """
+    if getattr(given, "ndim", None) == 0:  # a number of numpy's
+        given = given.item()
+    if isinstance(given, str) and (found := _EVERY.fullmatch(given)):
+        every = int(found[1])
+        if not 2 <= every <= MOST_EVERY:
+            raise ValueError(f"holdout {given}: N must be from 2 to {MOST_EVERY:,}")
+        return every
+    if isinstance(given, str) and (found := _LAST.fullmatch(given)):
+        return _last(given, found[1])
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if not is_number and not (isinstance(given, str) and _NUMBER.fullmatch(given)):
+        meeting = _meeting(given) if isinstance(given, str) else None
+        if meeting is None and isinstance(given, str) and (meant := _meant(given)):
+            raise ValueError(f"holdout {given}: there is no such file; {meant}")
+        return meeting
+    share = _share(given)
+    if not 0 < share < 1:
+        raise ValueError(
+            f"holdout {given}: a share of the rows lies between 0 and 1, such as 0.2; a file of that name is"
+            f" ./{given}"
+        )
+    return share.denominator if share.numerator == 1 else 1 / share
+
+
+def is_last(given: Any) -> bool:
+    """Whether it is a hold-out of the last rows. ValueError for one without a valid size."""
+    return isinstance(given, str) and given.startswith("last:") and isinstance(part_of(given), Last)
+
+
+def _share(given: Any) -> Fraction:
+    """A number, or a percentage, as a share; 0 if it is out of range."""
+    number, whole = (given[:-1], 100) if str(given).endswith("%") else (given, 1)
+    share = Fraction(str(number)) / whole if 0 < float(number) < whole else Fraction(0)
+    return share.limit_denominator(_FINEST)
+
+
+def _last(given: str, size: str) -> Last:
+    if size.isdecimal() and 0 < int(size) <= MOST_EVERY:
+        return Last(int(size))
+    share = _share(size) if _NUMBER.fullmatch(size) else Fraction(0)
+    if not 0 < share < 1:
+        raise ValueError(
+            f"holdout {given}: give a share of the rows between 0 and 1, such as last:0.1, or how many,"
+            " such as last:1000"
+        )
+    return Last(share)
+
+
+def _meeting(given: str) -> Meeting | None:
+    """The condition that a text is; None for the name of a file. ValueError for a syntax error."""
+    if not _CONDITION.match(given) or "://" in given or os.path.exists(given):
+        return None
+    from thresher.data.formats.tables.where import conditions_in
+
+    try:
+        conditions_in(given, "holdout")
+    except DataError as error:
+        if not re.search(r"\s", given.strip()):  # such as day=20/part-0.parquet
+            return None
+        raise ValueError(str(error)) from error
+    return Meeting(given.strip())
+
+
+def _meant(given: str) -> str:
+    """What the name of a file that does not exist probably means, if that is another hold-out; else empty."""
+    if os.path.exists(given) or re.search(r"[/\\*?\[]", given):
+        return ""
+    if found := _EQUAL.fullmatch(given):
+        return (
+            f"for the rows that meet a condition, write text in quotes: \"{found[1]}{found[2]}'{found[3]}'\""
+        )
+    found = _MISSPELLED.fullmatch(given)
+    near = get_close_matches(found[1].lower(), _FORMS, 1) if found else []
+    if not found or not near:
+        return ""
+    if _FORMS[near[0]] == "last":
+        return f"did you mean last:{found[2] or '0.1'}?"
+    return f"did you mean every-{found[2] if found[2].isdecimal() else 10}th?"
+
+
+def as_text(part: Part) -> str:
+    """The value as written for ``--holdout``; empty for none."""
+    if isinstance(part, Meeting):
+        return part.condition
+    if isinstance(part, Last):
+        return f"last:{part.size}" if isinstance(part.size, int) else f"last:{float(part.size)!r}"
+    if not part:
+        return ""
+    return f"every-{part}th" if isinstance(part, int) else repr(float(1 / part))
+
+
+def condition_of(part: Part) -> str:
+    """The condition that held-out rows meet; empty for another choice."""
+    return part.condition if isinstance(part, Meeting) else ""
+
+
+def are_given(groups: Any) -> bool:
+    """Whether rows have groups, given as an array, or as a column that is not empty."""
+    return groups is not None and not (isinstance(groups, str) and not groups)
+
+
+def check_ungrouped(part: Part, groups: Any) -> None:
+    """`DataError` if rows are to stay together in `groups`, and `part` is not drawn."""
+    if not isinstance(part, Last | Meeting) or not are_given(groups):
+        return
+    rows = "the last rows" if isinstance(part, Last) else "the rows that meet a condition"
+    raise DataError(
+        f"--group keeps rows together that are drawn, but {rows} are held out, whatever their group: leave"
+        " --group out, or draw rows, --holdout 0.1"
+    )
+
+
+def is_text(value: Any) -> bool:
+    """Whether `value` is what `as_text` or `numbered` returns."""
+    if not isinstance(value, str):
+        return False
+    try:
+        return value == "" or value.startswith(NUMBERED) or part_of(value) is not None
+    except ValueError:
+        return False
+
+
+def is_old(value: Any) -> bool:
+    """Whether `value` is how earlier versions wrote a share: ``10`` or ``5/2``; 0 for none."""
+    if not isinstance(value, str):
+        return type(value) is int and 0 <= value < 1 << 63
+    found = re.fullmatch(r"([1-9]\d{0,6})/([1-9]\d{0,6})", value)
+    return found is not None and int(found[1]) > int(found[2])
+
+
+def renewed(value: int | str) -> str:
+    """A share in a header as this version writes it.
+
+    Earlier versions chose rows by their number alone, which no option does now.
+    """
+    return f"{NUMBERED}{value}" if value and is_old(value) else str(value or "")
+
+
+U64 = NDArray[np.uint64]
+Rows = NDArray[np.int64]
+BAGS, HOLDOUT, FOLDS, STARTS = 1, 2, 3, 4
+"""What is drawn; draws for one purpose are independent of those for another"""
+STEP = np.uint64(0x9E3779B97F4A7C15)
+_LOW_BITS, _UNIT = np.uint64(11), 2.0**-53
+
+
+def bits_of(numbers: U64, seed: int, purpose: int) -> U64:
+    """A hash of each of `numbers`."""
+    start = np.array([seed % 2**64], np.uint64) + np.array([purpose], np.uint64) * STEP
+    bits: U64 = scatter(mix(numbers * STEP + scatter(mix(start))))
+    return bits
+
+
+def unit(bits: U64) -> NDArray[np.float64]:
+    """Numbers in [0, 1)."""
+    return (bits >> _LOW_BITS).astype(np.float64) * _UNIT
+
+
+def held_out(first: int, rows: int, every: Every, seed: int) -> NDArray[np.bool_]:
+    """Which of the rows `first`, `first` + 1 ... are held out: one of every `every`.
+
+    In each run of N rows that begins at a multiple of N, the place of the one is drawn. If `every` is a
+    fraction N / M, the M cells k of a run have the places from floor(k N / M) to floor((k + 1) N / M) - 1,
+    and one row in each is drawn; places are counted from a drawn row of the run, so that all rows have the
+    same chance.
+
+    >>> [int(held_out(0, 60, 10, seed).sum()) for seed in range(3)]
+    [6, 6, 6]
+    >>> np.flatnonzero(held_out(0, 60, 10, 0)).tolist()
+    [0, 13, 23, 37, 42, 54]
+    """
+    size, drawn = every.numerator, every.denominator
+    runs, places = np.divmod(np.arange(first, first + rows), size)
+    if drawn > 1:
+        starts = unit(bits_of(runs.astype(np.uint64), seed, STARTS)) * size
+        places = (places + starts.astype(np.int64)) % size
+    cells = ((places + 1) * drawn - 1) // size
+    begins, ends = cells * size // drawn, (cells + 1) * size // drawn
+    chosen = unit(bits_of((runs * drawn + cells).astype(np.uint64), seed, HOLDOUT)) * (ends - begins)
+    held: NDArray[np.bool_] = places - begins == chosen.astype(np.int64)
+    return held
+
+
+def folds_of(first: int, rows: int, count: int, seed: int) -> Rows:
+    """The fold of each of the rows `first`, `first` + 1 ...
+
+    Each run of `count` rows that begins at a multiple of `count` has one row in each fold, in an order drawn
+    for that run.
+
+    >>> folds_of(0, 12, 3, 0).tolist()
+    [0, 2, 1, 2, 1, 0, 0, 2, 1, 0, 2, 1]
+    """
+    begin, end = first // count, -(-(first + rows) // count)
+    numbers = np.arange(begin * count, end * count, dtype=np.uint64)
+    bits = bits_of(numbers, seed, FOLDS).reshape(-1, count)
+    places = np.argsort(np.argsort(bits, axis=1), axis=1)
+    return np.asarray(places.reshape(-1)[first - begin * count :][:rows], np.int64)
+
+
+def groups_held_out(groups: U64, first: int, every: Every, seed: int) -> NDArray[np.bool_]:
+    """Which rows are held out if rows of a group stay together: each group with the probability 1 / `every`.
+
+    `first` is the number of the first row; a row without a group, 0, is drawn alone.
+    """
+    return unit(bits_of(_together(groups, first), seed, HOLDOUT)) < float(1 / every)
+
+
+def folds_of_groups(groups: U64, first: int, count: int, seed: int) -> Rows:
+    """The fold of each row if rows of a group stay together; arguments as for `groups_held_out`."""
+    return (unit(bits_of(_together(groups, first), seed, FOLDS)) * count).astype(np.int64)
+
+
+def _together(groups: U64, first: int) -> U64:
+    """A number for each row that is the same for rows of a group."""
+    return np.where(groups == 0, np.arange(first, first + len(groups), dtype=np.uint64), groups)

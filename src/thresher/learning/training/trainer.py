@@ -1,0 +1,546 @@
+"""The training loop: passes over a source, progressive table, hold-out, checkpoints, early stopping."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from thresher.data.chunk import Chunk
+from thresher.data.errors import DataError
+from thresher.data.files.paths import in_both
+from thresher.data.formats.tables.column_statistics import ColumnSeen
+from thresher.data.inputs.matrices import identified
+from thresher.data.order import AsIs, Order
+from thresher.data.report import Report
+from thresher.data.sources.pieces import prepare_readers
+from thresher.engine.compile.notices import seconds_compiling
+from thresher.engine.protocol import writes
+from thresher.learning.diagnostics.findings import (
+    Run,
+    Trouble,
+    ended_early,
+    learned_too,
+    one_class_held_out,
+    troubles_of,
+    troubles_of_reading,
+    unused_groups,
+)
+from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.files import checkpoint
+from thresher.learning.files.checkpoint import DataOrigin, Held, Position, TrainingState
+from thresher.learning.training import progress
+from thresher.learning.training.holdout import Holdout
+from thresher.learning.training.interruption import Interrupted, Stopper
+from thresher.learning.training.learner import Tally, Trained, total
+from thresher.learning.training.passes import MOST_PASSES, Repetition, bytes_to_keep
+from thresher.learning.training.progress import PassEnd, Row, Unwatched, Watcher
+from thresher.learning.training.record import Record
+from thresher.learning.training.shares import MOST_EVERY, Last, Meeting, Part, as_text, condition_of
+from thresher.options.checks import check_whole
+
+_ALL_TOLD = 10
+"""Passes up to which the end of each is told."""
+_LONG = 1 << 30
+"""Bytes that take about a second to read."""
+
+
+M = TypeVar("M", bound=Trained)
+Save = Callable[[Path, Any, TrainingState], None]
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How to train: everything but the model and the data."""
+
+    passes: int = 1
+    """how many; with `replay`, the first"""
+    report_every: int | None = 0
+    """examples between rows of the table; 0: rows at 1, 2, 4, 8, ...; None: no table"""
+    holdout_every: Part = 0
+    """what of the stream to hold out: one of every N examples; 5/2: two out of five; 0: none"""
+    patience: int = 0
+    """stop after this many passes without a better hold-out loss, and keep the best model; 0: never"""
+    checkpoint: Path | None = None
+    checkpoint_every: int = 0
+    """examples between checkpoints; 0: save one only when stopped"""
+    folds: bool = False
+    """whether what is trained splits the rows into folds"""
+    replay: int = 0
+    """keep up to this many bytes of rows in memory and, if these are all, pass over them again as often as
+    `passes_for` says, provided that what is trained allows it; 0: never"""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for numbers out of range."""
+        check_whole("passes", self.passes, 1, MOST_PASSES)
+        check_whole("replay", self.replay, 0)
+        if self.report_every is not None:
+            check_whole("report_every", self.report_every, 0)
+        check_whole("patience", self.patience, 0)
+        if isinstance(self.holdout_every, Last | Meeting):
+            return
+        if not isinstance(self.holdout_every, Fraction):
+            check_whole("holdout_every", self.holdout_every, 0, MOST_EVERY)
+        if 0 < self.holdout_every <= 1:
+            raise ValueError("holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none")
+
+    @property
+    def marked(self) -> str:
+        """The condition that held-out rows meet; empty if they are chosen otherwise."""
+        return condition_of(self.holdout_every)
+
+    def judges(self, holdout: Any) -> bool:
+        """Whether there is a hold-out to evaluate on: part of the stream, or `holdout`."""
+        return holdout is not None or bool(self.holdout_every)
+
+
+@dataclass
+class Outcome:
+    """The result of training. The counts are those of the kept model, which may be from an earlier pass."""
+
+    examples: int
+    passes: int
+    progressive_loss: float
+    nonzero: int
+    features_seen: int
+    learned: int
+    """examples learned in this run; a resumed run does not count those of earlier runs"""
+    weightless: int
+    """rows of importance 0 in one pass over the data, which are not learned"""
+    seconds: float
+    compiling: float
+    """seconds of these spent compiling"""
+    holdout: dict[str, float | int | None] | None
+    reports: list[Report] = field(default_factory=list)
+    """line counts of the data, and of a hold-out source"""
+    table: list[Row] = field(default_factory=list)
+    warnings: list[Trouble] = field(default_factory=list)
+    """trouble with the data or the run"""
+
+    @property
+    def examples_per_second(self) -> float:
+        """Throughput of this run, compile time excluded."""
+        working = self.seconds - self.compiling
+        return self.learned / working if working > 0 else 0.0
+
+    @property
+    def skipped(self) -> int:
+        """Bad lines skipped in one pass over the data."""
+        return self.reports[0].skipped
+
+
+class Trainer(Generic[M]):
+    """Trains `model` on `source`, pass after pass.
+
+    Held-out rows are removed before `order` shuffles the rest, so they are the same in any order.
+
+    Args:
+        reread: returns the source for passes after the first: the source itself, or a cache of it.
+        holdout: a separate source to evaluate on after every pass.
+        ready: called when examples have been read, before they are learned.
+        judging: makes the evaluator of the hold-out.
+        save: writes a checkpoint.
+        successor: called with the model after every stretch of rows, and at the end of a pass (True);
+            returns the model to continue with.
+        columns: what is already known about the columns of a table.
+
+    Raises `Interrupted` when `stopper` requests a stop, after saving a checkpoint; `DataError` for a bad
+    line; `DivergedError`.
+    """
+
+    cut_short = False
+    """whether Ctrl-C ended a replay"""
+    _here = False
+    """whether Ctrl-C ends training, not the program"""
+
+    def __init__(
+        self,
+        model: M,
+        source: Any,
+        plan: TrainingPlan,
+        *,
+        reread: Callable[[], Any] | None = None,
+        order: Order | None = None,
+        holdout: Any = None,
+        watcher: Watcher | None = None,
+        stopper: Stopper | None = None,
+        ready: Callable[[], None] = lambda: None,
+        judging: Callable[[Part, Any], Holdout] = Holdout,
+        save: Save | None = None,
+        successor: Callable[[M, bool], M] = lambda model, over: model,
+        columns: Sequence[ColumnSeen] = (),
+    ) -> None:
+        self.model, self.source, self.plan = model, identified(source), plan
+        self.reread = reread or (lambda: self.source)
+        self.order: Order = order or AsIs()
+        self.holdout = judging(plan.holdout_every, holdout)
+        self.holdout.attach(model, source)
+        self.watcher: Watcher = watcher or Unwatched()
+        self.stopper = stopper or Stopper()
+        self.table: list[Row] = []
+        self.repetition = Repetition(plan.passes, self._bytes_to_keep())
+        self.position = Position()
+        self.reported = Tally(0.0, 0.0)
+        self.label = float("nan")
+        """label of the last example learned"""
+        self._report = Report()
+        self._started, self._compiled, self._in_groups, self._examples_before = 0.0, 0.0, False, 0
+        self.owns_checkpoint = False
+        """whether this training wrote the checkpoint or resumed from it"""
+        self.resumed = False
+        """whether the rows learned by an earlier run are still to be verified"""
+        self._ready, self._successor = ready, successor
+        self._seen, self._columns = Seen(), columns
+        self._save: Save = save or checkpoint.save
+        self._keep_contents()
+
+    def _bytes_to_keep(self) -> int:
+        cause = "this order" if self.model.may_replay(True) else "this rule"
+        return bytes_to_keep(self.plan.replay, self.model.may_replay(self.order.steady), cause)
+
+    def _keep_contents(self) -> None:
+        """Hash what will be read twice, by later passes or by a resumed run, to detect changes."""
+        lasting = self.plan.checkpoint is not None
+        if lasting:
+            self.source.keep_hash = True
+        if (given := self.holdout.given) is not None:
+            again = self.plan.passes > 1 or self.repetition.budget > 0
+            given.keep_hash = lasting or (again and not getattr(given, "in_memory", False))
+
+    def training_state(self) -> TrainingState:
+        """The state of training that a checkpoint holds besides the model."""
+        given = self.holdout.given
+        return TrainingState(
+            data=DataOrigin.of(self.source),
+            read=list(self.source.content),
+            holdout=Held.of(self.holdout),
+            evaluated=[] if given is None else list(given.content),
+            order=self.order.spec,
+            passes=self.repetition.passes,
+            replay=self.repetition.budget,
+            settled=self.repetition.settled,
+            patience=self.plan.patience,
+            position=self.position,
+            label=self.label,
+            table=self.table,
+            reported=self.reported,
+            best=self.holdout.best,
+            passes_since=self.holdout.passes_since,
+            seen=self._seen,
+        )
+
+    def continue_from(self, before: TrainingState) -> None:
+        """Resume from `before`, whose model this trainer has. ValueError if the data or the order differ."""
+        self.training_state().check_same(before)
+        place = before.position.place
+        if place is not None and place[0] >= len(self.source.names):
+            raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
+        self.position, self.label, self.table = before.position, before.label, list(before.table)
+        self.reported, self._seen = before.reported, before.seen
+        if before.position.number > 1 and not self.model.repeated.weight:
+            self.reported = self.model.repeated  # an older checkpoint has one sum of all passes
+        self.holdout.best, self.holdout.passes_since = before.best, before.passes_since
+        self.repetition.resume(before.passes, before.settled)
+        if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
+            self.watcher.say(
+                "reading the data again up to the checkpoint, to check that they have not changed"
+            )
+        self.resumed = self.owns_checkpoint = True
+        whole = before.position.number > 1
+        self.source.expect(before.read, whole=whole)
+        if self.holdout.given is not None:
+            self.holdout.given.expect(before.evaluated, whole=whole, now=True)
+
+    def run(self) -> Outcome:
+        """Run the remaining passes."""
+        prepare_readers()
+        self._started, self._compiled = time.perf_counter(), seconds_compiling()
+        self._examples_before = self.model.examples
+        try:
+            self._passes()
+        except Interrupted:
+            if not self._here:
+                raise
+            self._end_early()
+        finally:
+            self._stop_listening()
+        self.model.finish()
+        self.model.check_finite()
+        self._tell()
+        return self._outcome()
+
+    def _passes(self) -> None:
+        while self.position.number <= self.repetition.passes:
+            known = self.repetition.passes if self.repetition.settled else 0
+            self.model.begin_pass(self.position.number, known)
+            self._pass()
+            if self.position.number == 1 < self.repetition.passes:
+                self._tell()
+                self.reported = self.model.repeated
+            if self._over():
+                break
+            self.position = self.position.next_pass()
+
+    def _begin_replay(self) -> None:
+        """Say that rows are passed over again, which Ctrl-C may then end early."""
+        self.watcher.replay(self._seen.rows, self.position.number, self.repetition.passes)
+        self._here = self.plan.checkpoint is None and self.stopper.listen_here()
+
+    def _stop_listening(self) -> None:
+        if self._here:
+            self.stopper.close()
+            self.stopper.asked = False
+
+    def _end_early(self) -> None:
+        """End training in the middle of a replay: no more rows, but the figures on the hold-out."""
+        self._stop_listening()
+        self.cut_short = True
+        self._over()
+
+    def keep_best(self) -> None:
+        """Make the model of a replay that was stopped the one to keep: the best pass so far, or as it is."""
+        self.cut_short = True
+        self.model.finish()
+        self.model.check_finite()
+        self.holdout.stop_waiting()
+        best = self.holdout.take_best(self.model)
+        self.model.end_passes()
+        self._keep_record(best)
+
+    def _pass(self) -> None:
+        number = self.position.number
+        source = self.order.over(self._rows_of(number), number)
+        if number > 1 and self.repetition.keeps and (number == 2 or self.resumed):
+            self._begin_replay()
+        source.report = Report.from_dict(self.position.report)
+        with closing(source.chunks(self.position.place)) as chunks:
+            for chunk in self._until_stopped(chunks):
+                if self.resumed:
+                    self.source.confirm()
+                    self._check_position(len(chunk))
+                    self.resumed = False
+                self._ready()
+                self._in_groups = self._in_groups or chunk.groups is not None
+                self._learn(chunk)
+                self.position = self.position.moved_past(chunk, source.report)
+                self.repetition.settle(False)
+                self.watcher.advance(self.model.examples, self._share(source))
+        if self.resumed:
+            self._check_position(0)
+        self._hand_over(True)
+        if progress.keeps_end(number):
+            self.model.mark()
+        self._report = source.report
+        if number == 1:
+            self._seen.end(self.model.examples, self.model.tally)
+            self.repetition.settle(True)
+
+    def _rows_of(self, number: int) -> Any:
+        """The rows to learn in a pass, in the order of the data."""
+        read = self.source if number == 1 or self.repetition.keeps else self.reread()
+        return self.repetition.over(self.holdout.rest(read), number, held=self.order.reads(2) == 1)
+
+    def _check_position(self, rows: int) -> None:
+        """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
+        if self.position.learned > rows:
+            learned = f"{self.position.learned:,} rows of a chunk of {rows:,}"
+            raise DataError(f"{self.plan.checkpoint}: not a checkpoint for these data: it is after {learned}")
+
+    def _until_stopped(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """Yield the chunks until a stop is requested."""
+        while (chunk := self.stopper.wait(chunks, self.interrupt)) is not None:
+            yield chunk
+
+    def _learn(self, chunk: Chunk) -> None:
+        """Learn the rows of `chunk` from `position.learned` on, pausing where a row or checkpoint is due."""
+        lo = self.position.learned
+        while lo < len(chunk):
+            hi = chunk.end_of(lo, self._until_due())
+            again, rows = self.position.number > 1, chunk.rows(lo, hi)
+            self.model.learn(chunk, lo, hi, again=again)
+            if not again:
+                self._seen.add(rows, self.model.recipe.layout)
+            self.stopper.worth_keeping = True
+            self.position = self.position.learned_to(hi)
+            if learned := len(examples := rows.counting()):
+                self.label = self.model.head.shown_label(examples, learned - 1)
+                self._hand_over(False)
+                self._handle_due()
+            lo = hi
+
+    def _hand_over(self, over: bool) -> None:
+        """Continue with the successor of the model; the loss since the last row of the table stays right."""
+        successor = self._successor(self.model, over)
+        if successor is not self.model:
+            then, now, last = self.model.tally, successor.tally, self.reported
+            self.reported = Tally(last.loss + now.loss - then.loss, last.weight + now.weight - then.weight)
+            self.model = successor
+            self._seen.forget_losses()
+
+    def _until_due(self) -> int:
+        """Number of examples until the next point of the curve, row of the table or checkpoint."""
+        done, every = self.model.examples, self.plan.report_every
+        due = progress.until_due(done)
+        if every:
+            due = min(due, every - done % every)
+        if self.plan.checkpoint_every:
+            due = min(due, self.plan.checkpoint_every - done % self.plan.checkpoint_every)
+        return due
+
+    def _handle_due(self) -> None:
+        done, every = self.model.examples, self.plan.report_every
+        if progress.is_due(done):
+            self.model.mark()
+            if self.position.number == 1:
+                self._seen.mark(done, self.model.tally)
+        if done % every == 0 if every else progress.is_due(done):
+            self._tell()
+        if self.stopper.asked:
+            self.interrupt()
+        if self.plan.checkpoint_every and done % self.plan.checkpoint_every == 0:
+            self.save_checkpoint()
+
+    @property
+    def _number(self) -> int:
+        """The current pass, or the last one."""
+        return min(self.position.number, self.repetition.passes)
+
+    def _tell(self) -> None:
+        """Add a row to the table, unless no table is kept or no examples were learned since the last row."""
+        model, number = self.model, self._number
+        sums = model.tally if number == 1 else model.repeated
+        unchanged = bool(self.table) and self.table[-1].examples == model.examples
+        if unchanged or self.plan.report_every is None:
+            return
+        model.check_finite()
+        seconds, compiling = self._spent()
+        row = Row(
+            model.examples,
+            Tally(sums.loss - self.reported.loss, sums.weight - self.reported.weight).average,
+            model.tally.average,
+            self.label,
+            model.last_prediction,
+            model.nonzero,
+            model.features_seen,
+            number,
+            (model.examples - self._examples_before) / max(seconds - compiling, 1e-9),
+        )
+        self.reported = sums
+        self.table.append(row)
+        self.watcher.row(row)
+
+    def _over(self) -> bool:
+        """End the pass: evaluate on the hold-out. Return whether patience has run out."""
+        self.model.check_finite()
+        held = self.holdout.source()
+        figures, number = None, self.position.number
+        once = self.repetition.budget > 0 and not getattr(held, "rereadable", True)
+        if held is not None and not (once and number < self.repetition.passes):
+            with closing(held.chunks()) as chunks:
+                figures = self.holdout.score(self.model, self._until_stopped(chunks))
+        both = total([self.model.tally, self.model.repeated])
+        self._seen.passed(both, None if figures is None else figures["loss"])
+        over = self.holdout.settle(self.model, number, figures, self.plan.patience)
+        if over or self._is_told(number):
+            self.watcher.passed(PassEnd(number, self.model.examples, self._seen.pass_losses[-1], figures))
+        return over
+
+    def _is_told(self, number: int) -> bool:
+        """Whether to tell of the end of a pass: of many that nobody chose, of 1, 2, 4, 8 ... and the last."""
+        passes = self.repetition.passes
+        return not (self.plan.replay and passes > _ALL_TOLD and number & (number - 1) and number < passes)
+
+    def _share(self, source: Any) -> float | None:
+        """Share of the bytes of all passes that has been read; None if the size is unknown."""
+        if not source.total_bytes:
+            return None
+        within = source.position_bytes / source.total_bytes
+        passes = self.repetition.expected(within, self.model.features_seen)
+        return float((self.position.number - 1 + within) / passes)
+
+    def save_checkpoint(self) -> None:
+        """Write model, position and table to the checkpoint of the plan."""
+        if self.plan.checkpoint is not None:
+            self._save(self.plan.checkpoint, self.model, self.training_state())
+            self.owns_checkpoint = True
+
+    def interrupt(self) -> None:
+        """Save a checkpoint and raise `Interrupted`."""
+        self.save_checkpoint()
+        raise Interrupted(self.plan.checkpoint, self.model.examples)
+
+    def _spent(self) -> tuple[float, float]:
+        """Seconds of this run, and how many of them were spent compiling."""
+        return time.perf_counter() - self._started, seconds_compiling() - self._compiled
+
+    def _outcome(self) -> Outcome:
+        passes = self._number
+        learned = self.model.examples - self._examples_before
+        best = self.holdout.take_best(self.model)
+        if best is not None:
+            self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
+        self.model.end_passes()
+        troubles = self._troubles()
+        self._seen.columns = getattr(self.source, "columns", None)
+        self._keep_record(best)
+        given = self.holdout.given
+        seconds, compiling = self._spent()
+        return Outcome(
+            examples=self.model.examples,
+            passes=best or passes,
+            progressive_loss=self.model.tally.average,
+            nonzero=self.model.nonzero,
+            features_seen=self.model.features_seen,
+            learned=learned,
+            weightless=self._seen.weightless,
+            seconds=seconds,
+            compiling=compiling,
+            holdout=self.holdout.figures,
+            reports=[self._report] if given is None else [self._report, given.report],
+            table=self.table,
+            warnings=troubles,
+        )
+
+    def _keep_record(self, best: int | None) -> None:
+        """Give the model the record of its training; `best` is the pass it was restored to, if any."""
+        settings = (self.order.spec, as_text(self.holdout.every), self.source.where)
+        record = Record.of(self._report, best or self._number, *settings)
+        # other passes, if more or fewer were planned
+        depends = writes(type(self.model.recipe.make_rule()), "begin_pass")
+        if self.cut_short and (best is None or depends):
+            record = replace(record, planned=self.repetition.passes)
+        elif depends and self.plan.patience:
+            record = replace(record, planned=self.repetition.passes, patience=self.plan.patience)
+        self.holdout.keep_record(self.model, record, self._seen)
+
+    def _lacks_a_class(self) -> bool:
+        """Whether separate data to hold out have one of two classes only, and not by chance."""
+        figures, seen = self.holdout.figures or {}, self._seen
+        if figures.get("auc", 0.5) is not None or not seen.weight:
+            return False
+        share = seen.positive / seen.weight
+        return int(figures.get("examples") or 0) * min(share, 1 - share) >= 10
+
+    def _troubles(self) -> list[Trouble]:
+        """Trouble with the data or the run, for the model that is kept."""
+        patience, held = self.plan.patience, int((self.holdout.figures or {}).get("examples") or 0)
+        weighed = getattr(self.source, "weighed_beside", False)
+        run = Run(
+            self._seen, self.model, self._columns, self._report, patience, held, weighed, self.plan.replay > 0
+        )
+        given = self.holdout.given
+        beside = [] if given is None else troubles_of_reading(given.report)
+        beside += self.holdout.troubles()
+        if given is not None and (shared := in_both(self.source.names, given.names)):
+            beside.append(learned_too(shared))
+        if self._in_groups and not self.holdout.every and not self.plan.folds:
+            beside.append(unused_groups())
+        if given is not None and self._lacks_a_class():
+            beside.append(one_class_held_out())
+        if self.cut_short:
+            beside.append(ended_early(self._number, self.repetition.passes))
+        return [*troubles_of(run), *beside]

@@ -1,0 +1,34 @@
+"""Checks of arguments. An error names the argument, what it must be and what was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from thresher.data.chunk import Chunk
+
+MOST_SEED = 2**64 - 1
+
+
+def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    """ValueError unless `value` is a whole number from `least` to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be a whole number, {least} or more, not {value!r}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, not {value!r}")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """ValueError unless `value` is True or False (or 1 or 0)."""
+    if not isinstance(value, bool | int | np.bool_ | np.integer) or value not in (0, 1):
+        raise ValueError(f"{name} must be True or False, not {value!r}")
+
+
+def check_chunk(given: Any) -> None:
+    """TypeError unless `given` is a Chunk; `DataError` if its arrays do not fit together."""
+    if not isinstance(given, Chunk):
+        raise TypeError(
+            f"expected a Chunk, not {type(given).__name__}: thresher.data.inputs.arrays.chunk_of makes one"
+        )
+    given.check_arrays()

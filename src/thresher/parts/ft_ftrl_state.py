@@ -1,0 +1,234 @@
+"""Step sizes that adapt to the scales of features and targets, and when a row is forgotten.
+
+The formulas are in `rules.ft_ftrl`. Its clock begins with `PLACES`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from thresher.engine.compile.jit import scalar
+from thresher.engine.verbs import dual, grouped, step_within, together
+from thresher.parts.registry import SpecError
+
+PLACES = (
+    *("t", "squares", "lengths", "slopes", "drift", "spread", "h", "per rho", "kappa", "inverse"),
+    *("threshold", "floor", "pass", "time"),
+)
+COUNT, SQUARES, LENGTHS, SLOPES, DRIFT, SPREAD, GROWTH, PER_LENGTH, FACTOR, INVERSE = range(10)
+THRESHOLD, FLOOR, PASS, TIME = range(10, 14)
+_FEW = 5.0
+"""With fewer examples per feature than this, a model is likely to overfit in later passes."""
+_CALM = 1.0 / 3.0
+"""Steps that do not shrink are shorter by this factor, so that the noise of the last rows averages out."""
+_ROOMY = 30.0
+"""With at least this many examples per feature, a margin of a row that comes again is nearly a prediction."""
+_WIDEST = 1e38
+"""Keeps 1 / s within float32: a feature never above 1e-38 is treated as if it had been that once."""
+_LATE = 20.0
+"""The threshold begins to rise after this many times as many examples as steps take to taper off."""
+_MOST = 4.0
+"""Keeps the step size within a factor of e^-4 and e^4 of the one set by `alpha`."""
+
+
+def begin(l1, forget, group, length):
+    """The clock, of this length, at the first example. SpecError if both `forget` and a group are given."""
+    if forget > 0.0 and grouped(group):
+        raise SpecError("ft-ftrl: forget does not work with a group; leave out one of them")
+    clock = np.zeros(length)
+    clock[THRESHOLD], clock[PASS], clock[TIME] = l1, 1.0, 1.0
+    return clock
+
+
+@scalar
+def measure(alpha, l1, taper, value, slope, size, clock):
+    """Count an example with a gradient: t, N, L and G, then 1 / rho, kappa (with the last h) and 1 / both.
+
+    With `taper`, the threshold of the first pass too.
+    """
+    if slope != 0.0 and size > 0.0:
+        length = value / slope if value > 0.0 else slope
+        clock[COUNT] += 1.0
+        clock[SQUARES] += size
+        clock[LENGTHS] += length * length
+        clock[SLOPES] += slope * slope
+        clock[PER_LENGTH] = tapered(l1, taper, clock) / (alpha * math.sqrt(clock[LENGTHS] / clock[COUNT]))
+        clock[FACTOR] = math.sqrt(clock[COUNT] / clock[SQUARES]) * math.exp(clock[GROWTH])
+        clock[INVERSE] = clock[PER_LENGTH] / clock[FACTOR]
+        clock[FLOOR] = clock[THRESHOLD] * math.sqrt(clock[SLOPES] / clock[COUNT])
+
+
+@scalar
+def tapered(l1, taper, clock):
+    """What to divide rho by, (1 + (T / taper)^2)^(1/4); sets the threshold of the first pass."""
+    if taper <= 0.0:
+        return 1.0
+    met = clock[COUNT] * clock[COUNT] / (clock[SQUARES] * abs(clock[PASS])) / taper
+    if clock[PASS] == 1.0:
+        clock[THRESHOLD] = math.sqrt(l1 * l1 + min(1.0, l1 * l1) * math.log(1.0 + met / _LATE))
+    return math.sqrt(math.sqrt(1.0 + met * met))
+
+
+@scalar
+def adapt_steps(adapt, moved, clock):
+    """Set h from slope times margin, which shows whether longer steps would pay.
+
+    In later passes only if sums were kept: see `begin_pass`.
+    """
+    if adapt > 0.0 and moved * moved > 0.0 and (clock[PASS] == 1.0 or clock[SPREAD] > 0.0):
+        clock[DRIFT] += moved
+        clock[SPREAD] += moved * moved
+        growth = -adapt * clock[DRIFT] / math.sqrt(clock[SPREAD])
+        clock[GROWTH] = min(max(growth, -_MOST), _MOST)
+
+
+def place(self, S, rows, w, now):
+    """Features not measured yet: v = -w, at a scale of -1. Not supported with a group."""
+    if grouped(self.group):
+        raise SpecError("ft-ftrl: initial weights do not work with a group")
+    S[rows, 0], S[rows, 4] = 0.0 - w, 0.0 - (w != 0.0)
+
+
+def begin_pass(self, clock, number, S, passes):
+    """Set the threshold and the step size of a pass, and whether it shrinks weights."""
+    if number > abs(clock[PASS]):
+        _advance(number, self.forget, S, clock)
+    _relax(0.0 if grouped(self.group) else self.relax, number, passes, S, clock)
+
+
+def end_passes(self, clock, S):
+    """Shrink weights again."""
+    _relax(0.0, 1, 1, S, clock)
+
+
+def _advance(number, forget, S, clock):
+    """In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t).
+
+    Not with 30 examples of each pass per feature met: then h goes on adapting.
+    """
+    met, t, before = _met(forget, S, clock[TIME]), clock[COUNT], abs(clock[PASS])
+    if t < _ROOMY * met * before:
+        factor = math.sqrt(number / before) ** min(1.0, _FEW * met / t)
+        clock[GROWTH] -= math.log(factor)
+        clock[THRESHOLD] *= factor
+        clock[DRIFT] = clock[SPREAD] = 0.0
+    clock[PASS] = math.copysign(number, clock[PASS])
+
+
+def _relax(share, number, passes, S, clock):
+    """In the last passes, a `share` of all, PASS is negative. After them, let z follow v again."""
+    last = max(1, math.floor(share * passes)) if share > 0.0 and passes > 1 else 0
+    begun, before = abs(clock[PASS]), clock[PASS]
+    clock[PASS] = -begun if last and number > max(1, passes - last) else begun
+    if before < 0.0 < clock[PASS] and clock[FACTOR] > 0.0:
+        held, v = clock[THRESHOLD] * S[:, 2] + clock[FLOOR], S[:, 0]
+        chosen = -v * S[:, 3] / clock[FACTOR] - np.copysign(held, v)
+        S[:, 1] = np.where(v != 0.0, np.where(S[:, 3] > 0.0, chosen, S[:, 1]), S[:, 1].clip(-held, held))
+
+
+@scalar
+def unshrunk(S, v, g, a):
+    """-a v after a step that does not shrink v, where g is multiplied by kappa; zero stays zero."""
+    return g * S.dtype.type(_CALM) - v * a if v != 0.0 else v
+
+
+@scalar
+def forgotten(forget, S, j, time):
+    """Whether row j, (v, z, root, a, inverse, met), is zero and had no gradient in `forget` examples."""
+    return forget > 0.0 and S[j, 0] == 0.0 and time - S[j, 5] > forget
+
+
+def couple(self, T, out, now):
+    """Apply the prox of a group norm to z of each output, with the dual norm of their thresholds as strength.
+
+    Outputs are weighted by their sums of gradients, so one whose slopes are tiny has next to no influence.
+    Writes the weights to `out`.
+    """
+    group = self.group
+    if not grouped(group):
+        return
+    held = np.empty(out.size, out.dtype)
+    for k in range(out.size):
+        out[k], held[k] = T[k, 0] * T[k, 3], T[k, 5] * T[k, 3]
+    together(group, out, dual(group, held))
+    for k in range(out.size):
+        if T[k, 3] > 0.0:
+            out[k] *= T[k, 4] / T[k, 3]
+
+
+def _met(forget, S, time):
+    """How many rows have had a gradient and are not forgotten."""
+    old = (S[:, 0] == 0.0) & (S.dtype.type(time) - S[:, 5] > forget) if forget > 0.0 else False
+    return np.count_nonzero((S[:, 4] > 0.0) & np.logical_not(old))
+
+
+def sound(self, S, clock, steps):
+    """What is wrong with the statistics of `steps` examples, in words; "" if nothing. Plain Python."""
+    measured = np.delete(clock[: len(PLACES)], (DRIFT, GROWTH, PASS))
+    if not (measured >= 0.0).all():
+        return "measured sizes must not be negative"
+    if not (abs(clock[PASS]) >= 1.0 and clock[COUNT] <= steps and 1.0 <= clock[TIME] <= steps + 1):
+        return f"passes are counted from 1, and examples up to {steps}"
+    return "" if (S[:, 2:4] >= 0.0).all() else "sums of squares must not be negative"
+
+
+@scalar
+def share(forget, S, j, x, time):
+    """(x / s)^2, with s at least |x|."""
+    ratio, one = x * S[j, 4], S.dtype.type(1)
+    if S[j, 4] <= 0.0 or forgotten(forget, S, j, time):
+        return one if x != 0.0 else ratio
+    return min(ratio * ratio, one)
+
+
+def outgrown(self, S, j, x, now):
+    """Whether |x| is the first or largest of row j so far; without branches for the others."""
+    over = (S[j, 4] <= 0.0) | (abs(x) * S[j, 4] > S.dtype.type(1)) | forgotten(self.forget, S, j, now[TIME])
+    return over & (x != 0.0) & (now[INVERSE] != 0.0)
+
+
+def step(self, S, j, w, x, slope, now):
+    """Rescale row j if it is outgrown, then step it."""
+    if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
+        return
+    rescale(self.forget, S, j, x, now)
+    step_within(self, S, j, w, x, slope, now)
+
+
+def step_on_sum(self, S, j, w, x, gradient, now):
+    """Rescale row j if an example of the batch has outgrown it, then step it."""
+    if gradient == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
+        return
+    rescale(self.forget, S, j, x, now)
+    step_within(self, S, j, w, gradient, S.dtype.type(1), now)
+
+
+@scalar
+def rescale(forget, S, j, x, now):
+    """Rescale row j to |x| if that is its first value, or larger than all before."""
+    if forgotten(forget, S, j, now[TIME]):
+        S[j, 4] = 0.0
+    if S[j, 4] <= 0.0 or abs(x) * S[j, 4] > S.dtype.type(1):
+        inverse = min(1.0 / float(abs(x)), _WIDEST)
+        if S[j, 4] < 0.0:
+            give_evidence(S, j, S[j, 0] * S[j, 4] / inverse, now)
+            S[j, 4] = inverse
+        else:
+            ratio = inverse / S[j, 4] if S[j, 4] > 0.0 else 0.0
+            S[j, 1], S[j, 2], S[j, 3], S[j, 4] = S[j, 1] * ratio, S[j, 2] * ratio, S[j, 3] * ratio, inverse
+
+
+@scalar
+def give_evidence(S, j, v, now):
+    """Set row j, v = s w, to the state after the fewest gradients that lead to v: q^2 of one sign and size G.
+
+    q solves q - l1 (1 + 1 / q) = |v| / (rho kappa). Without such a history, the first gradient of a given
+    weight would be as large a step as that of a new feature.
+    """
+    l1, usual = now[THRESHOLD], math.sqrt(now[SLOPES] / now[COUNT])
+    wanted = abs(v) * now[INVERSE] + l1
+    q = (wanted + math.sqrt(wanted * wanted + 4.0 * l1)) / 2.0
+    S[j, 0], S[j, 1] = v, -math.copysign(q * q * usual, v)
+    S[j, 2], S[j, 3] = q * usual, q * usual * now[PER_LENGTH]
