@@ -398,3 +398,12 @@ def test_the_picture_of_the_layout_names_every_module() -> None:
             assert any(fnmatch(path.name, name) for name in named), f"{show(path)} is not in the picture"
     names = {path.name for path in WRITTEN}
     assert not [name for name in named if not any(fnmatch(one, name) for one in names)]
+
+
+def test_every_module_that_the_docs_name_exists() -> None:
+    files = [f"/{show(path)}" for path in WRITTEN]
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        for name in set(re.findall(r"[\w./*<>-]+\.py\b", text_of(page))):
+            if not re.search(r"[A-Z<]", name):  # NAME.py stands for any name
+                wanted = f"*/{name.lstrip('./')}"
+                assert any(fnmatch(path, wanted) for path in files), f"{show(page)} names {name}"

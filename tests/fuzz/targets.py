@@ -1,4 +1,10 @@
-"""Any bytes as lines of each format: the parser agrees with a reference parser and stays in its memory."""
+"""Any bytes as lines of each format: the parser agrees with a reference parser and stays in its memory.
+
+Each line format has a second, plain parser in the tests, which must agree on every row, count and bad line,
+and whose branches can be followed: hypothesis changes valid lines in every run of the tests, and `make fuzz`
+lets atheris search as long as you like. Both read memory between protected pages, where a read or write
+beyond the end kills the process.
+"""
 
 from __future__ import annotations
 

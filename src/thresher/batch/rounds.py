@@ -1,6 +1,15 @@
 """The rounds: a certificate over all columns, then sweeps over the active ones, until it is small.
 
 The objective and the settings of the batch solvers.
+
+The default draws a new order of columns for every sweep. AdaBoost's step is exact only for features in {-1,
+0, 1}; for text its bound is three to ten times too wide. Adapting the widths to the observed loss took
+`random` from 72 sweeps to 12 on 20,000 rows of RCV1-like text, and `parallel` from 3,420 to about 400
+(docs/boost.md). `cyclic` went from 71 to 161: with nearly exact steps, a fixed order is slow where features
+are correlated.
+
+A loss says whether it can be boosted (`BOOSTABLE`), so the solver names none: it gets mass and loss of an
+example from `value_slope`.
 """
 
 from __future__ import annotations

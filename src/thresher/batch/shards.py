@@ -4,6 +4,15 @@ Shards: the rows of the data in a fixed number of parts, and what each part adds
 
 Which shard a row is in depends on its number alone, and sums over rows are sums over shards in their order.
 So the result does not depend on how many threads or processes hold the shards.
+
+Row r is in shard floor(r / 256) mod 16. Only the masses and steps of features pass between shard and solver,
+so shards can be in other processes, and the same code serves threads and workers. Before, threads shared the
+columns, and each row's margin was the sum over 16 blocks of columns, in 16 buffers of a double per row. On
+RCV1-CCAT with one thread shards take 1.07 (logistic) to 1.2 (exponential) times as long as that, with two
+threads 1.06 and 0.85 times, in the same number of sweeps.
+
+A lost worker takes its rows and margins with it. Margins are sums of all steps so far, so replaying them
+costs as much as starting again, which needs no code of its own: after a loss the data are read again.
 """
 
 from __future__ import annotations

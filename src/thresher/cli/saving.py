@@ -142,7 +142,10 @@ def saved_before(path: Path) -> Iterator[None]:
 
 @contextmanager
 def unbroken(path: Path) -> Iterator[None]:
-    """The same for a command that has not handled signals so far."""
+    """Defer signals while the block writes `path`, in a command that has not handled signals so far.
+
+    Raises `StoppedAfterSaving` afterwards if one arrived.
+    """
     stopper = make_stopper().listen()
     try:
         with signals_wait(path, stopper):
@@ -152,7 +155,10 @@ def unbroken(path: Path) -> Iterator[None]:
 
 
 def kept(stopped: Interrupted, trainer: Trainer[Any], save: Callable[[], object], said: str) -> Interrupted:
-    """The same, with the result saved, as `said`, if it was stopped in a replay: it has learned all rows."""
+    """The exception `stopped`; the result is saved first, as `said`, if a replay was stopped.
+
+    It has learned all rows.
+    """
     from thresher.learning.model.divergence import DivergedError
     from thresher.learning.training.interruption import Interrupted
 

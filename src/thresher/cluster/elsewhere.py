@@ -1,4 +1,10 @@
-"""Let commands and functions read their files in other processes: ``--workers`` and ``--ray``."""
+"""Let commands and functions read their files in other processes: ``--workers`` and ``--ray``.
+
+They reach sources through a context variable, set around the command or the call: as a parameter it would
+have to pass through twenty functions that do nothing with it. Ray itself is imported, and started, when the
+first file is read: after the process that compiles ahead was forked, since a process with the threads of Ray
+should not be forked.
+"""
 
 from __future__ import annotations
 

@@ -6,6 +6,13 @@ Each reader is an actor of Ray, driven by one thread here. A thread takes the ne
 one batch of blocks after the other, and keeps references to at most `_AHEAD` batches that the learner has
 not taken yet. So memory is bounded on all machines, and the readers never get far ahead of the learner. A
 batch that was lost, with its reader or its machine, is read again from where the learner is.
+
+Readers are actors, and asked, because streaming generators of Ray hold a processor while they wait for their
+consumer: if the cluster is smaller than expected, later pieces then block the first one for ever. An actor
+that is asked waits without deadlock, and keeps its parser and its compiled code from piece to piece. Ray's
+own retries are off: the learner knows how far it has read a piece, so another reader, or the learner itself,
+goes on from there. Checkpoints and the cache need content hashes, which the learner then computes by reading
+local files once more.
 """
 
 from __future__ import annotations

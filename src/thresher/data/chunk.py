@@ -175,7 +175,7 @@ class Chunk:
         return lo + int(counting[count - 1]) + 1 if count <= len(counting) else len(self)
 
     def at(self, place: Place | None, after: Place | None = None) -> Chunk:
-        """The same examples with other places."""
+        """A chunk of these examples with other places."""
         return replace(self, place=place, after=after)
 
     @classmethod

@@ -1,4 +1,12 @@
-"""Labels that are words: the table in which readers look them up, or to which they add them."""
+"""Labels that are words: the table in which readers look them up, or to which they add them.
+
+The readers get the address of the table, so the same machine code reads words and numbers. When the words are
+not yet known, a first reading starts with an empty table and the readers add to it; the label they return is
+the number of the word, so in every format the classes are those of the valid rows. This takes one thread and
+one reading of the label and the numeric columns, and happens only if one of the first labels is not a number.
+In the CSV reader the lookup must be inlined: as a separate function it doubled the time for narrow rows with
+numeric labels (46 to 98 ns per row).
+"""
 
 from __future__ import annotations
 

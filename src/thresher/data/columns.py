@@ -1,4 +1,9 @@
-"""Tables: the kind of each column, settled once and kept in the layout."""
+"""Tables: the kind of each column, settled once and kept in the layout.
+
+They are settled when a file is opened, from the first MiB of text or from the schema, and never from a block:
+the meaning of a row must not depend on how a file is cut. The beginning of a pipe is kept and read again; of
+one whose rows `predict` is to answer as they come, only the first row.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Layouts: how the bytes of a source become features, as you specify it and as it was settled."""
+"""Layouts: how the bytes of a source become features, as you specify it and as it was settled.
+
+The syntax of cells (`--delimiter`, `--missing`, `--no-quoting`, `--quoted-newlines`, the header) is separate
+from their meaning. It is part of the layout that a model stores, but also an option of `predict` and
+`evaluate`, and goes back to its default for another format.
+
+A `SettledLayout` has all columns and the kind of each. A model stores only that, so no reader has to ask
+which of the two it has. Both are an `AnyLayout`, which has the fields that do not change.
+
+Tables have K numbers of an example in K columns, so ``values:K`` names K of them; lists are for any number of
+classes. The layout stores their order, because other files may order columns differently.
+"""
 
 from __future__ import annotations
 

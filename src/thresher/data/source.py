@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
+import xxhash
+
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
 from thresher.data.labels import Domain, check_labels
@@ -85,15 +87,13 @@ class MemorySource:
 
 def fingerprint_of(chunks: Iterable[Chunk]) -> str:
     """A hash of all numbers in `chunks`."""
-    from thresher.data.files.xxh64 import Hash64
-
-    total = Hash64()
+    total = xxhash.xxh64()
     for chunk in chunks:
         for array in (chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.weights):
             total.update(array.tobytes())
         if chunk.targets is not None:
             total.update(chunk.targets.tobytes())
-    return f"{total.digest():016x}"
+    return total.hexdigest()
 
 
 class Through:
@@ -152,7 +152,7 @@ class Watched(Through):
 
     @property
     def rows(self) -> Callable[..., Iterator[Any]]:
-        """The same with the skipped rows; missing if the source has nothing of the kind."""
+        """The method that yields chunks with their skipped rows; missing if the source has none."""
         given = self._source.rows
         return lambda start=None: self._looked_at(given(start), lambda rows: rows.chunk, start)
 

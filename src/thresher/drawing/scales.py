@@ -56,7 +56,7 @@ class Scale(NamedTuple):
         return self.start + share * (self.end - self.start)
 
     def on(self, start: float, end: float) -> Scale:
-        """The same axis, mapped to other pixels."""
+        """A copy of the scale, mapped to these pixels."""
         return self._replace(start=start, end=end)
 
 

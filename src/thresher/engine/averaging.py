@@ -10,11 +10,42 @@ is the rounding error of the first), so that differences are exact. When the rin
 to be rewritten, every row is brought up to date and the ring starts empty; when that happens depends on
 the stream alone. The state is float64.
 
+The mean of w_1, ..., w_T needs every weight at every step, but between two visits a weight is affine in a few
+numbers common to all rows (a summed penalty, a scale, their product), or a series with a closed form (AdaGrad
+with l2). One float64 would lose 2^-39 in a sum of ones. Sums are kept for at most 2^14 examples, so an
+example costs its non-zeros plus 2^-14 of the rows. On 101,331 rows of RCV1-like text, in ns of CPU time per
+non-zero, direct store and float64, without and with the mean: `sgd` 2.9 and 7.8, `perceptron` 2.5 and 7.1
+(`averaged-perceptron` takes 2.9, with one column less, so it stays), `ftrl` 5.6 and 10.9,
+`truncated-gradient` 2.8 and 17.9. A mean that was ever non-zero must be kept forever, so the growing store
+frees only rows that never had a weight.
+
+Four rules cannot be averaged. `subgradient` oscillates around zero, and replays its steps if the rate is not
+constant. `fobos-linf` follows the lowest cap so far, but its stack keeps only the caps that are the lowest
+until the end. `simplex` raises weights from zero, and in both `simplex` and `eg` weights may start from
+values other than zero, so a feature would owe weights from before it was first seen.
+
 Averaging for models with many outputs or mini-batches: what the loops of `outputs` keep.
 
 A row has two more columns per output, and a clock has a ring and a place, as in `averaging`. The mean is
 over the weights before each step, where a step is one example or one batch. The outputs of a group are
 coupled, so their sums are computed together.
+
+`learn_together` and `learn_batches` tell the `past` when a step begins, which rows it writes, when all rows
+are rewritten and when it ends; without averaging it is a part whose verbs are empty, so it is compiled away.
+Outputs that share a clock share a ring; others have one each, shorter for more than 64 outputs (2^20 entries
+in all). A batch counts once whatever its size, including the short last one: that is the mean of Polyak and
+Juditsky, and for batches of one that of theorem 3.2 of Langford, Li and Zhang.
+
+The prox of a group sums itself. The prox of a norm commutes with scaling, and along the drifts the weights of
+a feature are linear while the same outputs share the largest magnitude (l1/linf; for l1/l2 until all are
+zero). So the sum over such a span is one prox, of the summed drifts; there are at most as many spans as
+outputs.
+
+With 20 softmax classes, 10,000 rows of 80 non-zeros among 20,000 features, in ns of CPU time per non-zero and
+output, direct store and float64, without and with the mean: `sgd` 0.9 and 6.8, `ftrl` 2.1 and 13.6, `fobos`
+1.2 and 13.8, or 48 with an l1 (1e-4) for which nearly every weight becomes zero between two visits. That time
+goes into the search for the point where it became zero; bisection without Newton's method took half as long
+again.
 """
 
 from __future__ import annotations

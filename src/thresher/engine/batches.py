@@ -1,6 +1,10 @@
 """The mini-batch loop: the summed gradient of a batch is one step.
 
 The state and the arguments are as in `outputs`.
+
+A batch is one example whose features are the summed gradient, with slope and importance 1. So every rule
+supports mini-batches, even rules that measure the example, and a batch of one equals the example itself. Rows
+of an incomplete batch wait in the model, and in its state.
 """
 
 from __future__ import annotations

@@ -4,6 +4,20 @@
 by all coordinates. `B` (one row) and `bclock` are the same for the intercept, whose rule is `bias_rule`. A
 row of zeros is a coordinate not in use yet. Each rule is passed twice: as it is, to advance the clock, and
 as `row_rule`, with its numbers in the dtype of `S`, to update coordinates.
+
+A float64 `theta` in place of `row_rule`'s would widen the arithmetic of a float32 row.
+
+The loops have long lists of arguments because named tuples of related ones cost time. `learn` then had 9
+arguments instead of 19 and gave the same models, but Numba checks the types of nested tuples at every call:
+an example of three non-zeros took 18 µs instead of 15. A first run with `--average` took 0.2 to 0.5 s of CPU
+time longer to compile, of 9.7, and `ft-ftrl` was 2 % slower in two measurements.
+
+Without averaging `past` is None. Numba evaluates ``past is not None`` before it infers types, so none of that
+code is compiled; a part with empty verbs cost each rule 0.13 s of first use.
+
+The direct store marks and checks rows inside `learn` (`seen`). A separate pass over the keys took 0.9 ns per
+non-zero, since they are read from memory twice; inside the loop it overlaps with the sum of the margin and
+takes 0.3.
 """
 
 from __future__ import annotations

@@ -3,6 +3,19 @@
 The lanes of a coordinate are adjacent in S (rows, columns, LANES): its row is found and fetched, and its
 value read, once for all. Each lane does the same roundings in the same order as alone, so the results are
 bit-identical. For rules that change only the rows of the example: those without `constrain` and `relocate`.
+
+Figures are in ns per non-zero, with rows already found. 8 lanes of `fobos` take 6.5 (one: 3.0), of `ftrl` 8.8
+(4.8). The loop takes twice as long to compile as that of one lane.
+
+Work that a rule does rarely is apart: `ft-ftrl` rescales a feature at one step in 25, and doing that in every
+vector cost as much as all the rest. So the loop first asks whether the row is `outgrown` in any lane (3.4
+ns), and otherwise calls `step_within`: 8 lanes went from 4.0 to 2.1 times one.
+
+Losses remain scalar. Eight times `exp` and `log1p` take 0.12 µs per example, a third of what `fobos` takes
+for 75 non-zeros, and vectorised versions would round differently. Code that LLVM cannot vectorise, such as
+the `expm1` of `adagrad-fobos` with `l2`, stays scalar and correct: nothing is contracted or reassociated, so
+each lane keeps its bits. With explicit vectors every rule would have to be written twice, and with a vector
+type for the numbers of a lane `if` would have to mean something else.
 """
 
 from __future__ import annotations

@@ -5,6 +5,17 @@ lane k gets its part and a copy of its row or clock, which compiled code keeps i
 afterwards. So whatever branches a rule has, each load and store is unconditional and one of eight
 neighbours, and LLVM merges the eight. The verbs are the same that all other loops call.
 Plain Python does the same on plain arrays.
+
+The copy of a row is a table of one row on the stack, so a branch in a verb becomes a select, and the write
+back is always done (with the old values if the slope is 0). The code declares that table, scratch and stack
+do not overlap, and that the loop must not be unrolled before it is vectorised. With views of a lane's columns
+instead of copies, or without these declarations, `fobos` took 17.8 ns per non-zero instead of 6.5, all of it
+scalar.
+
+A number that all lanes share is one number instead of eight, and that is part of the type. So a branch on it
+(``l2 == 0``, the `p` of a norm, `forget`) is taken outside the loop: `adagrad-fobos` went from 4.6 to 2.5
+times one lane, `ft-fobos` from 4.5 to 2.4. The price is a compilation for each set of parameters that differ;
+in `path` that is one.
 """
 
 from __future__ import annotations
@@ -154,7 +165,7 @@ def _emit_part(context, builder, signature, values):
 
 @in_place(lambda parts: parts)
 def on_stack(parts):
-    """The same parts, with their numbers on the stack."""
+    """Copy merged parts, with their numbers on the stack."""
     return parts
 
 

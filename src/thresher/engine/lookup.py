@@ -2,6 +2,15 @@
 
 `slots` belongs to a growing index: the row whose key is `known[row]` is stored in the first free slot at or
 after the key's home; 0 marks a free slot. `registers` are those of a HyperLogLog counter.
+
+The rows of a table are aligned to cache lines (`resized`), which saves 15 % of the time of `fobos` in eight
+lanes.
+
+Rows and signs of a signed hashed store come from a hash that is mixed twice. One multiplication spreads
+consecutive ids over the table more evenly than a random hash, so the unsigned store uses only that. But then
+two ids always collide or never do, whatever the seed, and a bit next to the row is not random: ids 1 to 60 in
+2^4 rows had a mean kernel of -0.3 instead of 14.0. With a second mixing step, mean and variance match the
+formula for ids, strides and hashes, and it costs no measurable time (5 ns per non-zero).
 """
 
 from __future__ import annotations
@@ -141,7 +150,7 @@ def note(registers, mixed):
 
 
 def note_all(registers: NDArray[np.uint8], keys: NDArray[np.uint64]) -> None:
-    """The same for many keys, in vectorised plain Python."""
+    """HyperLogLog observations of many keys, in vectorised plain Python; equal to `note` for each."""
     spread = scatter(mix(keys))
     rest = (spread >> np.uint64(14)) | np.uint64(1 << (MOST_RANK - 1))
     lowest = rest & (~rest + np.uint64(1))

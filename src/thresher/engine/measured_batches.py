@@ -1,6 +1,10 @@
 """The mini-batch loop for rules that process every example of a batch by itself.
 
 The state and the arguments are as in `outputs`.
+
+`ft-ftrl` divides by the largest |x|, and a sum of gradients has no such scale: two gradients that nearly
+cancel, or slopes that are nearly zero, made the scale 1e-7 or 1e-38, and the weight as large as its inverse.
+So a rule with `step_on_sum` measures every example separately, and only steps on the summed gradient.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def writes(cls: Any, name: str) -> bool:
 
 
 def rebuilt(value: Any, **changes: Any) -> Any:
-    """The same part with some fields changed, validated like a new one."""
+    """A copy of a part with some fields changed, validated like a new one."""
     return type(value)(**{**value._asdict(), **changes})
 
 

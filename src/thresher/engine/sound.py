@@ -2,6 +2,8 @@
 
 Everything restored from tensors is checked first: no tensor is missing, shapes and dtypes are right, numbers
 are finite, and indices lie within their tables. Rules check their own state with the verb `sound`.
+
+Compiled code trusts its indices, because testing each would slow every example.
 """
 
 from __future__ import annotations

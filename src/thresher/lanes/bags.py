@@ -199,7 +199,7 @@ class Bagging(Ensemble[Model]):
 
     @property
     def repeated(self) -> Tally:
-        """The same over examples that came again."""
+        """Sums over the models of the losses of rows that each had learned before, in later passes."""
         return total(model.repeated for model in self.models)
 
     @property

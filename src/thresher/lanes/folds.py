@@ -1,6 +1,19 @@
 """Folds: for each fold of the rows, models that learn all other rows and are evaluated on it.
 
 Results of cross-validation for each penalty: means over the folds, with standard errors.
+
+Each fold has its own index. The first idea was one index for all folds, with the resolved rows compacted for
+each. But looking up the rows of a fold again costs little compared with learning: 10 folds of 16 penalties on
+RCV1-CCAT take 0.38 s with `ftrl`, of which the lookup is 0.045 s and leaving out rows 0.027 s (1.5 s with
+`ft-ftrl`, with the same overhead). And folds cannot share everything: batches end at different rows, extreme
+values and divergence differ, and scales and admission must not count the rows of the fold. An index takes
+about 24 bytes per feature and fold; the state of 16 lanes takes 128 or more. One row of each run of K goes to
+each fold: this needs no extra pass, works with sorted labels, and makes the folds equally large (to within
+one row).
+
+The standard error of a figure is over folds; `1se` uses that of paired differences between penalties on the
+same folds, as `path` does on the same rows: a fold that is hard for all penalties says nothing about which to
+choose.
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""The penalties of a frontier."""
+"""The penalties of a frontier.
+
+No formula gives the strongest useful penalty for every rule: it depends on rates and clocks, and on the
+length of the stream. So 29 lanes at half powers of ten learn 4,096 rows. On 781,265 rows `ftrl` keeps 1,988
+weights at the penalty that leaves none on 4,096 rows, `adagrad-rda` 11. So the penalties that leave ten
+weights after 512 and after 4,096 rows are compared, and their growth is extrapolated as a power law to the
+length of the data: `ftrl` then ends with 122 weights, `ft-ftrl` with one.
+"""
 
 from __future__ import annotations
 

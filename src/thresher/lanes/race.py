@@ -1,4 +1,17 @@
-"""A race: lanes are compared by their progressive losses on the same rows until one is left."""
+"""A race: lanes are compared by their progressive losses on the same rows until one is left.
+
+They are compared at fixed rows of the stream, not at the ends of chunks: `Lanes` splits chunks there. Every
+difference has a standard error from 32 to 64 blocks, and the record fits in a checkpoint. If all rows so far
+counted, the start would decide, and `--rule auto` was up to 23 % worse than the default (iPinYou); the same
+holds for the last three quarters. So the last half counts, and the default is kept unless another setting is
+clearly better.
+
+The winner leaves the lanes with its state and is then an ordinary Model, so from there on it costs, and its
+checkpoints contain, the same as if it had been trained alone. Its file is identical, byte for byte, unless a
+row was freed in the race: rows are only freed above 131,072, and only rows that no lane has ever stepped on,
+which rules like `ft-ftrl` without `forget` have only under losses with slopes of 0. The weights are the same
+in any case (law 7).
+"""
 
 from __future__ import annotations
 

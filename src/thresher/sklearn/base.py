@@ -1,5 +1,7 @@
 """A shortcut for learning a single example, for which validation takes much longer than learning.
 
+scikit-learn's validation of a single row takes 400 µs, learning it 10.
+
 Weights in the form of scikit-learn's linear models.
 
 Estimators of a single model: `fit` and `partial_fit`.

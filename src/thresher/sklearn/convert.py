@@ -2,6 +2,10 @@
 
 Every conversion is verified on a few examples: a model that would predict differently is an error.
 
+Whether LogisticRegression or SGDClassifier computes the probabilities of a loss from a margin is found by
+comparing both models on the features with the largest weights. So there is no table of names that could be
+wrong.
+
 Models as ONNX: ``ai.onnx.ml`` LinearClassifier and LinearRegressor.
 """
 

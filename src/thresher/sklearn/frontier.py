@@ -1,4 +1,16 @@
-"""The common part of frontier estimators: one `fit` learns a model for each penalty and chooses one."""
+"""The common part of frontier estimators: one `fit` learns a model for each penalty and chooses one.
+
+The models learn twice. They are judged without the held-out rows, then trained again with them: users expect
+a fitted estimator to have seen all rows, and the chosen model then equals the plain estimator with its
+penalty, bit for bit. Sixteen penalties and five passes over 17,189 rows of RCV1 take 0.7 s without the second
+training and 1.3 s with it. Retraining only the chosen model would cost 0.1 s, but if you later chose another,
+it would have seen fewer rows.
+
+Folds are sets of lanes, run one after another and not from one reading as in `cv`: reading rows in memory
+again costs 2 ns per non-zero, learning sixteen models 50. So only one set is in memory at a time, any
+splitter of scikit-learn works even though the order is redrawn in every pass, and each model of each fold can
+stop separately.
+"""
 
 from __future__ import annotations
 

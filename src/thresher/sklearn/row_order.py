@@ -1,4 +1,14 @@
-"""Which examples `fit` learns, in which order, and which it holds out."""
+"""Which examples `fit` learns, in which order, and which it holds out.
+
+`fit` depends on the set of examples, not on their order. scikit-learn's checks require that a weight of 2 is
+the same as repeating the example, in any order, to seven digits; its own SGDClassifier is exempt. An online
+learner can do so only if order and repeats come from the content: `fit` repeats an example as often as its
+weight says (at most 16 times), and a hash of row, label, importance and number of the copy, mixed with the
+seed, gives each its place. So the model is the same bit for bit, however rows are permuted or repeats
+written. Hashing and sorting cost 0.9 ns per non-zero, once. Later passes permute blocks of 2^17 numbers of
+the first pass (and rows, if there is only one block), so nothing is gathered again. With `shuffle=False` and
+in `partial_fit` nothing is repeated or moved: a weight is an importance, and law 2 holds.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,12 @@
 
 A row is a list of *spans*, each the features of one namespace or column. A span has a bit for every factor
 of the layout's terms that it matches. Readers note spans as they read; `cross` then computes the terms.
+
+Products are made while rows are read, before the row is sorted. So the threads that read share the work,
+chunks stay the same, and no rule, store or cache is involved. Rows with products are not cached, because the
+cache would be ten times as large as the data. The arrays of a chunk are mapped memory that is not touched in
+advance, so room is doubled when a row does not fit, and blocks are a sixteenth as long. Keys of products are
+sums of mixed keys, so the order of factors, which differs between formats, does not matter.
 """
 
 # Numba infers the types of compiled code.

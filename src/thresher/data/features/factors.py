@@ -64,6 +64,9 @@ def extra_of(
     """What compiled readers of `columns` columns take for interactions and names.
 
     One without the other is an empty one, so that there are two kinds of compiled code, not four.
+
+    Naming the features of a model with products then compiles nothing more, and a reader that names nothing
+    asks once per feature, which cannot be measured (345 and 347 ns a row of seven columns with three terms).
     """
     if crosses is None and naming is None:
         return None, None

@@ -1,4 +1,11 @@
-"""Names of features: the strings that keys were hashed from, found by reading the data again."""
+"""Names of features: the strings that keys were hashed from, found by reading the data again.
+
+Storing a name for every feature seen would use memory for features that do not survive, most of a sparse
+model's, and a lookup for each feature. Instead, after training, the live keys go into a table, and the same
+parsers, compiled once more with code that reports names, read until all are named. This reads part of the
+data once more, works for old models too, and costs nothing during learning. A stream that can be read only
+once cannot be named; the original plan (store a name, and drop it with its weight) could, at that price.
+"""
 
 from __future__ import annotations
 

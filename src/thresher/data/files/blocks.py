@@ -1,4 +1,10 @@
-"""Splitting streams into blocks of whole lines, always at the same places."""
+"""Splitting streams into blocks of whole lines, always at the same places.
+
+A block of 4 MiB is the text that one thread reads and parses at a time; 2^19 non-zeros are the rows of one
+call of `learn`. With smaller ones (2 MiB, 2^17), the additional calls cost more than better caching saved:
+reading 905 MB took 0.50 s instead of 0.46, a pass from the cache 0.33 s instead of 0.28. A slow stream is
+learned one block at a time.
+"""
 
 from __future__ import annotations
 

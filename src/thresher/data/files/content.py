@@ -1,4 +1,10 @@
-"""The content of a file, identified by its hash, which is remembered while the file is unchanged."""
+"""The content of a file, identified by its hash, which is remembered while the file is unchanged.
+
+Content is hashed as stored, not as parsed rows: crosses and n-grams can cost as much as learning, so resuming
+would be as slow as the run. Text is hashed block by block while it is read, so a checkpoint knows what was
+read so far. Parquet and Arrow files, whose bytes are not read in order, are hashed completely when they are
+opened. Rows of queries, which may come in another order, are compared as a multiset (`ByRows`).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +16,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import xxhash
 
 from thresher.data.errors import DataError
 from thresher.data.files import remote
@@ -54,18 +62,34 @@ class ReadSoFar(NamedTuple):
 NOTHING_READ = ReadSoFar.of(())
 
 
+class ContentHash:
+    """The content of the bytes passed to `update`, in pieces of any size."""
+
+    def __init__(self) -> None:
+        self._hash = xxhash.xxh64()
+        self.size = 0
+        """bytes hashed so far"""
+
+    def update(self, view: memoryview) -> None:
+        """Add bytes."""
+        self._hash.update(view)
+        self.size += view.nbytes
+
+    def content(self) -> Content:
+        """The content of the bytes so far."""
+        return Content(self._hash.intdigest(), self.size)
+
+
 def hash_file(name: str, size: int | None = None) -> Content:
     """The content of a file, or of its first `size` bytes; raises `DataError` if it cannot be read."""
-    from thresher.data.files.xxh64 import Hash64
-
-    total, piece = Hash64(), memoryview(bytearray(_PIECE))
+    total, piece = ContentHash(), memoryview(bytearray(_PIECE))
     with named(name), opened(name) as file:
         while size is None or total.size < size:
             room = piece if size is None else piece[: size - total.size]
             if not (count := file.readinto(room)):
                 break
             total.update(room[:count])
-    return Content(total.digest(), total.size)
+    return total.content()
 
 
 def check_beginning(name: str, expected: Content) -> None:
@@ -120,11 +144,7 @@ def remote_content(name: str) -> Content | None:
 
 
 def _identified(name: str, size: int | None, modified: int | None) -> Content:
-    from thresher.data.files.xxh64 import Hash64
-
-    total = Hash64()
-    total.update(f"{name}\n{size}\n{modified}".encode())
-    return Content(total.digest(), size or 0)
+    return Content(xxhash.xxh64_intdigest(f"{name}\n{size}\n{modified}".encode()), size or 0)
 
 
 def data_cache_folder(folder: str | os.PathLike[str] | None = None) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from thresher.data.errors import DataError
 from thresher.data.files.content import (
     Content,
+    ContentHash,
     ContentTable,
     ReadSoFar,
     changed,
@@ -18,7 +19,6 @@ from thresher.data.files.content import (
 )
 from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
-from thresher.data.files.xxh64 import Hash64
 
 
 class Watches:
@@ -38,9 +38,9 @@ class Watches:
         self._stamps: list[list[int] | None] = []
         self._done: list[Content] = []
         self._size = 0
-        self._running: Hash64 | None = None
+        self._running: ContentHash | None = None
         self._remote: dict[int, Content | None] = {}
-        self._hashes: dict[int, Hash64] = {}
+        self._hashes: dict[int, ContentHash] = {}
         self._confirmed = set[int]()
 
     def open(self, file: int) -> Callable[[memoryview], None] | None:
@@ -53,10 +53,10 @@ class Watches:
         if self._in_order or is_stream(name):
             if not remote:
                 self._stamps.append(None if is_stream(name) else stamp(name))
-                self._running = Hash64()
+                self._running = ContentHash()
                 return self._see
             if remote_content(name) is None:
-                self._hashes[file] = Hash64()
+                self._hashes[file] = ContentHash()
         self._known(file)
         return self._hashes[file].update if file in self._hashes else None
 
@@ -81,7 +81,7 @@ class Watches:
             missing = expected.size - total.size
             if missing <= len(view):
                 total.update(view[:missing])
-                if total.digest() != expected.hash:
+                if total.content() != expected:
                     raise changed(self._names[file], expected.size, expected.size)
                 self._confirmed.add(file)
                 view = view[missing:]
@@ -92,7 +92,7 @@ class Watches:
         if self._running is not None:
             ended, self._running = self._running, None
             self._finish(
-                Content(ended.digest(), ended.size),
+                ended.content(),
                 self._whole or len(self._done) < len(self._expected) - 1,
             )
 
@@ -110,7 +110,7 @@ class Watches:
     def so_far(self) -> ReadSoFar:
         """The content read so far."""
         total = self._running
-        partly = () if total is None else (Content(total.digest(), total.size),)
+        partly = () if total is None else (total.content(),)
         return ReadSoFar(self._done, len(self._done), partly, self._size + (total.size if total else 0))
 
     def confirm(self) -> None:
@@ -151,6 +151,6 @@ class Watches:
     def hashed(self) -> dict[int, Content]:
         """The contents by which a cache may be named, by file; remote files only if they are identified."""
         remote = {file: content for file, content in self._remote.items() if content is not None}
-        read = {file: Content(total.digest(), total.size) for file, total in self._hashes.items()}
+        read = {file: total.content() for file, total in self._hashes.items()}
         own = {file: content for file, content in enumerate(self._done) if file not in self._remote}
         return own | remote | read

@@ -2,6 +2,11 @@
 
 A failed operation is retried with growing delays, and reading resumes at the byte it had reached. A file that
 ends before the size its file system reported counts as cut off.
+
+All formats read a file object, so no format knows about networks. Delays double, without jitter: one process
+reads one file at a time, and tests can predict them. A remote file is identified by URL, size and time;
+hashing its content would mean downloading it. HTTP goes through fsspec, an optional dependency, because
+pyarrow does not support it.
 """
 
 from __future__ import annotations

@@ -69,7 +69,9 @@ def looks_like(line: bytes, form: str) -> str:
 
 
 def looks_to_a_model(line: bytes, form: str) -> str:
-    """The same for a model that was trained on `form`, whose columns and label are known.
+    """What the first line of data looks like, for a model that was trained on `form`.
+
+    Columns and label are known from the model, so no option for them is suggested.
 
     A format in which the data have other features than those of the model is named, but not suggested.
 

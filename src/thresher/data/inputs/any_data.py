@@ -522,7 +522,7 @@ def _free(name: str, taken: Set[str]) -> str:
 
 
 def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> SettledLayout:
-    """The same layout with columns for labels and weights, if it has none.
+    """A copy of the layout with columns for labels and weights, if it has none.
 
     Estimators are fitted on features alone, and a model trained without weights may be measured with them.
     """
@@ -536,7 +536,7 @@ def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> S
 
 
 def _without_weights(layout: SettledLayout, there: Sequence[str]) -> SettledLayout:
-    """The same layout, for a table in which the weight column may be missing."""
+    """A copy of the layout for a table in which the weight column may be missing."""
     kinds = zip(layout.columns, layout.kinds, strict=True)
     found = tuple(ABSENT if kind == WEIGHT and name not in there else kind for name, kind in kinds)
     return replace(layout, kinds=found)

@@ -84,7 +84,7 @@ def prepare_readers() -> float:
 
 
 def readers_for(names: Sequence[str]) -> Readers | None:
-    """The same for these files; `DataError` if one of them can be read by this process only."""
+    """`current_readers`, for these files; `DataError` if one of them can be read by this process only."""
     readers = current_readers()
     once = next(filter(is_stream, names), None) if readers is not None else None
     if once is not None:

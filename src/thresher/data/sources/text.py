@@ -225,7 +225,7 @@ class TextSource:
                 yield rows.chunk
 
     def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
-        """The same, with the rows that are skipped."""
+        """One pass as in `chunks`, with the rows that are skipped beside each chunk."""
         if self._started and not self.rereadable:
             raise DataError("standard input or a pipe can be read only once")
         self._started = True

@@ -1,4 +1,12 @@
-"""Sorting rows in place and merging repeated ids."""
+"""Sorting rows in place and merging repeated ids.
+
+Keys ascend in every row of a Chunk, so margins are summed in the same order for every format, and repeats are
+found. Keys are hashes, so they come in random order, and comparing two of them is a branch that is
+mispredicted half the time. In lines, a counting sort with as many buckets as keys puts them nearly in order,
+and a final pass (`_settle`) does the rest: 5 ns per key; merging sorted runs took 32. In tables, for up to 64
+features, each key's position is the number of smaller keys: eight comparisons per instruction, and no
+branches. Equal keys leave a gap in the positions, and then the row is merged as in svmlight.
+"""
 
 # Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"

@@ -4,6 +4,21 @@ Numba's own cache keeps an index of a function's files. Two processes can both r
 that an entry points at another signature's code. Here there is no index: a file's name is a hash of
 everything that determines its contents, the file repeats that text, and it appears only when complete.
 
+The text that a name is made from has the function, its types, classes, sources, versions and processor. The
+sources are those that the function's module and the classes among its types import, directly or not: an edit
+of one reader leaves the code of every rule valid, and a cache can be copied to a machine with the same
+processor. The file is renamed when it is complete: there is nothing to lock. Loading means unpickling, so
+only files that nobody else can have written are read, as ssh does with keys.
+
+The LLVM IR of functions that kernels call is cached too, by its own types: a kernel for another loss only
+translates its loss and itself, and one for another rule or format shares everything but its own functions.
+The first use of another loss took 2.0 s of processor more than the second, and then 1.1; TSV after svmlight
+3.5, and then 2.3. For that, a first run writes 82 small files in 0.13 s. Functions with a function among
+their arguments are not cached, because the name of such a type contains an address.
+
+Loading does not need the compiler. By default Numba imports everything needed to compile (0.2 s) before it
+loads a compiled function; only its run-time library is needed.
+
 The folders for cached data and code, and checks that nobody else can write there.
 """
 

@@ -181,7 +181,7 @@ class Seen:
         self.passes.append((tally.loss, tally.weight, heldout))
 
     def of_model(self, curve: Curve, tally: Tally, repeated: Tally) -> Seen:
-        """The same for one model, by its own losses, with nothing held out and all later passes as one."""
+        """A copy with the loss curve of one model, nothing held out, and all later passes as one."""
         seen = copy(self)
         seen.passes, seen.marks = [(*tally, None)], []
         if repeated.weight > 0:

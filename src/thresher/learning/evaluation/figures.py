@@ -64,7 +64,7 @@ class Classwise:
         return _figures(*(float(one[number]) for one in (self.hits, self.truths, self.claims)))
 
     def micro(self) -> dict[str, float | None]:
-        """The same figures over all pairs of an example and a class."""
+        """Precision, recall and F1 over all pairs of an example and a class, as ``micro_precision`` etc."""
         sums = _figures(*(float(one.sum()) for one in (self.hits, self.truths, self.claims)))
         return {f"micro_{name}": value for name, value in sums.items()}
 

@@ -2,6 +2,8 @@
 
 Until then they are written to a temporary file next to the target, with a unique name and a lock. So files
 left by a killed process can be told from files that another process is writing.
+
+A file is locked from its creation until it gets its name, so one that can be locked was abandoned.
 """
 
 from __future__ import annotations

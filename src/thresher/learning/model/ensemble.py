@@ -154,7 +154,7 @@ class Ensemble(Predictor, Generic[M]):
         return self._of_all(data, self.spread, reading, self.spreads)
 
     def spreads(self, chunk: Chunk) -> F64:
-        """The same for the rows of a chunk."""
+        """The standard deviations that `spread` gives, for the rows of a chunk."""
         output: Output = "probability" if self.head.joint.PROBABILITY else "margin"
         each = [self.respond(model.margins(chunk), output) for model in self.models]
         mean = _mean(each)

@@ -1,4 +1,11 @@
-"""Settled weights and their margins: one compiled function per rule, everything else is shared."""
+"""Settled weights and their margins: one compiled function per rule, everything else is shared.
+
+The code that adds ``read(rows) -> weights`` up to margins does not depend on the rule. On 413,340 non-zeros
+of RCV1, in ns per non-zero, loops that did both and these: `sgd` 1.4 and 1.4, `fobos` 2.1 and 1.4, `ft-ftrl`
+1.7 and 1.4, averaged `fobos` 14 and 2.3, two outputs of softmax 100 and 8.5, from a model file 98 and 3.2.
+The time to compile the reading of another rule fell from 0.30 to 0.14 s, with averages from 1.3 to 0.8, with
+many outputs from 0.93 to 0.39. The price is a second call: predicting a single row takes 4 µs more, of 11.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +75,7 @@ def _step(inner: tuple[int, ...], most: int) -> int:
 
 
 def table_margins(index: Index, weights: Array, bias: Array, chunk: Chunk) -> Array:
-    """The same for given weights of all rows of the table ``(rows, *inner)``."""
+    """Margins ``(n, *inner)`` of the rows of `chunk`, for settled `weights` ``(rows, *inner)`` of a table."""
     out = np.empty((len(chunk), *weights.shape[1:]))
     _add_up(weights, bias, *_found(index, chunk), out)
     return out

@@ -354,7 +354,7 @@ class Model(Predictor):
 
     @property
     def repeated(self) -> Tally:
-        """The same sums over examples that came again, in later passes, after the model had learned them."""
+        """Sums of loss and importance over rows that came again, after the model had learned them."""
         return Tally(*self.loop.sums(True).tolist())
 
     @property

@@ -1,6 +1,12 @@
 """Intake: preparation of examples before they are learned. It may do nothing.
 
 Admission: a feature enters the model once it has been seen often enough.
+
+An intake counts rows as they are passed to `learn`, before they wait for a batch or a piece of the table, so
+the result does not depend on how the stream is split. If values are scaled or features left out, the result
+is a new Chunk and the loops do not know; a model without either does not even copy. Counting happens in the
+first pass (``learn(..., again=True)`` afterwards): if it happened in every pass, three passes with `--admit
+3` would admit everything in the data. After a `DivergedError` it has counted the whole chunk.
 """
 
 from __future__ import annotations
@@ -110,7 +116,7 @@ class Admission:
         return float((self._lines >= enough).mean(axis=2).prod(axis=1).mean()) if enough else 0.0
 
     def roomy(self, features: int) -> AdmissionTerms:
-        """The same terms with a filter that suits as many features as it has counted, at least `features`."""
+        """A copy of the terms whose filter suits as many features as were counted, at least `features`."""
         lines = self._lines
         free = max(int(np.count_nonzero(lines == 0)), 1) / lines.size
         counted = -len(self._counters) / _LANES * math.log(free)

@@ -1,4 +1,11 @@
-"""Recipe: the definition of a model, before it has learned anything."""
+"""Recipe: the definition of a model, before it has learned anything.
+
+It is spelled out in full when it is created (`ftrl` with all its parameters, the dtype that rule and average
+need), so that two recipes are equal if their models are. The command line has an option for each field, a
+header stores `as_dict` and loading inverts it, `--resume` compares recipes, and estimators create one. Parts
+are kept as SPECs, because named tuples of different classes are equal if their numbers are. The layout of the
+data is a field too, set when the data are opened.
+"""
 
 from __future__ import annotations
 

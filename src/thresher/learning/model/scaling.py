@@ -3,6 +3,20 @@
 Columns are the numeric ones of a table; in data without columns, every feature is a column.
 
 Centring: the running means of columns that are hardly ever zero are subtracted from their values.
+
+A rule sees values, so every rule, loss, store and batch works with centred ones without knowing, and a long
+sparse stream pays nothing. A diagonal rule on centred columns is enough: a second-order core tried on narrow
+tables was no better. Which columns are centred is decided by the stream itself, row by row, so cuts, formats
+and orders of columns do not matter. It could not wait for the first hundred rows, because `learn` must answer
+after one. The price is that the first row of data without columns is lost, and the next few in part: on 150
+rows of sparse features the progressive loss is 2 % higher, on 1,000 rows .5 %. Nearly all of that is the
+first row: centring only what has been in all rows so far, at first, changed nothing that repeated orders
+confirm. Weights are for values as they are: only the intercept changes, by the negative sum of w_j m_j, which
+readers compute from the means in the file.
+
+A missing number is a stored 0 (`Layout.gaps`) where columns are centred: zeros are not stored otherwise, a 0
+changes no sum where keys collide and no product, and readers, caches and replay need no further array. NaN
+would have to be kept out of all three.
 """
 
 from __future__ import annotations
@@ -62,7 +76,13 @@ class Columns:
 
 
 class Features(Columns):
-    """Every feature seen so far is a column, numbered in the order of appearance. Memory grows with them."""
+    """Every feature seen so far is a column, numbered in the order of appearance. Memory grows with them.
+
+    They have their own index, keyed by the features as read. The index of the weights cannot be used: it
+    frees idle rows, which would lose the statistics of their features; with a hashed store several features
+    share a row; and features waiting for admission have no row. In checkpoints keys ascend, so the file does
+    not depend on the order in which they were seen.
+    """
 
     def __init__(self, keys: U64) -> None:
         super().__init__(keys)

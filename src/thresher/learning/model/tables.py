@@ -7,6 +7,10 @@ amount. For these a rule may request, with ``begun`` and ``origin`` in the CLOCK
 labels relative to the first one, which is added back wherever the intercept is read. Years and prices are
 then no further from zero than from each other.
 
+So an origin is a subtraction, not a rule: no kernel, table or format is involved. Without it, the step size
+of a rule that measures targets shrinks before the intercept has converged (housing with prices + 1e5: RMSE
+3,005 instead of 7).
+
 The history of an averaged model: how the rule moved weights in steps that did not touch them.
 """
 

@@ -1,4 +1,11 @@
-"""Warm starts: training that begins with the weights of another model."""
+"""Warm starts: training that begins with the weights of another model.
+
+A warm start sets weights, not state. `place` writes rows that read as the given weights, bit for bit in a new
+model; sums of gradients, variances and penalties start afresh, because those of one rule mean nothing to
+another. Rules without a state that can represent given weights refuse them, and the message lists the rules
+that accept them: `rda` reads every sum as zero at its first example, `coin` and `pegasos` forget the weight
+in their next step, and rules with constraints would have to project.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Readout: the settled weights of a model, which is all that prediction needs."""
+"""Readout: the settled weights of a model, which is all that prediction needs.
+
+A weight can be non-zero before its first example: in `simplex`, and in `eg` without sign, each starts at 1/N.
+So a model file stores the weight of unseen features once, and all features that were seen.
+"""
 
 from __future__ import annotations
 
@@ -135,7 +139,7 @@ class Readout(Predictor):
         return chunk if self.divisors is None else self.divisors.of(chunk)
 
     def margins_of_prepared(self, chunk: Chunk) -> F64:
-        """The same for values that have been centred and scaled."""
+        """Weighted sums of rows whose values have been centred and scaled; shapes as for `margins`."""
         found: F64 = table_margins(self._index, self._table, self.centred_bias, chunk)
         return found
 

@@ -4,6 +4,12 @@ Numba compiles one function at a time per process. So on Linux, before any threa
 the child trains a copy of the model on made-up examples. Everything it compiles goes to the disk cache, where
 this process finds it when its first examples arrive. The child writes nothing else and does not have to
 finish: what it did not compile is compiled here.
+
+A mark in the cache says that no second process is needed next time. The child ends with its parent; losing it
+only costs time. A first training run of 2,000 rows of svmlight text took 7.7 s with one process and 3.7 s
+with two (6.6 s of processor) on two idle cores. On two cores that eight other processes wanted, with an empty
+cache and medians of three, it took 15.2 and 12.0 s for svmlight text, and 23.0 and 19.7 s for CSV, whose
+parser takes longer to compile than learning.
 """
 
 from __future__ import annotations
@@ -123,7 +129,7 @@ def _compile(model: Model, predicts: bool, learners: Sequence[Learns], parent: i
 
 
 def _cache() -> Any:
-    return kernels.learn.compiled._cache
+    return kernels.learn.cache
 
 
 def _kind(

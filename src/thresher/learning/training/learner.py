@@ -61,7 +61,7 @@ class Trained(Protocol):
 
     @property
     def repeated(self) -> Tally:
-        """The same sums over examples that came again, in later passes."""
+        """Sums of loss and importance over rows that came again, in later passes."""
 
     @property
     def last_prediction(self) -> float:

@@ -1,6 +1,26 @@
 """The source of each pass: the data in the first; then a binary cache, or rows that are kept in memory.
 
 How often rows are passed over if nobody says, ``passes="auto"``, within a budget of memory, ``replay``.
+
+Rows are kept as the first pass learns them (`Kept`), after held-out rows were removed and before they are
+shuffled. So a later pass needs neither the data nor the hold-out, and every order draws as it would over data
+that are read again: ``passes="auto"`` equals ``passes=N``, bit for bit, which is what its tests compare.
+Whether the rows fit, and how often they are passed over, depends on the rows alone: on their bytes as compact
+rows, their non-zeros and how many different keys they have, not on files, threads or chunks, and not on rows
+that are held out or have importance 0. Keys are counted from the rows (linear counting, 2.6 ns each), because
+a model counts features as its store does: hashed rows share a count, freed rows are estimated, and lanes and
+ensembles differ from a model alone.
+
+The places of a replay count rows, so a run that is resumed there may read the data in other chunks; it reads
+them once, without learning, checks their content, and goes on.
+
+Copies go into memory that is reserved 64 MB at a time: only what is written takes memory, nothing is moved as
+it grows, and one large array returns to the system at once when a stream does not fit. Getting 64 MB from the
+system costs 10 to 70 ms, a tenth of the time of a stream of 9 million non-zeros. So nothing is kept of files
+whose beginning says that they are 1.25 times too long. Sources that are in memory as chunks (matrices,
+`Chunk`s) and orders that hold all rows are counted, not copied.
+
+A rule says with `AUTOMATIC` that more passes are good for it; the papers' rules do not.
 """
 
 from __future__ import annotations

@@ -4,6 +4,13 @@ The progressive curve of a model: loss and number of weights during training, in
 
 A point is kept at each power of two of examples, and at the ends of passes 1 to 32, 64, 128 and so on. The
 curve does not depend on how the data were cut, on stops and resumes, or on how often a table was printed.
+
+The curve is the model's, not the run's, so a lane of `path`, `cv` or `tune` has the same curve as the model
+trained alone (except `features_seen` once rows were freed). The progressive loss is that of the first pass:
+losses of rows that come again are summed apart (`Model.repeated`), and what follows a first pass with an
+incomplete batch counts that batch as if training ended there. Counting weights this often costs less than
+could be measured (about 1 ms of 30 ms by estimate, RCV1 in memory); in large tables with few features it
+would cost more, so there the first points have no count.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class FobosL2norm(NamedTuple):
     PENALTIES = ("l2norm",)
 
     def intercept(self):
-        """The same gradient steps without shrinking."""
+        """Gradient steps of this length, without shrinking."""
         return Sgd(self.rate)
 
     def clock0(self):

@@ -101,7 +101,7 @@ class FtFtrl(NamedTuple):
     outgrown, step, step_on_sum = ft_ftrl_state.outgrown, ft_ftrl_state.step, ft_ftrl_state.step_on_sum
 
     def intercept(self):
-        """The same rule without a threshold, with the plain step size."""
+        """A copy without a threshold and without `adapt`."""
         return FtFtrl(self.alpha, l1=0.0, adapt=0.0, relax=0.0, taper=self.taper)
 
     def clock0(self):

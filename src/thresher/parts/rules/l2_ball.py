@@ -41,7 +41,7 @@ class L2Ball(NamedTuple):
     drift, area, idle = Pegasos.drift, Pegasos.area, Pegasos.idle
 
     def intercept(self):
-        """The same gradient steps without projection."""
+        """Gradient steps of this length, without projection."""
         return Sgd(self.rate)
 
     def clock0(self):

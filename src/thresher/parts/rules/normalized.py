@@ -46,7 +46,7 @@ class Normalized(NamedTuple):
     DTYPE = "float64"
 
     def intercept(self):
-        """The same rule for a feature that is always 1."""
+        """This rule, for a feature that is always 1."""
         return AdagradFobos(self.eta, 0.0, 0.0, 0.0) if self.adaptive else Sgd(Constant(self.eta))
 
     def clock0(self):

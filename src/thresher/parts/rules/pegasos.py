@@ -38,7 +38,7 @@ class Pegasos(NamedTuple):
     LIMITS = {"l2": "> 0"}
 
     def intercept(self):
-        """The same gradient steps without shrinking and projection."""
+        """Plain gradient steps of this length, without shrinking and projection."""
         return Sgd(Inverse(1.0 / self.l2))
 
     def clock0(self):

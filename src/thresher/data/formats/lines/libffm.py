@@ -6,6 +6,9 @@
 It is svmlight text in which features have fields, which are whole numbers like ids. The key of a feature is
 its id alone, as in LibFFM, where an id belongs to one field: a line without its fields is the same example
 in svmlight text. Fields are the namespaces of interactions.
+
+LibFFM numbers features across all fields. If an id were hashed with its field, the same data as svmlight text
+would have different keys.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 A format is a NamedTuple, its *grammar*: the class selects the code of `read_line`, and its fields are the
 layout options that the code needs. Every grammar has a field `ordered`: whether unsorted rows are counted in
 the report.
+
+So a grammar is to the loop over lines what a part is to the kernels, and one loop (`parse_lines`) counts
+lines, sorts rows and keeps the table of bad lines for all formats.
 """
 
 # Numba infers the types of compiled code.

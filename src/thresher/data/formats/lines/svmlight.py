@@ -10,6 +10,10 @@ number for each output, or a set of classes. If the set is empty, the line begin
 
 If the layout has `label_weights`, ``:weight`` may follow the labels. Otherwise a colon in the first field
 means that the line begins with a feature and has no label: a bad line, unless the domain is open.
+
+``3:1 7:1`` may be a label, its weight and a feature, or two features. Nothing in the text decides, people
+predict on rows without labels, and a wrong guess would be silent: so `label_weights` is an option, stored in
+the layout.
 """
 
 from __future__ import annotations

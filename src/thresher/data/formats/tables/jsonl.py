@@ -3,6 +3,8 @@
 An absent field and null are missing values. A field that is not a column of the layout is ignored; the first
 values of such fields are noticed. Blocks are read by pyarrow. A block that it rejects or that has blank lines
 is read line by line, so that each bad line is reported and the others become examples.
+
+A test checks that both ways read the same.
 """
 
 from __future__ import annotations
@@ -193,7 +195,7 @@ def _field(what: str, field: Any, layout: AnyLayout) -> Any:
 
 
 def _wide_field(what: str, field: Any, layout: AnyLayout) -> Any:
-    """The same with the type that accepts all values of its kind, whatever those in the first rows are."""
+    """The field with the type that accepts all values of its kind, whatever those in the first rows are."""
     kind = _field(what, field, layout).type
     if what in (NUMERIC, BINS, WEIGHT) or (what == LABEL and pa.types.is_boolean(kind)):
         kind = pa.float64()

@@ -4,6 +4,12 @@ OP is ``=`` (or ``==``), ``!=``, ``<``, ``<=``, ``>``, ``>=``, ``in (VALUE, ...)
 ``is not null``. VALUE is a number, a text, date or time in single quotes, ``true`` or ``false``. Quote a
 column name that is not a word with double quotes. As in SQL, a missing value is neither equal to anything nor
 different from it.
+
+A filter belongs to a run, not to the layout: there it would travel with the model, and `predict` would
+silently drop rows. So it is an option of reading, and part of the name of the cache and of the data that a
+checkpoint names. The parser threads apply it, so it is as parallel as parsing; pyarrow's fragments exclude
+row groups. It has a small language of its own, because an expression of pyarrow or Python would have to be
+evaluated from text.
 """
 
 from __future__ import annotations
