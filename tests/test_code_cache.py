@@ -105,7 +105,7 @@ LEARN = """
 import json
 from numba.core import compiler
 from thresher.data.chunk import Chunk
-from thresher.engine import kernels, linking
+from thresher.engine import kernels
 from thresher.learning.model.model import Model
 
 names, compiling = [], compiler.CompilerBase.compile_extra

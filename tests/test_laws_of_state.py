@@ -312,11 +312,11 @@ READER = """
 import sys
 import numpy as np
 from tests.test_laws_of_state import stream
-from thresher.learning import modelfile
+from thresher.learning.files import model_file
 
 chunk = stream(seed=14, rows=60, features=40).chunk
 for path in map(str.strip, sys.stdin):
-    np.save(path + ".npy", modelfile.load_readout(path)[0].predict(chunk))
+    np.save(path + ".npy", model_file.load_readout(path)[0].predict(chunk))
     print("done", flush=True)
 """
 

@@ -23,10 +23,10 @@ NAMES = ["cache", "f", "test.svm", "train.svm"]
 
 _KILLER = """
 import os, sys
-from thresher.lanes import folder
-from thresher.learning import wholefolder
-owner, name = {"model": (folder.modelfile, "save"), "swap": (wholefolder, "_swap_in"),
-               "removal": (wholefolder, "_remove"), "picture": (folder, "picture")}[sys.argv.pop(1)]
+from thresher.lanes import folder as frontiers
+from thresher.learning.files import folder, model_file
+owner, name = {"model": (model_file, "save"), "swap": (folder, "_swap_in"),
+               "removal": (folder, "_remove"), "picture": (frontiers, "picture")}[sys.argv.pop(1)]
 setattr(owner, name, lambda *given, **named: os._exit(9))
 import thresher.__main__
 """

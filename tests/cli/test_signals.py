@@ -210,7 +210,7 @@ builtins.__import__ = importing
 def test_what_cannot_be_interrupted_ends_with_the_process(folder: Path) -> None:
     code = """
 import os, signal, time
-from thresher.learning import ahead
+from thresher.learning.training import ahead
 from thresher.learning.model.model import Model
 from thresher.cli import signals
 from thresher.learning.files.atomic import whole_file
