@@ -25,6 +25,8 @@ import numpy as np
 from thresher import Model, open_source, part
 from thresher.parts.prox import soft
 
+W, SQUARES, PAID = range(3)  # columns of S
+STEPS = 0  # the place in the clock
 DATA = Path(__file__).parent / "data" / "rcv1_train2000.dat.gz"
 
 
@@ -44,17 +46,17 @@ class AdagradL1(NamedTuple):
         return np.zeros(1)
 
     def weight(self, S, j, now):
-        a = self.delta + math.sqrt(S[j, 1])
-        return soft(S[j, 0], (now[0] - S[j, 2]) * self.eta * self.l1 / a)
+        a = self.delta + math.sqrt(S[j, SQUARES])
+        return soft(S[j, W], (now[STEPS] - S[j, PAID]) * self.eta * self.l1 / a)
 
     def step(self, S, j, w, x, slope, now):
         g = slope * x
-        S[j, 1] += g * g
-        S[j, 0] = w - self.eta * g / (self.delta + math.sqrt(S[j, 1]))
-        S[j, 2] = now[0]  # the penalty is owed from this step on
+        S[j, SQUARES] += g * g
+        S[j, W] = w - self.eta * g / (self.delta + math.sqrt(S[j, SQUARES]))
+        S[j, PAID] = now[STEPS]  # the penalty is owed from this step on
 
     def tick(self, clock):
-        clock[0] += 1.0
+        clock[STEPS] += 1.0
 
 
 def main() -> None:

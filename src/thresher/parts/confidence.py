@@ -10,6 +10,7 @@ import math
 
 from thresher.engine.compile.jit import scalar
 
+W, Q = range(2)  # columns of S
 _TINY = 2.0**-100  # variances of a margin below this are taken for zero: their inverses would overflow
 
 
@@ -17,7 +18,7 @@ _TINY = 2.0**-100  # variances of a margin below this are taken for zero: their 
 def variance(S, j):
     """Variance of the weight in row j."""
     one = S.dtype.type(1)  # a literal would widen a float32
-    return one / (one + S[j, 1])
+    return one / (one + S[j, Q])
 
 
 @scalar

@@ -43,6 +43,7 @@ PLACES = (
 )
 COUNT, SQUARES, LENGTHS, SLOPES, DRIFT, SPREAD, GROWTH, PER_LENGTH, FACTOR, INVERSE = range(10)
 THRESHOLD, FLOOR, PASS, TIME = range(10, 14)
+V, Z, ROOT, A, INVERSE_SCALE, MET = range(6)  # columns of S
 _FEW = 5.0
 """With fewer examples per feature than this, a model is likely to overfit in later passes."""
 _CALM = 1.0 / 3.0
@@ -112,7 +113,7 @@ def place(self, S, rows, w, now):
     """Features not measured yet: v = -w, at a scale of -1. Not supported with a group."""
     if grouped(self.group):
         raise SpecError("ft-ftrl: initial weights do not work with a group")
-    S[rows, 0], S[rows, 4] = 0.0 - w, 0.0 - (w != 0.0)
+    S[rows, V], S[rows, INVERSE_SCALE] = 0.0 - w, 0.0 - (w != 0.0)
 
 
 def begin_pass(self, clock, number, S, passes):
@@ -147,9 +148,9 @@ def _relax(share, number, passes, S, clock):
     begun, before = abs(clock[PASS]), clock[PASS]
     clock[PASS] = -begun if last and number > max(1, passes - last) else begun
     if before < 0.0 < clock[PASS] and clock[FACTOR] > 0.0:
-        held, v = clock[THRESHOLD] * S[:, 2] + clock[FLOOR], S[:, 0]
-        chosen = -v * S[:, 3] / clock[FACTOR] - np.copysign(held, v)
-        S[:, 1] = np.where(v != 0.0, np.where(S[:, 3] > 0.0, chosen, S[:, 1]), S[:, 1].clip(-held, held))
+        held, v = clock[THRESHOLD] * S[:, ROOT] + clock[FLOOR], S[:, V]
+        chosen = -v * S[:, A] / clock[FACTOR] - np.copysign(held, v)
+        S[:, Z] = np.where(v != 0.0, np.where(S[:, A] > 0.0, chosen, S[:, Z]), S[:, Z].clip(-held, held))
 
 
 @scalar
@@ -161,7 +162,7 @@ def unshrunk(S, v, g, a):
 @scalar
 def forgotten(forget, S, j, time):
     """Whether row j, (v, z, root, a, inverse, met), is zero and had no gradient in `forget` examples."""
-    return forget > 0.0 and S[j, 0] == 0.0 and time - S[j, 5] > forget
+    return forget > 0.0 and S[j, V] == 0.0 and time - S[j, MET] > forget
 
 
 def couple(self, T, out, now):
@@ -175,17 +176,17 @@ def couple(self, T, out, now):
         return
     held = np.empty(out.size, out.dtype)
     for k in range(out.size):
-        out[k], held[k] = T[k, 0] * T[k, 3], T[k, 5] * T[k, 3]
+        out[k], held[k] = T[k, V] * T[k, A], T[k, MET] * T[k, A]
     together(group, out, dual(group, held))
     for k in range(out.size):
-        if T[k, 3] > 0.0:
-            out[k] *= T[k, 4] / T[k, 3]
+        if T[k, A] > 0.0:
+            out[k] *= T[k, INVERSE_SCALE] / T[k, A]
 
 
 def _met(forget, S, time):
     """How many rows have had a gradient and are not forgotten."""
-    old = (S[:, 0] == 0.0) & (S.dtype.type(time) - S[:, 5] > forget) if forget > 0.0 else False
-    return np.count_nonzero((S[:, 4] > 0.0) & np.logical_not(old))
+    old = (S[:, V] == 0.0) & (S.dtype.type(time) - S[:, MET] > forget) if forget > 0.0 else False
+    return np.count_nonzero((S[:, INVERSE_SCALE] > 0.0) & np.logical_not(old))
 
 
 def sound(self, S, clock, steps):
@@ -195,21 +196,25 @@ def sound(self, S, clock, steps):
         return "measured sizes must not be negative"
     if not (abs(clock[PASS]) >= 1.0 and clock[COUNT] <= steps and 1.0 <= clock[TIME] <= steps + 1):
         return f"passes are counted from 1, and examples up to {steps}"
-    return "" if (S[:, 2:4] >= 0.0).all() else "sums of squares must not be negative"
+    return "" if (S[:, [ROOT, A]] >= 0.0).all() else "sums of squares must not be negative"
 
 
 @scalar
 def share(forget, S, j, x, time):
     """(x / s)^2, with s at least |x|."""
-    ratio, one = x * S[j, 4], S.dtype.type(1)
-    if S[j, 4] <= 0.0 or forgotten(forget, S, j, time):
+    ratio, one = x * S[j, INVERSE_SCALE], S.dtype.type(1)
+    if S[j, INVERSE_SCALE] <= 0.0 or forgotten(forget, S, j, time):
         return one if x != 0.0 else ratio
     return min(ratio * ratio, one)
 
 
 def outgrown(self, S, j, x, now):
     """Whether |x| is the first or largest of row j so far; without branches for the others."""
-    over = (S[j, 4] <= 0.0) | (abs(x) * S[j, 4] > S.dtype.type(1)) | forgotten(self.forget, S, j, now[TIME])
+    over = (
+        (S[j, INVERSE_SCALE] <= 0.0)
+        | (abs(x) * S[j, INVERSE_SCALE] > S.dtype.type(1))
+        | forgotten(self.forget, S, j, now[TIME])
+    )
     return over & (x != 0.0) & (now[INVERSE] != 0.0)
 
 
@@ -233,15 +238,20 @@ def step_on_sum(self, S, j, w, x, gradient, now):
 def rescale(forget, S, j, x, now):
     """Rescale row j to |x| if that is its first value, or larger than all before."""
     if forgotten(forget, S, j, now[TIME]):
-        S[j, 4] = 0.0
-    if S[j, 4] <= 0.0 or abs(x) * S[j, 4] > S.dtype.type(1):
+        S[j, INVERSE_SCALE] = 0.0
+    if S[j, INVERSE_SCALE] <= 0.0 or abs(x) * S[j, INVERSE_SCALE] > S.dtype.type(1):
         inverse = min(1.0 / float(abs(x)), _WIDEST)
-        if S[j, 4] < 0.0:
-            give_evidence(S, j, S[j, 0] * S[j, 4] / inverse, now)
-            S[j, 4] = inverse
+        if S[j, INVERSE_SCALE] < 0.0:
+            give_evidence(S, j, S[j, V] * S[j, INVERSE_SCALE] / inverse, now)
+            S[j, INVERSE_SCALE] = inverse
         else:
-            ratio = inverse / S[j, 4] if S[j, 4] > 0.0 else 0.0
-            S[j, 1], S[j, 2], S[j, 3], S[j, 4] = S[j, 1] * ratio, S[j, 2] * ratio, S[j, 3] * ratio, inverse
+            ratio = inverse / S[j, INVERSE_SCALE] if S[j, INVERSE_SCALE] > 0.0 else 0.0
+            S[j, Z], S[j, ROOT], S[j, A], S[j, INVERSE_SCALE] = (
+                S[j, Z] * ratio,
+                S[j, ROOT] * ratio,
+                S[j, A] * ratio,
+                inverse,
+            )
 
 
 @scalar
@@ -263,5 +273,5 @@ def give_evidence(S, j, v, now):
     l1, usual = now[THRESHOLD], math.sqrt(now[SLOPES] / now[COUNT])
     wanted = abs(v) * now[INVERSE] + l1
     q = (wanted + math.sqrt(wanted * wanted + 4.0 * l1)) / 2.0
-    S[j, 0], S[j, 1] = v, -math.copysign(q * q * usual, v)
-    S[j, 2], S[j, 3] = q * usual, q * usual * now[PER_LENGTH]
+    S[j, V], S[j, Z] = v, -math.copysign(q * q * usual, v)
+    S[j, ROOT], S[j, A] = q * usual, q * usual * now[PER_LENGTH]

@@ -26,6 +26,8 @@ from thresher.parts.prox import soft
 from thresher.parts.registry import part
 from thresher.parts.series import decays
 
+W, ROOT, GRADIENT = range(3)  # columns of the tables that `adapt` is given
+
 
 @scalar
 def length(v):
@@ -44,14 +46,14 @@ def adapt(group, T, out, n, middle, eta, delta, l1, l2):
     scaling, and is linear while the same outputs are largest. Columns of `T`: weights before the last step,
     roots of sums of squared gradients, the last gradient.
     """
-    root = length(T[:, 1])
+    root = length(T[:, ROOT])
     for k in range(out.size):
-        out[k] = T[k, 0]
+        out[k] = T[k, W]
     if root == 0.0:
         return
     scale = eta / (delta + root)
     for k in range(out.size):
-        out[k] -= scale * T[k, 2]
+        out[k] -= scale * T[k, GRADIENT]
     decay = 0.0 if l2 == 0.0 else decays(middle, n, math.log1p(l2 * scale))
     for k in range(out.size):
         out[k] *= n + decay

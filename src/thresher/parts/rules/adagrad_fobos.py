@@ -13,6 +13,9 @@ from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 from thresher.parts.series import decays
 
+W, ROOT, SCALE, PAID = range(4)  # columns of S
+STEPS = 0  # the place in the clock
+
 
 @part("rule")
 class AdagradFobos(NamedTuple):
@@ -57,8 +60,8 @@ class AdagradFobos(NamedTuple):
     def weight(self, S, j, now):
         """Settled weight of row j; `scale` is eta / a, zero in a new row."""
         if grouped(self.group):
-            return S[j, 0]
-        w, n, scale = S[j, 0], now[0] - S[j, 3], S[j, 2]
+            return S[j, W]
+        w, n, scale = S[j, W], now[STEPS] - S[j, PAID], S[j, SCALE]
         if self.l2 == 0.0:
             left = abs(w) - n * self.l1 * scale
         else:
@@ -68,7 +71,7 @@ class AdagradFobos(NamedTuple):
     def couple(self, T, out, now):
         """Apply the step and the penalties to a group; `scale` holds the last gradient there."""
         if grouped(self.group):
-            adapt(self.group, T, out, 1.0, now[0] - T[0, 3], self.eta, self.delta, self.l1, self.l2)
+            adapt(self.group, T, out, 1.0, now[STEPS] - T[0, PAID], self.eta, self.delta, self.l1, self.l2)
 
     def grouped(self):
         """Whether a group norm is set."""
@@ -77,25 +80,25 @@ class AdagradFobos(NamedTuple):
     def step(self, S, j, w, x, slope, now):
         """Add the gradient to the root of squares, then step; this example's penalty is applied lazily."""
         g = slope * x
-        S[j, 1], S[j, 3] = math.sqrt(S[j, 1] * S[j, 1] + g * g), now[0]
+        S[j, ROOT], S[j, PAID] = math.sqrt(S[j, ROOT] * S[j, ROOT] + g * g), now[STEPS]
         if grouped(self.group):
-            S[j, 0], S[j, 2] = w, g
+            S[j, W], S[j, SCALE] = w, g
             return
-        a = self.delta + S[j, 1]
-        S[j, 2] = self.eta / a if a > 0.0 else 0.0
-        S[j, 0] = w - S[j, 2] * g
+        a = self.delta + S[j, ROOT]
+        S[j, SCALE] = self.eta / a if a > 0.0 else 0.0
+        S[j, W] = w - S[j, SCALE] * g
 
     def tick(self, clock):
         """Add one step for all coordinates."""
-        clock[0] += 1.0
+        clock[STEPS] += 1.0
 
     def drift(self, clock, out):
         """The number of steps."""
-        out[0] = clock[0]
+        out[0] = clock[STEPS]
 
     def area(self, S, j, n, sums, now):
         """Affine in the number of steps, or with l2 a geometric series."""
-        w, middle, scale = S[j, 0], sums[0] / n - S[j, 3], S[j, 2]
+        w, middle, scale = S[j, W], sums[0] / n - S[j, PAID], S[j, SCALE]
         if self.l2 == 0.0:
             left = n * (abs(w) - middle * self.l1 * scale)
         else:
@@ -105,8 +108,8 @@ class AdagradFobos(NamedTuple):
 
     def areas(self, T, out, n, sums, now):
         """Like `couple`."""
-        adapt(self.group, T, out, n, sums[0] / n - T[0, 3], self.eta, self.delta, self.l1, self.l2)
+        adapt(self.group, T, out, n, sums[0] / n - T[0, PAID], self.eta, self.delta, self.l1, self.l2)
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet: the sum of squares must be kept."""
-        return w == 0.0 and S[j, 1] == 0.0
+        return w == 0.0 and S[j, ROOT] == 0.0

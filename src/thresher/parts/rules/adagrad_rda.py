@@ -11,6 +11,9 @@ from thresher.parts.prox import soft
 from thresher.parts.registry import part
 from thresher.parts.series import quotients
 
+GRADIENTS, ROOT = range(2)  # columns of S
+STEPS, THRESHOLD, PULL = range(3)  # places in the clock
+
 
 @part("rule")
 class AdagradRda(NamedTuple):
@@ -43,32 +46,34 @@ class AdagradRda(NamedTuple):
 
     def weight(self, S, j, now):
         """Weight of row j after the gradients so far."""
-        top = soft(S[j, 0], now[1])
+        top = soft(S[j, GRADIENTS], now[THRESHOLD])
         if top == 0:
             return top
-        return -self.eta * top / (self.delta + S[j, 1] + now[2])
+        return -self.eta * top / (self.delta + S[j, ROOT] + now[PULL])
 
     def step(self, S, j, w, x, slope, now):
         """Add the gradient, and its square to the root of squares."""
         g = slope * x
-        S[j, 0] += g
-        S[j, 1] = math.sqrt(S[j, 1] * S[j, 1] + g * g)
+        S[j, GRADIENTS] += g
+        S[j, ROOT] = math.sqrt(S[j, ROOT] * S[j, ROOT] + g * g)
 
     def tick(self, clock):
         """Advance threshold and l2 term to the next example."""
-        clock[0] += 1.0
-        clock[1] = self.l1 * clock[0]
-        clock[2] = self.eta * self.l2 * clock[0]
+        clock[STEPS] += 1.0
+        clock[THRESHOLD] = self.l1 * clock[STEPS]
+        clock[PULL] = self.eta * self.l2 * clock[STEPS]
 
     def drift(self, clock, out):
         """The number of steps."""
-        out[0] = clock[0]
+        out[0] = clock[STEPS]
 
     def area(self, S, j, n, sums, now):
         """Affine in the number of steps, or with l2 a quotient of two affine functions."""
-        top = quotients(abs(S[j, 0]), self.l1, self.delta + S[j, 1], self.eta * self.l2, sums[0] / n, n)
-        return -math.copysign(self.eta * top, S[j, 0])
+        top = quotients(
+            abs(S[j, GRADIENTS]), self.l1, self.delta + S[j, ROOT], self.eta * self.l2, sums[0] / n, n
+        )
+        return -math.copysign(self.eta * top, S[j, GRADIENTS])
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet."""
-        return S[j, 0] == 0.0 and S[j, 1] == 0.0
+        return S[j, GRADIENTS] == 0.0 and S[j, ROOT] == 0.0

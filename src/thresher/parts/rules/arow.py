@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.parts.confidence import variance
+from thresher.parts.confidence import Q, W, variance
 from thresher.parts.registry import part
 from thresher.parts.rules.pa import Pa
+
+SPREAD = 0  # the place in the clock
 
 
 @part("rule")
@@ -48,7 +50,7 @@ class Arow(NamedTuple):
 
     def note_after_margin(self, margin, importance, value, slope, size, clock):
         """Set the growth of the inverse variances."""
-        clock[0] = abs(slope) / self.r
+        clock[SPREAD] = abs(slope) / self.r
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """The sign of the slope times alpha."""
@@ -58,9 +60,9 @@ class Arow(NamedTuple):
 
     def step(self, S, j, w, x, slope, now):
         """Update the mean, then the variance."""
-        S[j, 0] = w - slope * x * variance(S, j)
-        S[j, 1] += now[0] * x * x
+        S[j, W] = w - slope * x * variance(S, j)
+        S[j, Q] += now[SPREAD] * x * x
 
     def idle(self, S, j, w, now):
         """Whether the variance is still the initial one."""
-        return w == 0.0 and S[j, 1] == 0.0
+        return w == 0.0 and S[j, Q] == 0.0

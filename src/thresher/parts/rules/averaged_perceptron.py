@@ -9,6 +9,9 @@ import numpy as np
 from thresher.parts.registry import part
 from thresher.parts.rules.perceptron import Perceptron
 
+W, MOMENTS = range(2)  # columns of S
+TIME = 0  # the place in the clock
+
 
 @part("rule")
 class AveragedPerceptron(NamedTuple):
@@ -41,17 +44,17 @@ class AveragedPerceptron(NamedTuple):
 
     def step(self, S, j, w, x, slope, now):
         """The step, and its contribution to the sum."""
-        S[j, 0] = w - slope * x
-        S[j, 1] -= now[0] * slope * x
+        S[j, W] = w - slope * x
+        S[j, MOMENTS] -= now[TIME] * slope * x
 
     def shown(self, S, j, w, now):
         """The mean of the weights that predicted."""
-        return w - S[j, 1] / (now[0] - 1.0) if now[0] > 1.0 else w
+        return w - S[j, MOMENTS] / (now[TIME] - 1.0) if now[TIME] > 1.0 else w
 
     def tick(self, clock):
         """Advance to the next example."""
-        clock[0] += 1.0
+        clock[TIME] += 1.0
 
     def idle(self, S, j, w, now):
         """Whether the weight has never changed."""
-        return w == 0.0 and S[j, 1] == 0.0
+        return w == 0.0 and S[j, MOMENTS] == 0.0

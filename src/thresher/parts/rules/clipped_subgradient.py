@@ -13,6 +13,9 @@ from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 
+W, PAID = range(2)  # columns of S
+TIME, ETA, OWED, OWED_NEXT = range(4)  # places in the clock
+
 
 @part("rule")
 class ClippedSubgradient(NamedTuple):
@@ -50,32 +53,32 @@ class ClippedSubgradient(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return soft(S[j, 0], now[2] - S[j, 1])
+        return soft(S[j, W], now[OWED] - S[j, PAID])
 
     def place(self, S, rows, w, now):
         """Set the weights, with no penalty outstanding."""
-        S[rows, 0], S[rows, 1] = w, now[2]
+        S[rows, W], S[rows, PAID] = w, now[OWED]
 
     def step(self, S, j, w, x, slope, now):
         """Gradient and penalty of this example together, stopping at zero."""
-        moved = w - now[1] * (slope * x + math.copysign(self.l1, w) * (w != 0))
-        S[j, 0] = moved * (w * moved >= 0)
-        S[j, 1] = now[3]
+        moved = w - now[ETA] * (slope * x + math.copysign(self.l1, w) * (w != 0))
+        S[j, W] = moved * (w * moved >= 0)
+        S[j, PAID] = now[OWED_NEXT]
 
     def tick(self, clock):
         """Add one penalty for all coordinates."""
-        clock[2] = clock[3]
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
-        clock[3] += clock[1] * self.l1
+        clock[OWED] = clock[OWED_NEXT]
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
+        clock[OWED_NEXT] += clock[ETA] * self.l1
 
     def drift(self, clock, out):
         """The cumulative penalty."""
-        out[0] = clock[2]
+        out[0] = clock[OWED]
 
     def area(self, S, j, n, sums, now):
         """Affine in the cumulative penalty."""
-        return n * soft(S[j, 0], sums[0] / n - S[j, 1])
+        return n * soft(S[j, W], sums[0] / n - S[j, PAID])
 
     def idle(self, S, j, w, now):
         """Whether the weight is zero: it then stays zero until its next gradient."""

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from thresher.parts.registry import part
 
+W, THETA, WON, SUM, LARGEST, SCALE = range(6)  # columns of S
+
 
 @part("rule")
 class Coin(NamedTuple):
@@ -39,21 +41,23 @@ class Coin(NamedTuple):
 
     def weight(self, S, j, now):
         """Weight of row j."""
-        return S[j, 0]
+        return S[j, W]
 
     def step(self, S, j, w, x, slope, now):
         """Settle the last bet, then place the next."""
         g = slope * x
         if g == 0.0:
             return
-        S[j, 1] -= g
-        S[j, 2] = max(S[j, 2] - g * w, 0.0)
-        S[j, 3] += abs(g)
-        S[j, 4] = max(S[j, 4], abs(g))
-        S[j, 5] = max(S[j, 5], abs(x))
-        held = self.wealth * S[j, 4] / S[j, 5] + S[j, 2]
-        S[j, 0] = S[j, 1] / S[j, 4] * held / max(S[j, 3] + S[j, 4], self.alpha * S[j, 4])
+        S[j, THETA] -= g
+        S[j, WON] = max(S[j, WON] - g * w, 0.0)
+        S[j, SUM] += abs(g)
+        S[j, LARGEST] = max(S[j, LARGEST], abs(g))
+        S[j, SCALE] = max(S[j, SCALE], abs(x))
+        held = self.wealth * S[j, LARGEST] / S[j, SCALE] + S[j, WON]
+        S[j, W] = (
+            S[j, THETA] / S[j, LARGEST] * held / max(S[j, SUM] + S[j, LARGEST], self.alpha * S[j, LARGEST])
+        )
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet."""
-        return w == 0.0 and S[j, 4] == 0.0
+        return w == 0.0 and S[j, LARGEST] == 0.0

@@ -11,6 +11,9 @@ from thresher.parts.prox import receive
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 
+W, TAKEN = range(2)  # columns of S
+TIME, ETA, DUE, DUE_NEXT = range(4)  # places in the clock
+
 
 @part("rule")
 class Cumulative(NamedTuple):
@@ -47,32 +50,32 @@ class Cumulative(NamedTuple):
 
     def weight(self, S, j, now):
         """Stored weight of row j."""
-        return S[j, 0]
+        return S[j, W]
 
     def place(self, S, rows, w, now):
         """Set the weights, with all of the penalty so far received."""
-        S[rows, 0], S[rows, 1] = w, -np.sign(w) * now[2]
+        S[rows, W], S[rows, TAKEN] = w, -np.sign(w) * now[DUE]
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step, then all of the penalty that is due."""
         g = slope * x
         if g == 0:
             return
-        moved = w - now[1] * g
-        S[j, 0] = receive(moved, S[j, 1], now[3])
-        S[j, 1] += S[j, 0] - moved
+        moved = w - now[ETA] * g
+        S[j, W] = receive(moved, S[j, TAKEN], now[DUE_NEXT])
+        S[j, TAKEN] += S[j, W] - moved
 
     def tick(self, clock):
         """Add one penalty for all coordinates."""
-        clock[2] = clock[3]
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
-        clock[3] += clock[1] * self.l1
+        clock[DUE] = clock[DUE_NEXT]
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
+        clock[DUE_NEXT] += clock[ETA] * self.l1
 
     def shown(self, S, j, w, now):
         """The weight after the rest of its penalty."""
-        return receive(w, S[j, 1], now[2])
+        return receive(w, S[j, TAKEN], now[DUE])
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet: the penalty received must be kept."""
-        return w == 0.0 and S[j, 1] == 0.0
+        return w == 0.0 and S[j, TAKEN] == 0.0

@@ -12,6 +12,8 @@ from thresher.parts.confidence import multiplier, precision
 from thresher.parts.registry import part
 from thresher.parts.rules.arow import Arow
 
+K, ALPHA, PHI = range(3)  # places in the clock
+
 
 @part("rule")
 class Cw(NamedTuple):
@@ -57,9 +59,9 @@ class Cw(NamedTuple):
     def note_after_margin(self, margin, importance, value, slope, size, clock):
         """Alpha and k."""
         m, v = -margin * math.copysign(1.0, slope), 1.0 * size
-        clock[1] = multiplier(m, v, v, clock[2])
-        clock[0] = precision(clock[1], v, clock[2])
+        clock[ALPHA] = multiplier(m, v, v, clock[PHI])
+        clock[K] = precision(clock[ALPHA], v, clock[PHI])
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """Minus y times alpha."""
-        return math.copysign(clock[1], slope) if slope != 0.0 else 0.0
+        return math.copysign(clock[ALPHA], slope) if slope != 0.0 else 0.0

@@ -13,6 +13,8 @@ from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 
 _FAR = 300.0  # an exponent that exceeds the common shift by more changes it
+EXPONENT, COUNTED = range(2)  # columns of S
+TIME, ETA, SHIFT, TOTAL, ERROR, SCALE = range(6)  # places in the clock
 
 
 @part("rule")
@@ -54,36 +56,36 @@ class Eg(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        up = math.exp(S[j, 0] - now[2])
-        return now[5] * (up - math.exp(-S[j, 0] - now[2]) if self.signed else up)
+        up = math.exp(S[j, EXPONENT] - now[SHIFT])
+        return now[SCALE] * (up - math.exp(-S[j, EXPONENT] - now[SHIFT]) if self.signed else up)
 
     def step(self, S, j, w, x, slope, now):
         """The step of the exponent."""
-        S[j, 0] -= now[1] * self.norm * slope * x
+        S[j, EXPONENT] -= now[ETA] * self.norm * slope * x
 
     def constrain(self, S, rows, begin, end, clock):
         """Add the changes of the exponents to Z."""
         for p in range(begin, end):
-            a, before = S[rows[p], 0], S[rows[p], 1]
-            S[rows[p], 1] = a
+            a, before = S[rows[p], EXPONENT], S[rows[p], COUNTED]
+            S[rows[p], COUNTED] = a
             size = abs(a) if self.signed else a
-            if size - clock[2] > _FAR:
-                factor = math.exp(clock[2] - size)
-                clock[2], clock[3], clock[4] = size, clock[3] * factor, clock[4] * factor
-            change = math.exp(a - clock[2]) - math.exp(before - clock[2])
+            if size - clock[SHIFT] > _FAR:
+                factor = math.exp(clock[SHIFT] - size)
+                clock[SHIFT], clock[TOTAL], clock[ERROR] = size, clock[TOTAL] * factor, clock[ERROR] * factor
+            change = math.exp(a - clock[SHIFT]) - math.exp(before - clock[SHIFT])
             if self.signed:
-                change += math.exp(-a - clock[2]) - math.exp(-before - clock[2])
-            change += clock[4]
-            total = clock[3] + change
-            clock[4] = change - (total - clock[3])
-            clock[3] = total
-        clock[5] = self.norm / clock[3]
+                change += math.exp(-a - clock[SHIFT]) - math.exp(-before - clock[SHIFT])
+            change += clock[ERROR]
+            total = clock[TOTAL] + change
+            clock[ERROR] = change - (total - clock[TOTAL])
+            clock[TOTAL] = total
+        clock[SCALE] = self.norm / clock[TOTAL]
 
     def tick(self, clock):
         """Advance to the next step size."""
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
 
     def idle(self, S, j, w, now):
         """Whether the exponent is back at 0, if that means a weight of zero."""
-        return self.signed and S[j, 0] == 0.0 and S[j, 1] == 0.0
+        return self.signed and S[j, EXPONENT] == 0.0 and S[j, COUNTED] == 0.0

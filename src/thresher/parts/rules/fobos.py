@@ -13,6 +13,8 @@ from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 
 _LARGE = 2.0**40
+V, PAID = range(2)  # columns of S
+TIME, ETA, OWED, PRODUCT, INVERSE = range(5)  # places in the clock
 
 
 @part("rule")
@@ -55,11 +57,11 @@ class Fobos(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return alone(self.group, S[j, 0], now[2] - S[j, 1]) * now[4]
+        return alone(self.group, S[j, V], now[OWED] - S[j, PAID]) * now[INVERSE]
 
     def couple(self, T, out, now):
         """The prox of a group norm; it commutes with scaling."""
-        together(self.group, out, (now[2] - T[0, 1]) * now[4])
+        together(self.group, out, (now[OWED] - T[0, PAID]) * now[INVERSE])
 
     def grouped(self):
         """Whether a group norm is set."""
@@ -67,46 +69,46 @@ class Fobos(NamedTuple):
 
     def place(self, S, rows, w, now):
         """Set the weights, with no penalty outstanding."""
-        S[rows, 0], S[rows, 1] = w * now[3], now[2]
+        S[rows, V], S[rows, PAID] = w * now[PRODUCT], now[OWED]
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step; this example's penalty is applied lazily."""
-        S[j, 0] = (w - now[1] * slope * x) * now[3]
-        S[j, 1] = now[2]
+        S[j, V] = (w - now[ETA] * slope * x) * now[PRODUCT]
+        S[j, PAID] = now[OWED]
 
     def tick(self, clock):
         """Add one penalty for all coordinates."""
-        eta = clock[1]
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        eta = clock[ETA]
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
         if self.next_rate:
-            eta = clock[1]
-        clock[2] += eta * self.l1 * clock[3]
-        clock[3] *= 1.0 + eta * self.l2
-        clock[4] = 1.0 / clock[3]
+            eta = clock[ETA]
+        clock[OWED] += eta * self.l1 * clock[PRODUCT]
+        clock[PRODUCT] *= 1.0 + eta * self.l2
+        clock[INVERSE] = 1.0 / clock[PRODUCT]
 
     def renorm(self, clock):
         """Keep P in range."""
-        if clock[3] <= _LARGE:
+        if clock[PRODUCT] <= _LARGE:
             return 1.0
-        clock[2] /= _LARGE
-        clock[3] /= _LARGE
-        clock[4] *= _LARGE
+        clock[OWED] /= _LARGE
+        clock[PRODUCT] /= _LARGE
+        clock[INVERSE] *= _LARGE
         return 1.0 / _LARGE
 
     def drift(self, clock, out):
         """1 / P, and the cumulative penalty divided by P."""
-        out[0], out[1] = clock[4], clock[2] * clock[4]
+        out[0], out[1] = clock[INVERSE], clock[OWED] * clock[INVERSE]
 
     def area(self, S, j, n, sums, now):
         """Linear in both."""
-        return math.copysign(max((abs(S[j, 0]) + S[j, 1]) * sums[0] - sums[1], 0.0), S[j, 0])
+        return math.copysign(max((abs(S[j, V]) + S[j, PAID]) * sums[0] - sums[1], 0.0), S[j, V])
 
     def areas(self, T, out, n, sums, now):
         """Like `couple`: the prox of a group is linear too while the same outputs are largest."""
         for k in range(out.size):
-            out[k] = T[k, 0] * sums[0]
-        together(self.group, out, sums[1] - T[0, 1] * sums[0])
+            out[k] = T[k, V] * sums[0]
+        together(self.group, out, sums[1] - T[0, PAID] * sums[0])
 
     def idle(self, S, j, w, now):
         """Whether the weight is zero: it then stays zero until its next gradient."""

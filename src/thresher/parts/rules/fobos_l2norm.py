@@ -14,6 +14,8 @@ from thresher.parts.rules.sgd import Sgd
 from thresher.parts.scale import SMALL, norm2_after
 
 _GENERATIONS = 2.0**23
+V, GENERATION = range(2)  # columns of S
+TIME, ETA, SCALE, NORM2, STRETCHED, GENERATION_NOW = range(6)  # places in the clock
 
 
 @part("rule")
@@ -49,7 +51,7 @@ class FobosL2norm(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return S[j, 0] * now[2] * (S[j, 1] == now[5])
+        return S[j, V] * now[SCALE] * (S[j, GENERATION] == now[GENERATION_NOW])
 
     def size_before_margin(self, S, j, x, now):
         """|x|^2, for the norm."""
@@ -57,47 +59,47 @@ class FobosL2norm(NamedTuple):
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """Compute the norm after the step."""
-        clock[3] = norm2_after(clock[3], margin, size, clock[1] * slope)
-        clock[4] = clock[1] / clock[2]
+        clock[NORM2] = norm2_after(clock[NORM2], margin, size, clock[ETA] * slope)
+        clock[STRETCHED] = clock[ETA] / clock[SCALE]
         return slope
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step, in units of the scale."""
-        S[j, 0] = S[j, 0] * (S[j, 1] == now[5]) - now[4] * slope * x
-        S[j, 1] = now[5]
+        S[j, V] = S[j, V] * (S[j, GENERATION] == now[GENERATION_NOW]) - now[STRETCHED] * slope * x
+        S[j, GENERATION] = now[GENERATION_NOW]
 
     def constrain(self, S, rows, begin, end, clock):
         """Shrink all weights, or set them all to zero."""
         if rewrites(self, clock):
-            factor = SMALL if clock[2] < SMALL else 1.0
+            factor = SMALL if clock[SCALE] < SMALL else 1.0
             for j in range(S.shape[0]):
-                alive = S[j, 1] == clock[5]
-                S[j, 0] = S[j, 0] * factor if alive else 0.0
-                S[j, 1] = 1.0 if alive else 0.0
-            clock[2], clock[5] = clock[2] / factor, 1.0
-        pull, norm = clock[1] * self.l2norm, math.sqrt(clock[3])
+                alive = S[j, GENERATION] == clock[GENERATION_NOW]
+                S[j, V] = S[j, V] * factor if alive else 0.0
+                S[j, GENERATION] = 1.0 if alive else 0.0
+            clock[SCALE], clock[GENERATION_NOW] = clock[SCALE] / factor, 1.0
+        pull, norm = clock[ETA] * self.l2norm, math.sqrt(clock[NORM2])
         if norm > pull:
-            clock[2] *= 1.0 - pull / norm
-            clock[3] = (norm - pull) * (norm - pull)
+            clock[SCALE] *= 1.0 - pull / norm
+            clock[NORM2] = (norm - pull) * (norm - pull)
         elif pull > 0.0:
-            clock[2], clock[3], clock[5] = 1.0, 0.0, clock[5] + 1.0
+            clock[SCALE], clock[NORM2], clock[GENERATION_NOW] = 1.0, 0.0, clock[GENERATION_NOW] + 1.0
 
     def rewrites(self, clock):
         """Whether the scale or the generation is about to be folded into the rows."""
-        return clock[2] < SMALL or clock[5] >= _GENERATIONS
+        return clock[SCALE] < SMALL or clock[GENERATION_NOW] >= _GENERATIONS
 
     def tick(self, clock):
         """Advance to the next step size."""
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
 
     def drift(self, clock, out):
         """The scale and the generation."""
-        out[0], out[1] = clock[2], clock[5]
+        out[0], out[1] = clock[SCALE], clock[GENERATION_NOW]
 
     def area(self, S, j, n, sums, now):
         """Proportional to the scale, within a generation."""
-        return S[j, 0] * sums[0] * (n * S[j, 1] == sums[1])
+        return S[j, V] * sums[0] * (n * S[j, GENERATION] == sums[1])
 
     def idle(self, S, j, w, now):
         """Whether the weight is zero."""

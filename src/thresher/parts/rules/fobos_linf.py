@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.verbs import at
-from thresher.parts import cap_stack
+from thresher.parts import cap_stack, threshold_heap
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
+
+TIME, ETA, BELOW, CAPPED, CAPS = range(5)  # places in the clock
 
 
 @part("rule")
@@ -47,26 +49,26 @@ class FobosLinf(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return cap_stack.settled(S, j, int(now[4]))
+        return cap_stack.settled(S, j, int(now[CAPS]))
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
-        S[j, 0] = w - now[1] * slope * x
+        S[j, threshold_heap.V] = w - now[ETA] * slope * x
 
     def constrain(self, S, rows, begin, end, clock):
         """Cap the largest weights."""
-        below, held, caps = int(clock[2]), int(clock[3]), int(clock[4])
-        below, held = cap_stack.absorb(S, rows, begin, end, clock[0], below, held, caps)
-        cut = clock[1] * self.linf
+        below, held, caps = int(clock[BELOW]), int(clock[CAPPED]), int(clock[CAPS])
+        below, held = cap_stack.absorb(S, rows, begin, end, clock[TIME], below, held, caps)
+        cut = clock[ETA] * self.linf
         if cut > 0.0:
-            below, held, caps = cap_stack.cap(S, clock[0], below, held, caps, cut)
-        clock[2], clock[3], clock[4] = below, held, caps
+            below, held, caps = cap_stack.cap(S, clock[TIME], below, held, caps, cut)
+        clock[BELOW], clock[CAPPED], clock[CAPS] = below, held, caps
 
     def sound(self, S, clock, steps):
         """Check the heap and the stack."""
-        return cap_stack.inconsistent(S, clock[2], clock[3], clock[4])
+        return cap_stack.inconsistent(S, clock[BELOW], clock[CAPPED], clock[CAPS])
 
     def tick(self, clock):
         """Advance to the next step size."""
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 from thresher.parts.prox import norm_with, receive
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
-from thresher.parts.rules.cumulative import Cumulative
+from thresher.parts.rules.cumulative import DUE, DUE_NEXT, ETA, Cumulative
 from thresher.parts.rules.sgd import Sgd
+
+W, TAKEN, H = range(3)  # columns of S
 
 
 @part("rule")
@@ -47,18 +49,18 @@ class FtCumulative(NamedTuple):
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step, counted in h, then all of the penalty that is due."""
-        move = now[1] * slope * x
+        move = now[ETA] * slope * x
         if move == 0:
             return
-        S[j, 2] = norm_with(S[j, 2], move, self.p)
+        S[j, H] = norm_with(S[j, H], move, self.p)
         moved = w - move
-        S[j, 0] = receive(moved, S[j, 1], now[3] * min(S[j, 2], self.cap))
-        S[j, 1] += S[j, 0] - moved
+        S[j, W] = receive(moved, S[j, TAKEN], now[DUE_NEXT] * min(S[j, H], self.cap))
+        S[j, TAKEN] += S[j, W] - moved
 
     def shown(self, S, j, w, now):
         """The weight after the rest of its penalty."""
-        return receive(w, S[j, 1], now[2] * min(S[j, 2], self.cap))
+        return receive(w, S[j, TAKEN], now[DUE] * min(S[j, H], self.cap))
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet: h and the penalty received must be kept."""
-        return w == 0.0 and S[j, 2] == 0.0 and S[j, 1] == 0.0
+        return w == 0.0 and S[j, H] == 0.0 and S[j, TAKEN] == 0.0

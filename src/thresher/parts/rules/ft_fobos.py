@@ -12,6 +12,9 @@ from thresher.parts.prox import norm_with, soft
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 
+W, PAID, H = range(3)  # columns of S
+TIME, ETA, OWED = range(3)  # places in the clock
+
 
 @part("rule")
 class FtFobos(NamedTuple):
@@ -52,33 +55,33 @@ class FtFobos(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return soft(S[j, 0], (now[2] - S[j, 1]) * min(S[j, 2], self.cap))
+        return soft(S[j, W], (now[OWED] - S[j, PAID]) * min(S[j, H], self.cap))
 
     def place(self, S, rows, w, now):
         """Set the weights, without gradients so far, so with no penalty outstanding."""
-        S[rows, 0], S[rows, 1] = w, now[2]
+        S[rows, W], S[rows, PAID] = w, now[OWED]
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step, counted in h; this example's penalty is applied lazily."""
-        move = now[1] * slope * x
-        S[j, 0] = w - move
-        S[j, 1] = now[2]
-        S[j, 2] = norm_with(S[j, 2], move, self.p)
+        move = now[ETA] * slope * x
+        S[j, W] = w - move
+        S[j, PAID] = now[OWED]
+        S[j, H] = norm_with(S[j, H], move, self.p)
 
     def tick(self, clock):
         """Add one penalty for all coordinates."""
-        clock[2] += clock[1] * self.l1
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        clock[OWED] += clock[ETA] * self.l1
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
 
     def drift(self, clock, out):
         """The cumulative penalty."""
-        out[0] = clock[2]
+        out[0] = clock[OWED]
 
     def area(self, S, j, n, sums, now):
         """Affine in the cumulative penalty."""
-        return n * soft(S[j, 0], (sums[0] / n - S[j, 1]) * min(S[j, 2], self.cap))
+        return n * soft(S[j, W], (sums[0] / n - S[j, PAID]) * min(S[j, H], self.cap))
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet: h must be kept."""
-        return w == 0.0 and S[j, 2] == 0.0
+        return w == 0.0 and S[j, H] == 0.0

@@ -7,7 +7,22 @@ from typing import Any, NamedTuple
 
 from thresher.engine.verbs import alone, grouped
 from thresher.parts import ft_ftrl_state
-from thresher.parts.ft_ftrl_state import FACTOR, FLOOR, INVERSE, PASS, PER_LENGTH, PLACES, THRESHOLD, TIME
+from thresher.parts.ft_ftrl_state import (
+    FACTOR,
+    FLOOR,
+    INVERSE,
+    INVERSE_SCALE,
+    MET,
+    PASS,
+    PER_LENGTH,
+    PLACES,
+    ROOT,
+    THRESHOLD,
+    TIME,
+    A,
+    V,
+    Z,
+)
 from thresher.parts.groups import Single
 from thresher.parts.registry import part
 
@@ -110,7 +125,7 @@ class FtFtrl(NamedTuple):
 
     def weight(self, S, j, now):
         """Weight of row j."""
-        return S[j, 0] * S[j, 4]
+        return S[j, V] * S[j, INVERSE_SCALE]
 
     def grouped(self):
         """Whether a group norm is set."""
@@ -118,7 +133,7 @@ class FtFtrl(NamedTuple):
 
     def meet(self, S, j, w, x, now):
         """The weight after rescaling to x."""
-        size = abs(x) * S[j, 4]
+        size = abs(x) * S[j, INVERSE_SCALE]
         return w / size if size > S.dtype.type(1) else w
 
     def size_before_margin(self, S, j, x, now):
@@ -142,20 +157,20 @@ class FtFtrl(NamedTuple):
         """Add the gradient, relative to the feature's scale, then recompute w."""
         if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
             return
-        g = slope * (x * S[j, 4])
-        root = math.sqrt(S[j, 2] * S[j, 2] + g * g)
-        v = w / S[j, 4] if grouped(self.group) else S[j, 0]
-        z = S[j, 1] + g - (root - S[j, 2]) * v * now[INVERSE]
-        a = S[j, 3] + (root - S[j, 2]) * now[PER_LENGTH]
+        g = slope * (x * S[j, INVERSE_SCALE])
+        root = math.sqrt(S[j, ROOT] * S[j, ROOT] + g * g)
+        v = w / S[j, INVERSE_SCALE] if grouped(self.group) else S[j, V]
+        z = S[j, Z] + g - (root - S[j, ROOT]) * v * now[INVERSE]
+        a = S[j, A] + (root - S[j, ROOT]) * now[PER_LENGTH]
         if a > 0.0:
             held = now[THRESHOLD] * root + now[FLOOR]
             pull = alone(self.group, z, held) * now[FACTOR]
             if now[PASS] < 0.0:
                 pull = ft_ftrl_state.unshrunk(S, v, g * now[FACTOR], a)
-            S[j, 0] = -pull / a
-            S[j, 5] = held * now[FACTOR] / a if grouped(self.group) else now[TIME]
-            S[j, 1], S[j, 2], S[j, 3] = z, root, a
+            S[j, V] = -pull / a
+            S[j, MET] = held * now[FACTOR] / a if grouped(self.group) else now[TIME]
+            S[j, Z], S[j, ROOT], S[j, A] = z, root, a
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet, or the row is forgotten."""
-        return S[j, 4] == 0.0 or ft_ftrl_state.forgotten(self.forget, S, j, now[TIME])
+        return S[j, INVERSE_SCALE] == 0.0 or ft_ftrl_state.forgotten(self.forget, S, j, now[TIME])

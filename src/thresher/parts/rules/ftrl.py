@@ -10,6 +10,9 @@ import numpy as np
 from thresher.parts.prox import soft
 from thresher.parts.registry import part
 
+W, Z, ROOT = range(3)  # columns of S
+INVERSE = 0  # the place in the clock
+
 
 @part("rule")
 class Ftrl(NamedTuple):
@@ -43,24 +46,24 @@ class Ftrl(NamedTuple):
 
     def weight(self, S, j, now):
         """Weight of row j."""
-        return S[j, 0]
+        return S[j, W]
 
     def place(self, S, rows, w, now):
         """Set the z that gives weight w without any gradient."""
-        S[rows, 0] = w
-        S[rows, 1] = -w * (self.beta * now[0] + self.l2) - np.sign(w) * self.l1
+        S[rows, W] = w
+        S[rows, Z] = -w * (self.beta * now[INVERSE] + self.l2) - np.sign(w) * self.l1
 
     def step(self, S, j, w, x, slope, now):
         """Add the gradient, then recompute w."""
         g = slope * x
         if g * g == 0:
             return  # nothing changes; with beta = l2 = 0 the code below would divide by zero
-        root = math.sqrt(S[j, 2] * S[j, 2] + g * g)
-        z = S[j, 1] + g - (root - S[j, 2]) * now[0] * w
-        S[j, 0] = -soft(z, self.l1) / ((self.beta + root) * now[0] + self.l2)
-        S[j, 1] = z
-        S[j, 2] = root
+        root = math.sqrt(S[j, ROOT] * S[j, ROOT] + g * g)
+        z = S[j, Z] + g - (root - S[j, ROOT]) * now[INVERSE] * w
+        S[j, W] = -soft(z, self.l1) / ((self.beta + root) * now[INVERSE] + self.l2)
+        S[j, Z] = z
+        S[j, ROOT] = root
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet."""
-        return S[j, 1] == 0.0 and S[j, 2] == 0.0
+        return S[j, Z] == 0.0 and S[j, ROOT] == 0.0

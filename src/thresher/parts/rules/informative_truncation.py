@@ -11,6 +11,9 @@ from thresher.parts.prox import soft
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 
+W, OWED, BURST = range(3)  # columns of S
+TIME, ETA, BURST_NOW, PULL = range(4)  # places in the clock
+
 
 @part("rule")
 class InformativeTruncation(NamedTuple):
@@ -49,38 +52,38 @@ class InformativeTruncation(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return soft(S[j, 0], S[j, 1] * (S[j, 2] != now[2]))
+        return soft(S[j, W], S[j, OWED] * (S[j, BURST] != now[BURST_NOW]))
 
     def place(self, S, rows, w, now):
         """Set the weights, with no truncation outstanding."""
-        S[rows, 0], S[rows, 2] = w, now[2]
+        S[rows, W], S[rows, BURST] = w, now[BURST_NOW]
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step; count the gradient if nonzero."""
         g = slope * x
-        owed = S[j, 1] * (S[j, 2] == now[2])
-        S[j, 0] = w - now[1] * g
-        S[j, 1] = owed + now[3] * (g != 0)
-        S[j, 2] = now[2]
+        owed = S[j, OWED] * (S[j, BURST] == now[BURST_NOW])
+        S[j, W] = w - now[ETA] * g
+        S[j, OWED] = owed + now[PULL] * (g != 0)
+        S[j, BURST] = now[BURST_NOW]
 
     def tick(self, clock):
         """Every K-th example ends a burst."""
-        if clock[0] % self.every == 0.0:
-            clock[2] += 1.0
-            clock[3] = at(self.rate, clock[0] + self.every) * self.gravity
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        if clock[TIME] % self.every == 0.0:
+            clock[BURST_NOW] += 1.0
+            clock[PULL] = at(self.rate, clock[TIME] + self.every) * self.gravity
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
 
     def drift(self, clock, out):
         """The number of examples."""
-        out[0] = clock[0]
+        out[0] = clock[TIME]
 
     def area(self, S, j, n, sums, now):
         """One weight until the end of the burst, another after it."""
         last = sums[0] / n + 0.5 * (n - 1.0)
-        behind = max(0.0, min(n, last - (S[j, 2] + 1.0) * self.every))
-        return (n - behind) * S[j, 0] + behind * soft(S[j, 0], S[j, 1])
+        behind = max(0.0, min(n, last - (S[j, BURST] + 1.0) * self.every))
+        return (n - behind) * S[j, W] + behind * soft(S[j, W], S[j, OWED])
 
     def idle(self, S, j, w, now):
         """Whether the weight was truncated at the end of a burst, or is zero without any gradient."""
-        return w == 0.0 and (S[j, 0] != 0.0 or S[j, 1] == 0.0)
+        return w == 0.0 and (S[j, W] != 0.0 or S[j, OWED] == 0.0)

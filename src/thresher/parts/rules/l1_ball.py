@@ -12,6 +12,8 @@ from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 
+TIME, ETA, THRESHOLD, NORM, LIVE = range(5)  # places in the clock
+
 
 @part("rule")
 class L1Ball(NamedTuple):
@@ -51,22 +53,22 @@ class L1Ball(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return threshold_heap.beyond(S[j, 0], now[2])
+        return threshold_heap.beyond(S[j, threshold_heap.V], now[THRESHOLD])
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
-        S[j, 0] = threshold_heap.raised(w - now[1] * slope * x, now[2])
+        S[j, threshold_heap.V] = threshold_heap.raised(w - now[ETA] * slope * x, now[THRESHOLD])
 
     def constrain(self, S, rows, begin, end, clock):
         """Raise the threshold until the live weights fit."""
         norm, live = threshold_heap.absorb(
-            S, rows, begin, end, clock[2], clock[3], int(clock[4]), self.radius
+            S, rows, begin, end, clock[THRESHOLD], clock[NORM], int(clock[LIVE]), self.radius
         )
         if norm > self.radius:
-            theta, live = threshold_heap.lower(S, clock[2], norm, live, self.radius)
-            clock[2] += theta
+            theta, live = threshold_heap.lower(S, clock[THRESHOLD], norm, live, self.radius)
+            clock[THRESHOLD] += theta
             norm = self.radius
-        clock[3], clock[4] = norm, live
+        clock[NORM], clock[LIVE] = norm, live
 
     def relocate(self, S, count, clock):
         """Rebuild the heap of live rows."""
@@ -74,21 +76,21 @@ class L1Ball(NamedTuple):
 
     def sound(self, S, clock, steps):
         """Check the heap."""
-        return threshold_heap.heap_error(S, clock[4])
+        return threshold_heap.heap_error(S, clock[LIVE])
 
     def tick(self, clock):
         """Advance to the next step size."""
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
 
     def drift(self, clock, out):
         """The threshold."""
-        out[0] = clock[2]
+        out[0] = clock[THRESHOLD]
 
     def area(self, S, j, n, sums, now):
         """Affine in the threshold."""
-        return n * threshold_heap.beyond(S[j, 0], sums[0] / n)
+        return n * threshold_heap.beyond(S[j, threshold_heap.V], sums[0] / n)
 
     def idle(self, S, j, w, now):
         """Whether the row is not in the heap."""
-        return S[j, 1] == 0.0
+        return S[j, threshold_heap.PLACE] == 0.0

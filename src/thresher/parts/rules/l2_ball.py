@@ -14,6 +14,8 @@ from thresher.parts.rules.pegasos import Pegasos
 from thresher.parts.rules.sgd import Sgd
 from thresher.parts.scale import norm2_after
 
+TIME, SCALE, NORM2, STRETCHED, ETA = range(5)  # places in the clock
+
 
 @part("rule")
 class L2Ball(NamedTuple):
@@ -51,14 +53,14 @@ class L2Ball(NamedTuple):
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """Compute the norm after the step."""
-        clock[2] = norm2_after(clock[2], margin, size, clock[4] * slope)
-        clock[3] = clock[4] / clock[1]
+        clock[NORM2] = norm2_after(clock[NORM2], margin, size, clock[ETA] * slope)
+        clock[STRETCHED] = clock[ETA] / clock[SCALE]
         return slope
 
     def tick(self, clock):
         """Project onto the ball."""
-        if clock[2] > self.radius * self.radius:
-            clock[1] *= self.radius / math.sqrt(clock[2])
-            clock[2] = self.radius * self.radius
-        clock[0] += 1.0
-        clock[4] = at(self.rate, clock[0])
+        if clock[NORM2] > self.radius * self.radius:
+            clock[SCALE] *= self.radius / math.sqrt(clock[NORM2])
+            clock[NORM2] = self.radius * self.radius
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])

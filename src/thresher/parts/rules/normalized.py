@@ -12,6 +12,9 @@ from thresher.parts.registry import part
 from thresher.parts.rules.adagrad_fobos import AdagradFobos
 from thresher.parts.rules.sgd import Sgd
 
+W, LARGEST, INVERSE, ROOT = range(4)  # columns of S
+TIME, SUM, FACTOR = range(3)  # places in the clock
+
 
 @part("rule")
 class Normalized(NamedTuple):
@@ -55,27 +58,27 @@ class Normalized(NamedTuple):
 
     def weight(self, S, j, now):
         """Weight of row j."""
-        return S[j, 0]
+        return S[j, W]
 
     def meet(self, S, j, w, x, now):
         """The weight after rescaling to x."""
-        if abs(x) <= S[j, 1]:
+        if abs(x) <= S[j, LARGEST]:
             return w
-        ratio = S[j, 1] / abs(x)
+        ratio = S[j, LARGEST] / abs(x)
         return w * ratio if self.adaptive else w * ratio * ratio
 
     def size_before_margin(self, S, j, x, now):
         """(x / s)^2, for N."""
-        ratio = x * S[j, 2]
-        return ratio * ratio if abs(x) <= S[j, 1] else 1.0
+        ratio = x * S[j, INVERSE]
+        return ratio * ratio if abs(x) <= S[j, LARGEST] else 1.0
 
     def slope_after_margin(self, margin, value, slope, size, clock):
         """Count the example if it has a gradient."""
         if slope != 0.0 and size > 0.0:
-            clock[0] += 1.0
-            clock[1] += size
-            ratio = clock[0] / clock[1]
-            clock[2] = self.eta * (math.sqrt(ratio) if self.adaptive else ratio)
+            clock[TIME] += 1.0
+            clock[SUM] += size
+            ratio = clock[TIME] / clock[SUM]
+            clock[FACTOR] = self.eta * (math.sqrt(ratio) if self.adaptive else ratio)
         return slope
 
     def step(self, S, j, w, x, slope, now):
@@ -83,16 +86,16 @@ class Normalized(NamedTuple):
         g = slope * x
         if g == 0.0:
             return
-        if abs(x) > S[j, 1]:
-            S[j, 1] = abs(x)
-            S[j, 2] = 1.0 / S[j, 1]
-        move = now[2] * g * S[j, 2]
+        if abs(x) > S[j, LARGEST]:
+            S[j, LARGEST] = abs(x)
+            S[j, INVERSE] = 1.0 / S[j, LARGEST]
+        move = now[FACTOR] * g * S[j, INVERSE]
         if self.adaptive:
-            S[j, 3] = math.sqrt(S[j, 3] * S[j, 3] + g * g)
-            S[j, 0] = w - move / S[j, 3] if S[j, 3] > 0.0 else w
+            S[j, ROOT] = math.sqrt(S[j, ROOT] * S[j, ROOT] + g * g)
+            S[j, W] = w - move / S[j, ROOT] if S[j, ROOT] > 0.0 else w
         else:
-            S[j, 0] = w - move * S[j, 2]
+            S[j, W] = w - move * S[j, INVERSE]
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet: the scale must be kept."""
-        return w == 0.0 and S[j, 1] == 0.0
+        return w == 0.0 and S[j, LARGEST] == 0.0

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from thresher.parts.registry import part
 
+W = 0  # the column of S
+
 
 @part("rule")
 class Pa(NamedTuple):
@@ -36,7 +38,7 @@ class Pa(NamedTuple):
 
     def weight(self, S, j, now):
         """Weight of row j."""
-        return S[j, 0]
+        return S[j, W]
 
     def size_before_margin(self, S, j, x, now):
         """|x|^2."""
@@ -49,11 +51,11 @@ class Pa(NamedTuple):
 
     def place(self, S, rows, w, now):
         """Set the weights; there is no other state."""
-        S[rows, 0] = w
+        S[rows, W] = w
 
     def step(self, S, j, w, x, slope, now):
         """The step."""
-        S[j, 0] = w - slope * x
+        S[j, W] = w - slope * x
 
     def idle(self, S, j, w, now):
         """Whether the weight is zero."""

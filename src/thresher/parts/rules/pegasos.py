@@ -12,6 +12,9 @@ from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 from thresher.parts.scale import fold, norm2_after
 
+V = 0  # the column of S
+TIME, SCALE, NORM2, ETA = range(4)  # places in the clock
+
 
 @part("rule")
 class Pegasos(NamedTuple):
@@ -47,7 +50,7 @@ class Pegasos(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return S[j, 0] * now[1]
+        return S[j, V] * now[SCALE]
 
     def size_before_margin(self, S, j, x, now):
         """|x|^2, for the norm."""
@@ -58,26 +61,26 @@ class Pegasos(NamedTuple):
 
         At t = 1 all weights are zero, and the factor would be zero too.
         """
-        shrink = 1.0 - 1.0 / clock[0]
+        shrink = 1.0 - 1.0 / clock[TIME]
         if self.skip_correct and value == 0.0:
             shrink, slope = 1.0, 0.0
-        eta = 1.0 / (self.l2 * clock[0])
-        clock[2] = norm2_after(shrink * shrink * clock[2], shrink * margin, size, eta * slope)
-        if clock[0] > 1.0:
-            clock[1] *= shrink
-        clock[3] = eta / clock[1]
+        eta = 1.0 / (self.l2 * clock[TIME])
+        clock[NORM2] = norm2_after(shrink * shrink * clock[NORM2], shrink * margin, size, eta * slope)
+        if clock[TIME] > 1.0:
+            clock[SCALE] *= shrink
+        clock[ETA] = eta / clock[SCALE]
         return slope
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step, in units of the scale."""
-        S[j, 0] -= now[3] * slope * x
+        S[j, V] -= now[ETA] * slope * x
 
     def tick(self, clock):
         """Project onto the ball of radius 1 / sqrt(l2)."""
-        if self.project and self.l2 * clock[2] > 1.0:
-            clock[1] /= math.sqrt(self.l2 * clock[2])
-            clock[2] = 1.0 / self.l2
-        clock[0] += 1.0
+        if self.project and self.l2 * clock[NORM2] > 1.0:
+            clock[SCALE] /= math.sqrt(self.l2 * clock[NORM2])
+            clock[NORM2] = 1.0 / self.l2
+        clock[TIME] += 1.0
 
     def renorm(self, clock):
         """Keep the scale in range."""
@@ -85,11 +88,11 @@ class Pegasos(NamedTuple):
 
     def drift(self, clock, out):
         """The scale."""
-        out[0] = clock[1]
+        out[0] = clock[SCALE]
 
     def area(self, S, j, n, sums, now):
         """Proportional to the scale."""
-        return S[j, 0] * sums[0]
+        return S[j, V] * sums[0]
 
     def idle(self, S, j, w, now):
         """Whether the weight is zero."""

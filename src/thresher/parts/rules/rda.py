@@ -10,6 +10,9 @@ import numpy as np
 from thresher.parts.prox import soft
 from thresher.parts.registry import part
 
+GRADIENTS = 0  # the column of S
+TIME, THRESHOLD, SCALE = range(3)  # places in the clock
+
 
 @part("rule")
 class Rda(NamedTuple):
@@ -42,27 +45,27 @@ class Rda(NamedTuple):
 
     def weight(self, S, j, now):
         """Weight of row j after the gradients so far."""
-        return -soft(S[j, 0], now[1]) * now[2]
+        return -soft(S[j, GRADIENTS], now[THRESHOLD]) * now[SCALE]
 
     def step(self, S, j, w, x, slope, now):
         """Add the gradient."""
-        S[j, 0] += slope * x
+        S[j, GRADIENTS] += slope * x
 
     def tick(self, clock):
         """Advance threshold and scale to the next example."""
-        clock[0] += 1.0
-        root = math.sqrt(clock[0])
-        clock[1] = self.l1 * clock[0] + self.gamma * self.rho * root
-        clock[2] = 1.0 / (self.gamma * root)
+        clock[TIME] += 1.0
+        root = math.sqrt(clock[TIME])
+        clock[THRESHOLD] = self.l1 * clock[TIME] + self.gamma * self.rho * root
+        clock[SCALE] = 1.0 / (self.gamma * root)
 
     def drift(self, clock, out):
         """The scale, and the threshold times it."""
-        out[0], out[1] = clock[2], clock[1] * clock[2]
+        out[0], out[1] = clock[SCALE], clock[THRESHOLD] * clock[SCALE]
 
     def area(self, S, j, n, sums, now):
         """Linear in both."""
-        return -math.copysign(max(abs(S[j, 0]) * sums[0] - sums[1], 0.0), S[j, 0])
+        return -math.copysign(max(abs(S[j, GRADIENTS]) * sums[0] - sums[1], 0.0), S[j, GRADIENTS])
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet."""
-        return S[j, 0] == 0.0
+        return S[j, GRADIENTS] == 0.0

@@ -10,6 +10,9 @@ from thresher.engine.verbs import at
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 
+W, ROUNDED = range(2)  # columns of S
+TIME, ETA, ROUNDINGS = range(3)  # places in the clock
+
 
 @part("rule")
 class Rounding(NamedTuple):
@@ -45,32 +48,32 @@ class Rounding(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        w = S[j, 0]
-        return 0.0 if S[j, 1] != now[2] and abs(w) < self.theta else w
+        w = S[j, W]
+        return 0.0 if S[j, ROUNDED] != now[ROUNDINGS] and abs(w) < self.theta else w
 
     def place(self, S, rows, w, now):
         """Set the weights, with no rounding outstanding."""
-        S[rows, 0], S[rows, 1] = w, now[2]
+        S[rows, W], S[rows, ROUNDED] = w, now[ROUNDINGS]
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
-        S[j, 0] = w - now[1] * slope * x
-        S[j, 1] = now[2]
+        S[j, W] = w - now[ETA] * slope * x
+        S[j, ROUNDED] = now[ROUNDINGS]
 
     def tick(self, clock):
         """Count a rounding at every K-th example."""
-        if clock[0] % self.every == 0.0:
-            clock[2] += 1.0
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        if clock[TIME] % self.every == 0.0:
+            clock[ROUNDINGS] += 1.0
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
 
     def drift(self, clock, out):
         """The number of roundings."""
-        out[0] = clock[2]
+        out[0] = clock[ROUNDINGS]
 
     def area(self, S, j, n, sums, now):
         """Constant until the weight is rounded to zero."""
-        return 0.0 if n * S[j, 1] != sums[0] and abs(S[j, 0]) < self.theta else n * S[j, 0]
+        return 0.0 if n * S[j, ROUNDED] != sums[0] and abs(S[j, W]) < self.theta else n * S[j, W]
 
     def idle(self, S, j, w, now):
         """Whether the weight is zero."""

@@ -9,6 +9,8 @@ from thresher.parts.confidence import multiplier, precision
 from thresher.parts.registry import part
 from thresher.parts.rules.cw import Cw
 
+K, ALPHA, PHI = range(3)  # places in the clock
+
 
 @part("rule")
 class Scw(NamedTuple):
@@ -38,5 +40,5 @@ class Scw(NamedTuple):
     def note_after_margin(self, margin, importance, value, slope, size, clock):
         """Alpha and k."""
         m, v = -margin * math.copysign(1.0, slope), 1.0 * size
-        clock[1] = min(self.C * importance, multiplier(m, v, v, clock[2]))
-        clock[0] = precision(clock[1], v, clock[2])
+        clock[ALPHA] = min(self.C * importance, multiplier(m, v, v, clock[PHI]))
+        clock[K] = precision(clock[ALPHA], v, clock[PHI])

@@ -9,6 +9,8 @@ from thresher.parts.confidence import multiplier, precision
 from thresher.parts.registry import part
 from thresher.parts.rules.cw import Cw
 
+K, ALPHA, PHI = range(3)  # places in the clock
+
 
 @part("rule")
 class ScwIi(NamedTuple):
@@ -40,5 +42,5 @@ class ScwIi(NamedTuple):
         if slope == 0.0:
             return
         m, v = -margin * math.copysign(1.0, slope), 1.0 * size
-        clock[1] = multiplier(m, v, v + 0.5 / (self.C * importance), clock[2])
-        clock[0] = precision(clock[1], v, clock[2])
+        clock[ALPHA] = multiplier(m, v, v + 0.5 / (self.C * importance), clock[PHI])
+        clock[K] = precision(clock[ALPHA], v, clock[PHI])

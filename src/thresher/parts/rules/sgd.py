@@ -10,6 +10,9 @@ from thresher.engine.verbs import at
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 
+W = 0  # the column of S
+TIME, ETA = range(2)  # places in the clock
+
 
 @part("rule")
 class Sgd(NamedTuple):
@@ -34,20 +37,20 @@ class Sgd(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return S[j, 0]
+        return S[j, W]
 
     def place(self, S, rows, w, now):
         """Set the weights; there is no other state."""
-        S[rows, 0] = w
+        S[rows, W] = w
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
-        S[j, 0] = w - now[1] * slope * x
+        S[j, W] = w - now[ETA] * slope * x
 
     def tick(self, clock):
         """Advance to the next step size."""
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
 
     def idle(self, S, j, w, now):
         """Whether the weight is zero."""

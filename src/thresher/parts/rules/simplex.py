@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.verbs import at
-from thresher.parts import simplex_heap
+from thresher.parts import simplex_heap, threshold_heap
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
+
+TIME, ETA, THRESHOLD, TOTAL, LIVE, UNMET, MET = range(7)  # places in the clock
 
 
 @part("rule")
@@ -48,19 +50,21 @@ class Simplex(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return max(0.0, S[j, 0] - now[2]) if S[j, 5] != 0.0 else now[5]
+        return (
+            max(0.0, S[j, threshold_heap.V] - now[THRESHOLD]) if S[j, simplex_heap.MET] != 0.0 else now[UNMET]
+        )
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
-        S[j, 0] = w - now[1] * slope * x + now[2]
+        S[j, threshold_heap.V] = w - now[ETA] * slope * x + now[THRESHOLD]
 
     def constrain(self, S, rows, begin, end, clock):
         """Move the threshold until the weights sum to one."""
         if begin == end:
             return
         simplex_heap.absorb(S, rows, begin, end, clock)
-        unmet = max(0.0, self.features - clock[6])
-        if clock[3] + unmet * clock[5] >= 1.0:
+        unmet = max(0.0, self.features - clock[MET])
+        if clock[TOTAL] + unmet * clock[UNMET] >= 1.0:
             simplex_heap.lower(S, clock, unmet)
             simplex_heap.clear(S, rows, begin, end)
         else:
@@ -76,5 +80,5 @@ class Simplex(NamedTuple):
 
     def tick(self, clock):
         """Advance to the next step size."""
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])

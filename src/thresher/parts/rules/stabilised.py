@@ -12,6 +12,8 @@ from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
 
+TIME, ETA, BURSTS, REJECTION, FEATURES = range(5)  # places in the clock
+
 
 @part("rule")
 class Stabilised(NamedTuple):
@@ -81,15 +83,15 @@ class Stabilised(NamedTuple):
 
     def weight(self, S, j, now):
         """Weight of row j."""
-        return S[j, 0]
+        return S[j, bursts.W]
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step, counted; none outside the active set after the first stage."""
-        g, kept = slope * x, S[j, 2]
-        moves = (g != 0) & (kept + (now[4] == 0) != 0)
-        S[j, 0] = w - now[1] * g * moves
-        S[j, 1] += moves
-        S[j, 2] = kept + (moves & (kept == 0))
+        g, kept = slope * x, S[j, bursts.KEPT]
+        moves = (g != 0) & (kept + (now[FEATURES] == 0) != 0)
+        S[j, bursts.W] = w - now[ETA] * g * moves
+        S[j, bursts.INFORMED] += moves
+        S[j, bursts.KEPT] = kept + (moves & (kept == 0))
 
     def constrain(self, S, rows, begin, end, clock):
         """End a burst, and a stage if it was the last burst."""
@@ -99,26 +101,26 @@ class Stabilised(NamedTuple):
         if live.size == 0:
             return
         if self.rejection > 0.0:
-            gravity = bursts.gravity_for(S, live, int(clock[3] * live.size + 0.5), self.informative)
+            gravity = bursts.gravity_for(S, live, int(clock[REJECTION] * live.size + 0.5), self.informative)
         else:
-            gravity = clock[1] * self.gravity * (1.0 if self.informative else self.every)
+            gravity = clock[ETA] * self.gravity * (1.0 if self.informative else self.every)
         bursts.truncate(S, live, gravity, self.informative)
-        clock[2] += 1.0
-        if self.purging > 0.0 and clock[2] == self.stage:
+        clock[BURSTS] += 1.0
+        if self.purging > 0.0 and clock[BURSTS] == self.stage:
             kept = bursts.purge(S, live, self.stage, self.purging)
-            clock[2] = 0.0
-            clock[4] = max(clock[4], live.size)
-            clock[3] = self.rejection * bursts.annealed(kept / clock[4], self.annealing)
+            clock[BURSTS] = 0.0
+            clock[FEATURES] = max(clock[FEATURES], live.size)
+            clock[REJECTION] = self.rejection * bursts.annealed(kept / clock[FEATURES], self.annealing)
 
     def rewrites(self, clock):
         """Whether a burst ends."""
-        return clock[0] % self.every == 0.0
+        return clock[TIME] % self.every == 0.0
 
     def tick(self, clock):
         """Advance to the next step size."""
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
 
     def idle(self, S, j, w, now):
         """Whether the row is outside the active set."""
-        return S[j, 2] == 0.0
+        return S[j, bursts.KEPT] == 0.0

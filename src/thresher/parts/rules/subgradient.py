@@ -14,6 +14,8 @@ from thresher.parts.registry import part
 from thresher.parts.series import replayed
 
 _MOST_REPLAYED = 2.0**42  # steps of all rows together: about two hours
+W, SEEN, SUM = range(3)  # columns of S
+TIME, ETA, SUM_NOW = range(3)  # places in the clock
 
 
 @part("rule")
@@ -49,43 +51,43 @@ class Subgradient(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        v = S[j, 0]
-        w = soft(v, self.l1 * (now[2] - S[j, 2]))
+        v = S[j, W]
+        w = soft(v, self.l1 * (now[SUM_NOW] - S[j, SUM]))
         if w != 0.0 or v == 0.0:
             return w
         if steady(self.rate):
-            a = self.l1 * now[1]
+            a = self.l1 * now[ETA]
             fitting = math.floor(abs(v) / a)
             rest = abs(v) - fitting * a
-            if rest > 0.0 and (now[0] - 1.0 - S[j, 1] - fitting) % 2.0 == 1.0:
+            if rest > 0.0 and (now[TIME] - 1.0 - S[j, SEEN] - fitting) % 2.0 == 1.0:
                 rest -= a
             return math.copysign(1.0, v) * rest
-        return replayed(self.rate, self.l1, v, S[j, 1] + 1.0, now[0])
+        return replayed(self.rate, self.l1, v, S[j, SEEN] + 1.0, now[TIME])
 
     def place(self, S, rows, w, now):
         """Set the weights, with no steps outstanding."""
-        S[rows, 0], S[rows, 1], S[rows, 2] = w, now[0] - 1.0, now[2]
+        S[rows, W], S[rows, SEEN], S[rows, SUM] = w, now[TIME] - 1.0, now[SUM_NOW]
 
     def step(self, S, j, w, x, slope, now):
         """Gradient and penalty of this example together."""
-        S[j, 0] = w - now[1] * (slope * x + math.copysign(self.l1, w) * (w != 0.0))
-        S[j, 1] = now[0]
-        S[j, 2] = now[2] + now[1]
+        S[j, W] = w - now[ETA] * (slope * x + math.copysign(self.l1, w) * (w != 0.0))
+        S[j, SEEN] = now[TIME]
+        S[j, SUM] = now[SUM_NOW] + now[ETA]
 
     def sound(self, S, clock, steps):
         """Check that the steps to replay were taken, and are few enough."""
-        t, v, seen = clock[0], S[:, 0], S[:, 1]
+        t, v, seen = clock[TIME], S[:, W], S[:, SEEN]
         if not 1 <= t <= steps + 1 or (seen < 0).any() or (seen > t).any():
             return f"more steps are counted than the {steps} taken"
-        crossed = (v != 0) & (np.abs(v) <= self.l1 * (clock[2] - S[:, 2]))
+        crossed = (v != 0) & (np.abs(v) <= self.l1 * (clock[SUM_NOW] - S[:, SUM]))
         owed = 0.0 if steady(self.rate) else float(np.sum((t - seen)[crossed]))
         return f"{owed:g} steps would have to be replayed" if owed > _MOST_REPLAYED else ""
 
     def tick(self, clock):
         """Add one step size for all coordinates."""
-        clock[2] += clock[1]
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        clock[SUM_NOW] += clock[ETA]
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
 
     def shown(self, S, j, w, now):
         """Zero if the weight is small."""

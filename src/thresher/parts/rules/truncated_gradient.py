@@ -12,6 +12,9 @@ from thresher.parts.prox import truncate
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 
+W, PAID = range(2)  # columns of S
+TIME, ETA, OWED = range(3)  # places in the clock
+
 
 @part("rule")
 class TruncatedGradient(NamedTuple):
@@ -50,31 +53,31 @@ class TruncatedGradient(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return truncate(S[j, 0], now[2] - S[j, 1], self.theta)
+        return truncate(S[j, W], now[OWED] - S[j, PAID], self.theta)
 
     def place(self, S, rows, w, now):
         """Set the weights, with no truncation outstanding."""
-        S[rows, 0], S[rows, 1] = w, now[2]
+        S[rows, W], S[rows, PAID] = w, now[OWED]
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step; this example's truncation is applied lazily."""
-        S[j, 0] = w - now[1] * slope * x
-        S[j, 1] = now[2]
+        S[j, W] = w - now[ETA] * slope * x
+        S[j, PAID] = now[OWED]
 
     def tick(self, clock):
         """Every K-th example adds to the cumulative gravity."""
-        if self.every == 1.0 or clock[0] % self.every == 0.0:
-            clock[2] += clock[1] * self.every * self.gravity
-        clock[0] += 1.0
-        clock[1] = at(self.rate, clock[0])
+        if self.every == 1.0 or clock[TIME] % self.every == 0.0:
+            clock[OWED] += clock[ETA] * self.every * self.gravity
+        clock[TIME] += 1.0
+        clock[ETA] = at(self.rate, clock[TIME])
 
     def drift(self, clock, out):
         """The cumulative gravity."""
-        out[0] = clock[2]
+        out[0] = clock[OWED]
 
     def area(self, S, j, n, sums, now):
         """Affine in the cumulative gravity."""
-        return n * truncate(S[j, 0], sums[0] / n - S[j, 1], self.theta)
+        return n * truncate(S[j, W], sums[0] / n - S[j, PAID], self.theta)
 
     def idle(self, S, j, w, now):
         """Whether the weight is zero: it then stays zero until its next gradient."""
