@@ -134,7 +134,7 @@ def test_a_rule_needs_the_weights_of_itself(
 def test_path_is_compared_with_the_best_of_the_others_at_each_number_of_weights() -> None:
     found = {
         "thresher path": [Found(100, 0.12), Found(300, 0.09)],
-        "thresher path, three passes": [Found(90, 0.13)],
+        "thresher path, one pass": [Found(90, 0.13)],
         "LIBLINEAR, L1": [Found(300, 0.1), Found(1000, 0.05)],
         "Vowpal Wabbit, one pass": [Found(10, 0.01)],
     }
