@@ -7,9 +7,8 @@ finish: what it did not compile is compiled here.
 
 A mark in the cache says that no second process is needed next time. The child ends with its parent; losing it
 only costs time. A first training run of 2,000 rows of svmlight text took 7.7 s with one process and 3.7 s
-with two (6.6 s of processor) on two idle cores. On two cores that eight other processes wanted, with an empty
-cache and medians of three, it took 15.2 and 12.0 s for svmlight text, and 23.0 and 19.7 s for CSV, whose
-parser takes longer to compile than learning.
+with two (6.6 s of processor). On two slower cores, with an empty cache and medians of three, it took 14.8 and
+9.7 s, and 2,000 rows of CSV, whose parser takes longer to compile than learning, 25.6 and 18.1 s (once each).
 """
 
 from __future__ import annotations
