@@ -67,7 +67,8 @@ WORK = """
 import json
 import numba
 from thresher.data.chunk import Chunk
-from thresher.engine import jit, kernels
+from thresher.engine import kernels
+from thresher.engine.compile import jit
 from thresher.learning.model.model import Model
 
 model = Model("sgd", "logistic", store="direct")

@@ -26,7 +26,7 @@ ARROWS = {
     "engine": ("engine.*",),
     "parts": ("engine.compile.jit", "engine.protocol", "engine.verbs", "parts.*"),
     "data": (
-        *("engine.compile.codecache", "engine.compile.jit", "engine.lookup", "engine.preparing", "data.*"),
+        *("engine.folders", "engine.compile.jit", "engine.lookup", "engine.preparing", "data.*"),
         *("options.checks", "options.synonyms"),
     ),
     # readers in other processes: they know data, not models
@@ -72,7 +72,7 @@ ARROWS = {
         *("options.data", "options.option", "parts", "reporting.*", "_version"),
     ),
     "cli": (
-        *("cluster.*", "engine.compile.codecache", "engine.compile.notices", "learning.*", "batch.*"),
+        *("cluster.*", "engine.folders", "engine.compile.notices", "learning.*", "batch.*"),
         *("lanes.*", "data.*", "drawing.*", "options.*", "runs.*", "reporting.*", "parts", "cli.*"),
         "_version",
     ),

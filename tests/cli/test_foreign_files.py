@@ -142,7 +142,7 @@ def test_a_cache_folder_that_is_lost_costs_only_the_cache(
         cache.touch()
         raise OSError(20, "Not a directory")
 
-    monkeypatch.setattr("thresher.data.cache.BatchWriter.write", lambda self, *given: losing(*given))
+    monkeypatch.setattr("thresher.data.cache_file.BatchWriter.write", lambda self, *given: losing(*given))
     with pytest.warns(CacheWarning, match="no cache was written"):
         model = library.train("train.svm", passes=2)
     assert np.array_equal(model.weights()[1], whole.weights()[1])

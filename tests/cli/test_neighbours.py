@@ -11,7 +11,7 @@ from tests.cli.conftest import Thresher
 from tests.commands import OLDER_MODEL
 from tests.interrupts import Meanwhile
 from thresher.cli import saving
-from thresher.data import cache, open_source
+from thresher.data import cache, cache_file, open_source
 from thresher.data.sources import quarantine, text
 from thresher.data.sources.quarantine import Quarantine
 from thresher.data.sources.text import OnError
@@ -104,7 +104,7 @@ def test_a_cache_may_vanish_while_it_is_opened(folder: Path) -> None:
         for chunk in source.chunks():
             writer.write(chunk)
         writer.commit()
-        meanwhile = Meanwhile(moment, lambda: cache.clear_cache(place), _file(cache))
+        meanwhile = Meanwhile(moment, lambda: cache.clear_cache(place), _file(cache), _file(cache_file))
         with meanwhile:
             found = cache.open_cache(source, place)
         assert found is None or len(next(iter(found.chunks())))

@@ -9,7 +9,7 @@ from tests.commands import SAMPLE, run_code
 
 NOTING = """
 from thresher.cli.main import run
-from thresher.engine import codecache
+from thresher.engine.compile import codecache
 
 def noting(function):
     def noted(path, *others):

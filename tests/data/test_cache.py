@@ -20,11 +20,11 @@ from thresher.data import (
     DataError,
     Report,
     cache_entries,
+    cache_file,
     clear_cache,
     open_cache,
     open_source,
 )
-from thresher.data import cache as cachefile_module
 from thresher.data.cache import CacheSource, CacheWarning
 from thresher.data.files import content as content_module
 from thresher.data.files.content import ContentTable, hash_file, stamp
@@ -144,7 +144,7 @@ def test_a_damaged_cache_is_removed_and_the_text_read(tmp_path: Path, folder: Pa
 
 
 def test_a_full_disk_does_no_harm(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cachefile_module, "open_sink", lambda path: pa.OSFile("/dev/full", "w"))
+    monkeypatch.setattr(cache_file, "open_sink", lambda path: pa.OSFile("/dev/full", "w"))
     with pytest.warns(CacheWarning, match="no cache was written") as caught:
         cached, chunks = filled(source_of(written(tmp_path, some_text(400))), folder)
     assert cached is None

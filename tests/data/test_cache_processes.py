@@ -25,7 +25,7 @@ MOMENTS = {
 }
 KILLED = """
 import json, os, signal, sys
-from thresher.data.cache import BatchWriter
+from thresher.data.cache_file import BatchWriter
 from thresher.data.files.content import ContentTable
 
 owner, name = sys.argv[1].split(".")

@@ -15,7 +15,7 @@ _KILLER = """
 import os, signal, sys
 place, at, when = sys.argv.pop(1), int(sys.argv.pop(1)), sys.argv.pop(1)
 if place == "batch":
-    from thresher.data import cache as module
+    from thresher.data import cache_file as module
     owner, name = module.BatchWriter, "_append"
 else:
     owner, name = os, place

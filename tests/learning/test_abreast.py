@@ -78,10 +78,10 @@ def in_bags() -> tuple[Any, Callable[[Any], list[Model]]]:
 
 @pytest.mark.parametrize("made", [in_lanes, in_folds, in_bags])
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, made: Callable[[], Any]) -> None:
-    states, feed, pool = list[Any](), list[int](), ThreadPoolExecutor
+    states, pools, pool = list[Any](), list[int](), ThreadPoolExecutor
 
     def noted(count: int, *given: Any) -> Any:
-        feed.append(count)
+        pools.append(count)
         return pool(count, *given)
 
     monkeypatch.setattr(feed, "ThreadPoolExecutor", noted)
@@ -92,5 +92,5 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, made: Callable[
             learner.learn(chunk)
         learner.finish()
         states.append([{k: a.tobytes() for k, a in one.state().items()} for one in models(learner)])
-        assert bool(feed) == (processors > 1)
+        assert bool(pools) == (processors > 1)
     assert states[0] == states[1]

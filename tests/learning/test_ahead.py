@@ -18,8 +18,8 @@ from tests.plain import not_compiled
 from tests.streams import RULES, has_rate, settings_of
 from thresher.data import open_source
 from thresher.engine.compile import notices
-from thresher.engine.compile.codecache import cache_folder
 from thresher.engine.compile.notices import compiling, seconds_compiling
+from thresher.engine.folders import cache_folder
 from thresher.lanes.lanes import Lanes
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe

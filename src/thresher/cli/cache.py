@@ -18,7 +18,7 @@ _CODE = re.compile(r"\S+-[0-9a-f]{32}\.nbc|\S+\.[0-9a-f]{16}\.tmp|\S+\.py\d+\.(n
 def command(options: CacheCommand) -> None:
     """Show or remove the contents of the cache folder: parsed data and compiled code."""
     from thresher.data.cache import cache_entries
-    from thresher.engine.compile.codecache import cache_folder
+    from thresher.engine.folders import cache_folder
 
     kept = {name: cache_folder() / name for name in ("data", "code")}
     code = [path for path in kept["code"].rglob("*.*") if _CODE.fullmatch(path.name)]

@@ -25,8 +25,6 @@ from thresher.data.formats.choosing import (
 )
 from thresher.data.formats.format_hints import looks_like, looks_to_a_model
 from thresher.data.formats.listing import FORMATS, TABLES
-from thresher.data.formats.tables.column_statistics import first_cells
-from thresher.data.formats.tables.spellings import kind_of
 from thresher.data.layout import (
     AnyLayout,
     Extension,
@@ -37,7 +35,6 @@ from thresher.data.layout import (
 )
 from thresher.data.report import RESPELLED, Noticed
 from thresher.data.sources.reader import TAG
-from thresher.data.text.numbers import means_missing
 
 if TYPE_CHECKING:
     from thresher.data.labels import Domain
@@ -232,6 +229,10 @@ def respelled(source: Any, first: int = 0) -> list[Noticed]:
     Such a column held only numbers, booleans or dates, and now holds something else, so the model knows none
     of its values.
     """
+    from thresher.data.formats.tables.column_statistics import first_cells
+    from thresher.data.formats.tables.spellings import kind_of
+    from thresher.data.text.numbers import means_missing
+
     layout, found = source.layout, list[Noticed]()
     pairs = zip(layout.columns, layout.kinds, layout.spelling or ("",) * len(layout.columns), strict=True)
     known = {name: what for name, kind, what in pairs if kind == CATEGORICAL and what in SPELLED}

@@ -74,7 +74,7 @@ class ZeroWeightError(NoWeightError, DataError):
 class PenaltyRange:
     """``LO:HI:N`` or ``auto:N``: N penalties in geometric progression; or a list of penalties. ValueError.
 
-    >>> [round(value, 6) for value in Range("0.01:1:3").values]
+    >>> [round(value, 6) for value in PenaltyRange("0.01:1:3").values]
     [0.01, 0.1, 1.0]
     """
 

@@ -1,10 +1,6 @@
-"""A shortcut for learning a single example, for which validation takes much longer than learning.
+"""Estimators of a single model: `fit` and `partial_fit`.
 
-scikit-learn's validation of a single row takes 400 µs, learning it 10.
-
-Weights in the form of scikit-learn's linear models.
-
-Estimators of a single model: `fit` and `partial_fit`.
+A single example takes a shortcut: scikit-learn's validation of a row takes 400 µs, learning it 10.
 """
 
 from __future__ import annotations
@@ -15,18 +11,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, csr_matrix, issparse, vstack
+from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.learning.model.objective import Head
-from thresher.learning.model.warm_start import start_from
-from thresher.learning.model.weights import Readout
 from thresher.sklearn import inputs
 from thresher.sklearn.estimator import SparseEstimator, checked
 from thresher.sklearn.row_order import drawn, groups_of_examples, held_out, weighted
 
 if TYPE_CHECKING:
-    from thresher.sklearn.estimator import Examples
+    from thresher.sklearn.argument_types import Examples
 
 
 _CSR = (csr_matrix, csr_array)
@@ -64,41 +57,6 @@ def chunk_of_row(X: Any, y: Any, width: int, labels: dict[Any, float] | None) ->
 
 
 F64 = NDArray[np.float64]
-
-
-def as_readout(head: Head, store: str, coef: Any, bias: F64) -> Readout:
-    """A readout of `coef` ``(outputs, d)``, CSR, and `bias` ``(outputs,)``; keys are columns.
-
-    A loss with a margin for each of two classes also accepts a single margin.
-    """
-    if head.count == 2 * coef.shape[0]:
-        coef, bias = vstack([csr_matrix(coef.shape), coef]), np.r_[0.0, bias]
-    columns = coef.tocsc()
-    columns.eliminate_zeros()
-    used: NDArray[Any] = np.flatnonzero(np.diff(columns.indptr))
-    table = columns[:, used].toarray().T.astype(np.float64)
-    weights = np.ascontiguousarray(table[:, 0] if head.count == 1 else table)
-    return Readout(head, store, used.astype(np.uint64), weights, bias)
-
-
-def begin_with(model: Any, width: int, coef: ArrayLike | None, intercept: ArrayLike | None) -> None:
-    """Set weights and intercepts of a new model with `width` columns; None means zeros. ValueError."""
-    outputs = model.head.count
-    shapes = {
-        (outputs, width),
-        *([(width,)] if outputs == 1 else []),
-        *([(1, width)] if outputs == 2 else []),
-    }
-    given: Any = csr_matrix((outputs, width)) if coef is None else coef
-    if np.shape(given) not in shapes:
-        raise ValueError(f"coef_init has shape {np.shape(given)}, expected {(outputs, width)}")
-    table = csr_matrix(given if issparse(given) else np.atleast_2d(np.asarray(given)), dtype=np.float64)
-    bias = np.zeros(table.shape[0]) if intercept is None else np.asarray(intercept, np.float64).reshape(-1)
-    if bias.size != table.shape[0]:
-        raise ValueError(f"intercept_init has {bias.size} numbers, expected {table.shape[0]}")
-    if not (np.isfinite(table.data).all() and np.isfinite(bias).all()):
-        raise ValueError("coef_init and intercept_init must be finite")
-    start_from(model, as_readout(model.head, model.store, table, bias))
 
 
 _LASTING = (
@@ -148,7 +106,7 @@ class SparseOnlineEstimator(SparseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, coef: Any, intercept: Any) -> list[Any]:
         from thresher.data.inputs.matrices import MatrixSource
         from thresher.learning.training.trainer import Trainer, TrainingPlan
-        from thresher.sklearn.estimator import PassPrinter
+        from thresher.sklearn.verbose import PassPrinter
 
         going_on = self.warm_start and self.__sklearn_is_fitted__()
         self._starts = self._starts if going_on else not (coef is None and intercept is None)
@@ -190,6 +148,8 @@ class SparseOnlineEstimator(SparseEstimator):
 
         if not self._weighs_columns(model):
             raise ValueError("coef_init works only with columns of a matrix and a store that is not hashed")
+        from thresher.sklearn.initial_weights import begin_with
+
         begin_with(model, self.n_features_in_, coef, intercept)
 
     def _take(self, model: Any) -> None:

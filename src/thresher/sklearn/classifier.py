@@ -21,7 +21,7 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
 if TYPE_CHECKING:
     from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.estimator import ClassWeight, Examples, RandomState, Reading
+    from thresher.sklearn.argument_types import ClassWeight, Examples, RandomState, Reading
 
 
 def _has_probabilities(estimator: Any) -> bool:

@@ -23,9 +23,9 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.learning.files.atomic import whole_file
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.objective import Head
-from thresher.sklearn.base import as_readout
 from thresher.sklearn.classifier import SparseOnlineClassifier
 from thresher.sklearn.estimator import F64, SparseEstimator
+from thresher.sklearn.initial_weights import as_readout
 from thresher.sklearn.inputs import MATRIX
 from thresher.sklearn.regressor import SparseOnlineRegressor
 

@@ -19,10 +19,10 @@ difference.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,23 +30,11 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_feature_names_in, check_consistent_length, check_is_fitted
 
-from thresher.data.inputs.any_data import ArrowTable, Matrix
-from thresher.data.layout import AnyLayout
-from thresher.learning.model.divergence import DivergedError, is_extreme
-from thresher.learning.training.progress import PassEnd, Unwatched
 from thresher.sklearn import inputs
 from thresher.sklearn.inputs import MATRIX, Numbers
 
 if TYPE_CHECKING:
     from thresher.data.layout import SettledLayout
-
-
-Examples = Matrix | ArrowTable | Iterable[Any]
-"""n examples: a matrix, dense or sparse; a table; or rows of numbers, dictionaries or texts"""
-ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
-RandomState = int | np.random.RandomState | None
-Reading = AnyLayout | Mapping[str, Any] | None
-"""How tables and texts become features"""
 
 
 NESTED = ("rule", "loss", "rate")
@@ -419,32 +407,11 @@ def checked(y: Any, numbers: Numbers) -> Any:
     return y
 
 
-class PassPrinter(Unwatched):
-    """Prints a line after each pass."""
-
-    def __init__(self, model: Any, verbose: int) -> None:
-        self._model, self._verbose = model, verbose
-
-    def passed(self, end: PassEnd) -> None:
-        """Print examples so far, the loss of the pass, number of nonzero weights and hold-out loss."""
-        if not self._verbose:
-            return
-        held = "" if end.holdout is None else f", held-out loss {end.holdout['loss']:.6g}"
-        loss = "progressive loss" if end.number == 1 else "loss on rows seen before"
-        print(
-            f"pass {end.number}: examples {end.examples:,}, {loss} {end.loss:.6g},"
-            f" non-zero {self._model.nonzero:,}{held}"
-        )
-
-    def say(self, message: str) -> None:
-        """Print a line."""
-        if self._verbose:
-            print(message)
-
-
 @contextmanager
 def restored_if_broken(estimator: Any, matrix: Any, weights: Any) -> Iterator[None]:
     """Restore the model after an error, if numbers are so large that they can break weights."""
+    from thresher.learning.model.divergence import DivergedError, is_extreme
+
     large = is_extreme(matrix.data, matrix.labels, matrix.targets, weights)
     kept = copy.copy(estimator._model) if large and "_model" in vars(estimator) else None
     try:

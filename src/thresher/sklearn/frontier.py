@@ -29,7 +29,7 @@ from thresher.sklearn.estimator import F64, SparseEstimator, checked
 from thresher.sklearn.row_order import Splitter, drawn, folds, given_splits, groups_of_examples, held_out
 
 if TYPE_CHECKING:
-    from thresher.sklearn.estimator import Examples
+    from thresher.sklearn.argument_types import Examples
 
 FALLBACK = "0.01:10"
 """Range of penalties if none leaves a weight after the first rows"""

@@ -11,7 +11,7 @@ from thresher.sklearn.frontier import SparseFrontierEstimator
 
 if TYPE_CHECKING:
     from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.estimator import ClassWeight, RandomState, Reading
+    from thresher.sklearn.argument_types import ClassWeight, RandomState, Reading
 
 
 class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):

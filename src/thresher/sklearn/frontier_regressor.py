@@ -11,7 +11,7 @@ from thresher.sklearn.regressor import SparseRegressing
 
 if TYPE_CHECKING:
     from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.estimator import RandomState, Reading
+    from thresher.sklearn.argument_types import RandomState, Reading
 
 
 class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):

@@ -11,19 +11,18 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from thresher.data.formats.tables import column_statistics
-from thresher.data.formats.tables.column_statistics import MOST_ROWS, columns_seen
-from thresher.data.inputs.frames import is_sparse_frame
 from thresher.data.layout import chosen_in
 from thresher.data.wording import in_estimators
-from thresher.learning.diagnostics.findings import Trouble, troubles_of_columns, warn
+
+if TYPE_CHECKING:
+    from thresher.learning.diagnostics.findings import Trouble
 
 MATRIX, TABLE, ROWS, TEXTS = "a matrix", "a table", "dictionaries", "texts"
 _NO_LABEL = "\0label"
@@ -342,6 +341,8 @@ _PENALTY = re.compile(r"a smaller \w+ \(currently [^)]*\)")
 
 def warn_of(estimator: Any, X: Any, troubles: list[Trouble]) -> None:
     """Emit a Python warning for each trouble of a run on X, and for trouble with the columns of X."""
+    from thresher.learning.diagnostics.findings import warn
+
     found = _troubles_of_columns(estimator, X) + troubles
     if getattr(estimator, "class_weight", None) is not None:  # classes weigh more on purpose
         found = [one for one in found if one.name != "importances"]
@@ -350,9 +351,14 @@ def warn_of(estimator: Any, X: Any, troubles: list[Trouble]) -> None:
 
 def _troubles_of_columns(estimator: Any, X: Any) -> list[Trouble]:
     """Trouble with the columns of X in the first rows, if it is a table."""
+    from thresher.data.formats.tables.column_statistics import MOST_ROWS, columns_seen
+    from thresher.data.formats.tables.column_statistics import ROWS as FEWEST_ROWS
+    from thresher.data.inputs.frames import is_sparse_frame
+    from thresher.learning.diagnostics.findings import troubles_of_columns
+
     if estimator._kind not in (MATRIX, TABLE) or not hasattr(X, "__arrow_c_stream__") or is_sparse_frame(X):
         return []
-    few = _first(X, column_statistics.ROWS if estimator._kind == MATRIX else MOST_ROWS)
+    few = _first(X, FEWEST_ROWS if estimator._kind == MATRIX else MOST_ROWS)
     source = source_of_table(estimator, few)
     source.chosen += chosen_in(layout_of(estimator))
     return troubles_of_columns(columns_seen(source), source.layout)

@@ -18,7 +18,7 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
 if TYPE_CHECKING:
     from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.estimator import Examples, RandomState, Reading
+    from thresher.sklearn.argument_types import Examples, RandomState, Reading
 
 
 class SparseRegressing(RegressorMixin, SparseEstimator):

@@ -22,8 +22,9 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import Figures, Holdout
 from thresher.learning.training.trainer import Trainer, TrainingPlan
-from thresher.sklearn.estimator import F64, EncodedLabels, PassPrinter
+from thresher.sklearn.estimator import F64, EncodedLabels
 from thresher.sklearn.row_order import weighted
+from thresher.sklearn.verbose import PassPrinter
 
 
 class HeldOutRows:

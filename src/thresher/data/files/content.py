@@ -22,7 +22,7 @@ import xxhash
 from thresher.data.errors import DataError
 from thresher.data.files import remote
 from thresher.data.files.paths import called, named, opened
-from thresher.engine.compile.codecache import cache_folder, private_folder
+from thresher.engine.folders import cache_folder, private_folder
 
 _PIECE = 1 << 20
 _SETTLED = 2_000_000_000

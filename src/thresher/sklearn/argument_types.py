@@ -1,0 +1,18 @@
+"""Types of the arguments of estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from thresher.data.inputs.any_data import ArrowTable, Matrix
+from thresher.data.layout import AnyLayout
+
+Examples = Matrix | ArrowTable | Iterable[Any]
+"""n examples: a matrix, dense or sparse; a table; or rows of numbers, dictionaries or texts"""
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+RandomState = int | np.random.RandomState | None
+Reading = AnyLayout | Mapping[str, Any] | None
+"""How tables and texts become features"""
