@@ -13,8 +13,8 @@ from tests.interrupts import Meanwhile
 from thresher.cli import saving
 from thresher.data import cache, open_source
 from thresher.data.sources import quarantine, text
+from thresher.data.sources.parsed import OnError
 from thresher.data.sources.quarantine import Quarantine
-from thresher.data.sources.text import OnError
 from thresher.learning.files import atomic, model_file
 from thresher.learning.files.atomic import temporary_path
 from thresher.reporting import page

@@ -122,7 +122,7 @@ def test_stopping_early_leaves_no_thread(tmp_path: Path) -> None:
     for _ in range(5):
         chunks = open_source(path, on_error="skip", block_bytes=500, threads=3).chunks()
         next(chunks)
-        chunks.close()  # type: ignore[attr-defined]
+        chunks.close()
     assert threading.active_count() == before
 
 
@@ -267,7 +267,6 @@ def test_memory_source() -> None:
     assert source.report.examples == source.report.lines == 3
     assert source.position_bytes == source.total_bytes
     assert same(next(source.chunks(got[0].after)), got[1])
-    assert source.fingerprint() == MemorySource(chunks).fingerprint() != MemorySource(chunks[1]).fingerprint()
     with pytest.raises(DataError, match=r"example 1: expected a label -1, 0 or 1 .*, found 5"):
         MemorySource(Chunk.of_rows([(5, {})]), domain="binary")
     with pytest.raises(DataError, match="no examples"):
