@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from collections.abc import Iterator
 from functools import partialmethod
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.labels import DOMAINS
 from thresher.data.layout import Layout
+from thresher.data.source import ReadRows, Source, Through
 from thresher.data.sources.reader import Arenas, Reading
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -257,6 +259,33 @@ def test_a_full_disk_under_quarantine_is_an_error(tmp_path: Path) -> None:
     path = written(tmp_path, b"1 1:1\nx\n")
     with pytest.raises(DataError, match="quarantine file"):
         list(open_source(path, on_error="quarantine=/dev/full").chunks())
+
+
+def test_a_source_that_changes_the_chunks_of_another_is_like_it_in_all_else() -> None:
+    plain = {name for name, one in vars(Source).items() if name[0] != "_" and not callable(one)}
+    assert {"layout", "content", "nameable", "origin"} < plain
+    source = type("Other", (Source,), dict.fromkeys(plain))()
+    for name in plain:
+        setattr(source, name, object())
+    through = Through(source)
+    assert through.origin is None is not source.origin
+    for name in {*plain, "names"} - {"origin"}:
+        assert getattr(through, name) is getattr(source, name), name
+    for name in ("report", "keep_hash", "namer"):
+        setattr(through, name, object())
+        assert getattr(through, name) is getattr(source, name), name
+
+
+def test_chunks_and_rows_give_each_other() -> None:
+    class Rows(Source):
+        def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+            yield ReadRows(Chunk.of_rows([(1, {1: 2.0})]), gaps=(0,))
+            yield ReadRows(concat([]), gaps=(0,))
+
+    (chunk,) = Rows().chunks()
+    assert rows_of(chunk) == rows_of(Chunk.of_rows([(1, {1: 2.0})]))
+    (found,) = MemorySource(chunk).rows()
+    assert (rows_of(found.chunk), found.gaps, found.ids) == (rows_of(chunk), (), None)
 
 
 def test_memory_source() -> None:

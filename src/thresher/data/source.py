@@ -32,7 +32,10 @@ class ReadRows(NamedTuple):
 
 
 class Source:
-    """Where data are read, pass after pass. The defaults are those of Chunks in memory."""
+    """Where data are read, pass after pass: a subclass defines `chunks` or `rows`, which give each other.
+
+    The other defaults are those of Chunks in memory.
+    """
 
     total_bytes: int | None = None
     """length of all files as stored; None if unknown"""
@@ -82,7 +85,7 @@ class Source:
 
     def chunks(self, start: Place | None = None) -> Chunks:
         """One pass, from the beginning or from a chunk's `place` or `after` on."""
-        raise NotImplementedError
+        return (rows.chunk for rows in self.rows(start) if len(rows.chunk))
 
     def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
         """The same, with the rows that are skipped."""
@@ -218,12 +221,8 @@ class Watched(Through[Source]):
     def end(self) -> None:
         """A pass from the beginning has ended."""
 
-    def chunks(self, start: Place | None = None) -> Chunks:
-        """The chunks of the source."""
-        return (rows.chunk for rows in self.rows(start) if len(rows.chunk))
-
     def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
-        """The same with the skipped rows."""
+        """The rows of the source."""
         self.begin()
         for rows in self._source.rows(start):
             self.look(rows.chunk)

@@ -22,6 +22,7 @@ from thresher.data.formats.tables import column_statistics
 from thresher.data.formats.tables.column_statistics import MOST_ROWS, columns_seen
 from thresher.data.inputs.frames import is_sparse_frame
 from thresher.data.layout import chosen_in
+from thresher.data.source import Source
 from thresher.data.wording import in_estimators
 from thresher.learning.diagnostics.findings import Trouble, troubles_of_columns, warn
 
@@ -212,7 +213,7 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
     return _numbers(concat([concat([chunk]) for chunk in source.chunks()]))
 
 
-def source_of_table(estimator: Any, X: Any) -> Any:
+def source_of_table(estimator: Any, X: Any) -> Source:
     """The rows of a table, read as the estimator reads them; a table read as a matrix, by its own columns."""
     from thresher.data import table_source
 
@@ -301,21 +302,13 @@ def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
         model.names = named.only(own)
 
 
-def _source(estimator: Any, X: Any) -> Any:
+def _source(estimator: Any, X: Any) -> Source:
     """X as a source with names."""
     from thresher.data import table_source
-    from thresher.data.inputs.arrays import PairSource, texts_of
-    from thresher.data.layout import SettledLayout
+    from thresher.data.inputs.arrays import nameable_source
 
-    given_layout = layout_of(estimator)
-    if estimator._kind == ROWS:
-        return PairSource([(row, 0.0) for row in X], seed=given_layout.seed if given_layout else 0)
-    if estimator._kind == TEXTS:
-        import pyarrow as pa
-
-        shared = given_layout.shared() if given_layout else {}
-        texts = SettledLayout(**shared, columns=("",), kinds=("text",))  # words of an unnamed column
-        return table_source(pa.table({"": texts_of(X, None)}), layout=texts, domain="open", unlabelled=True)
+    if estimator._kind != TABLE:
+        return nameable_source(X, layout_of(estimator))
     return table_source(X, layout=estimator._layout, domain="open", unlabelled=True)
 
 
@@ -354,8 +347,7 @@ def _troubles_of_columns(estimator: Any, X: Any) -> list[Trouble]:
         return []
     few = _first(X, column_statistics.ROWS if estimator._kind == MATRIX else MOST_ROWS)
     source = source_of_table(estimator, few)
-    source.chosen += chosen_in(layout_of(estimator))
-    return troubles_of_columns(columns_seen(source), source.layout)
+    return troubles_of_columns(columns_seen(source, chosen_in(layout_of(estimator))), source.layout)
 
 
 def _first(table: Any, rows: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,14 +16,11 @@ from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
 from thresher.data.inputs.label_arrays import numbers_of
 from thresher.data.labels import Domain, check_labels, domain_of
-from thresher.data.layout import SettledLayout
+from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.report import Report
 from thresher.data.source import Chunks, MemorySource, Source
 from thresher.data.text.numbers import OVERFLOW
 from thresher.engine.preparing import FAR, FARTHEST
-
-if TYPE_CHECKING:
-    from thresher.data.features.names import Namer
 
 _ROWS = 1 << 12
 """Rows per chunk when reading a stream of pairs."""
@@ -390,26 +387,24 @@ class NamedSource(MemorySource):
     def chunks(self, start: Place | None = None) -> Chunks:
         """The chunk; its names are found by reading the rows again."""
         if self.namer is not None:
-            for _ in _naming(self._given, self.namer).chunks():
+            again = nameable_source(self._given)
+            again.namer = self.namer
+            for _ in again.chunks():
                 pass
         yield from super().chunks(start)
 
 
-def _naming(X: Any, namer: Namer | None) -> Source:
-    """A source of the same features that gives their names to `namer`."""
+def nameable_source(X: Any, layout: AnyLayout | None = None) -> Source:
+    """Rows of named features, or texts, to find their names; `layout` says how names become keys."""
+    shared = {} if layout is None else layout.shared()
     if _holds(X, Mapping):
-        source: Source = PairSource([(row, 0.0) for row in X])
-    else:
-        import pyarrow as pa
+        return PairSource([(row, 0.0) for row in X], seed=0 if layout is None else layout.seed)
+    import pyarrow as pa
 
-        from thresher.data import table_source
+    from thresher.data import table_source
 
-        words_of_no_column = SettledLayout(columns=("",), kinds=("text",))
-        source = table_source(
-            pa.table({"": texts_of(X, None)}), layout=words_of_no_column, domain="open", unlabelled=True
-        )
-    source.namer = namer
-    return source
+    words = SettledLayout(**shared, columns=("",), kinds=("text",))  # of an unnamed column
+    return table_source(pa.table({"": texts_of(X, None)}), layout=words, domain="open", unlabelled=True)
 
 
 def source_of(

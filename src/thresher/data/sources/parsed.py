@@ -20,7 +20,7 @@ from thresher.data.formats.row_groups import HashedNames
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
 from thresher.data.layout import AnyLayout, SettledLayout, chosen_in
 from thresher.data.report import Noticed, Report
-from thresher.data.source import Chunks, ReadRows, Source
+from thresher.data.source import ReadRows, Source
 from thresher.data.sources.quarantine import Quarantine, check_ours
 from thresher.data.sources.reader import (
     FAIL,
@@ -78,6 +78,16 @@ class ParsedSource(Source):
     """Blocks that are read and parsed, as a `Source`; `blocks` says where they come from."""
 
     layout: SettledLayout
+    block_bytes: int
+    """bytes of text in a block"""
+    ids: str
+    """what identifies rows"""
+    unlabelled: bool
+    """whether labels of a table are ignored"""
+    may_be_words: bool
+    """whether the first labels look like words"""
+    live: bool
+    """whether rows are wanted as soon as they have arrived"""
     position_bytes = 0
     nameable = True
     beforehand: Sequence[Noticed] = ()
@@ -109,20 +119,12 @@ class ParsedSource(Source):
         self.domain = domain_of(domain).of_words(layout.classes)
         """which labels are allowed"""
         self.on_error = OnError(on_error, names)
-        self.unlabelled = unlabelled
-        """whether labels of a table are ignored"""
-        self.may_be_words = may_be_words
-        """whether the first labels look like words"""
+        self.unlabelled, self.may_be_words = unlabelled, may_be_words
         self.chosen = chosen_in(given)
         """columns whose kind the user gives"""
         self.of_a_model = isinstance(given, SettledLayout)
         """whether its layout was settled by other data, such as those of a model"""
-        self.ids = ids
-        """what identifies rows"""
-        self.live = live
-        """whether rows are wanted as soon as they have arrived"""
-        self.block_bytes = block_bytes
-        """bytes of text in a block"""
+        self.ids, self.live, self.block_bytes = ids, live, block_bytes
         self._form: Any = form
         self._threads = threads or default_threads()
         self._arenas, self._names, self._started = Arenas(self._threads + 4), HashedNames(), False
@@ -146,19 +148,13 @@ class ParsedSource(Source):
         parser: Parser = self._form(self.layout, reading)
         return parser
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
         """One pass over all files, or over the rest from `start` on (set `report` to its state there first).
 
         Raises `DataError` in place of the chunk with the first bad line (with ``fail``), if a file cannot be
         read, and at the end if there was no example; with `keep_hash`, also if a file changes while it is
         read or since an earlier pass.
         """
-        for rows in self.rows(start):
-            if len(rows.chunk):
-                yield rows.chunk
-
-    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
-        """The same, with the rows that are skipped."""
         if self._started and not self.rereadable:
             raise DataError("standard input or a pipe can be read only once")
         self._started = True

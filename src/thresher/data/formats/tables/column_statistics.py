@@ -100,8 +100,11 @@ class ColumnSeen(NamedTuple):
         return all(means_missing(_bytes(cell)) for cell in self.strays)
 
 
-def columns_seen(source: Source) -> list[ColumnSeen]:
-    """Statistics of the label, numeric and categorical columns of a table; empty for other data."""
+def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]:
+    """Statistics of the label, numeric and categorical columns of a table; empty for other data.
+
+    The kinds of some columns are `chosen`, besides those that `source` knows to be.
+    """
     layout = source.layout
     if not isinstance(source, ParsedSource) or layout is None or not layout.columns:
         return []
@@ -110,8 +113,9 @@ def columns_seen(source: Source) -> list[ColumnSeen]:
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC, LABEL)]
     find, tsv = finder(layout.columns), layout.format == "tsv"
-    chosen = {name for pattern in source.chosen for name in find(pattern)} | _categories_in(batch, kinds)
-    found = [_seen(name, kinds[name], cells[name], name in chosen) for name in wanted]
+    meant = {name for pattern in (*source.chosen, *chosen) for name in find(pattern)}
+    meant |= _categories_in(batch, kinds)
+    found = [_seen(name, kinds[name], cells[name], name in meant) for name in wanted]
     if any(one.is_numbers for one in found):  # another cell may come after the rows examined
         more = _cells_of(source, batch, MOST_ROWS)
         found = [_seen(one.name, one.kind, more[one.name], False) if one.is_numbers else one for one in found]
