@@ -12,9 +12,9 @@ from tests.commands import OLDER_MODEL
 from tests.interrupts import Meanwhile
 from thresher.cli import saving
 from thresher.data import cache, cache_file, open_source
-from thresher.data.sources import quarantine, text
+from thresher.data.sources import parsed, quarantine
+from thresher.data.sources.parsed import OnError
 from thresher.data.sources.quarantine import Quarantine
-from thresher.data.sources.text import OnError
 from thresher.learning.files import atomic, model_file
 from thresher.learning.files.atomic import temporary_path
 from thresher.reporting import page
@@ -78,7 +78,7 @@ CHECKS: dict[str, tuple[bytes, Callable[[], object]]] = {
 @pytest.mark.parametrize("kind", CHECKS)
 def test_a_target_may_vanish_at_any_line_of_its_check(kind: str, folder: Path) -> None:
     content, check = CHECKS[kind]
-    modules = (saving, training, page, model_file, quarantine, text, atomic, pathlib)
+    modules = (saving, training, page, model_file, quarantine, parsed, atomic, pathlib)
     for moment in itertools.count():
         if "rejected" in kind:
             _quarantined(None)

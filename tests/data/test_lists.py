@@ -246,19 +246,20 @@ def test_a_holdout_takes_targets_along() -> None:
     data = Chunk.from_csr(np.arange(11), np.arange(10), np.ones(10), np.arange(20.0).reshape(10, 2))
     holdout = Holdout(every=3)
     (rest,) = holdout.rest(MemorySource(data)).chunks()
-    (held,) = holdout.source().chunks()
-    assert rest.targets[:, 0].tolist() == [2, 4, 8, 10, 12, 16, 18]
-    assert held.targets.tolist() == [[0, 1], [6, 7], [14, 15]]
+    source = holdout.source()
+    assert source is not None
+    (held,) = source.chunks()
+    assert np.asarray(rest.targets)[:, 0].tolist() == [2, 4, 8, 10, 12, 16, 18]
+    assert np.asarray(held.targets).tolist() == [[0, 1], [6, 7], [14, 15]]
 
 
 def test_targets_in_memory_are_checked_and_named() -> None:
     table = np.ones((2, 3))
     data = Chunk.from_csr([0, 1, 2], [1, 1], [1, 1], table)
     for domain in ("values:3,binary", "labels:4-6", "values"):
-        assert MemorySource(data, domain).fingerprint()
+        MemorySource(data, domain)
     table[1, 2] = 2
     other = Chunk.from_csr([0, 1, 2], [1, 1], [1, 1], table)
-    assert MemorySource(other).fingerprint() != MemorySource(data).fingerprint()
     for domain in ("values:3,binary", "labels:4-6"):
         with pytest.raises(DataError, match=r"example 2: expected a label -1, 0 or 1 .*, found 2"):
             MemorySource(other, domain)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from collections.abc import Iterator
 from functools import partialmethod
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.labels import DOMAINS
 from thresher.data.layout import Layout
+from thresher.data.source import ReadRows, Source, Through
 from thresher.data.sources.reader import Arenas, Reading
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -122,7 +124,7 @@ def test_stopping_early_leaves_no_thread(tmp_path: Path) -> None:
     for _ in range(5):
         chunks = open_source(path, on_error="skip", block_bytes=500, threads=3).chunks()
         next(chunks)
-        chunks.close()  # type: ignore[attr-defined]
+        chunks.close()
     assert threading.active_count() == before
 
 
@@ -259,6 +261,33 @@ def test_a_full_disk_under_quarantine_is_an_error(tmp_path: Path) -> None:
         list(open_source(path, on_error="quarantine=/dev/full").chunks())
 
 
+def test_a_source_that_changes_the_chunks_of_another_is_like_it_in_all_else() -> None:
+    plain = {name for name, one in vars(Source).items() if name[0] != "_" and not callable(one)}
+    assert {"layout", "content", "nameable", "origin"} < plain
+    source = type("Other", (Source,), dict.fromkeys(plain))()
+    for name in plain:
+        setattr(source, name, object())
+    through = Through(source)
+    assert through.origin is None is not source.origin
+    for name in {*plain, "names"} - {"origin"}:
+        assert getattr(through, name) is getattr(source, name), name
+    for name in ("report", "keep_hash", "namer"):
+        setattr(through, name, object())
+        assert getattr(through, name) is getattr(source, name), name
+
+
+def test_chunks_and_rows_give_each_other() -> None:
+    class Rows(Source):
+        def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+            yield ReadRows(Chunk.of_rows([(1, {1: 2.0})]), gaps=(0,))
+            yield ReadRows(concat([]), gaps=(0,))
+
+    (chunk,) = Rows().chunks()
+    assert rows_of(chunk) == rows_of(Chunk.of_rows([(1, {1: 2.0})]))
+    (found,) = MemorySource(chunk).rows()
+    assert (rows_of(found.chunk), found.gaps, found.ids) == (rows_of(chunk), (), None)
+
+
 def test_memory_source() -> None:
     chunks = [Chunk.of_rows([(1, {1: 2.0})]), Chunk.of_rows([(-1, {3: 1.0}), (1, {})])]
     source = MemorySource(chunks, domain="binary")
@@ -267,7 +296,6 @@ def test_memory_source() -> None:
     assert source.report.examples == source.report.lines == 3
     assert source.position_bytes == source.total_bytes
     assert same(next(source.chunks(got[0].after)), got[1])
-    assert source.fingerprint() == MemorySource(chunks).fingerprint() != MemorySource(chunks[1]).fingerprint()
     with pytest.raises(DataError, match=r"example 1: expected a label -1, 0 or 1 .*, found 5"):
         MemorySource(Chunk.of_rows([(5, {})]), domain="binary")
     with pytest.raises(DataError, match="no examples"):

@@ -142,10 +142,8 @@ def test_bad_rows_are_told_by_their_row_in_the_file(tmp_path: Path, name: str) -
     with pa.ipc.new_file(tmp_path / "data.arrow", broken.schema) as file:
         file.write_table(broken, max_chunksize=30)
     options: dict[str, Any] = {"where": "n > 150", "on_error": f"quarantine={rejected}", "layout": LAYOUT}
-    if name == "memory":
-        source = table_source(Streamed(broken), **options)
-    else:
-        source = open_source(tmp_path / name, **options)
+    memory = name == "memory"
+    source = table_source(Streamed(broken), **options) if memory else open_source(tmp_path / name, **options)
     assert sum(len(chunk) for chunk in source.chunks()) == 48
     assert [one.line for one in source.report.first_bad] == [189]
     assert rejected.read_text().count("\n") == 1

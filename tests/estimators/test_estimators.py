@@ -112,9 +112,9 @@ def test_blocks_of_later_passes_are_permuted_and_held() -> None:
     again = MatrixSource(matrix, in_order(np.ones(3000)), shuffle=7, passes=1)
     seen = []
     for number in (1, 2, 3):
-        labels = [c.labels.copy() for c in held.over(None, number).chunks()]
+        labels = [c.labels.copy() for c in held.over(held, number).chunks()]
         assert len(labels) == 3
-        same = zip(held.over(None, number).chunks(), again.over(None, number).chunks(), strict=True)
+        same = zip(held.over(held, number).chunks(), again.over(again, number).chunks(), strict=True)
         assert all((a.values == b.values).all() and (a.keys == b.keys).all() for a, b in same)
         seen.append(np.concatenate(labels))
         assert (np.sort(seen[-1]) == np.arange(3000)).all()

@@ -9,7 +9,9 @@ import pytest
 import thresher
 from tests.plain import not_compiled
 from thresher import Chunk
+from thresher.data.chunk import Place
 from thresher.data.errors import DataError
+from thresher.data.source import Chunks, Source
 from thresher.learning.evaluation.curves import Binned, Calibration, wilson
 from thresher.learning.evaluation.figures import figures_of
 from thresher.learning.model.objective import Head, Output
@@ -34,15 +36,14 @@ class Guesser:
         return self.head.respond(margins[:, 0] if self.head.outputs.kind == "one" else margins, output, 0.0)
 
 
-class Cut:
+class Cut(Source):
     """Rows as a source of chunks of `size`."""
 
-    layout = None
-
     def __init__(self, chunk: Chunk, size: int) -> None:
+        super().__init__()
         self.chunk, self.size = chunk, size
 
-    def chunks(self) -> Any:
+    def chunks(self, start: Place | None = None) -> Chunks:
         for lo in range(0, len(self.chunk), self.size):
             yield self.chunk.rows(lo, min(lo + self.size, len(self.chunk)))
 

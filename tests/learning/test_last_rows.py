@@ -82,6 +82,7 @@ def test_which_rows_are_the_last(given: str, held: int) -> None:
                 assert counter.read - len(rest) <= held + cut
             assert rest == list(range(ROWS - held))
         source = holdout.source()
+        assert source is not None
         assert [int(key) for chunk in source.chunks() for key in chunk.keys] == list(range(ROWS - held, ROWS))
 
 

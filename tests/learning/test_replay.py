@@ -3,7 +3,7 @@
 import gzip
 import signal
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import cycle, pairwise
@@ -30,7 +30,7 @@ from thresher.data.chunk import Place
 from thresher.data.compact import CompactRows, DistinctKeys
 from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
-from thresher.data.source import Through
+from thresher.data.source import Chunks, Through
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.training import passes as passes_module
 from thresher.learning.training.interruption import Interrupted
@@ -342,12 +342,14 @@ def test_a_hold_out_that_can_be_read_once_is_evaluated_after_the_last_pass() -> 
     assert (found[0].weights()[1] == found[1].weights()[1]).all()
 
 
-class Elsewhere(Through):
+class Elsewhere(Through[MemorySource]):
     """Chunks that are not in memory, as far as one can tell."""
 
-    in_memory, total_bytes = False, None
+    def __init__(self, source: MemorySource) -> None:
+        super().__init__(source)
+        self.in_memory, self.total_bytes = False, None
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         yield from self._source.chunks(start)
 
 

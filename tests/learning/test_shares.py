@@ -48,7 +48,9 @@ def test_which_rows_are_held_out(share: Any) -> None:
     for cut in (1 if share == "every-7th" else 7, ROWS):  # later passes hold out the same rows
         pieces = [CHUNK.rows(lo, min(lo + cut, ROWS)) for lo in range(0, ROWS, cut)]
         rest = [int(row) for chunk in holdout.rest(MemorySource(pieces)).chunks() for row in chunk.keys]
-        held = [int(row) for chunk in holdout.source().chunks() for row in chunk.keys]
+        source = holdout.source()
+        assert source is not None
+        held = [int(row) for chunk in source.chunks() for row in chunk.keys]
         assert held == [i % 40 for i in expected]
         assert rest == [i % 40 for i in others]
 

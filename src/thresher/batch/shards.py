@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from thresher.batch import kernels
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import OneLineError
+from thresher.data.source import Source
 from thresher.engine.compile.jit import kernel
 
 _SPARSE = 4
@@ -68,7 +69,7 @@ class FeatureColumns:
         return len(self.starts) == self.features + 2
 
 
-def columns_of(source: Any, intercept: bool) -> FeatureColumns:
+def columns_of(source: Source, intercept: bool) -> FeatureColumns:
     """Read a whole pass of `source`, whose labels are +1 and either -1 or 0.
 
     Takes 24 bytes per stored value at the peak and 8 afterwards. Raises the errors of the source, and

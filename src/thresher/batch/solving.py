@@ -22,6 +22,7 @@ from thresher.cluster.elsewhere import current_cluster
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.layout import has_columns
 from thresher.data.report import Report
+from thresher.data.source import Source
 from thresher.data.sources.pieces import prepare_readers
 from thresher.learning.diagnostics.findings import (
     FEW,
@@ -35,16 +36,16 @@ from thresher.learning.model.objective import Head
 from thresher.learning.model.weights import Readout
 
 
-def solver_of(source: Any, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
+def solver_of(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
     """Read a whole pass of `source`, whose labels are +1 and either -1 or 0; raises its errors."""
     return _SOLVERS[plan.order](source, intercept, loss, plan)
 
 
-def _one_by_one(source: Any, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
+def _one_by_one(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
     return Solver(columns_of(source, intercept), loss, plan)
 
 
-def _at_once(source: Any, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
+def _at_once(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
     holder = _holder(plan.threads)
     try:
         rows = 0
@@ -115,11 +116,11 @@ class Boosted(Readout):
         self.has_intercept = solver.intercept
         self._span = (int(solver.keys[0]), int(solver.keys[-1])) if features else None
 
-    def note_data(self, source: Any) -> None:
+    def note_data(self, source: Source) -> None:
         """Note how the data that the model was fitted to became features, and how these are numbered."""
         self.layout = source.layout
         span = None if self.layout is not None and has_columns(self.layout) else self._span
-        self.note_ids(span, getattr(source, "columns", None), self.layout)
+        self.note_ids(span, source.columns, self.layout)
 
     def save(self, path: str | Path) -> None:
         """Write a model file with weights only; raises OSError if writing fails."""
@@ -165,7 +166,7 @@ def _no_minimum(solution: Solution) -> list[Trouble]:
 
 
 def solved(
-    source: Any,
+    source: Source,
     intercept: bool,
     loss: Any,
     plan: BoostPlan,

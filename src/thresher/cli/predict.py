@@ -17,7 +17,7 @@ from thresher.options.option import UsageError, given_in
 
 if TYPE_CHECKING:
     from thresher.data.chunk import Chunk
-    from thresher.data.sources.text import ReadRows
+    from thresher.data.source import ReadRows
     from thresher.learning.model.ensemble import Ensemble
     from thresher.learning.model.weights import Readout
 

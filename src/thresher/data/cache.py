@@ -27,6 +27,7 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
 from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.report import Report
+from thresher.data.source import Chunks, Source
 from thresher.data.wording import warn_user
 from thresher.engine.folders import CacheWarning as CacheWarning
 from thresher.engine.folders import private_folder
@@ -168,7 +169,7 @@ class CacheWriter:
             for entry in cache_entries(self._folder):
                 if entry.path.suffix != ".arrow" and time.time() - entry.modified > _STALE:
                     _remove(entry.path)
-            self._writer = BatchWriter(self._path, self._source.outputs, self._source.has_groups)
+            self._writer = BatchWriter(self._path, self._source.domain.width or 0, self._source.has_groups)
         except Exception as error:  # noqa: BLE001 no error of the cache may stop training
             self._error = error
         while (job := self._jobs.get()) is not None:
@@ -216,12 +217,17 @@ class CacheWriter:
             warn_user(f"no cache was written: {self._error}", CacheWarning)
 
 
-class CacheSource:
+class CacheSource(Source):
     """A finished cache as a `Source`: the chunks, places and report of the source it was written from.
 
     If a chunk is damaged, the cache is removed and the pass continues from the same place with the text,
     provided that it can still be read.
     """
+
+    position_bytes = 0
+    keep_hash = True
+    content: Sequence[Content] = ()
+    """content of the data the cache was made from"""
 
     def __init__(
         self, path: Path, origin: TextSource, threads: int | None = None, *, trusted: bool = False
@@ -229,27 +235,21 @@ class CacheSource:
         from thresher.data.cache_file import CachedBatches
         from thresher.data.sources.reader import Arenas, default_threads
 
+        super().__init__(origin.names)
         self.path = path
         self._reader: CachedBatches | None = CachedBatches(path, trusted)
         self._origin = origin
         self._threads = threads or default_threads()
         self._arenas = Arenas(self._threads + 4)
-        self.names = origin.names
-        self.total_bytes = origin.total_bytes
-        self.position_bytes = 0
-        self.report = Report()
-        self.rereadable = True
-        self.identity = origin.identity
-        self.where, self.layout = origin.where, origin.layout
-        self.keep_hash = True
-        self.content: Sequence[Content] = origin.known()
-        """content of the data the cache was made from"""
+        self.total_bytes, self.content = origin.total_bytes, origin.known()
+        self.where, self.layout, self.marked = origin.where, origin.layout, origin.marked
         self.whole = _report(self._reader.last, Report())
         """the counts of a whole pass"""
 
-    def fingerprint(self) -> str:
-        """The fingerprint of the data the cache was made from."""
-        return self._origin.fingerprint()
+    @property
+    def origin(self) -> TextSource:
+        """The files that the cache was made from."""
+        return self._origin
 
     def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
         """Expect the `content` that an earlier run read (see `TextSource`); raises `DataError` at once."""
@@ -258,7 +258,7 @@ class CacheSource:
     def confirm(self) -> None:
         """Does nothing: `expect` has checked everything."""
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """One pass, or the rest from `start` on (set `report` to its state there first)."""
         from thresher.data.cache_file import DamagedCacheError
 

@@ -16,9 +16,11 @@ from thresher.data.files.streams import head_of
 from thresher.data.formats.lines.vw_labels import is_word
 from thresher.data.labels import Domain, any_words, is_number
 from thresher.data.layout import Layout, SettledLayout
+from thresher.data.source import Source
+from thresher.data.sources.parsed import ParsedSource
 
 _HEAD = 1 << 16
-Opener = Callable[[Any, Domain], Any]
+Opener = Callable[[Any, Domain], Source]
 """Opens a source, given a layout and a label domain"""
 
 
@@ -30,7 +32,7 @@ def with_words(opened: Opener, layout: Any) -> Any:
     `classes_among` does.
     """
     source = opened(layout, any_words())
-    if not (source.may_be_words or _begins_with_words(source)):
+    if not isinstance(source, ParsedSource) or not (source.may_be_words or _begins_with_words(source)):
         return layout
     found = _labels(opened, _labels_only(source.layout))
     if source.layout.columns and all(is_boolean(str(label, "utf-8", "replace")) for label in found):
@@ -72,7 +74,7 @@ def _labels(opened: Opener, layout: SettledLayout) -> dict[bytes, int]:
     return {label: int(counts[k]) for k, label in domain.words.words().items() if counts[k]}
 
 
-def _begins_with_words(source: Any) -> bool:
+def _begins_with_words(source: ParsedSource) -> bool:
     """Whether the first labels of VW text include words."""
     if source.layout.format != "vw":
         return False

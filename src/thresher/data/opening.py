@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from thresher.data.columns import CATEGORICAL, SPELLED
 from thresher.data.errors import DataError, OddFileError
@@ -29,35 +29,35 @@ from thresher.data.layout import (
     AnyLayout,
     Extension,
     SettledLayout,
-    chosen_in,
     has_columns,
     settled_without_columns,
 )
 from thresher.data.report import RESPELLED, Noticed
+from thresher.data.sources.parsed import ParsedSource
 from thresher.data.sources.reader import TAG
 
 if TYPE_CHECKING:
+    from thresher.data.formats.tables.arrow_streams import StreamSource
     from thresher.data.labels import Domain
     from thresher.data.sources.text import TextSource
 
+P = TypeVar("P", bound=ParsedSource)
 
 _FIRST, _LONG = 1 << 12, 1 << 20
 """Bytes that are looked at for a hint; a first line so long gets none"""
 
 
-def table_source(table: Any, **options: Any) -> TextSource:
+def table_source(table: Any, **options: Any) -> StreamSource:
     """A source of the rows of `table`, which has ``__arrow_c_stream__``: see `arrow_streams.StreamSource`."""
     from thresher.data.formats.tables.arrow_streams import StreamSource
 
     return _compared(StreamSource(table, **options), options.get("layout"))
 
 
-def _compared(source: TextSource, given: AnyLayout | None) -> TextSource:
+def _compared(source: P, given: AnyLayout | None) -> P:
     """The source; columns written otherwise than in the data that settled their layout are noticed."""
-    source.of_a_model = isinstance(given, SettledLayout)
     if not source.layout.columns:
         return source
-
     knows = given is not None and (has_columns(given) or isinstance(given, Extension))
     source.beforehand = respelled(source, 0 if knows else 1)
     return source
@@ -200,20 +200,20 @@ def open_source(
         chosen = {"where": where, "ids": ids, "marked": marked}
         settled, form = _settled(names, given, streams, unlabelled, live, **chosen)
     source: TextSource = source_of(settled)(
-        names,
-        settled,
-        form,
+        *(names, settled, form, given),
         domain=domain,
         on_error=on_error,
         threads=threads,
         block_bytes=block_bytes or (CROSSED_BYTES if settled.interact else BLOCK_BYTES),
         streams=streams,
+        readers=readers,
         where=where,
+        ids=ids or settled.grouped_by,
+        marked=marked,
+        unlabelled=unlabelled,
+        may_be_words=given.format in TABLES and form.may_be_words,
+        live=live,
     )
-    source.ids = ids or settled.grouped_by
-    source.mark(marked)
-    source.may_be_words, source.unlabelled = getattr(form, "may_be_words", False), unlabelled
-    source.readers, source.live, source.chosen = readers, live, chosen_in(given)
     return _compared(source, given)
 
 
@@ -223,7 +223,7 @@ _FEW = 20
 _MOST_FILES = 10
 
 
-def respelled(source: Any, first: int = 0) -> list[Noticed]:
+def respelled(source: ParsedSource, first: int = 0) -> list[Noticed]:
     """The columns of values in training of which the first rows of a file, from file `first` on, hold none.
 
     Such a column held only numbers, booleans or dates, and now holds something else, so the model knows none

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
-from thresher.data.source import Through
+from thresher.data.source import Chunks, S, Source, Through
 from thresher.engine.compile.jit import kernel
 from thresher.options.synonyms import did_you_mean
 
@@ -131,7 +131,7 @@ class Order(Protocol):
         """How many times the source is read for `passes` passes."""
         ...
 
-    def over(self, source: Any, number: int) -> Any:
+    def over(self, source: Source, number: int) -> Source:
         """The source of pass `number` (from 1), given `source` in its own order."""
         ...
 
@@ -160,7 +160,7 @@ class AsIs:
         """The number of passes: every pass reads the source."""
         return passes
 
-    def over(self, source: Any, number: int) -> Any:
+    def over(self, source: Source, number: int) -> Source:
         """The source itself."""
         return source
 
@@ -180,7 +180,7 @@ class Permuted:
         """1, however many passes there are."""
         return 1
 
-    def over(self, source: Any, number: int) -> Any:
+    def over(self, source: Source, number: int) -> Source:
         """The permuted rows of the first `source` passed to this method."""
         self._held = self._held or _HeldSource(source)
         drawn = 1 if self.steady else number
@@ -204,7 +204,7 @@ class Buffered:
         """The number of passes: every pass reads the source."""
         return passes
 
-    def over(self, source: Any, number: int) -> Any:
+    def over(self, source: Source, number: int) -> Source:
         """The rows of `source` as they leave the buffer."""
         return _BufferedSource(source, self._size, _chance(self._seed, number))
 
@@ -213,14 +213,14 @@ def _chance(seed: int, number: int) -> np.random.Generator:
     return np.random.default_rng([seed % 2**64, number])
 
 
-class _Ordered(Through):
+class _Ordered(Through[S]):
     """A source in another order. A `Place` counts the rows yielded."""
 
     def _shuffled(self) -> Iterator[Chunk]:
         """All rows in their new order."""
         raise NotImplementedError
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """One pass; rows before `start` are shuffled again and skipped."""
         done = 0
         for chunk in self._shuffled():
@@ -229,12 +229,12 @@ class _Ordered(Through):
                 yield chunk.at(place, Place(0, done, done))
 
 
-class _HeldSource(Through):
+class _HeldSource(Through[Source]):
     """A source that is read into memory on first use."""
 
     _rows: StoredRows | None = None
 
-    def rows(self) -> StoredRows:
+    def stored(self) -> StoredRows:
         """All rows of the source."""
         if self._rows is None:
             rows = StoredRows()
@@ -250,16 +250,17 @@ class _HeldSource(Through):
         self._source.report = self._whole
 
 
-class _PermutedSource(_Ordered):
+class _PermutedSource(_Ordered[_HeldSource]):
     """Rows held in memory, in random order."""
+
+    position_bytes = 0
 
     def __init__(self, held: _HeldSource, chance: np.random.Generator) -> None:
         super().__init__(held)
         self._chance = chance
-        self.position_bytes = 0
 
     def _shuffled(self) -> Iterator[Chunk]:
-        rows = self._source.rows()
+        rows = self._source.stored()
         self._source.restore_report()
         order = self._chance.permutation(len(rows))
         for first in range(0, len(order), CHUNK_ROWS):
@@ -268,10 +269,10 @@ class _PermutedSource(_Ordered):
             yield rows.take(piece)
 
 
-class _BufferedSource(_Ordered):
+class _BufferedSource(_Ordered[Source]):
     """Rows that pass through a shuffling buffer."""
 
-    def __init__(self, source: Any, size: int, chance: np.random.Generator) -> None:
+    def __init__(self, source: Source, size: int, chance: np.random.Generator) -> None:
         super().__init__(source)
         self._size, self._chance = size, chance
 

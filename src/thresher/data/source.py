@@ -1,11 +1,9 @@
-"""Source: anything that yields Chunks."""
+"""Source: anything that yields Chunks, and what it can do besides."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
-
-import xxhash
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
@@ -13,41 +11,114 @@ from thresher.data.labels import Domain, check_labels
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Report
 
+if TYPE_CHECKING:
+    from thresher.data.features.names import Namer
+    from thresher.data.files.content import Content
+    from thresher.data.sources.text import TextSource
 
-class Source(Protocol):
-    """Where training reads its data, pass after pass."""
 
-    names: list[str]
-    """the files, for messages"""
-    total_bytes: int | None
+Chunks = Generator[Chunk, None, None]
+"""Chunks in order; close it if no more are wanted"""
+
+
+class ReadRows(NamedTuple):
+    """Examples and the rows skipped among them."""
+
+    chunk: Chunk
+    gaps: Sequence[int] = ()
+    """for each skipped row, the number of examples before it in `chunk`"""
+    ids: Sequence[str] | None = None
+    """the ids of all these rows in order, if the source was opened with `ids`"""
+
+
+class Source:
+    """Where data are read, pass after pass: a subclass defines `chunks` or `rows`, which give each other.
+
+    The other defaults are those of Chunks in memory.
+    """
+
+    total_bytes: int | None = None
     """length of all files as stored; None if unknown"""
-    position_bytes: int
-    """how much of `total_bytes` has been read for the chunks yielded so far"""
-    report: Report
-    """counts of the lines yielded so far in this pass; set it before `chunks(start)` to continue a pass"""
-    rereadable: bool
+    rereadable = True
     """whether a second pass is possible"""
-    layout: SettledLayout | None
+    layout: SettledLayout | None = None
     """how bytes become features; None if the source has no bytes"""
-    where: str
+    where = ""
     """which rows of a table are read; empty: all"""
+    marked = ""
+    """a condition: the rows of a table that meet it are in a group; empty: none"""
+    columns: int | None = None
+    """the number of columns of a matrix; None for other data"""
+    by_position = False
+    """whether the data are a table with names that was made a matrix"""
+    weighed_beside = False
+    """whether importances were given beside a table in memory"""
+    in_memory = False
+    """whether reading again takes neither time nor memory"""
+    nameable = False
+    """whether features have names, for `namer`"""
+    namer: Namer | None = None
+    """receives the names of features"""
+    keep_hash = False
+    """whether to hash what is read, so that changes are noticed"""
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def __init__(self, names: Sequence[str] = ("memory",)) -> None:
+        self.names = [*names]
+        """the files, for messages"""
+        self.report = Report()
+        """counts of the lines yielded so far in this pass; to continue one, set it before `chunks(start)`"""
+
+    @property
+    def position_bytes(self) -> int:
+        """How much of `total_bytes` has been read for the chunks yielded so far."""
+        return 0
+
+    @property
+    def content(self) -> Sequence[Content]:
+        """What was read in the longest pass so far, as hashes; see `inputs.matrices.identified`."""
+        return ()
+
+    @property
+    def origin(self) -> TextSource | None:
+        """The files whose chunks these are, unchanged, so that a cache may stand for them."""
+        return None
+
+    def chunks(self, start: Place | None = None) -> Chunks:
         """One pass, from the beginning or from a chunk's `place` or `after` on."""
-        ...
+        return (rows.chunk for rows in self.rows(start) if len(rows.chunk))
 
-    def fingerprint(self) -> str:
-        """A string that identifies the content."""
-        ...
+    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+        """The same, with the rows that are skipped."""
+        for chunk in self.chunks(start):
+            yield ReadRows(chunk)
+
+    def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
+        """Expect the `content` that an earlier run read: all (`whole`), or the beginning.
+
+        Other data raise `DataError` when they are read, or with `now` at once, if they can be reread.
+        """
+        raise NotImplementedError
+
+    def confirm(self) -> None:
+        """During a pass, raise `DataError` unless all expected content is there."""
 
 
-class MemorySource:
+class MemorySource(Source):
     """Chunks in memory as a source. In a `Place`, `offset` counts chunks and `line` counts rows."""
 
     in_memory = True
-    """whether reading again takes neither time nor memory"""
+    position_bytes = 0
 
-    def __init__(self, chunks: Chunk | Iterable[Chunk], domain: str | Domain = "real") -> None:
+    def __init__(
+        self,
+        chunks: Chunk | Iterable[Chunk],
+        domain: str | Domain = "real",
+        *,
+        layout: SettledLayout | None = None,
+        columns: int | None = None,
+        by_position: bool = False,
+    ) -> None:
+        super().__init__()
         self._chunks = [chunks] if isinstance(chunks, Chunk) else list(chunks)
         for chunk in self._chunks:
             chunk.check()
@@ -55,19 +126,10 @@ class MemorySource:
             raise DataError("no examples")
         for chunk in self._chunks:
             check_labels(chunk.labels, domain, chunk.targets)
-        self.names = ["memory"]
-        self.total_bytes: int | None = sum(12 * c.nnz + 16 * len(c) for c in self._chunks)
-        self.position_bytes = 0
-        self.report = Report()
-        self.rereadable = True
-        self.layout: SettledLayout | None = None
-        self.columns: int | None = None
-        """the number of columns, if the examples are a matrix"""
-        self.by_position = False
-        """whether they are a table with names that was made a matrix"""
-        self.where = ""
+        self.layout, self.columns, self.by_position = layout, columns, by_position
+        self.total_bytes = sum(12 * c.nnz + 16 * len(c) for c in self._chunks)
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """The chunks, each with its place."""
         first = start.offset if start else 0
         if start is None:
@@ -80,36 +142,44 @@ class MemorySource:
             self.position_bytes += 12 * chunk.nnz + 16 * len(chunk)
             yield chunk.at(place, Place(0, k + 1, rows))
 
-    def fingerprint(self) -> str:
-        """A hash of all numbers."""
-        return fingerprint_of(self._chunks)
+
+S = TypeVar("S", bound=Source)
 
 
-def fingerprint_of(chunks: Iterable[Chunk]) -> str:
-    """A hash of all numbers in `chunks`."""
-    total = xxhash.xxh64()
-    for chunk in chunks:
-        for array in (chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.weights):
-            total.update(array.tobytes())
-        if chunk.targets is not None:
-            total.update(chunk.targets.tobytes())
-    return total.hexdigest()
+class Through(Source, Generic[S]):
+    """A source that changes the chunks of another; all that does not depend on these is as in that source."""
 
-
-class Through:
-    """A source that changes the chunks of another; everything else is taken from that source."""
-
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: S) -> None:
         self._source = source
+        self.names, self.layout = source.names, source.layout
+        self.where, self.marked = source.where, source.marked
+        self.total_bytes, self.rereadable = source.total_bytes, source.rereadable
+        self.columns, self.by_position = source.columns, source.by_position
+        self.weighed_beside, self.in_memory = source.weighed_beside, source.in_memory
+        self.nameable = source.nameable
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._source, name)
+    @property
+    def position_bytes(self) -> int:
+        """The position in the underlying source."""
+        return self._source.position_bytes
+
+    @property
+    def content(self) -> Sequence[Content]:
+        """The content of the underlying source."""
+        return self._source.content
+
+    def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
+        """Let the underlying source expect this content."""
+        self._source.expect(content, whole, now)
+
+    def confirm(self) -> None:
+        """Let the underlying source confirm its content."""
+        self._source.confirm()
 
     @property
     def report(self) -> Report:
         """The report of the underlying source on this pass."""
-        report: Report = self._source.report
-        return report
+        return self._source.report
 
     @report.setter
     def report(self, report: Report) -> None:
@@ -118,24 +188,29 @@ class Through:
     @property
     def keep_hash(self) -> bool:
         """Whether the underlying source hashes what it reads."""
-        return bool(self._source.keep_hash)
+        return self._source.keep_hash
 
     @keep_hash.setter
     def keep_hash(self, keep: bool) -> None:
         self._source.keep_hash = keep
 
     @property
-    def namer(self) -> Any:
-        """What receives the names of features; missing if the underlying source has none to give."""
+    def namer(self) -> Namer | None:
+        """What receives the names of features."""
         return self._source.namer
 
     @namer.setter
-    def namer(self, namer: Any) -> None:
+    def namer(self, namer: Namer | None) -> None:
         self._source.namer = namer
 
 
-class Watched(Through):
+class Watched(Through[Source]):
     """A source whose chunks are looked at on the way, alone or with the rows skipped among them."""
+
+    @property
+    def origin(self) -> TextSource | None:
+        """The files of the underlying source."""
+        return self._source.origin
 
     def begin(self) -> None:
         """A pass from the beginning, or from a place, begins."""
@@ -146,22 +221,11 @@ class Watched(Through):
     def end(self) -> None:
         """A pass from the beginning has ended."""
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
-        """The chunks of the source."""
-        return self._looked_at(self._source.chunks(start), lambda chunk: chunk, start)
-
-    @property
-    def rows(self) -> Callable[..., Iterator[Any]]:
-        """The method that yields chunks with their skipped rows; missing if the source has none."""
-        given = self._source.rows
-        return lambda start=None: self._looked_at(given(start), lambda rows: rows.chunk, start)
-
-    def _looked_at(
-        self, parts: Iterable[Any], chunk_of: Callable[[Any], Chunk], start: Place | None
-    ) -> Iterator[Any]:
+    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+        """The rows of the source."""
         self.begin()
-        for part in parts:
-            self.look(chunk_of(part))
-            yield part
+        for rows in self._source.rows(start):
+            self.look(rows.chunk)
+            yield rows
         if start is None:
             self.end()

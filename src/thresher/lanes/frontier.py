@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from thresher.data.errors import OneLineError
+from thresher.data.source import Source
 from thresher.drawing import Axis, Series, chart
 from thresher.lanes.judging import Judgement, LanesHoldout
 from thresher.lanes.lanes import Lanes
@@ -123,7 +124,7 @@ def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
     return found
 
 
-def joined(one: Learned, other: Learned, held: Any) -> Learned:
+def joined(one: Learned, other: Learned, held: Source | None) -> Learned:
     """The models of two runs over the same data, ordered by penalty.
 
     `held` is the source of the held-out rows or None: standard errors are those of differences to the best

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import closing
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
+from thresher.data.source import Source
 from thresher.lanes.lanes import Lanes
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.evaluation.evaluate import Evaluation
@@ -96,14 +96,14 @@ class Judgement:
 class LanesHoldout(Holdout):
     """A hold-out that evaluates all lanes after each pass and keeps the best pass of each."""
 
-    def __init__(self, every: Part = 0, given: Any = None) -> None:
+    def __init__(self, every: Part = 0, given: Source | None = None) -> None:
         super().__init__(every, given)
         self.judgement: Judgement | None = None
         self.bests: dict[int, Best] = {}
         self.waited: dict[int, int] = {}
         """passes since the best of each lane"""
 
-    def begin(self, every: Part, given: Any) -> None:
+    def begin(self, every: Part, given: Source | None) -> None:
         """Set what is held out; results of earlier passes are kept."""
         super().__init__(every, given)
 

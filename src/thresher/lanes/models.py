@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.order import Order
 from thresher.data.report import Report
+from thresher.data.source import Source
 from thresher.lanes import budget, folder
 from thresher.lanes.folds import Estimate, Folds, Results, estimates_of
 from thresher.lanes.frontier import Judged, Learned, Point, check_choice, choose, instead_of, noted, picture
@@ -150,7 +151,7 @@ class _HeldOut(Holdout):
         self._budget, self._order = budget, order
         self._memory: Kept | None = None
 
-    def rest(self, source: Any) -> Any:
+    def rest(self, source: Source) -> Source:
         """The other rows, from memory if an earlier reading could keep them all."""
         rest = super().rest(source)
         if not self._budget or (self._memory is not None and self._memory.dropped):
@@ -166,11 +167,11 @@ class _HeldOut(Holdout):
             return 1
         return passes_for(self._memory.whole)
 
-    def source(self) -> Any:
+    def source(self) -> None:
         """None: nothing is evaluated after a pass."""
-        return None
+        return
 
-    def kept(self) -> Any:
+    def kept(self) -> Source | None:
         """The held-out rows, or None."""
         return super().source()
 
@@ -186,9 +187,9 @@ class Search:
     def __init__(
         self,
         tuner: Tuner,
-        source: Any,
+        source: Source,
         order: Order,
-        held: Any,
+        held: Source | None,
         cached: bool,
         watcher: Watcher | None = None,
         tell: Callable[[int], None] = lambda number: None,
@@ -251,7 +252,7 @@ class Search:
         finally:
             stopper.close()
 
-    def _source(self) -> Any:
+    def _source(self) -> Source:
         """The source of the next reading."""
         started, self._started = self._started, True
         return self._reads.later() if started else self._reads.first

@@ -21,6 +21,7 @@ import numpy as np
 
 from thresher import parts
 from thresher.data.errors import DataError
+from thresher.data.source import Source
 from thresher.lanes.lanes import Lanes
 from thresher.learning.model.recipe import Recipe, penalty_field
 
@@ -105,7 +106,7 @@ class PenaltyRange:
 
     def found_in(
         self,
-        source: Any,
+        source: Source,
         recipe: Recipe,
         rows: int | None = None,
         ready: Callable[[], None] = lambda: None,
@@ -166,7 +167,7 @@ class _Pilot:
             return ZeroWeightError("all importance weights are zero")
         return NoWeightError("no penalty leaves a weight after the first rows: give the range, LO:HI:N")
 
-    def rows_in(self, source: Any) -> float:
+    def rows_in(self, source: Source) -> float:
         """Estimated number of examples; the number read so far if the size of the data is unknown."""
         share = source.position_bytes / source.total_bytes if source.total_bytes else 1.0
         return self._read / share if share else 0.0

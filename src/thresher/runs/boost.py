@@ -12,6 +12,7 @@ from thresher.batch.rounds import BoostPlan, Round, loss_of
 from thresher.batch.solving import Boosted, solved, troubles_of
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.inputs.any_data import opened
+from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
 from thresher.options.layouts import layout_asked, of_options
 from thresher.runs.preparing import (
@@ -31,7 +32,7 @@ _ONE = "one"
 class Boosting:
     """A fit that is prepared."""
 
-    source: Any
+    source: Source
     loss: Any
     plan: BoostPlan
     intercept: bool

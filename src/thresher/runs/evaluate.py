@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from thresher.data.source import Source
 from thresher.learning.evaluation.figures import Assessment, assessed, check_threshold
 from thresher.learning.evaluation.slices import figures_of_slices, slices_of
 from thresher.learning.inspection import plots
@@ -23,7 +24,7 @@ class Measured:
 
     figures: dict[str, Any]
     assessment: Assessment
-    source: Any
+    source: Source
 
 
 def measure(

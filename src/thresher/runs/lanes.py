@@ -8,6 +8,7 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.order import Order, make_order
+from thresher.data.source import Source
 from thresher.lanes.frontier import Judged, choose, end_of_range, instead_of
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import PenaltyRange, leaves_penalty_open, penalty_name, with_penalty
@@ -50,7 +51,7 @@ def compile_penalties_ahead(base: Recipe, predicts: bool, ui: Ui) -> Ahead:
 
 
 def recipes_of(
-    base: Recipe, options: Any, again: Callable[[], Any], once: bool, order: Order, ahead: Ahead
+    base: Recipe, options: Any, again: Callable[[], Source], once: bool, order: Order, ahead: Ahead
 ) -> list[Recipe]:
     """One recipe per penalty.
 

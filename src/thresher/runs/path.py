@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.order import make_order
+from thresher.data.source import Source
 from thresher.lanes import checkpoint, folder
 from thresher.lanes.budget import budget_of
 from thresher.lanes.checkpoint import Loaded
@@ -50,7 +51,7 @@ class FrontierTraining:
     trainer: Trainer[Lanes]
     judging: LanesHoldout
     inputs: Inputs
-    source: Any
+    source: Source
     """the data as they were opened"""
     options: Any
     read: dict[str, Any]

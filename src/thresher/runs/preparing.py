@@ -33,6 +33,8 @@ from thresher.data.inputs.label_arrays import texts_of
 from thresher.data.labels import DOMAINS
 from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout, as_option, grouped_by
 from thresher.data.order import Order, make_order
+from thresher.data.source import Source
+from thresher.data.sources.parsed import OnError
 from thresher.learning.files.atomic import check_writable
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.model.agreement import check_holdout
@@ -301,19 +303,21 @@ def groups_of(inputs: Inputs, layout: AnyLayout | None, options: Any) -> Any:
     return grouped_by(layout) or options.get("group") if inputs.groups is None else inputs.groups
 
 
-def source_of(inputs: Inputs, domain: Any, read: Mapping[str, Any]) -> Any:
+def source_of(inputs: Inputs, domain: Any, read: Mapping[str, Any]) -> Source:
     """The data as a source. `DataError`."""
-    return with_groups((None, opened(inputs.data, domain, **read)), inputs.groups)[1]
+    return with_groups(opened(inputs.data, domain, **read), inputs.groups)
 
 
-def again_of(inputs: Inputs, source: Any, domain: Any, read: Mapping[str, Any]) -> Any:
+def again_of(inputs: Inputs, source: Source, domain: Any, read: Mapping[str, Any]) -> Source:
     """The data of a source to read before or after training: a line is never quarantined twice."""
     if lenient(read["on_error"]) == read["on_error"]:
         return source
     return source_of(inputs, domain, {**read, "on_error": lenient(read["on_error"])})
 
 
-def holdout_of(held: Data | None, domain: Any, source: Any, read: Mapping[str, Any], once: bool) -> Any:
+def holdout_of(
+    held: Data | None, domain: Any, source: Source, read: Mapping[str, Any], once: bool
+) -> Source | None:
     """The source of separate data to judge by, None if there are none. `UsageError`, `DataError`.
 
     Its bad lines are skipped, and not collected, unless bad lines of the data are errors. It may be read only
@@ -328,8 +332,7 @@ def holdout_of(held: Data | None, domain: Any, source: Any, read: Mapping[str, A
         raise UsageError("the hold-out can be read only once, and is evaluated after every pass: give a file")
     if [*source.names, *found.names].count("-") > 1:
         raise UsageError("standard input cannot be both the data and the hold-out")
-    if hasattr(source, "on_error"):
-        source.on_error.check_spares(found.names)
+    OnError(read["on_error"], found.names)
     return check_holdout(source, found)
 
 
@@ -344,7 +347,7 @@ def classes_in(
     files = are_files(data)
     worded = files or is_table(data, layout)
 
-    def opener(layout: Any, domain: Any) -> Any:
+    def opener(layout: Any, domain: Any) -> Source:
         options = {**read, "layout": layout} | ({"on_error": lenient(read["on_error"])} if worded else {})
         return as_source(data, domain, **options)
 
@@ -388,10 +391,10 @@ def are_files(data: Any) -> bool:
 
 def trainer_of(
     model: Any,
-    source: Any,
+    source: Source,
     plan: TrainingPlan,
     order: Order,
-    held: Any,
+    held: Source | None,
     cache: bool,
     ui: Ui,
     *,
@@ -399,7 +402,7 @@ def trainer_of(
     **beside: Any,
 ) -> Trainer[Any]:
     """What trains the model in all passes over the source; `more` counts further readings."""
-    reads = Passes(source, order.reads(plan.passes) + more, cached=cache and hasattr(source, "identity"))
+    reads = Passes(source, order.reads(plan.passes) + more, cached=cache)
     ui.show_classes(model.head, source.layout.classes if source.layout else ())
     beside |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns_seen(source)}
     return Trainer(model, reads.first, plan, watcher=ui.watcher, **beside)

@@ -9,6 +9,7 @@ from typing import Any
 
 from thresher.data.inputs.any_data import Data, is_matrix
 from thresher.data.layout import AnyLayout
+from thresher.data.source import Source
 from thresher.learning.api import readout_of
 from thresher.learning.files import model_file
 from thresher.learning.files.atomic import clear_abandoned
@@ -47,7 +48,7 @@ class Training:
 
     trainer: Trainer[Any]
     learner: Learner
-    source: Any
+    source: Source
     names: bool
     """whether to find the names of features"""
 
@@ -167,7 +168,7 @@ def look_at(spare: Path, ui: Ui) -> None:
         ui.warn(f"{spare} is left from an earlier run and not used; --resume continues from it")
 
 
-def check_names_again(source: Any, store: str) -> None:
+def check_names_again(source: Source, store: str) -> None:
     """`UsageError` or `DataError` if names cannot be found once the model is learned."""
     check_nameable(store)
     check_namer(source, store)

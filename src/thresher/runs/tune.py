@@ -46,9 +46,8 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
     check_outputs(files, [*source.names, *(held.names if held else [])] if are_files(inputs.data) else [])
     with of_options():
         tuner = Tuner(replace(base, layout=source.layout), rules, options["budget"])
-    order, cached = order_of(options, None, base.seed), options["cache"] and hasattr(source, "identity")
-    tell = _teller(tuner, ui)
-    return Search(tuner, source, order, held, cached, ui.watcher, tell, every, made, kept)
+    order, tell = order_of(options, None, base.seed), _teller(tuner, ui)
+    return Search(tuner, source, order, held, options["cache"], ui.watcher, tell, every, made, kept)
 
 
 def _teller(tuner: Tuner, ui: Ui) -> Callable[[int], None]:

@@ -29,6 +29,7 @@ from thresher.sklearn.estimator import F64, SparseEstimator, checked
 from thresher.sklearn.row_order import Splitter, drawn, folds, given_splits, groups_of_examples, held_out
 
 if TYPE_CHECKING:
+    from thresher.data.source import Source
     from thresher.sklearn.argument_types import Examples
 
 FALLBACK = "0.01:10"
@@ -117,7 +118,7 @@ class SparseFrontierEstimator(SparseEstimator):
         splitter = check_cv(self.cv, y, classifier=is_classifier(self))
         return partial(given_splits, splits=splitter.split(np.empty((size, 1)), y, groups), size=size)
 
-    def _penalties(self, recipe: Any, source: Any, rows: int) -> list[float]:
+    def _penalties(self, recipe: Any, source: Source, rows: int) -> list[float]:
         """The penalties given, or as many as wanted, in a range found from the first rows."""
         from thresher.lanes.penalties import NoWeightError, PenaltyRange, penalty_name
 

@@ -19,6 +19,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
 from thresher.data.layout import chosen_in
+from thresher.data.source import Source
 from thresher.data.wording import in_estimators
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
     return _numbers(concat([concat([chunk]) for chunk in source.chunks()]))
 
 
-def source_of_table(estimator: Any, X: Any) -> Any:
+def source_of_table(estimator: Any, X: Any) -> Source:
     """The rows of a table, read as the estimator reads them; a table read as a matrix, by its own columns."""
     from thresher.data import table_source
 
@@ -300,21 +301,13 @@ def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
         model.names = named.only(own)
 
 
-def _source(estimator: Any, X: Any) -> Any:
+def _source(estimator: Any, X: Any) -> Source:
     """X as a source with names."""
     from thresher.data import table_source
-    from thresher.data.inputs.arrays import PairSource, texts_of
-    from thresher.data.layout import SettledLayout
+    from thresher.data.inputs.arrays import nameable_source
 
-    given_layout = layout_of(estimator)
-    if estimator._kind == ROWS:
-        return PairSource([(row, 0.0) for row in X], seed=given_layout.seed if given_layout else 0)
-    if estimator._kind == TEXTS:
-        import pyarrow as pa
-
-        shared = given_layout.shared() if given_layout else {}
-        texts = SettledLayout(**shared, columns=("",), kinds=("text",))  # words of an unnamed column
-        return table_source(pa.table({"": texts_of(X, None)}), layout=texts, domain="open", unlabelled=True)
+    if estimator._kind != TABLE:
+        return nameable_source(X, layout_of(estimator))
     return table_source(X, layout=estimator._layout, domain="open", unlabelled=True)
 
 
@@ -360,8 +353,7 @@ def _troubles_of_columns(estimator: Any, X: Any) -> list[Trouble]:
         return []
     few = _first(X, FEWEST_ROWS if estimator._kind == MATRIX else MOST_ROWS)
     source = source_of_table(estimator, few)
-    source.chosen += chosen_in(layout_of(estimator))
-    return troubles_of_columns(columns_seen(source), source.layout)
+    return troubles_of_columns(columns_seen(source, chosen_in(layout_of(estimator))), source.layout)
 
 
 def _first(table: Any, rows: int) -> Any:

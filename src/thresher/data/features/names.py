@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from thresher.data.features import name_table as rows
 from thresher.data.features.murmur import hash_columns
 from thresher.data.formats.listing import LINES
 from thresher.data.layout import AnyLayout, has_columns
+from thresher.data.source import Source
 
 BETWEEN = " × "
 """Separates the factors in the name of a product."""
@@ -161,8 +161,8 @@ def numeric_keys(layout: AnyLayout | None) -> dict[int, str]:
     return dict(zip(keys.tolist(), names, strict=True))
 
 
-def find_names(source: Any, keys: NDArray[np.uint64]) -> Names:
-    """Names of the features `keys`, found in the data of a source that has a `namer`.
+def find_names(source: Source, keys: NDArray[np.uint64]) -> Names:
+    """Names of the features `keys`, found in the data of a source that is `nameable`.
 
     The source is read until all keys have a name. It is read again if it had products whose factors came
     earlier, or if the table had no room for all names at once.

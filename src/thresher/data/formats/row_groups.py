@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Place
 from thresher.data.errors import DataError
-from thresher.data.source import Through
+from thresher.data.source import Chunks, Source, Through
 
 NONE = 0
 """The hash of a row without a group"""
@@ -75,19 +74,14 @@ class HashedNames:
         return np.array(found, np.uint64)
 
 
-class Grouped(Through):
+class Grouped(Through[Source]):
     """A source in memory whose rows have the groups of an array."""
 
-    def __init__(self, source: Any, groups: ArrayLike) -> None:
+    def __init__(self, source: Source, groups: ArrayLike) -> None:
         super().__init__(source)
         self._groups = groups_of(groups)
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "identity":  # that of the source does not tell the groups, so rows must not be cached
-            raise AttributeError(name)
-        return super().__getattr__(name)
-
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """One pass, read from the beginning to count rows. DataError unless each row has one group."""
         done, groups = 0, self._groups
         with closing(self._source.chunks()) as chunks:

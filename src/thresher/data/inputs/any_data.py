@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,13 +25,14 @@ from thresher.data.inputs.frames import (
     is_sparse_frame,
     matrix_of,
     reads_sparsely,
+    settled_for,
 )
 from thresher.data.inputs.label_arrays import array_of, check_unmasked, label_columns, numbers_of
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.opening import without_columns
+from thresher.data.sources.parsed import OnError
 from thresher.data.sources.pieces import current_readers
-from thresher.data.sources.text import OnError
 from thresher.options.checks import check_whole
 
 
@@ -79,7 +80,7 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
         if weights is not None:
             raise DataError(f"sample_weight needs labels y: give {_BESIDE}")
         return data
-    if isinstance(data, str | os.PathLike | Chunk) or _is_source(data):
+    if isinstance(data, str | os.PathLike | Chunk | Source):
         raise DataError(
             f"labels y are for examples in memory, not for {type(data).__name__}, which has its own"
         )
@@ -92,7 +93,7 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
     return (X, y) if weights is None else (X, y, weights)
 
 
-def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
+def as_source(data: Data, domain: str | Domain, **options: Any) -> Source:
     """Turn `data` into a source; a source is returned unchanged.
 
     Accepts: paths, globs and ``-`` (see `open_source`); a Chunk or Chunks; tables, that is, anything with
@@ -114,24 +115,20 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Any:
     found = _as_source(data, domain, options)
     if options.get("where") and found.where != options["where"]:
         raise DataError("where works only with files and tables")
-    if options.get("marked") and getattr(found, "marked", "") != options["marked"]:
+    if options.get("marked") and found.marked != options["marked"]:
         raise without_columns("these data have", options["marked"])
     return found
 
 
-def opened(data: Data, domain: Any, **read: Any) -> Any:
+def opened(data: Data, domain: str | Domain, **read: Any) -> Source:
     """The source for a new model. As `as_source`; `DataError` if a layout is given for data without one."""
     source = as_source(data, domain, **read)
     layout: AnyLayout | None = read.get("layout")
     if not is_bare(layout) and is_bare(source.layout):
         raise DataError("a layout is for files and tables, not for matrices, Chunks and pairs")
-    if current_readers() is not None and getattr(source, "readers", None) is None:
+    if current_readers() is not None and (source.origin is None or source.origin.readers is None):
         raise DataError("--workers and --ray are for files; these data are in memory")
     return source
-
-
-def _is_source(data: Any) -> bool:
-    return callable(getattr(data, "chunks", None))
 
 
 def as_rows(data: Any) -> Any:
@@ -163,22 +160,18 @@ def emptied(what: str) -> DataError:
     )
 
 
-R = TypeVar("R")
-
-
-def with_groups(prepared: tuple[R, Any], groups: ArrayLike | None) -> tuple[R, Any]:
-    """A recipe and its source, which gives each row of data in memory a group if there are `groups`.
+def with_groups(source: Source, groups: ArrayLike | None) -> Source:
+    """The source, in which each row has a group if there are `groups`.
 
     DataError for files, whose groups are a column, and for data that have groups already.
     """
-    recipe, source = prepared
     if groups is None:
-        return recipe, source
-    if getattr(source, "layout", None) is not None and source.layout.grouped_by:
+        return source
+    if source.layout is not None and source.layout.grouped_by:
         raise DataError(f"groups and group={source.layout.grouped_by!r}: give one of them")
-    if hasattr(source, "identity"):
+    if source.origin is not None:
         raise DataError("groups are for data in memory; for files, name the column, group=")
-    return recipe, Grouped(source, groups)
+    return Grouped(source, groups)
 
 
 def check_layout(layout: Any) -> None:
@@ -217,8 +210,8 @@ def is_table(data: Any, layout: AnyLayout | None) -> bool:
     return hasattr(data, _STREAM) or is_dataset(data) or (not is_bare(layout) and _holds_mappings(data))
 
 
-def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
-    if _is_source(data):
+def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
+    if isinstance(data, Source):
         return data
     if isinstance(data, Chunk):
         return MemorySource(data, domain)
@@ -280,7 +273,7 @@ def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Any:
+def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
     """A source of examples with separate labels."""
     X = as_rows(X)
     check_unmasked("sample_weight", weights)
@@ -292,20 +285,20 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
     if table is None:
         return _in_memory(X, y, weights, domain, layout)
     table, layout = _joined(table, y, weights, layout, domain_of(domain))
-    source = table_source(table, domain=domain, **{**options, "layout": layout})
-    source.weighed_beside = weights is not None
-    return source
+    options = {**options, "layout": layout, "weighed_beside": weights is not None}
+    return table_source(table, domain=domain, **options)
 
 
-def _beside_frame(frame: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None) -> Any:
+def _beside_frame(
+    frame: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None
+) -> SparseFrameSource:
     """A sparse frame and its labels, with a layout that names the labels as for any table."""
     labels = numbers_of(y, domain_of(domain).of_words(layout.classes if layout else ()))
-    source = SparseFrameSource(frame, labels, weights, domain, layout)
+    settled = settled_for(frame, layout)
     columns = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
     base: AnyLayout = layout or Layout()
-    names = _label_names(base, frozenset(source.layout.columns), columns, getattr(y, "name", None))
-    source.layout = _with_labels(source.layout, names, "")
-    return source
+    names = _label_names(base, frozenset(settled.columns), columns, getattr(y, "name", None))
+    return SparseFrameSource(frame, labels, weights, domain, _with_labels(settled, names, ""))
 
 
 def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None) -> MemorySource:
@@ -316,24 +309,31 @@ def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLa
     column = wanted.kind == ONE and np.ndim(labels) == 2 and np.shape(labels)[1] == 1
     if wanted.kind == ONE and not wanted.open and not column and np.ndim(labels) == 2:
         raise DataError(f"expected one label for each example, found {np.shape(labels)[1]}")
-    named = _has_names(X)
-    X = matrix_of(X) if is_sparse_frame(X) else X
-    source = source_of(X, np.ravel(labels) if column else labels, weights, domain, _gaps(layout))
-    source.by_position = named
-    if words:
-        source.layout = SettledLayout(classes=words)
-    return source
+    labels, words_alone = np.ravel(labels) if column else labels, SettledLayout(classes=words)
+    return _rows_of(X, labels, weights, domain, layout, words_alone if words else None)
 
 
-def _unlabelled(data: Any, domain: str | Domain, layout: AnyLayout | None) -> Any:
+def _unlabelled(data: Any, domain: str | Domain, layout: AnyLayout | None) -> Source | None:
     """Examples in memory without labels as a source; None for a table and anything else."""
     if _is_rows(data, layout) or _are_texts(data, layout):
-        X = matrix_of(data) if is_sparse_frame(data) else data
-        source = source_of(X, None, None, domain, _gaps(layout))
-        source.by_position = _has_names(data)
-        return source
+        return _rows_of(data, None, None, domain, layout)
     frame = _sparse_frame(data, layout)
-    return None if frame is None else SparseFrameSource(frame, None, None, domain, layout)
+    if frame is None:
+        return None
+    return SparseFrameSource(frame, None, None, domain, settled_for(frame, layout))
+
+
+def _rows_of(
+    X: Any,
+    y: Any,
+    weights: Any,
+    domain: str | Domain,
+    layout: AnyLayout | None,
+    known: SettledLayout | None = None,
+) -> MemorySource:
+    """Rows in memory, for a model with this layout; `known` is that of the source."""
+    matrix = matrix_of(X) if is_sparse_frame(X) else X
+    return source_of(matrix, y, weights, domain, _gaps(layout), known, by_position=_has_names(X))
 
 
 def _gaps(layout: AnyLayout | None) -> bool:

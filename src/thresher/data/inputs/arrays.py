@@ -16,9 +16,9 @@ from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
 from thresher.data.inputs.label_arrays import numbers_of
 from thresher.data.labels import Domain, check_labels, domain_of
-from thresher.data.layout import SettledLayout
+from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.report import Report
-from thresher.data.source import MemorySource
+from thresher.data.source import Chunks, MemorySource, Source
 from thresher.data.text.numbers import OVERFLOW
 from thresher.engine.preparing import FAR, FARTHEST
 
@@ -376,47 +376,53 @@ class RowReader:
 
 
 class NamedSource(MemorySource):
-    """Rows of named features, or texts, in memory; a `namer` receives the names of features."""
+    """Rows of named features, or texts, in memory."""
 
-    def __init__(self, X: Any, chunk: Chunk, domain: str | Domain) -> None:
-        super().__init__(chunk, domain)
+    nameable = True
+
+    def __init__(self, X: Any, chunk: Chunk, domain: str | Domain, layout: SettledLayout | None) -> None:
+        super().__init__(chunk, domain, layout=layout)
         self._given = X
-        self.namer: Any = None
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """The chunk; its names are found by reading the rows again."""
         if self.namer is not None:
-            for _ in _naming(self._given, self.namer).chunks():
+            again = nameable_source(self._given)
+            again.namer = self.namer
+            for _ in again.chunks():
                 pass
         yield from super().chunks(start)
 
 
-def _naming(X: Any, namer: Any) -> Any:
-    """A source of the same features that gives their names to `namer`."""
+def nameable_source(X: Any, layout: AnyLayout | None = None) -> Source:
+    """Rows of named features, or texts, to find their names; `layout` says how names become keys."""
+    shared = {} if layout is None else layout.shared()
     if _holds(X, Mapping):
-        source: Any = PairSource([(row, 0.0) for row in X])
-    else:
-        import pyarrow as pa
+        return PairSource([(row, 0.0) for row in X], seed=0 if layout is None else layout.seed)
+    import pyarrow as pa
 
-        from thresher.data import table_source
+    from thresher.data import table_source
 
-        words_of_no_column = SettledLayout(columns=("",), kinds=("text",))
-        source = table_source(
-            pa.table({"": texts_of(X, None)}), layout=words_of_no_column, domain="open", unlabelled=True
-        )
-    source.namer = namer
-    return source
+    words = SettledLayout(**shared, columns=("",), kinds=("text",))  # of an unnamed column
+    return table_source(pa.table({"": texts_of(X, None)}), layout=words, domain="open", unlabelled=True)
 
 
-def source_of(X: Any, y: Any, weights: Any, domain: str | Domain, gaps: bool = False) -> MemorySource:
+def source_of(
+    X: Any,
+    y: Any,
+    weights: Any,
+    domain: str | Domain,
+    gaps: bool = False,
+    layout: SettledLayout | None = None,
+    by_position: bool = False,
+) -> MemorySource:
     """Examples in memory as a source; rows of named features and texts have names. See `chunk_of`."""
     if isinstance(X, Iterator):
         X = list(X)
     chunk = chunk_of(X, y, weights, gaps=gaps)
-    named = not hasattr(X, "tocsr") and (_holds(X, Mapping) or _holds(X, str))
-    source = NamedSource(X, chunk, domain) if named else MemorySource(chunk, domain)
-    source.columns = None if named else _columns_of(X)
-    return source
+    if not hasattr(X, "tocsr") and (_holds(X, Mapping) or _holds(X, str)):
+        return NamedSource(X, chunk, domain, layout)
+    return MemorySource(chunk, domain, layout=layout, columns=_columns_of(X), by_position=by_position)
 
 
 def _columns_of(X: Any) -> int | None:
@@ -425,12 +431,14 @@ def _columns_of(X: Any) -> int | None:
     return int(sides[1]) if len(sides) == 2 else None
 
 
-class PairSource:
+class PairSource(Source):
     """A source that reads ``(row, label)`` or ``(row, label, weight)`` pairs, with rows as in `RowReader`.
 
     An iterator can be read once; any other iterable is rereadable. Chunks have 4,096 rows. In a `Place`,
     `offset` counts chunks and `line` counts rows.
     """
+
+    nameable = True
 
     def __init__(
         self,
@@ -440,19 +448,13 @@ class PairSource:
         words: tuple[str, ...] = (),
         gaps: bool = False,
     ) -> None:
+        super().__init__()
         self._gaps = gaps
         self._pairs, self._domain, self._seed = pairs, domain_of(domain).of_words(words), seed
-        self.names = ["memory"]
-        self.total_bytes: int | None = None
-        self.position_bytes = 0
-        self.report = Report()
         self.rereadable = iter(pairs) is not pairs
         self.layout = SettledLayout(classes=words) if words else None
-        self.namer: Any = None
-        """a `Namer` that receives the names of features"""
-        self.where = ""
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """The rows in order; raises `DataError` at the first chunk with an invalid row."""
         if start is None:
             self.report = Report()
@@ -487,7 +489,3 @@ class PairSource:
         except DataError as error:
             raise DataError(f"rows {before + 1} to {before + len(taken)}: {error}") from error
         return chunk
-
-    def fingerprint(self) -> str:
-        """Raises `DataError`: a stream has no known content before it is read."""
-        raise DataError("a stream of rows has no fingerprint")

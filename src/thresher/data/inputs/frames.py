@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
+from thresher.data.chunk import Place
 from thresher.data.columns import ABSENT, EMPTY, IGNORE, LABEL, NUMERIC, WEIGHT, check_same, kinds_in
 from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.inputs.arrays import chunk_of
 from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
-from thresher.data.source import MemorySource
+from thresher.data.source import Chunks, MemorySource
 
 _PLAIN = {NUMERIC, LABEL, WEIGHT, ABSENT, EMPTY, IGNORE}
 """Kinds of columns in a layout that a sparse frame can have."""
@@ -58,31 +59,32 @@ def reads_sparsely(frame: Any, layout: AnyLayout | None) -> bool:
 class SparseFrameSource(MemorySource):
     """The rows of a sparse frame; the key of a column is the hash of its name, as in any table."""
 
+    nameable = True
+
     def __init__(
-        self, frame: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None
+        self, frame: Any, y: Any, weights: Any, domain: str | Domain, settled: SettledLayout
     ) -> None:
+        """`settled`: the layout as `settled_for` gives it, with names for labels."""
         names = [str(name) for name in frame.columns]
-        settled = _settled(names, layout)
         kinds = kinds_in(settled.unlabelled(), names, _NAME)
         check_same(settled, names, _NAME)
         used = [k for k, kind in enumerate(kinds) if kind == NUMERIC]
-        self._names = {hash_bytes(names[k].encode(), settled.seed) & settled.mask: names[k] for k in used}
-        chunk = chunk_of(frame.iloc[:, used].sparse.to_coo(), y, weights, keys=[*self._names])
-        super().__init__(chunk, domain)
-        self.layout: SettledLayout = settled
-        self.namer: Any = None
+        self._keys = {hash_bytes(names[k].encode(), settled.seed) & settled.mask: names[k] for k in used}
+        chunk = chunk_of(frame.iloc[:, used].sparse.to_coo(), y, weights, keys=[*self._keys])
+        super().__init__(chunk, domain, layout=settled)
 
-    def chunks(self, start: Any = None) -> Any:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """The rows; names are those of the columns."""
         if self.namer is not None:
-            self.namer.add({key: name.encode() for key, name in self._names.items()})
+            self.namer.add({key: name.encode() for key, name in self._keys.items()})
         yield from super().chunks(start)
 
 
-def _settled(names: list[str], layout: AnyLayout | None) -> SettledLayout:
+def settled_for(frame: Any, layout: AnyLayout | None) -> SettledLayout:
     """The layout of the training data; of new data, one in which all columns are numeric."""
     if layout is not None and has_columns(layout):
         return layout
+    names = [str(name) for name in frame.columns]
     shared = {} if layout is None else layout.shared()
     return SettledLayout(**shared, columns=tuple(names), kinds=(NUMERIC,) * len(names))
 

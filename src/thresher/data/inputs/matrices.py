@@ -25,7 +25,7 @@ from thresher.data.compact import DistinctKeys
 from thresher.data.errors import DataError, beyond_last, nonfinite
 from thresher.data.files.content import Content, changed
 from thresher.data.report import Report
-from thresher.data.source import Through
+from thresher.data.source import Chunks, Source, Through
 from thresher.engine.compile.jit import kernel, scalar
 from thresher.engine.lookup import fetch
 
@@ -291,7 +291,7 @@ def by_content(matrix: Matrix, draw: Draw, seed: int) -> I64:
     return order
 
 
-class MatrixSource:
+class MatrixSource(Source):
     """The examples of a draw, pass after pass, as a source.
 
     A chunk is valid until you request the next one.
@@ -299,13 +299,9 @@ class MatrixSource:
 
     def __init__(self, matrix: Matrix, draw: Draw, shuffle: int | None = None, passes: int = 1) -> None:
         """`shuffle`: seed of the order of all passes after the first; None keeps the order of `draw`."""
+        super().__init__()
         self._matrix, self._draw, self._seed, self._room = matrix, draw, shuffle, Room()
         self.spec, self.steady = ("as-is", True) if shuffle is None else ("every", False)
-        self.names, self.layout, self.where = ["memory"], None, ""
-        self.total_bytes: int | None = None
-        self.position_bytes = 0
-        self.report = Report()
-        self.rereadable = True
         self._number = 1
         lengths = matrix.indptr[draw.rows + 1] - matrix.indptr[draw.rows]
         self._ends = np.cumsum(lengths, dtype=np.int64)
@@ -328,12 +324,12 @@ class MatrixSource:
         """The number of passes: every pass reads the source."""
         return passes
 
-    def over(self, source: Any, number: int) -> MatrixSource:
+    def over(self, source: Source, number: int) -> MatrixSource:
         """This source, in the order of pass `number`: blocks permuted, or the rows if there is one block."""
         self._number = number
         return self
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """One pass."""
         blocks, draw = np.arange(len(self._blocks)), self._draw
         if self._number > 1 and self._seed is not None:
@@ -376,25 +372,23 @@ _BYTES = np.uint64(0x9E3779B97F4A7C15)
 _MASK = (1 << 64) - 1
 
 
-def identified(source: Any) -> Any:
+def identified(source: Source) -> Source:
     """`source` if it can identify its content, as file sources can; otherwise `source` in a `ByRows`."""
-    return source if hasattr(source, "identity") or isinstance(source, ByRows) else ByRows(source)
+    return source if source.origin is not None or isinstance(source, ByRows) else ByRows(source)
 
 
-class ByRows(Through):
+class ByRows(Through[Source]):
     """A source whose content is identified by the number of its rows and the sum of their hashes.
 
     Each pass may yield the rows in a different order, as a query does, but they must be the same rows.
     """
 
     keep_hash = False
-    """whether to hash what is read"""
+    content: Sequence[Content] = ()
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Source) -> None:
         super().__init__(source)
         self._whole = False
-        self.content: Sequence[Content] = ()
-        """content of the longest pass so far; of all rows once a pass is complete"""
         self._missing: int | None = None
         """number of rows expected, until this pass has read them all; then None"""
 
@@ -407,7 +401,7 @@ class ByRows(Through):
         if self._missing is not None:
             raise changed(self._source.names[0], self._missing, self._missing, "rows")
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """One pass; with `keep_hash`, raises `DataError` if its rows differ from those read before."""
         if not self.keep_hash:
             yield from self._source.chunks(start)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.columns import LABEL, LABELS_BESIDE
 from thresher.data.errors import DataError
+from thresher.data.source import Source
 from thresher.learning.evaluation.curves import Binned, Calibration
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.model.objective import F64, Head
@@ -328,7 +329,7 @@ class Assessment:
         return {**self._plain.figures(), **self._more.figures()}
 
 
-def figures_of(model: Any, source: Any, threshold: float | None = None) -> Figures:
+def figures_of(model: Any, source: Source, threshold: float | None = None) -> Figures:
     """The figures that `assessed` finds."""
     return assessed(model, source, threshold).figures()
 
@@ -340,7 +341,7 @@ class Listener(Protocol):
         """Take the next examples and their margins."""
 
 
-def _check_finite(margins: F64, before: int, source: Any) -> None:
+def _check_finite(margins: F64, before: int, source: Source) -> None:
     """DataError for the first margin that is not finite; `before` counts the examples before these."""
     if not np.isfinite(margins).all():
         wrong = before + int(np.argwhere(~np.isfinite(margins))[0, 0]) + 1
@@ -348,7 +349,7 @@ def _check_finite(margins: F64, before: int, source: Any) -> None:
         raise DataError(f"{what} is not finite: its values are too large")
 
 
-def assessed(model: Any, source: Any, threshold: float | None = None, *also: Listener) -> Assessment:
+def assessed(model: Any, source: Source, threshold: float | None = None, *also: Listener) -> Assessment:
     """Evaluate a Model or a Readout on `source`, which is read once; `also` get every chunk as well.
 
     The figures of `Evaluation` come first, then those of the kind of model: see docs/evaluate.md. A

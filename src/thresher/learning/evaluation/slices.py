@@ -33,6 +33,7 @@ from thresher.data.columns import (
 from thresher.data.errors import DataError
 from thresher.data.features.names import find_names
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.source import Source
 from thresher.learning.evaluation.curves import wilson
 from thresher.learning.evaluation.figures import claimed
 from thresher.learning.model.objective import F64, Head
@@ -290,7 +291,7 @@ def chosen_columns(layout: AnyLayout | None, wanted: Sequence[str]) -> list[str]
 
 def slices_of(
     model: Any,
-    source: Any,
+    source: Source,
     data: Any,
     columns: Sequence[str],
     threshold: float | None,

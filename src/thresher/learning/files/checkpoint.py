@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from thresher.data.chunk import Chunk, Place
 from thresher.data.files.content import Content
 from thresher.data.report import Report
+from thresher.data.source import Source
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file
 from thresher.learning.files import schema as headers
@@ -31,7 +32,7 @@ class DataOrigin(NamedTuple):
     where: str = ""
 
     @classmethod
-    def of(cls, source: Any) -> DataOrigin:
+    def of(cls, source: Source) -> DataOrigin:
         """The origin of a source."""
         return cls(", ".join(source.names), source.total_bytes, source.where)
 

@@ -11,6 +11,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names, find_names, numeric_keys
 from thresher.data.inputs.any_data import Data
 from thresher.data.layout import has_columns
+from thresher.data.source import Source
 from thresher.engine.index import HashedIndex
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.model.model import Model, as_model
@@ -51,7 +52,7 @@ def name_features(
     return keep_names(own, source)
 
 
-def keep_names(own: Model | Readout, source: Any) -> Names:
+def keep_names(own: Model | Readout, source: Source) -> Names:
     """Give a model the names of its features, read from a source that has names."""
     readout = own.readout() if isinstance(own, Model) else own
     kept = (own.names or Names.of({})).only(readout.keys)
@@ -60,12 +61,12 @@ def keep_names(own: Model | Readout, source: Any) -> Names:
     return named
 
 
-def names_follow(own: Model, source: Any) -> list[Trouble]:
+def names_follow(own: Model, source: Source) -> list[Trouble]:
     """Name new features of a model that has names, from the data it learned; the trouble if that cannot be.
 
     Data without names, such as a matrix, are left alone.
     """
-    if not own.names or not hasattr(source, "namer"):
+    if not own.names or not source.nameable:
         return []
     if source.rereadable:
         keep_names(own, source)
@@ -88,17 +89,17 @@ def known_names(readout: Readout) -> dict[int, str]:
     return found | dict(readout.names or {})
 
 
-def check_namer_again(source: Any, store: str) -> None:
+def check_namer_again(source: Source, store: str) -> None:
     """As `check_namer`, and `DataError` for data that can be read only once: names need a second reading."""
     check_namer(source, store)
     if not source.rereadable:
         raise DataError("names=True needs to read the data again, but these can be read only once")
 
 
-def check_namer(source: Any, store: str) -> None:
+def check_namer(source: Source, store: str) -> None:
     """`DataError` if features have no names, or the source cannot be read again to find them."""
     check_nameable(store)
-    if not hasattr(source, "namer"):
+    if not source.nameable:
         raise DataError("a matrix has no feature names: give files, a table, dictionaries or texts")
 
 

@@ -18,7 +18,7 @@ from thresher.data.errors import DataError
 from thresher.data.formats.choosing import features_of
 from thresher.data.formats.listing import FORMATS, LINES
 from thresher.data.layout import AnyLayout, has_columns
-from thresher.data.source import Watched
+from thresher.data.source import Source, Watched
 from thresher.data.wording import warn_user
 from thresher.learning.diagnostics.findings import TroubleWarning
 
@@ -66,22 +66,21 @@ def _has_ids(layout: AnyLayout | None) -> bool:
     return not (LINES[layout.format].named and layout.bits) and not layout.interact
 
 
-def numbered_alike(numbering: Numbering | None, source: Any) -> Any:
+def numbered_alike(numbering: Numbering | None, source: Source) -> Source:
     """The source, for a model with this numbering, which warns if it seems to start with another id.
 
     `DataError` for a matrix with another number of columns.
     """
     if numbering is None:
         return source
-    columns = getattr(source, "columns", None)
-    if columns is not None:
-        _check_matrix(numbering, columns, source)
+    if source.columns is not None:
+        _check_matrix(numbering, source.columns, source)
     elif source.layout is not None and _has_ids(source.layout):
         return _Numbered(source, numbering)
     return source
 
 
-def _check_matrix(numbering: Numbering, columns: int, source: Any) -> None:
+def _check_matrix(numbering: Numbering, columns: int, source: Source) -> None:
     """`DataError`, or a warning, for a matrix whose columns are not the ids of the model."""
     count, low = numbering.width, numbering.low
     given = f"the matrix has {columns:,} columns" if columns != 1 else "the matrix has 1 column"
@@ -113,7 +112,7 @@ def _check_matrix(numbering: Numbering, columns: int, source: Any) -> None:
 class _Numbered(Watched):
     """A file whose ids are compared with those of the model; warns once if its first id seems to differ."""
 
-    def __init__(self, source: Any, numbering: Numbering) -> None:
+    def __init__(self, source: Source, numbering: Numbering) -> None:
         super().__init__(source)
         self._numbering = numbering
 
@@ -185,15 +184,13 @@ class FeatureKind(NamedTuple):
     """whether names may be numbers, which mean the same as ids"""
 
 
-def kind_of(source: Any) -> FeatureKind:
+def kind_of(source: Source) -> FeatureKind:
     """The features of a source; unknown for Chunks."""
-    return _kind_in(source.layout) or (
-        FeatureKind(IDS, "a matrix")
-        if getattr(source, "columns", None) is not None
-        else FeatureKind(NAMES, _NAMED)
-        if hasattr(source, "namer")
-        else FeatureKind()
-    )
+    if (found := _kind_in(source.layout)) is not None:
+        return found
+    if source.columns is not None:
+        return FeatureKind(IDS, "a matrix")
+    return FeatureKind(NAMES, _NAMED) if source.nameable else FeatureKind()
 
 
 def _kind_in(layout: AnyLayout | None) -> FeatureKind | None:
@@ -241,7 +238,7 @@ def check_format(model: Any, layout: AnyLayout | None) -> None:
         raise refusal(before, now)
 
 
-def in_agreement(model: Any, source: Any, trained: str = _TRAINED, given: str = "") -> Any:
+def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str = "") -> Source:
     """The source, for this model. It warns if the ids of a file seem to start at another number.
 
     `DataError` for features of another kind, and for a matrix with another number of columns.
@@ -260,8 +257,8 @@ def in_agreement(model: Any, source: Any, trained: str = _TRAINED, given: str = 
     return numbered_alike(model.numbering, source)
 
 
-def _warn_by_position(source: Any, reason: str) -> None:
-    if getattr(source, "by_position", False):
+def _warn_by_position(source: Source, reason: str) -> None:
+    if source.by_position:
         warn_user(
             f"{reason}, so the columns of the table are matched by position, not by name: give them in the"
             " order of the matrix, or train on a table [by-position]",
@@ -272,7 +269,7 @@ def _warn_by_position(source: Any, reason: str) -> None:
 class _NumbersAsInModel(Watched):
     """Data of names, of which the first must be numbers as in the model, or not: else `DataError`."""
 
-    def __init__(self, source: Any, error: DataError, wanted: bool) -> None:
+    def __init__(self, source: Source, error: DataError, wanted: bool) -> None:
         super().__init__(source)
         self._error: DataError | None = error
         self._wanted = wanted
@@ -285,15 +282,15 @@ class _NumbersAsInModel(Watched):
             self._error = None
 
 
-def check_holdout(source: Any, held: Any) -> Any:
+def check_holdout(source: Source, held: Source) -> Source:
     """The hold-out; `DataError` if it has other features than the data."""
     data, found = kind_of(source), kind_of(held)
     if not agree(data, found):
         raise refusal(data, found, "the data are")
-    wide = [getattr(one, "columns", None) for one in (source, held)]
-    if None not in wide and wide[0] != wide[1]:
-        raise DataError(f"the data have {wide[0]:,} columns, the hold-out {wide[1]:,}: give the same columns")
-    if wide[0] is not None:
+    width, other = source.columns, held.columns
+    if width is not None and other not in (None, width):
+        raise DataError(f"the data have {width:,} columns, the hold-out {other:,}: give the same columns")
+    if width is not None:
         _warn_by_position(held, "the data are a matrix")
     if data.features == IDS and found.features == NAMES:
         return _NumbersAsInModel(held, refusal(data, found, "the data are"), wanted=True)

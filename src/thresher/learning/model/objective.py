@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.labels import DOMAINS, Domain, classes, listed, values
+from thresher.data.source import Source
 from thresher.engine import kernels, outputs
 
 F64 = NDArray[np.float64]
@@ -229,7 +230,7 @@ def leaves_classes_open(loss: Any, spec: str | None) -> bool:
     return hasattr(parts.make("loss", loss), "values_slopes")
 
 
-def classes_of(source: Any) -> str:
+def classes_of(source: Source) -> str:
     """``classes:LO-HI`` from the lowest to the highest label of a source; ValueError for fewer than two."""
     low, high = np.inf, -np.inf
     for chunk in source.chunks():

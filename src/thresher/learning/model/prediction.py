@@ -21,6 +21,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, opened, with_labels
 from thresher.data.layout import SettledLayout, has_columns
+from thresher.data.source import Source
 from thresher.engine.index import HashedIndex, Index
 from thresher.learning.diagnostics.findings import troubles_of_reading, warn
 from thresher.learning.model.agreement import Numbering, check_format, in_agreement, numbering_of
@@ -58,7 +59,7 @@ def codes_of(model: Any, y: Any) -> Any:
 
 def source_for(
     model: Any, data: Data, domain: Any, *, more: Mapping[str, Any] | None = None, **reading: Any
-) -> Any:
+) -> Source:
     """Open `data` for prediction, read as the training data were except for the options in `reading`.
 
     A model without a layout was trained on matrices or Chunks: it reads a table without labels as a matrix.
@@ -215,13 +216,10 @@ class Predictor:
         if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
             return answer(concat([]))
         source = source_for(self, data, self.head.open_domain, more={"unlabelled": True}, **reading)
-        if not hasattr(source, "rows"):  # nothing is skipped
-            found = [answer(chunk) for chunk in source.chunks()]
-        else:
-            found = [
-                np.insert(answers, gaps, np.nan, axis=0) if gaps else answers
-                for answers, gaps in ((answer(rows.chunk), rows.gaps) for rows in source.rows())
-            ]
+        found = [
+            np.insert(answers, gaps, np.nan, axis=0) if gaps else answers
+            for answers, gaps in ((answer(rows.chunk), rows.gaps) for rows in source.rows())
+        ]
         warn(troubles_of_reading(source.report))
         return np.concatenate(found) if found else answer(concat([]))
 
@@ -282,11 +280,11 @@ def teach(
         source = opened(data, model.head.domain, **read)
         if source.layout is not None:
             model.layout = source.layout
-    columns, named, new = getattr(source, "columns", None), model.names, False
+    named, new = model.names, False
     with closing(source.chunks()) as chunks:
         for chunk in chunks:
             model.learn(chunk, again=again)
-            model.note_ids(alone(chunk, model.layout).span(), columns, model.layout)
+            model.note_ids(alone(chunk, model.layout).span(), source.columns, model.layout)
             new = new or (named is not None and not np.isin(chunk.keys, named.features).all())
     unnamed = names_follow(model, source) if new else []
     warn(troubles_of_reading(source.report, source.layout if first else None) + unnamed)

@@ -20,6 +20,7 @@ from thresher.data.class_words import listed_words
 from thresher.data.columns import extending, for_new_data
 from thresher.data.errors import DataError
 from thresher.data.layout import AnyLayout, Layout, has_columns
+from thresher.data.source import Source
 from thresher.engine.index import HashedIndex
 from thresher.engine.protocol import writes
 from thresher.learning.model.agreement import in_agreement
@@ -97,7 +98,7 @@ def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
     return for_new_data(trained, chosen) if settled is not None else extending(trained, chosen)
 
 
-def checked_data(weights: Readout | None, source: Any) -> Any:
+def checked_data(weights: Readout | None, source: Source) -> Source:
     """The source; `DataError` if its data cannot have the features of these weights, if there are any."""
     if weights is None:
         return source

@@ -21,7 +21,7 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identified
 from thresher.data.layout import grouped_by
-from thresher.data.source import MemorySource, Through
+from thresher.data.source import Chunks, MemorySource, Source, Through
 from thresher.learning.diagnostics.findings import (
     Trouble,
     no_groups,
@@ -142,7 +142,7 @@ class Holdout:
     _names = ""
     """the name of the groups of the rows"""
 
-    def __init__(self, every: Part = 0, given: Any = None) -> None:
+    def __init__(self, every: Part = 0, given: Source | None = None) -> None:
         self.every, self._given = every, None if given is None else identified(given)
         self._kept: list[Chunk] = []
         self._learned: int | None = None
@@ -156,14 +156,14 @@ class Holdout:
         self.best: Best | None = None
         self.passes_since = 0
 
-    def attach(self, model: Any, source: Any) -> None:
+    def attach(self, model: Any, source: Source) -> None:
         """Draw with the seed of `model`. `DataError` if rows have groups, but are not drawn."""
         self.seed = model.recipe.seed
         self._head, self._names = model.head, grouped_by(source.layout)
         self._words = source.layout.classes if source.layout else ()
         check_ungrouped(self.every, self._names)
 
-    def rest(self, source: Any) -> Any:
+    def rest(self, source: Source) -> Source:
         """`source` without its held-out rows."""
         return _Rest(source, self) if self.every else source
 
@@ -261,11 +261,11 @@ class Holdout:
         return "use another --seed, or leave --group out"
 
     @property
-    def given(self) -> Any:
+    def given(self) -> Source | None:
         """The separate source, or None."""
         return self._given
 
-    def source(self) -> Any:
+    def source(self) -> Source | None:
         """The source to evaluate on, or None."""
         if self._given is not None:
             return self._given
@@ -304,14 +304,14 @@ class Holdout:
         return self.best.number
 
 
-class _Rest(Through):
+class _Rest(Through[Source]):
     """A source without its held-out rows, which are collected on the first reading."""
 
-    def __init__(self, source: Any, holdout: Holdout) -> None:
+    def __init__(self, source: Source, holdout: Holdout) -> None:
         super().__init__(source)
         self._holdout = holdout
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """One pass. It reads from the beginning even if `start` is given, to count rows."""
         with closing(self._source.chunks()) as chunks:
             for chunk in self._holdout.remaining(chunks):

@@ -28,7 +28,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,8 @@ from thresher.data.errors import DataError
 from thresher.data.files.paths import STDIN
 from thresher.data.inputs.matrices import identified
 from thresher.data.report import Report
-from thresher.data.source import MemorySource, Through
+from thresher.data.source import Chunks, Source, Through
+from thresher.data.sources.text import TextSource
 from thresher.learning.model.recipe import Recipe
 from thresher.options.checks import check_whole
 
@@ -179,38 +180,45 @@ class Passes:
     reading them. Later passes that read the data again raise `DataError` if the content has changed.
     """
 
-    def __init__(self, source: Any, passes: int, *, cached: bool) -> None:
-        lasting = isinstance(source, MemorySource)
-        source = identified(source)
-        if passes > 1 and not lasting:
+    def __init__(self, source: Source, passes: int, *, cached: bool) -> None:
+        self.first = source = identified(source)
+        if passes > 1 and not source.in_memory:
             source.keep_hash = True
-        cacheable = hasattr(source, "identity")
-        cached = cached and not (source.layout and source.layout.interact)
-        found = open_cache(source) if cached else None
-        self.first = found or (Recorded(source) if cached and passes > 1 else source)
-        if passes > 1 and not cached and not source.rereadable:
+        if cached and source.origin is not None and not (source.layout and source.layout.interact):
+            found = open_cache(source.origin)
+            self.first = found or (Recorded(source, source.origin) if passes > 1 else source)
+        elif passes > 1 and not source.rereadable:
             once = "standard input" if STDIN in source.names else ", ".join(source.names)
-            remedy = "later passes need the cache" if cacheable else "make a list or a table of it first"
+            remedy = "later passes need the cache" if source.origin else "make a list or a table of it first"
             raise DataError(f"{once} can be read only once: {remedy}")
 
-    def later(self) -> Any:
+    def later(self) -> Source:
         """The source of each pass after the first."""
         if not isinstance(self.first, Recorded):
             return self.first
-        self.first.ahead = not (self.first.rereadable or self.first.finished)
+        self.first.ahead = not (self.first.rereadable or self.first.origin.finished)
         return self.first.cache or self.first
 
 
-class Recorded(Through):
-    """A source that writes its cache the first time it is read from beginning to end."""
+class Recorded(Through[Source]):
+    """A source that writes the cache of its files the first time it is read from beginning to end."""
 
-    cache: Any = None
+    cache: Source | None = None
     ahead = False
     """whether to record everything before yielding, to resume a later pass over data piped in again"""
     _failed = False
     """whether the cache could not be written; then it is neither tried nor reported again"""
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def __init__(self, source: Source, files: TextSource) -> None:
+        super().__init__(source)
+        self._files = files
+
+    @property
+    def origin(self) -> TextSource:
+        """The files."""
+        return self._files
+
+    def chunks(self, start: Place | None = None) -> Chunks:
         """One pass. A pass from the beginning leaves a cache; so does every pass over read-once data."""
         if self.ahead:
             self._record()
@@ -218,7 +226,7 @@ class Recorded(Through):
         if known or (start is not None and self._source.rereadable):
             yield from self._source.chunks(start)
             return
-        writer = CacheWriter(self._source)
+        writer = CacheWriter(self._files)
         try:
             for chunk in self._source.chunks():
                 writer.write(chunk)
@@ -235,20 +243,21 @@ class Recorded(Through):
         for _ in self.chunks():
             pass
         self.ahead, self._source, self.report = True, self.cache or self._source, report
+        self.rereadable = self._source.rereadable
 
 
-class Kept(Through):
+class Kept(Through[Source]):
     """A source that keeps its rows when it is first read, for later passes from memory.
 
     Beyond the budget the rows are dropped at once, and there are no later passes. From files that seem to be
     longer by far none are kept, because getting memory takes time; if they end earlier, they are read again.
     """
 
-    def __init__(self, source: Any, budget: float, *, held: bool = False) -> None:
+    def __init__(self, source: Source, budget: float, *, held: bool = False) -> None:
         """`held`: the order of the rows holds them in memory, so they are only counted."""
         super().__init__(source)
         self._budget, self._held = budget, held
-        self._copying = not (held or getattr(source, "in_memory", False))
+        self._copying = not (held or source.in_memory)
         self._rows: CompactRows | None = CompactRows()
         self._keys = DistinctKeys()
         self.size = Size()
@@ -259,7 +268,7 @@ class Kept(Through):
         self._postponed = False
         """whether rows are only counted, and read again if there are later passes"""
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """The first pass. It reads from the beginning even if `start` is given, to keep all rows."""
         self._rows, self._keys, self.size = CompactRows(), DistinctKeys(), Size()
         with closing(self._source.chunks()) as chunks:
@@ -312,7 +321,7 @@ class Kept(Through):
         """How many rows are in memory."""
         return 0 if self._rows is None else len(self._rows)
 
-    def later(self) -> Any:
+    def later(self) -> Source:
         """The source of each pass after the first."""
         return _FromMemory(self) if self._copying else self._source
 
@@ -332,12 +341,12 @@ class Kept(Through):
         yield from self._rows.chunks(0 if start is None else start.offset)
 
 
-class _FromMemory(Through):
+class _FromMemory(Through[Kept]):
     """The rows that a source has kept."""
 
     position_bytes = 0
 
-    def chunks(self, start: Place | None = None) -> Iterator[Chunk]:
+    def chunks(self, start: Place | None = None) -> Chunks:
         """One pass."""
         for chunk in self._source.replay(start):
             assert chunk.after is not None
@@ -369,7 +378,7 @@ class Repetition:
             asked = self.passes > 1
             self.passes, self.settled = self.passes if asked else passes, settled or asked
 
-    def over(self, source: Any, number: int, *, held: bool) -> Any:
+    def over(self, source: Source, number: int, *, held: bool) -> Source:
         """The rows of pass `number`: those of `source`, or those kept of it, as in `Kept`."""
         if not self.keeps:
             return source

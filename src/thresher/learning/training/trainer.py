@@ -17,6 +17,7 @@ from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.inputs.matrices import identified
 from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
+from thresher.data.source import Source
 from thresher.data.sources.pieces import prepare_readers
 from thresher.engine.compile.notices import seconds_compiling
 from thresher.engine.protocol import writes
@@ -160,16 +161,16 @@ class Trainer(Generic[M]):
     def __init__(
         self,
         model: M,
-        source: Any,
+        source: Source,
         plan: TrainingPlan,
         *,
-        reread: Callable[[], Any] | None = None,
+        reread: Callable[[], Source] | None = None,
         order: Order | None = None,
-        holdout: Any = None,
+        holdout: Source | None = None,
         watcher: Watcher | None = None,
         stopper: Stopper | None = None,
         ready: Callable[[], None] = lambda: None,
-        judging: Callable[[Part, Any], Holdout] = Holdout,
+        judging: Callable[[Part, Source | None], Holdout] = Holdout,
         save: Save | None = None,
         successor: Callable[[M, bool], M] = lambda model, over: model,
         columns: Sequence[ColumnSeen] = (),
@@ -209,7 +210,7 @@ class Trainer(Generic[M]):
             self.source.keep_hash = True
         if (given := self.holdout.given) is not None:
             again = self.plan.passes > 1 or self.repetition.budget > 0
-            given.keep_hash = lasting or (again and not getattr(given, "in_memory", False))
+            given.keep_hash = lasting or (again and not given.in_memory)
 
     def training_state(self) -> TrainingState:
         """The state of training that a checkpoint holds besides the model."""
@@ -339,7 +340,7 @@ class Trainer(Generic[M]):
             self._seen.end(self.model.examples, self.model.tally)
             self.repetition.settle(True)
 
-    def _rows_of(self, number: int) -> Any:
+    def _rows_of(self, number: int) -> Source:
         """The rows to learn in a pass, in the order of the data."""
         read = self.source if number == 1 or self.repetition.keeps else self.reread()
         return self.repetition.over(self.holdout.rest(read), number, held=self.order.reads(2) == 1)
@@ -438,8 +439,8 @@ class Trainer(Generic[M]):
         self.model.check_finite()
         held = self.holdout.source()
         figures, number = None, self.position.number
-        once = self.repetition.budget > 0 and not getattr(held, "rereadable", True)
-        if held is not None and not (once and number < self.repetition.passes):
+        last = not self.repetition.budget or number >= self.repetition.passes
+        if held is not None and (held.rereadable or last):
             with closing(held.chunks()) as chunks:
                 figures = self.holdout.score(self.model, self._until_stopped(chunks))
         both = total([self.model.tally, self.model.repeated])
@@ -454,7 +455,7 @@ class Trainer(Generic[M]):
         passes = self.repetition.passes
         return not (self.plan.replay and passes > _ALL_TOLD and number & (number - 1) and number < passes)
 
-    def _share(self, source: Any) -> float | None:
+    def _share(self, source: Source) -> float | None:
         """Share of the bytes of all passes that has been read; None if the size is unknown."""
         if not source.total_bytes:
             return None
@@ -485,7 +486,7 @@ class Trainer(Generic[M]):
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
         self.model.end_passes()
         troubles = self._troubles()
-        self._seen.columns = getattr(self.source, "columns", None)
+        self._seen.columns = self.source.columns
         self._keep_record(best)
         given = self.holdout.given
         seconds, compiling = self._spent()
@@ -528,10 +529,8 @@ class Trainer(Generic[M]):
     def _troubles(self) -> list[Trouble]:
         """Trouble with the data or the run, for the model that is kept."""
         patience, held = self.plan.patience, int((self.holdout.figures or {}).get("examples") or 0)
-        weighed = getattr(self.source, "weighed_beside", False)
-        run = Run(
-            self._seen, self.model, self._columns, self._report, patience, held, weighed, self.plan.replay > 0
-        )
+        sides = patience, held, self.source.weighed_beside, self.plan.replay > 0
+        run = Run(self._seen, self.model, self._columns, self._report, *sides)
         given = self.holdout.given
         beside = [] if given is None else troubles_of_reading(given.report)
         beside += self.holdout.troubles()

@@ -412,12 +412,13 @@ class TableSource(TextSource):
     def _in_order(self) -> bool:
         return self.layout.format == "arrow" and not any(_is_file(name) for name in self.names)
 
-    def batches(self) -> Iterator[Any]:
-        """The record batches from the first row on, without row groups that the filter rules out."""
-        blocks = self.blocks(None)
-        with closing(blocks):
-            while (block := blocks.fill(None)) is not None:
-                yield block.batch
+    def first_batch(self) -> Any:
+        """The first record batch that the filter does not rule out; None for streams and remote files."""
+        if is_stream(self.names[0]) or is_remote(self.names[0]):
+            return None
+        with closing(self.blocks(None)) as blocks:
+            block = blocks.fill(None)
+        return None if block is None else block.batch
 
     def cuts(self, file: int, start: int) -> Iterator[int]:
         """The first rows of the row groups of a Parquet file after row `start`; none with a filter.
@@ -430,7 +431,7 @@ class TableSource(TextSource):
     def blocks(self, start: Place | None, watches: Watches | None = None) -> BatchReader:
         """A reader of the batches of a pass."""
         kind = _KINDS[self.layout.format]
-        return BatchReader(self.names, kind, self._format, start, self._streams or {}, watches)
+        return BatchReader(self.names, kind, self._form, start, self._streams, watches)
 
 
 def _first_rows(name: str, start: int) -> Iterator[int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,12 +25,9 @@ from thresher.data.formats.tables.arrow_files import (
 )
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.inputs.arrays import is_missing
-from thresher.data.layout import AnyLayout, Layout, chosen_in
-from thresher.data.source import fingerprint_of
-from thresher.data.sources.text import TextSource
-
-if TYPE_CHECKING:
-    from thresher.data.files.content_checks import Watches
+from thresher.data.labels import Domain
+from thresher.data.layout import AnyLayout, Layout
+from thresher.data.sources.parsed import ParsedSource
 
 _LARGE, _LARGEST = pa.decimal256(76, 0), 10**76
 NAME = "the table"
@@ -158,7 +155,7 @@ class _ArrowStream:
             yield batch, None
 
 
-class StreamSource(TextSource):
+class StreamSource(ParsedSource):
     """The rows of `given`, which has ``__arrow_c_stream__``: pandas, polars, pyarrow, DuckDB.
 
     `layout` sets the kinds of columns; the other arguments and errors are those of `open_source`. A
@@ -171,13 +168,15 @@ class StreamSource(TextSource):
         given: Any,
         layout: AnyLayout | None = None,
         *,
-        domain: str = "binary",
+        domain: str | Domain = "binary",
         on_error: str = "fail",
         threads: int | None = None,
         unlabelled: bool = False,
         where: str = "",
         marked: str = "",
+        weighed_beside: bool = False,
     ) -> None:
+        """`weighed_beside`: whether importances were given beside the table."""
         if isinstance(layout, Layout) and layout.missing:
             raise DataError(f"{NAME}: --missing is only for csv and tsv; replace these cells by None")
         self._stream = _ArrowStream(given)
@@ -190,39 +189,25 @@ class StreamSource(TextSource):
         marks = [Filter(marked, self._stream.schema, NAME, MARKED)] if marked else []
         form = BatchFormat([kinds], filters, marks, has_words(kinds, self._stream.schema))
         super().__init__(
-            [NAME], settled_by, form, domain=domain, on_error=on_error, threads=threads, where=where
+            *([NAME], settled_by, form, layout),
+            domain=domain,
+            on_error=on_error,
+            threads=threads,
+            where=where,
+            marked=marked,
+            unlabelled=unlabelled,
+            may_be_words=form.may_be_words,
         )
-        self.may_be_words = form.may_be_words
-        self.chosen = chosen_in(layout)
-        self.mark(marked)
-        del self.identity  # only caches need it
+        self.rereadable, self.weighed_beside = not self._stream.once, weighed_beside
 
-    def head(self) -> Any:
+    def first_batch(self) -> Any:
         """The first rows as a record batch; None if there are none or reading has started."""
         return self._stream.head()
-
-    def _can_be_reread(self) -> bool:
-        return not self._stream.once
 
     def _nothing(self) -> str:
         hint = "; a reader can be read only once, so make a table of it first" if self._stream.once else ""
         return super()._nothing() + hint
 
-    def _in_order(self) -> bool:
-        return False
-
-    def _size(self) -> int | None:
-        return None
-
-    def _watches(self) -> None:
-        return None
-
-    def blocks(self, start: Place | None, watches: Watches | None = None) -> BatchReader:
+    def blocks(self, start: Place | None) -> BatchReader:
         """A reader of the batches of a pass."""
-        return BatchReader(self.names, self._stream, self._format, start, {}, watches)
-
-    def fingerprint(self) -> str:
-        """A hash of all features, for which the table is read once more."""
-        if not self.rereadable:
-            raise DataError(f"{NAME} can be read only once")
-        return fingerprint_of(self.chunks())
+        return BatchReader(self.names, self._stream, self._form, start, {}, None)

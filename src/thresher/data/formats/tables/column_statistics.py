@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import closing
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
@@ -14,7 +13,8 @@ from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of
 from thresher.data.formats.listing import TABLES
-from thresher.data.sources.text import TextSource
+from thresher.data.source import Source
+from thresher.data.sources.parsed import ParsedSource
 from thresher.data.text.numbers import NUMBER, means_missing
 from thresher.data.text.words import SPACES
 
@@ -100,38 +100,26 @@ class ColumnSeen(NamedTuple):
         return all(means_missing(_bytes(cell)) for cell in self.strays)
 
 
-def columns_seen(source: Any) -> list[ColumnSeen]:
-    """Statistics of the label, numeric and categorical columns of a table; empty for other data."""
+def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]:
+    """Statistics of the label, numeric and categorical columns of a table; empty for other data.
+
+    The kinds of some columns are `chosen`, besides those that `source` knows to be.
+    """
     layout = source.layout
-    if not isinstance(source, TextSource) or not layout.columns:
+    if not isinstance(source, ParsedSource) or layout is None or not layout.columns:
         return []
-    batch = _first_batch(source)
+    batch = source.first_batch()
     cells = _cells_of(source, batch, ROWS)
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC, LABEL)]
     find, tsv = finder(layout.columns), layout.format == "tsv"
-    chosen = {name for pattern in source.chosen for name in find(pattern)} | _categories_in(batch, kinds)
-    found = [_seen(name, kinds[name], cells[name], name in chosen) for name in wanted]
+    meant = {name for pattern in (*source.chosen, *chosen) for name in find(pattern)}
+    meant |= _categories_in(batch, kinds)
+    found = [_seen(name, kinds[name], cells[name], name in meant) for name in wanted]
     if any(one.is_numbers for one in found):  # another cell may come after the rows examined
         more = _cells_of(source, batch, MOST_ROWS)
         found = [_seen(one.name, one.kind, more[one.name], False) if one.is_numbers else one for one in found]
     return [one._replace(quoted=_quoted(cells[one.name])) for one in found] if tsv else found
-
-
-def _first_batch(source: Any) -> Any:
-    """The first record batch of a table in memory or a file of batches; else None."""
-    if hasattr(source, "head"):  # a table in memory
-        return source.head()
-    if not _can_be_seen(source) or not TABLES[source.layout.format].batches:
-        return None
-    with closing(source.batches()) as batches:
-        return next(batches, None)
-
-
-def _can_be_seen(source: Any, file: int = 0) -> bool:
-    """Whether the columns of a file can be looked at before it is read."""
-    name = source.names[file]
-    return source.layout.format in TABLES and not is_stream(name) and not is_remote(name)
 
 
 def _categories_in(batch: Any, kinds: Mapping[str, str]) -> frozenset[str]:
@@ -147,23 +135,25 @@ def _categories_in(batch: Any, kinds: Mapping[str, str]) -> frozenset[str]:
     )
 
 
-def first_cells(source: Any, names: Collection[str], rows: int, file: int) -> Mapping[str, Sequence[str]]:
+def first_cells(
+    source: ParsedSource, names: Collection[str], rows: int, file: int
+) -> Mapping[str, Sequence[str]]:
     """The cells of the columns `names` in the first rows of a file; of batches, only of the first file."""
-    batch = None if file else _first_batch(source)
+    batch = None if file else source.first_batch()
     if batch is not None:
         batch = batch.select([place for place, name in enumerate(batch.schema.names) if name in names])
     return _cells_of(source, batch, rows, file)
 
 
-def _cells_of(source: Any, batch: Any, rows: int, file: int = 0) -> Mapping[str, Sequence[str]]:
+def _cells_of(source: ParsedSource, batch: Any, rows: int, file: int = 0) -> Mapping[str, Sequence[str]]:
     """The cells of each column in the first rows that are not missing, as text."""
     if batch is not None:
         return _of_batch(batch, rows, source.layout)
-    if hasattr(source, "head") or not _can_be_seen(source, file) or TABLES[source.layout.format].batches:
+    name, form = source.names[file], source.layout.format
+    if form not in TABLES or TABLES[form].batches or is_stream(name) or is_remote(name):
         return {}
     from thresher.data.formats.tables import delimited
 
-    name = source.names[file]
     spanning = delimited.dialect_of(source.layout) if source.layout.quoted_newlines else None
     lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, spanning)[: rows + 1]
     return (

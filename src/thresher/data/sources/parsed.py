@@ -1,0 +1,271 @@
+"""Rows that parsers make of blocks, whether these are read from files or taken from a table in memory."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.errors import BadLine, DataError, OddFileError
+from thresher.data.files.blocks import BLOCK_BYTES, Block
+from thresher.data.files.paths import called
+from thresher.data.formats.format_hints import looks_like, looks_to_a_model, without_format
+from thresher.data.formats.row_groups import HashedNames
+from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
+from thresher.data.layout import AnyLayout, SettledLayout, chosen_in
+from thresher.data.report import Noticed, Report
+from thresher.data.source import ReadRows, Source
+from thresher.data.sources.quarantine import Quarantine, check_ours
+from thresher.data.sources.reader import (
+    FAIL,
+    QUARANTINE,
+    SKIP,
+    Arenas,
+    Parsed,
+    Parser,
+    Pipeline,
+    Reading,
+    default_threads,
+)
+
+if TYPE_CHECKING:
+    from thresher.data.sources.pieces import RemoteBlocks, Span
+
+_CUT_OFF = "; this last line has no line end: was it cut off?"
+Format = Callable[[SettledLayout, Reading], Any]
+"""A function that makes the parser of a format."""
+
+
+class OnError:
+    """The parsed option ``fail``, ``skip`` or ``quarantine=FILE``; raises `DataError` for anything else."""
+
+    def __init__(self, spec: str, names: Sequence[str]) -> None:
+        if not isinstance(spec, str):
+            raise DataError(f"on_error must be fail, skip or quarantine=FILE, not {spec!r}")
+        self.kind, _, path = spec.partition("=")
+        self.path = Path(path) if self.kind == QUARANTINE and path else None
+        if spec not in (FAIL, SKIP) and self.path is None:
+            raise DataError(f"on_error must be fail, skip or quarantine=FILE, not '{spec}'")
+        self.check_spares(names)
+
+    def check_spares(self, names: Sequence[str]) -> None:
+        """Raise `DataError` if the quarantine file is one of the files `names`."""
+        if self.path is not None:
+            if any(_same_file(name, self.path) for name in names):
+                raise DataError(f"{self.path}: the quarantine file is one of the data files")
+            check_ours(self.path, resumed=True)
+
+
+def _same_file(one: str, other: Path) -> bool:
+    """Whether both are the same file; False if one does not exist."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and bool(value >= 1)
+
+
+class ParsedSource(Source):
+    """Blocks that are read and parsed, as a `Source`; `blocks` says where they come from."""
+
+    layout: SettledLayout
+    block_bytes: int
+    """bytes of text in a block"""
+    ids: str
+    """what identifies rows"""
+    unlabelled: bool
+    """whether labels of a table are ignored"""
+    may_be_words: bool
+    """whether the first labels look like words"""
+    live: bool
+    """whether rows are wanted as soon as they have arrived"""
+    position_bytes = 0
+    nameable = True
+    beforehand: Sequence[Noticed] = ()
+    """what the first rows have shown of columns; set by `open_source`"""
+
+    def __init__(
+        self,
+        names: list[str],
+        layout: SettledLayout,
+        form: Format,
+        given: AnyLayout | None,
+        *,
+        domain: str | Domain,
+        on_error: str,
+        threads: int | None,
+        where: str,
+        marked: str,
+        unlabelled: bool,
+        may_be_words: bool = False,
+        block_bytes: int = BLOCK_BYTES,
+        ids: str = "",
+        live: bool = False,
+    ) -> None:
+        """`layout` was settled from the one `given`, by these or by other data; `form` makes parsers."""
+        if not (_is_count(block_bytes) and (threads is None or _is_count(threads))):
+            raise DataError("threads and block_bytes must be whole numbers, 1 or more")
+        super().__init__(names)
+        self.layout, self.where, self.marked = layout, where, marked
+        self.domain = domain_of(domain).of_words(layout.classes)
+        """which labels are allowed"""
+        self.on_error = OnError(on_error, names)
+        self.unlabelled, self.may_be_words = unlabelled, may_be_words
+        self.chosen = chosen_in(given)
+        """columns whose kind the user gives"""
+        self.of_a_model = isinstance(given, SettledLayout)
+        """whether its layout was settled by other data, such as those of a model"""
+        self.ids, self.live, self.block_bytes = ids, live, block_bytes
+        self._form: Any = form
+        self._threads = threads or default_threads()
+        self._arenas, self._names, self._started = Arenas(self._threads + 4), HashedNames(), False
+
+    @abstractmethod
+    def blocks(self, start: Place | None) -> Any:
+        """A reader of the blocks of a pass."""
+
+    def first_batch(self) -> Any:
+        """The first rows as a record batch; None if they do not come in batches, or cannot be looked at."""
+        return None
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether rows have groups."""
+        return bool(self.marked or self.layout.grouped_by)
+
+    def parser(self) -> Parser:
+        """A parser of its blocks, for one thread."""
+        reading = Reading(self.domain, self.on_error.kind, self._arenas, self.namer, self.ids)
+        parser: Parser = self._form(self.layout, reading)
+        return parser
+
+    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+        """One pass over all files, or over the rest from `start` on (set `report` to its state there first).
+
+        Raises `DataError` in place of the chunk with the first bad line (with ``fail``), if a file cannot be
+        read, and at the end if there was no example; with `keep_hash`, also if a file changes while it is
+        read or since an earlier pass.
+        """
+        if self._started and not self.rereadable:
+            raise DataError("standard input or a pipe can be read only once")
+        self._started = True
+        if start is None:
+            self.report = Report()
+            self.report.notice(self.beforehand)
+        quarantine = None
+        if self.on_error.path is not None:
+            kept = None if start is None else self.report.quarantined_bytes
+            quarantine = Quarantine(self.on_error.path, kept)
+        pipeline = self._pipeline(start)
+        try:
+            yield from self._placed(pipeline, start or Place(0, 0, 0), quarantine)
+        except OddFileError as error:
+            if self.of_a_model and not self.layout.columns:
+                raise DataError(without_format(error.args[0], self.layout.format)) from error
+            raise
+        finally:
+            pipeline.close(patient=self.rereadable)
+            if quarantine is not None:
+                quarantine.close()
+        if self.report.examples == 0:
+            raise DataError(self._nothing())
+
+    def _pipeline(self, start: Place | None) -> Pipeline | RemoteBlocks:
+        """What reads and parses the blocks of a pass."""
+        return self._here(self.blocks(start))
+
+    def _here(self, blocks: Any) -> Pipeline:
+        """Blocks parsed by threads of this process."""
+        threads = 1 if self._alone else self._threads
+        return Pipeline(blocks, self.parser, threads, self.block_bytes, self.live)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether a single thread must parse: names and new words come in order."""
+        words = self.domain.words
+        return self.namer is not None or (words is not None and words.adds)
+
+    def _placed(
+        self, pipeline: Pipeline | RemoteBlocks, start: Place, quarantine: Quarantine | None
+    ) -> Iterator[ReadRows]:
+        file, line = start.file, start.line
+        for block, parsed in pipeline:
+            if block.file != file:
+                file, line = block.file, 0
+            try:
+                self._count(block, parsed, line)
+            except DataError:
+                if self.live:  # however a stream is cut, the rows before a bad one come first
+                    count = len(parsed.chunk)
+                    yield ReadRows(parsed.chunk, (), parsed.ids and parsed.ids[:count])
+                raise
+            if quarantine is not None and parsed.rejected:
+                quarantine.write(parsed.rejected)
+                self.report.quarantined_bytes += len(parsed.rejected)
+            place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.uncounted
+            if len(parsed.chunk) or parsed.gaps:
+                chunk = parsed.chunk.at(place, Place(file, block.end, line))
+                yield ReadRows(self._grouped(chunk, parsed), parsed.gaps, parsed.ids)
+
+    def _grouped(self, chunk: Chunk, parsed: Parsed) -> Chunk:
+        """The chunk with the groups of its rows, if the layout names what they are grouped by."""
+        if not self.has_groups or parsed.ids is None:
+            return chunk
+        skipped = {before + k for k, before in enumerate(parsed.gaps)}
+        names = [name for row, name in enumerate(parsed.ids) if row not in skipped][: len(chunk)]
+        none = {""} if self.marked else {"", *self.layout.missing}
+        return replace(chunk, groups=self._names.hashes("" if one in none else one for one in names))
+
+    def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
+        name = self.names[block.file]
+        bad = [self._named(one)._replace(file=name, line=one.line + line) for one in parsed.bad]
+        if bad and self.on_error.kind == FAIL:
+            started = self.report.examples + parsed.tally.examples
+            hint = _CUT_OFF if self._ends_in(block, parsed.bad[0]) else ""
+            raise DataError((str(bad[0]) if started else self._hinted(bad[0])) + hint)
+        self.report.add(*parsed.tally, bad)
+        self.report.notice(
+            Noticed(what, column, f"{name}:{line + at}" if at else name, kind)
+            for what, column, at, kind in parsed.noticed
+        )
+        self.position_bytes = block.raw_position
+
+    def _named(self, bad: BadLine) -> BadLine:
+        """The bad line; for a model, with the labels that it knows in place of the option to name words."""
+        if not self.of_a_model or not bad.found.endswith(NAME_WORDS):
+            return bad
+        return bad._replace(found=bad.found.removesuffix(NAME_WORDS) + trained_on(self.domain))
+
+    def _ends_in(self, block: Any, bad: BadLine) -> bool:
+        """Whether the data end in a bad line of a block of text, which has no line end."""
+        last = isinstance(block, Block) and block.file == len(self.names) - 1 and block.is_unfinished
+        return last and int(np.count_nonzero(block.text[: block.size] == ord("\n"))) == bad.line
+
+    def _nothing(self) -> str:
+        where = called(self.names[0]) if len(self.names) == 1 else f"{len(self.names)} files"
+        only_blank = 0 < self.report.lines == self.report.blank
+        if self.layout.delimited_by and self.layout.header and only_blank:
+            return f"{where}: no examples, only a header"
+        counts = f"blank or comment lines: {self.report.blank}, bad lines: {self.report.skipped}"
+        counts += f", the rest excluded by --where {self.where}" if self.where else ""
+        first = f"; first: {self._hinted(self.report.first_bad[0])}" if self.report.first_bad else ""
+        return f"{where}: no examples ({counts}){first}"
+
+    def _hinted(self, bad: BadLine) -> str:
+        """The message about the first bad line, with a hint if it looks like another format.
+
+        A file with several columns gets no hint: then the format is right.
+        """
+        look = looks_to_a_model if self.of_a_model else looks_like
+        hint = "" if len(self.layout.columns) > 1 else look(bad.raw, self.layout.format)
+        words = trained_on(self.domain) if self.of_a_model else NAME_WORDS
+        return f"{str(bad).removesuffix(words)}; {hint}" if hint else str(bad)
