@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.conftest import Thresher
+from thresher.api import evaluate, load
 from thresher.data import DataError, open_source
-from thresher.learning.api import evaluate, load
 
 pytestmark = pytest.mark.usefixtures("plainly")
 

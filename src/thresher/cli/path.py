@@ -46,7 +46,7 @@ def command(data: list[str], options: PathCommand) -> None:
         raise UsageError("missing option --model DIR: the folder to write")
     options["checkpoint"] = spare = Path(f"{folder}.checkpoint")
     check_folder(FRONTIER, folder, [spare, quarantine_of(options["on_error"]), options["plot"]], [])
-    run = runs.prepare(Inputs(data), options, Console(options["quiet"]), outputs=[options["plot"]])
+    run = runs.prepare(Inputs(data), options, Console(options["quiet"]))
     run.trainer.stopper.listen()
     try:
         _learn(run, folder, data, options)

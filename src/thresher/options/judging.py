@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypedDict
 
-from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, WritingOptions
+from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, ReadOptions, WritingOptions
 from thresher.options.kinds import Choice, Column, File, Flag, Number, Repeated, Text, Whole
 from thresher.options.option import SHELL, Option
 from thresher.options.output import JsonOption
@@ -114,6 +114,14 @@ class EvaluateCommand(
     total=False,
 ):
     """The options of ``thresher evaluate``."""
+
+
+class MeasuringRun(ThresholdOption, SliceOption, ReadOptions, total=False):
+    """The options of a run that measures a model from Python."""
+
+
+class EvaluateRun(MeasuringRun, _Calibration, total=False):
+    """The same, with a picture."""
 
 
 class _Page(TypedDict, total=False):

@@ -16,10 +16,8 @@ from thresher.data.sources.reader import default_threads
 from thresher.options.layouts import layout_asked, of_options
 from thresher.runs.preparing import (
     Inputs,
-    are_files,
-    check_outputs,
+    check_written,
     classes_in,
-    quarantine_of,
     reading_of,
 )
 from thresher.runs.ui import Ui
@@ -59,6 +57,5 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
     if note:
         ui.say(note)
     source = opened(inputs.data, loss.DOMAIN, **read)
-    files = [*outputs, quarantine_of(options["on_error"])]
-    check_outputs(files, source.names if are_files(inputs.data) else [])
+    check_written(outputs, options, inputs.data, source)
     return Boosting(source, loss, plan, options["intercept"], started)

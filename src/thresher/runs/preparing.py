@@ -174,8 +174,9 @@ def plan_of(
         )
     if patience and not plan.judges(held):
         raise UsageError("--early-stop needs --holdout")
-    if plan.checkpoint_every and spare is None:
-        raise UsageError("checkpoint_every needs the path of the checkpoint")
+    for name in ("checkpoint_every", "resume"):
+        if options.get(name) and spare is None:
+            raise UsageError(f"{name} needs the path of the checkpoint")
     return plan, held
 
 
@@ -406,6 +407,18 @@ def trainer_of(
 
 
 # What is written
+
+
+def check_written(
+    outputs: Iterable[Path | None], options: Any, data: Any, *sources: Any, inputs: Iterable[Path | str] = ()
+) -> None:
+    """Check the `outputs` of a run and the files in its options, which must differ from all that it reads.
+
+    It reads `data` with `sources`, of which some may be None, and further `inputs`. OSError, `UsageError`.
+    """
+    own = [None if options.get(name) is None else Path(options[name]) for name in ("checkpoint", "plot")]
+    read = [name for one in sources if one is not None for name in one.names] if are_files(data) else []
+    check_outputs([*outputs, *own, quarantine_of(options["on_error"])], [*inputs, *read])
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
