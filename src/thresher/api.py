@@ -98,7 +98,7 @@ def train(
             pass. `patience` is another name for it.
         checkpoint: a file for checkpoints, from which ``resume=True``, with the same data and options, leads
             to the same model, bit for bit. It is removed when training is done. With it, Ctrl-C stops
-            between two examples, leaves a checkpoint and raises `Interrupted`.
+            between two examples, leaves a checkpoint and raises `Interrupted`, a KeyboardInterrupt.
         checkpoint_every: examples between checkpoints; without it, there is one only if training is stopped.
         resume: go on from `checkpoint`.
         on_error: what to do with a bad line: ``fail``, ``skip`` or ``quarantine=FILE``.

@@ -106,8 +106,7 @@ def _command(run: FrontierTraining, data: list[str], found: FrontierTable, chose
 
 
 def _judged(options: Any) -> str | None:
-    holdout = options["holdout"]
-    return None if holdout == "none" else holdout or "every-10th"
+    return None if options["holdout_every"] == 0 else options["holdout"] or "every-10th"
 
 
 def _filled(run: FrontierTraining, outcome: Outcome, path: Path, which: str) -> Learned:

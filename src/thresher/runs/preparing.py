@@ -45,7 +45,6 @@ from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.layouts import fields_given, layout_asked, of_options
 from thresher.options.model import RecipeOptions
 from thresher.options.option import NamedError, UsageError, declared, given_in
-from thresher.parts import SpecError
 from thresher.runs.ui import Ui
 
 
@@ -252,11 +251,25 @@ def recipe_of(options: Any, started: Readout | None, **settings: Any) -> Recipe:
     names = [*declared(RecipeOptions)]
     wanted = {name: options[name] for name in names if options.get(name) is not None} | settings
     try:
-        return Recipe(**without_means(wanted, started))
-    except SpecError:
+        found = Recipe(**without_means(wanted, started))
+    except parts.SpecError:
         raise
     except ValueError as error:
         raise UsageError(str(error)) from error
+    for kind, fields in (("rule", ("l1", "alpha", "l2")), ("rate", ("eta0",))):
+        if isinstance(wanted.get(kind), str):
+            _check_once(kind, wanted, fields)
+    return found
+
+
+def _check_once(kind: str, wanted: Mapping[str, Any], names: Iterable[str]) -> None:
+    """`UsageError` if a parameter has one value in the SPEC of a part, and another as an option."""
+    said = parts.fields_said(kind, wanted[kind])
+    for name in names:
+        value = wanted.get(name)
+        if value is not None and said.get(name, value) != value:
+            twice = f"{name} is {said[name]:g} in --{kind} {wanted[kind]} and {value:g} in --{name} {value:g}"
+            raise UsageError(f"{twice}: give it once")
 
 
 class Ready(NamedTuple):
