@@ -10,8 +10,7 @@ from benchmarks import loads, peers, report
 from benchmarks.learning import in_memory
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
-from thresher import train
-from thresher.learning import api
+from thresher import api, train
 
 BEST, DEFAULT = "ftrl:alpha=2,beta=0,l1=3", "ft-ftrl"
 COMMANDS: tuple[tuple[str, str | None], ...] = (

@@ -15,8 +15,8 @@ from benchmarks.measure import Sample
 from benchmarks.processes import thresher
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
+from thresher import api
 from thresher.data.layout import Layout
-from thresher.learning import api
 from thresher.learning.evaluation.evaluate import auc
 
 TSV, VW_TEXT, HASHED = "thresher, TSV", "thresher, VW's text", "thresher, TSV, hashed:22"

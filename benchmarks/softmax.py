@@ -11,8 +11,7 @@ from benchmarks.measure import Sample, timed
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from benchmarks.tasks import TASKS, Split
-from thresher import train
-from thresher.learning import api
+from thresher import api, train
 from thresher.learning.model.model import Model
 
 EPOCHS = 3

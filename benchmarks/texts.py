@@ -14,7 +14,7 @@ from benchmarks.measure import Sample, python
 from benchmarks.processes import thresher
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
-from thresher.learning import api
+from thresher import api
 
 OURS, THEIRS = "thresher", "scikit-learn, HashingVectorizer + SGDClassifier"
 OPTIONS = ("--text", "text", "--ignore", "rating,id", "--ngrams", "words=1-2")

@@ -58,7 +58,8 @@ ARROWS = {
     ),
     # what the commands and the functions do, once for both
     "runs": (
-        *("batch.*", "cluster.elsewhere", "data.*", "lanes.*", "learning.*", "options.*", "parts", "runs.*"),
+        *("batch.*", "cluster.elsewhere", "data.*", "lanes.*", "learning.*", "options.*", "parts"),
+        *("reporting.*", "runs.*"),
     ),
     "api": ("batch.*", "cluster.elsewhere", "data.*", "lanes.*", "learning.*", "options.*", "runs.*"),
     # estimators use the rest, as the command line does
@@ -69,7 +70,7 @@ ARROWS = {
     # one page about a model, using the public interface
     "reporting": (
         *("cluster.elsewhere", "data.*", "drawing.*", "engine.lookup", "lanes.*", "learning.*"),
-        *("options.data", "options.option", "parts", "reporting.*", "_version"),
+        *("parts", "reporting.*", "_version"),
     ),
     "cli": (
         *("cluster.*", "engine.folders", "engine.compile.notices", "learning.*", "batch.*"),

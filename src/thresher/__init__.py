@@ -16,19 +16,29 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from thresher._version import __version__
 
 if _TYPE_CHECKING:
-    from thresher.api import boost, cv, ensemble, path, train, tune
+    from thresher.api import (
+        boost,
+        cv,
+        diff,
+        ensemble,
+        evaluate,
+        info,
+        load,
+        name_features,
+        path,
+        predict,
+        report,
+        train,
+        tune,
+    )
     from thresher.data import Chunk, open_source
     from thresher.lanes.comparison import plot_frontier
-    from thresher.lanes.inspecting import diff, info
-    from thresher.learning.api import evaluate, load, predict
     from thresher.learning.diagnostics.findings import TroubleWarning
     from thresher.learning.files.model_file import save
-    from thresher.learning.inspection.feature_names import name_features
     from thresher.learning.model.divergence import DivergedError
     from thresher.learning.model.ensemble import Ensemble
     from thresher.learning.model.model import Model
     from thresher.parts.registry import part
-    from thresher.reporting.page import report
 
 _HOMES = {
     "Chunk": "thresher.data",
@@ -38,18 +48,18 @@ _HOMES = {
     "TroubleWarning": "thresher.learning.diagnostics.findings",
     "boost": "thresher.api",
     "cv": "thresher.api",
-    "diff": "thresher.lanes.inspecting",
+    "diff": "thresher.api",
     "ensemble": "thresher.api",
-    "evaluate": "thresher.learning.api",
-    "info": "thresher.lanes.inspecting",
-    "load": "thresher.learning.api",
-    "name_features": "thresher.learning.inspection.feature_names",
+    "evaluate": "thresher.api",
+    "info": "thresher.api",
+    "load": "thresher.api",
+    "name_features": "thresher.api",
     "open_source": "thresher.data",
     "part": "thresher.parts.registry",
     "path": "thresher.api",
     "plot_frontier": "thresher.lanes.comparison",
-    "predict": "thresher.learning.api",
-    "report": "thresher.reporting.page",
+    "predict": "thresher.api",
+    "report": "thresher.api",
     "save": "thresher.learning.files.model_file",
     "train": "thresher.api",
     "tune": "thresher.api",

@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from thresher.batch.rounds import Round
 from thresher.batch.solving import Boosted
-from thresher.cluster.elsewhere import reading_elsewhere
+from thresher.cluster.elsewhere import reading_elsewhere, reads_elsewhere
+from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
 from thresher.lanes.models import CrossValidation, Frontier, Tuned, with_choice
-from thresher.learning.diagnostics.findings import warn
+from thresher.learning.diagnostics.findings import troubles_of_reading, warn
+from thresher.learning.evaluation.slices import names_of_columns
+from thresher.learning.files import model_file
 from thresher.learning.files.atomic import discard
 from thresher.learning.inspection import plots
-from thresher.learning.model.ensemble import Ensemble
-from thresher.learning.model.model import Model
+from thresher.learning.inspection.feature_names import find_in
+from thresher.learning.inspection.frames import Evaluated
+from thresher.learning.model.ensemble import Ensemble, ready
+from thresher.learning.model.model import Model, as_model
+from thresher.learning.model.objective import Output
+from thresher.learning.model.prediction import AnyModel, ModelOrFile, labelled, with_columns
 from thresher.learning.model.recipe import Recipe, Spec
+from thresher.learning.model.weights import Readout
 from thresher.learning.training.trainer import Outcome
 from thresher.options.boost import BOOSTED, BoostOptions
-from thresher.options.checks import check_flag
+from thresher.options.checks import check_flag, check_whole
+from thresher.options.data import ReadOptions
+from thresher.options.judging import EvaluateRun, MeasuringRun
 from thresher.options.lanes import BEST, CvOptions, CvRun, PathOptions, PathRun, TuneOptions
 from thresher.options.option import DEFAULT_RULE, settled, takes
 from thresher.options.training import EnsembleOptions, EnsembleRun, TrainOptions, TrainRun
 from thresher.runs import boost as runs_boost
 from thresher.runs import cv as runs_cv
+from thresher.runs import evaluate as runs_evaluate
 from thresher.runs import path as runs_path
+from thresher.runs import report as runs_report
 from thresher.runs import train as runs_train
 from thresher.runs import tune as runs_tune
+from thresher.runs.inspecting import InfoDict, describe, difference
 from thresher.runs.preparing import inputs_of, labels_or_part
 from thresher.runs.train import Training
 from thresher.runs.ui import Printing, Silent
@@ -83,7 +98,7 @@ def train(
             pass. `patience` is another name for it.
         checkpoint: a file for checkpoints, from which ``resume=True``, with the same data and options, leads
             to the same model, bit for bit. It is removed when training is done. With it, Ctrl-C stops
-            between two examples, leaves a checkpoint and raises `Interrupted`.
+            between two examples, leaves a checkpoint and raises `Interrupted`, a KeyboardInterrupt.
         checkpoint_every: examples between checkpoints; without it, there is one only if training is stopped.
         resume: go on from `checkpoint`.
         on_error: what to do with a bad line: ``fail``, ``skip`` or ``quarantine=FILE``.
@@ -343,6 +358,221 @@ def boost(
         found = run.run(callback or (lambda _: None))
     found.warnings = warn(found.warnings)
     return found
+
+
+def load(path: str | os.PathLike[str]) -> Readout:
+    """Load a saved model to predict with; to go on learning, load it with `Model.load`.
+
+    Args:
+        path: the model file. `Ensemble.load` loads the folder of an ensemble.
+
+    Raises `ModelFileError`; TypeError if `path` is not a path.
+    """
+    return model_file.load_readout(os.fspath(path))[0]
+
+
+@reads_elsewhere
+def predict(
+    model: ModelOrFile, data: Data, output: Output = "margin", **reading: Unpack[ReadOptions]
+) -> NDArray[Any]:
+    """Predict ``(n,)``, or ``(n, outputs)`` for many outputs, as ``model.predict`` does.
+
+    Args:
+        model: a Model, a Readout, an Ensemble, the path of a saved model or ensemble, a fitted estimator,
+            or a result of `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
+        data: examples; labels are optional and ignored. See `Model.predict`.
+        output: ``margin``, ``probability`` or ``label``: see `Model.predict`. Probabilities of an estimator
+            with several classes are those of its ``predict_proba``.
+        reading: how to read `data`, where that differs from the training data: the options of
+            `thresher.open_source` and the fields of a `Layout`.
+
+    Raises `ModelFileError`, `DataError`, ValueError for an output that this loss does not have, TypeError if
+    `model` is not a model.
+
+    >>> import thresher
+    >>> model = thresher.train([{"size": 3.0}, {"size": -2.0}] * 50, ["big", "small"] * 50, passes=3)
+    >>> predict(model, [{"size": 5.0}], "label").tolist()
+    ['big']
+    """
+    settled(ReadOptions, reading, predict)
+    found, given = ready(model), with_columns(model, data)
+    if output == "probability" and hasattr(model, "classes_") and found.head.outputs.kind == "classes":
+        return found.predict_proba(given, **reading)  # of an estimator, whose probabilities add up to 1
+    answers = found.predict(given, output, **reading)
+    return _as_classes(model, answers) if output == "label" else answers
+
+
+def _as_classes(model: Any, labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels as the classes of `model`, if it is a fitted estimator; words are classes already."""
+    classes = getattr(model, "classes_", None)
+    if classes is None or labels.ndim != 1 or labels.dtype.kind != "f":
+        return labels
+    places = (labels > 0).astype(np.intp) if len(classes) == 2 else labels.astype(np.intp)
+    found: NDArray[Any] = np.asarray(classes)[places]
+    return found
+
+
+@reads_elsewhere
+def evaluate(
+    model: ModelOrFile,
+    data: Data,
+    y: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    threshold: float | None = None,
+    slices: str | Sequence[str] = (),
+    plot: str | os.PathLike[str] | None = None,
+    **reading: Unpack[ReadOptions],
+) -> Evaluated:
+    """Evaluate a model on data. Returns the figures of ``thresher evaluate --json``, see docs/evaluate.md.
+
+    Args:
+        model: a Model, a Readout, an Ensemble, the path of a saved model or ensemble, a fitted estimator,
+            or a result of `thresher.path`, `thresher.cv` or `thresher.tune`: its best model.
+        data: anything that `thresher.train` accepts.
+        y: labels of the rows of `data`, ``(n,)`` or ``(n, outputs)``, if `data` does not contain them.
+        sample_weight: importances ``(n,)``, together with `y`.
+        threshold: predict the positive class above this probability (default 0.5), or above this margin
+            (default 0) if the loss has no probabilities.
+        slices: columns of a table, by name, position from 1 or pattern: ``slices`` of the result has figures
+            for each of their values (docs/evaluate.md). Text is one column, or one pattern.
+        plot: an SVG file to draw, as ``thresher evaluate --plot`` does.
+        reading: how to read `data`, where that differs from the training data: the options of
+            `thresher.open_source` and the fields of a `Layout`.
+
+    The result has ``.frame()``: its figures as a row of a table.
+
+    Raises `ModelFileError`, `DataError`, ValueError for wrong options, TypeError if `model` is not a model.
+    """
+    own = {"threshold": threshold, "slices": names_of_columns(slices), "plot": plot}
+    options = settled(EvaluateRun, {**reading, **own}, evaluate)
+    measured = ready(model)
+    found = runs_evaluate.measure(measured, labelled(model, data, y, sample_weight), options)
+    warn(troubles_of_reading(found.source.report))
+    return Evaluated.of(found.figures, measured)
+
+
+@reads_elsewhere
+def report(
+    model: ModelOrFile,
+    data: Data | None = None,
+    path: str | os.PathLike[str] = "report.html",
+    *,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    threshold: float | None = None,
+    slices: str | Sequence[str] = (),
+    **reading: Unpack[ReadOptions],
+) -> None:
+    """Write a report about a model: one HTML page that loads nothing from elsewhere, of at most 300 KB.
+
+    Args:
+        model: a Model, a Readout, a fitted estimator, a `Frontier`; the path of a saved model, or of the
+            folder that ``thresher path`` writes.
+        data: labelled examples to measure the model on, anything that `thresher.train` accepts. The page
+            contains none of their rows.
+        path: the page; an older report there is replaced.
+        y: labels of the rows of `data`, if `data` does not contain them.
+        sample_weight: importances ``(n,)``, together with `y`.
+        threshold: predict the positive class above it: see `evaluate`.
+        slices: columns of a table, by name, position from 1 or pattern; the page has figures for each of
+            their values. Text is one column, or one pattern.
+        reading: how to read `data`, where that differs from the training data: the options of
+            `thresher.open_source` and the fields of a `Layout`.
+
+    Raises `ModelFileError`, `DataError`, ValueError for wrong options, FileExistsError if `path` exists and
+    is not a report, OSError; TypeError if `model` is not a model.
+    """
+    columns = names_of_columns(slices)
+    options = settled(MeasuringRun, {**reading, "threshold": threshold, "slices": columns}, report)
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path must be the name of a file, not {type(path).__name__}; labels are given as y=")
+    if data is None and not (y is None and sample_weight is None):
+        raise ValueError("labels and weights are given without data")
+    if data is None and reading:
+        raise ValueError(f"{next(iter(reading))} says how to read data, but no data are given")
+    given = data if data is None else labelled(model, data, y, sample_weight)
+    run = runs_report.prepare(model, given, Path(path), options)
+    if run.facts.test is not None:
+        warn(troubles_of_reading(run.facts.test.lines))
+    run.write()
+
+
+def info(model: ModelOrFile) -> dict[str, Any]:
+    """Show what is in a model and how it was made: the figures of ``thresher info --json``.
+
+    Printed, the result has one line per figure. See docs/reading.md.
+
+    Args:
+        model: a Model, a Readout, a fitted estimator, or a result of `thresher.path`, `thresher.cv` or
+            `thresher.tune`: its best model; or the path of a model, of a checkpoint, of an ensemble, or of
+            the folder that ``thresher path`` writes. For a model in memory, ``model`` is None and ``bytes``
+            are those of the file that `save` writes.
+
+    Raises `ModelFileError`; `DivergedError` for a model in memory whose weights are not finite; TypeError if
+    `model` is not a model.
+
+    >>> import thresher
+    >>> found = info(thresher.train([{"size": 3.0}, {"size": -2.0}] * 50, [1, -1] * 50, passes=1))
+    >>> found["kind"], found["examples"], found["weights"]["positive"]
+    ('model', 100, 1)
+    """
+    with model_file.file_of(model) as path:
+        found = describe(path)
+    return found if isinstance(model, str | os.PathLike) else InfoDict(found | {"model": None})
+
+
+def diff(a: ModelOrFile, b: ModelOrFile, *, top: int = 20) -> dict[str, Any]:
+    """Show what changed from model `a` to model `b`: the figures of ``thresher diff --json``.
+
+    ``equal`` tells whether both predict with the same weights. Printed, the result has one line per figure.
+    See docs/reading.md.
+
+    Args:
+        a, b: a Model, a Readout, a fitted estimator, a result of `thresher.path`, `thresher.cv` or
+            `thresher.tune`, or the path of a model or checkpoint. A Readout does not know the options it was
+            trained with: give the Model or the file to compare them.
+        top: maximum number of weights in ``moved``, those that changed most.
+
+    Raises `ModelFileError`; `DataError` if the models cannot be compared; `DivergedError` for a model in
+    memory whose weights are not finite; ValueError for a negative `top`; TypeError for what is not a model.
+
+    >>> import thresher
+    >>> rows = [{"size": 3.0}, {"size": -2.0}] * 50
+    >>> first, second = (thresher.train(rows, [1, -1] * 50, passes=n) for n in (1, 2))
+    >>> found = diff(first, second)
+    >>> found["equal"], found["grew"], diff(first, first)["equal"]
+    (False, 1, True)
+    """
+    check_whole("top", top, 0)
+    with model_file.file_of(a) as first, model_file.file_of(b) as second:
+        return difference(first, second, top)
+
+
+@reads_elsewhere
+def name_features(
+    model: AnyModel,
+    data: Data,
+    **reading: Unpack[ReadOptions],
+) -> Names:
+    """Find the names of the features with nonzero weights in `data`, and keep them in ``model.names``.
+
+    Reading stops when every such feature has a name. The data are read a second time if products of features
+    appeared after their factors. Labels are ignored and nothing is learned. Names that the model already has
+    are kept; those of features whose weight is now zero are dropped. Ids have no other name.
+
+    Args:
+        model: a Model, a Readout, or a fitted estimator, whose ``model_`` then keeps the names.
+        data: files, a table, or rows as dictionaries, with or without labels.
+        reading: how to read `data`, where that differs from the training data: the options of
+            `thresher.open_source` and the fields of a `Layout`. Bad lines are skipped (`on_error` is
+            ``skip``).
+
+    Returns a mapping from key to name. Raises `DataError` for a model with a hashed store, where one weight
+    stands for several features, and for data without names; TypeError if `model` is not a model.
+    """
+    settled(ReadOptions, reading, name_features)
+    return find_in(as_model(model), data, **reading)
 
 
 def _outcome(run: Any) -> Outcome:

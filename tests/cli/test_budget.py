@@ -73,7 +73,8 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
 def test_a_second_reading_that_is_stopped_continues(
     options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = f"{COMMAND} --checkpoint-every 120 {options}"
+    once = COMMAND.replace("--passes 1", "") if options else COMMAND
+    command = f"{once} --checkpoint-every 120 {options}"
     assert thresher(f"{command}").status == 0
     assert len(sizes("f")) == 11
     Path("f").rename("whole")
@@ -146,3 +147,8 @@ def test_when_the_budget_is_no_limit() -> None:
     rising = [point(0.1, 900, 0.5), point(1.0, 400, 0.4), point(10.0, 3, 0.3)]
     assert (between(rising, "nnz:500"), choose(rising, "nnz:500")) == ([], 2)
     assert between([point(0.0, 900, 0.3), *falling[1:]], "nnz:500")[0] > 0
+
+
+def test_the_command_holds_out_no_rows_if_the_run_did_not(thresher: Thresher) -> None:
+    ran = thresher(f"{COMMAND} --holdout none --json")
+    assert "--holdout" not in ran.json["command"]

@@ -107,6 +107,7 @@ def test_stopping_changes_nothing(
     number: int, options: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start = COMMAND.replace("--rule ftrl --l1 0.1", "") if "--rule" in options else COMMAND
+    start = start.replace("--ensemble 3", "") if "--ensemble" in options else start
     command = f"{start} --checkpoint-every 35 --json --curve {{}} {options}"
     save, written = bags.save, list[Path]()
 

@@ -56,6 +56,18 @@ USAGE = {
     "train train.svm -m m --learning-rate=0.1": "--learning-rate; did you mean --alpha?",
     "train train.svm -m m --lr 0.1": "--lr; did you mean --alpha? (",
     "train train.svm -m m --rule sgd --lr 0.1": "--lr; did you mean --rate? (",
+    "train train.svm -m m --lamda 1": "no such option: --lamda; did you mean --l1?",
+    "train train.svm -m m --PASSES 3": "no such option: --PASSES; did you mean --passes?",
+    "train train.svm -m m --l1 1 --l1 2": "--l1: given twice",
+    "train train.svm -m m --l1 1 --quiet --l1=1": "--l1: given twice",
+    "train train.svm -m m -m n": "--model: given twice",
+    "train train.svm -m m --l1 1_0": "--l1: expected a number, not '1_0'",
+    "train train.svm -m m --batch 1_0": "--batch: expected a whole number of at least 1, not '1_0'",
+    "train train.svm -m m --rule ftrl:l1=1_0": "ftrl: l1 must be a number, not '1_0'",
+    "path train.svm -m f --l1 1_0:20:3": "with numbers above 0, not '1_0:20:3'",
+    "train train.svm -m m --rule ftrl:beta": "ftrl: beta needs a value: write beta=VALUE",
+    "train train.svm -m m --rule ftrl:l1=1 --l1 2": "l1 is 1 in --rule ftrl:l1=1 and 2 in --l1 2: give",
+    "train train.svm -m m --rule ftrl:0.5 --alpha 2": "alpha is 0.5 in --rule ftrl:0.5 and 2 in --alpha 2",
     "tune train.svm -m m --ridge 1": "no such option: --ridge (see",
     "train train.svm -m m --validation test.svm": "did you mean --holdout?",
     "train train.svm -m m --test test.svm": "did you mean --holdout?",
@@ -280,3 +292,13 @@ def test_an_error_of_our_own_is_not_hidden(thresher: Thresher, monkeypatch: pyte
     monkeypatch.setattr("thresher.data.opening.expand", broken)
     with pytest.raises(ZeroDivisionError):
         thresher("train train.svm -m m")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["train train.svm -m", "train train.svm -m m --curve", "train train.svm -m m --plot", "predict m d -o"],
+)
+def test_an_empty_name_is_no_file(thresher: Thresher, words: str) -> None:
+    ran = thresher(*words.split(), "")
+    assert ran.status == 2
+    assert ": expected the name of a file, not ''" in ran.err

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Thresher
+from thresher.api import evaluate
 from thresher.data import DataError
-from thresher.learning.api import evaluate
 
 pytestmark = pytest.mark.usefixtures("plainly")
 

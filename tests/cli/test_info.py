@@ -1,6 +1,7 @@
 """``thresher info``: its figures are correct, and its command makes the model again."""
 
 import gzip
+import html
 import json
 import shlex
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import thresher as package
 from tests.cli.conftest import ROWS, Thresher
 from tests.plain import not_compiled
 from thresher import Chunk, Model, load
@@ -137,6 +139,25 @@ def test_figures_are_those_of_the_weights(thresher: Thresher, model: Path) -> No
     lines = thresher("info model").out.splitlines()
     assert lines[0].split() == ["kind", "model"]
     assert f"{'features live':<22} {told['nonzero']}" in lines
+
+
+def test_only_weights_without_a_name_are_looked_for(thresher: Thresher) -> None:
+    for name, city in (("n", ""), ("c", ",x")):
+        head = "label,age" + (",city" if city else "")
+        rows = [f"{1 - 2 * (k % 2)},{1 - 2 * (k % 2) + k % 5}{city}" for k in range(200)]
+        Path("d.csv").write_text("\n".join([head, *rows]) + "\n")
+        assert thresher(f"train d.csv -m {name} -q --rule ftrl:l1=0 --passes 1").status == 0
+    assert "thresher name MODEL DATA" not in thresher("info n").out
+    assert "thresher name MODEL DATA" in thresher("info c").out
+
+
+def test_python_shows_the_same(thresher: Thresher, model: Path) -> None:
+    told = thresher("info model --json").json
+    assert told["command"].startswith("thresher train DATA -m MODEL --rule ")
+    assert package.info("model") == told
+    assert package.info(package.Model.load("model"))["command"] == told["command"]
+    package.report("model", None, "r.html")
+    assert html.escape(told["command"], quote=False) in Path("r.html").read_text()
 
 
 def by_name(model: str) -> dict[str, list[float]]:

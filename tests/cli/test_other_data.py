@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.conftest import Thresher
+from thresher.api import evaluate, load
 from thresher.data import DataError, open_source
-from thresher.learning.api import evaluate, load
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -45,6 +45,18 @@ def test_another_format_is_named_and_what_is_said_works(thresher: Thresher, comm
         assert ran.err.endswith((f"{title}: try --format {name}\n", f"{title}: try --format {name})\n"))
         assert ("columns" in ran.err) == (name == "tsv"), ran.err
         assert thresher(f"{command} m t.{name} --format {name}").out == expected
+
+
+@pytest.mark.usefixtures("models")
+def test_a_model_of_parquet_names_the_format_of_a_text(thresher: Thresher) -> None:
+    assert thresher("train t.parquet --label click -m p -q").status == 0
+    for name, title in (("csv", "CSV"), ("tsv", "TSV"), ("jsonl", "JSON lines")):
+        ran = thresher(f"predict p t.{name}")
+        assert ran.err == f"thresher: t.{name}: not Parquet: this looks like {title}: try --format {name}\n"
+        assert thresher(f"predict p t.{name} --format {name}").out == thresher("predict p t.parquet").out
+    whole = Path("t.parquet").read_bytes()
+    Path("t.parquet").write_bytes(whole[:-9])
+    assert "damaged or cut off" in thresher("predict p t.parquet").err
 
 
 @pytest.mark.usefixtures("models")

@@ -240,7 +240,8 @@ def test_other_options_beside_resume(change: str, words: str, thresher: Thresher
         Seen(),
     )
     checkpoint.save(Path("f.checkpoint"), lanes, nothing, judging.LanesHoldout())
-    ran = thresher(f"path train.svm -m f --rule ft-ftrl --resume {change}")
+    rule = "" if "--rule" in change else "--rule ft-ftrl"
+    ran = thresher(f"path train.svm -m f {rule} --resume {change}")
     assert (ran.status, words in ran.err) == (2, True), ran.err
 
 

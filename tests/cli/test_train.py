@@ -212,7 +212,8 @@ def test_weights_only_predicts_the_same(thresher: Thresher, model: Path) -> None
     ],
 )
 def test_resume_refuses_other_options(thresher: Thresher, stopped: str, option: str, name: str) -> None:
-    ran = thresher(f"{stopped} --resume {option}")
+    alike = stopped.replace("--loss hinge", "") if "--loss" in option else stopped
+    ran = thresher(f"{alike} --resume {option}")
     assert ran.status == 2
     assert f"the checkpoint was made with {name}" in ran.err
     assert Path("m.checkpoint").exists()
@@ -233,7 +234,7 @@ def test_resume_refuses_other_data(thresher: Thresher, stopped: str, change: str
 def test_resume_with_the_same_options_said_again(thresher: Thresher, stopped: str) -> None:
     same = "--rule ft-ftrl:l1=1 --loss hinge --store growing --dtype float32 --intercept --seed 0"
     same += " --order as-is"
-    figures = thresher(f"{stopped} --resume {same} --json").json
+    figures = thresher(f"{stopped.replace('--loss hinge', '')} --resume {same} --json").json
     assert figures["examples"] == 400 * figures["passes"]
     assert not Path("m.checkpoint").exists()
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.data.tables import WRITERS, Cells, write_csv
-from thresher.learning.api import load
+from thresher.api import load
 from thresher.learning.files import model_file
 
 pytestmark = pytest.mark.usefixtures("plainly")

@@ -91,8 +91,8 @@ def test_a_cache_cut_off_at_every_kilobyte(folder: Path, model: bytes, tried: Tr
 @pytest.mark.hostile
 def test_predictions_of_data_cut_off_at_every_kilobyte(folder: Path, model: bytes, tried: Tried) -> None:
     """Whole lines before the cut give the same predictions; the cut line is an error or a shorter row."""
+    from thresher.api import load
     from thresher.data import open_source
-    from thresher.learning.api import load
 
     readout, data = load(folder / "m"), (folder / "d.svm").read_bytes()
 

@@ -69,8 +69,9 @@ def test_a_run_that_was_stopped_goes_on(
     whole = weights_of(function(data, **CALLS[name]))
     stopping()
     more = {**CALLS[name], "checkpoint": spare}
-    with pytest.raises(Interrupted, match=r"; checkpoint in .*, continue with resume=True"):
+    with pytest.raises(KeyboardInterrupt, match=r"; checkpoint in .*, continue with resume=True") as stopped:
         function(data, **more, checkpoint_every=130)
+    assert isinstance(stopped.value, Interrupted)
     assert spare.exists()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert weights_of(function(data, **more, resume=True)) == whole

@@ -243,6 +243,15 @@ def test_texts_read_as_categories(write: Callable[[pa.Table, Path], Any], tmp_pa
     assert warned(write(table(title=[" ".join(words[k % 7 :][:4]) for k in range(400)]), tmp_path)) == {}
 
 
+def test_no_weights_of_cells_that_never_come_again() -> None:
+    rows = table(review=[f"a thin plot {k}" for k in range(400)]).drop(["site"])
+    with pytest.warns(TroubleWarning):
+        model = train(rows, l1=1e6, passes=1)
+    assert [one.name for one in model.warnings] == ["text-columns", "no-weights"]
+    assert "because nearly every cell is a category of its own" in model.warnings[1].message
+    assert "l1" not in model.warnings[1].message
+
+
 def test_a_row_read_as_the_names_of_columns(tmp_path: Path) -> None:
     rows = "".join(f"{k % 2},{k * 7 % 11}.25,0.{k * 3 % 7}\n" for k in range(400))
     (tmp_path / "rows.csv").write_text(rows)

@@ -195,6 +195,14 @@ def test_a_file_is_registered_before_it_exists(tmp_path: Path, monkeypatch: pyte
     assert not atomic._unfinished
 
 
+def test_a_missing_folder_is_named_as_in_a_check(tmp_path: Path) -> None:
+    place, said = tmp_path / "missing" / "file", "no such directory: '.*missing'"
+    with pytest.raises(FileNotFoundError, match=said):
+        check_writable(place)
+    with pytest.raises(FileNotFoundError, match=said), whole_file(place):
+        pass
+
+
 def test_an_interrupt_at_any_line_leaves_nothing(tmp_path: Path) -> None:
     """Here and in `contextlib`, where a signal may arrive just as well."""
     for moment in itertools.count():

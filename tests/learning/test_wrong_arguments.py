@@ -1,9 +1,11 @@
 """Invalid arguments of the Python API: one clear error of the documented type, before any work."""
 
 import io
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,6 +15,12 @@ import thresher
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
 from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.recipe import Recipe
+from thresher.options.boost import BoostOptions
+from thresher.options.judging import EvaluateRun
+from thresher.options.lanes import CvRun, PathRun, TuneOptions
+from thresher.options.option import Declared, declared
+from thresher.options.training import TrainRun
 
 X, Y = np.eye(4), np.array([1, -1, 1, -1])
 CHUNK = thresher.Chunk.of_rows([(1.0, {1: 1.0})])
@@ -86,9 +94,14 @@ def test_classes_are_not_looked_for_in_data_that_can_be_read_once() -> None:
         ("rule", [3, "nope"], "rule"),
         ("loss", [3, "nope"], "loss"),
         ("rate", [0.1, "nope"], "rate"),
-        ("outputs", [3, "nope"], "no outputs are called"),
+        ("outputs", [3, 0, [], ""], "outputs must be text"),
+        ("outputs", ["nope"], "no outputs are called"),
+        ("scale", [[], 3, int], "scale must be text"),
+        ("checkpoint", [0, ""], "checkpoint must be the name of a file"),
+        ("plot", [0, ""], "plot must be the name of a file"),
+        ("l1", ["a", [1.0], True, np.array([1.0, 2.0])], "l1 must be a number"),
         ("passes", [0, -1, 2.5, "a", True], "passes must be auto or a whole number from 1 to 1,000,000,000"),
-        ("batch", [0, 2.5, "a"], "batch must be a whole number of at least 1"),
+        ("batch", [0, 2.5, "a", int, np.array([1, 2])], "batch must be a whole number of at least 1"),
         ("holdout_every", [-1, "a"], "holdout_every must be a whole number of at least 0"),
         ("holdout_every", [1], "leaves nothing to learn from"),
         ("patience", [-1, "a"], "patience must be a whole number of at least 0"),
@@ -98,7 +111,7 @@ def test_classes_are_not_looked_for_in_data_that_can_be_read_once() -> None:
         ("early_stop", [0, -1, 1.5, "a", True], "early_stop must be a whole number of at least 1"),
         ("on_error", [3, "x", "quarantine="], "on_error must be fail, skip or quarantine=FILE"),
         ("threads", [0, -1, "a"], "threads must be a whole number from 1 to 1,024"),
-        ("average", ["no", 10], "average must be True or False"),
+        ("average", ["no", 10, int, np.array([1, 2])], "average must be True or False"),
         ("intercept", ["no"], "intercept must be True or False"),
         ("store", [3], "store must be text"),
         ("store", ["nope"], "no store is called"),
@@ -114,6 +127,83 @@ def test_options_that_cannot_be(name: str, values: list[Any], error: str) -> Non
         options = {"rule": "sgd", name: value} if name == "rate" else {name: value}
         with pytest.raises(ValueError, match=error):
             thresher.train((X, Y), **options)
+
+
+ODD: list[Any] = [[], {}, (), b"x", int, object(), np.array(1), np.array([1, 2]), np.array(["a"]), {"a"}]
+
+
+def answer_to(one: Declared, value: Any) -> str:
+    """The message; the name of the option if it takes the value."""
+    try:
+        one.taken(value)
+    except ValueError as error:
+        return str(error)
+    return one.name
+
+
+@pytest.mark.parametrize("options", [TrainRun, PathRun, CvRun, TuneOptions, BoostOptions, EvaluateRun])
+def test_an_option_refuses_values_of_other_types_by_its_name(options: Any) -> None:
+    called = {"choose": "a choice", "l1": "(l1|penalties|a range)"}
+    for name, one in declared(options).items():
+        for value in ODD:
+            assert re.match(called.get(name, name), answer_to(one, value))
+
+
+def test_a_column_is_a_number_of_any_type() -> None:
+    for one in (1, np.int64(1), np.array(1), np.array([1])):
+        assert declared(TrainRun)["bins"].taken(one) == ("1",)
+    with pytest.raises(ValueError, match="bins must be names or positions of columns, not <class 'int'>"):
+        thresher.train((X, Y), bins=cast(Any, int))
+
+
+def test_a_parameter_is_not_given_twice() -> None:
+    with pytest.raises(ValueError, match='l1 is 1 in rule="ftrl:l1=1" and 2 in l1=2: give it once'):
+        thresher.train(X, Y, rule="ftrl:l1=1", l1=2)
+    with pytest.raises(ValueError, match=r"eta0 is 0\.1 in"):
+        thresher.train(X, Y, rule="sgd", rate="constant:0.1", eta0=0.2)
+    assert thresher.train(X, Y, rule="ftrl:l1=1", l1=1, passes=1).recipe == Recipe("ftrl", l1=1.0)
+
+
+def test_a_recipe_defines_all_but_the_penalties() -> None:
+    recipe, data = Recipe("ftrl", l1=3.0, alpha=0.25), (np.tile(X, (10, 1)), np.tile(Y, 10))
+    found = thresher.path(data, rule=recipe, l1=[0.1, 1.0], passes=1)
+    assert [model.recipe for model in found.models] == [replace(recipe, l1=0.1), replace(recipe, l1=1.0)]
+    assert [point.penalty for point in thresher.cv(data, rule=recipe, l1=[0.1, 1.0], passes=1).points] == [
+        0.1,
+        1,
+    ]
+    (alone,) = thresher.cv(data, rule=recipe, passes=1).points
+    assert alone.spec == recipe.rule
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("detail", "is an option of the command line; here the result has the figures"),
+        ("model", "is an option of the command line; the result has the model"),
+        ("ensemble", "use thresher.ensemble"),
+        ("lamda", "did you mean l1?"),
+        ("PASSES", "did you mean passes?"),
+    ],
+)
+def test_names_that_train_does_not_have(name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(hint)):
+        thresher.train(X, Y, **cast(Any, {name: 1}))
+
+
+def test_names_that_a_model_does_not_have() -> None:
+    with pytest.raises(TypeError, match=r"Model has no option lable; it has rule, loss, rate, "):
+        thresher.Model(lable=1)
+    with pytest.raises(TypeError, match=r"Model has no option averge; did you mean average\?"):
+        thresher.Model(averge=True)
+
+
+def test_boost_offers_no_other_classes() -> None:
+    for labels in (["a", "b", "c", "a"], [0, 1, 2, 1]):
+        with pytest.raises(DataError) as caught:
+            thresher.boost(X, labels)
+        assert "outputs" not in str(caught.value)
+    assert thresher.boost(X, ["a", "b", "a", "b"]).classes == ("a", "b")
 
 
 @pytest.mark.parametrize("on_error", [3, "x"])

@@ -23,7 +23,7 @@ from click.shell_completion import get_completion_class
 from thresher._version import __version__
 from thresher.cli import catalogue
 from thresher.cli.console import elsewhere
-from thresher.cli.errors import Cancelled, OutputClosedError
+from thresher.cli.errors import OutputClosedError, what_ended
 from thresher.cli.examples import epilog
 from thresher.cli.parser import Command, unknown_command
 from thresher.options.option import Settled
@@ -139,7 +139,7 @@ def _guarded(run: Callable[..., None], arguments: list[str], options: type) -> C
             with elsewhere(made):
                 run(*values, made)
         except KeyboardInterrupt as error:
-            raise Cancelled from error
+            raise what_ended(error) from error
         except BrokenPipeError as error:
             raise OutputClosedError from error
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from thresher.options.arguments import Argument
 from thresher.options.judging import DiffCommand
 from thresher.options.option import UsageError
-
-if TYPE_CHECKING:
-    from thresher.learning.model.weights import Readout
 
 _A, _B = (Argument(name, "A model or a checkpoint.") for name in ("A", "B"))
 ARGUMENTS, OPTIONS = (_A, _B), DiffCommand
@@ -26,17 +23,15 @@ def command(first: str, second: str, options: DiffCommand) -> None:
     The exit status is 0 if both predict with the same weights, 1 if not, 2 if they cannot be compared.
     """
     from thresher.cli.output import show_figures
-    from thresher.data.errors import OneLineError
-    from thresher.learning.inspection.diff import compare
+    from thresher.data.errors import DataError, OneLineError
+    from thresher.runs.inspecting import difference
 
     try:
-        (a, before), (b, after) = _loaded(Path(first)), _loaded(Path(second))
+        found = difference(Path(first), Path(second), options["top"])
+    except DataError as error:
+        raise UsageError(f"{first} and {second} cannot be compared: {error}") from error
     except (OneLineError, OSError) as error:
         raise UsageError(str(error)) from error
-    try:
-        found = compare(a, b, (before, after), options["top"])
-    except OneLineError as error:
-        raise UsageError(f"{first} and {second} cannot be compared: {error}") from error
     if options["json"]:
         show_figures(found, True)
     else:
@@ -49,12 +44,6 @@ def command(first: str, second: str, options: DiffCommand) -> None:
         click.echo("\n".join(_tables(found)), nl=False)
     if not found["equal"]:
         raise click.exceptions.Exit(DIFFERENT)
-
-
-def _loaded(path: Path) -> tuple[Readout, dict[str, Any]]:
-    from thresher.learning.files import model_file
-
-    return model_file.load_readout(path)
 
 
 def _tables(found: dict[str, Any]) -> list[str]:

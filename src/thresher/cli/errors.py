@@ -16,7 +16,12 @@ class Cancelled(Exception):  # noqa: N818  (not an error: the user asked for it)
 
 
 class StoppedAfterSaving(Exception):  # noqa: N818  (not an error: the user asked for it)
-    """A signal arrived after training; the result was saved anyway."""
+    """A signal arrived; what was learned is saved, or a checkpoint."""
+
+
+def what_ended(stopped: KeyboardInterrupt) -> Exception:
+    """`Cancelled`, unless a run says where it stopped, as `Interrupted` does; imports nothing."""
+    return StoppedAfterSaving(str(stopped)) if stopped.args else Cancelled()
 
 
 class WarnedError(Exception):
@@ -41,8 +46,6 @@ def status_and_line(error: Exception) -> tuple[int, str]:
         return INTERRUPTED, INTERRUPTED_LINE
     if isinstance(error, OutputClosedError | BrokenPipeError):
         return FAILED, ""
-    if isinstance(error, StoppedAfterSaving):
-        return INTERRUPTED, f"thresher: {error}"
     if isinstance(error, WarnedError):
         return FAILED, f"thresher: {error}"
     from thresher.data.errors import printable
@@ -60,7 +63,6 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
     from thresher.data.errors import DataError
     from thresher.learning.files.model_file import ModelFileError
     from thresher.learning.model.divergence import DivergedError
-    from thresher.learning.training.interruption import Interrupted
     from thresher.options.option import UsageError
     from thresher.parts import SpecError
 
@@ -70,7 +72,7 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
         return error.exit_code, f"thresher: {line_of(error)}"
     if isinstance(error, UsageError | SpecError):
         return MISUSED, f"thresher: {error}"
-    if isinstance(error, Interrupted):
+    if isinstance(error, StoppedAfterSaving):
         return INTERRUPTED, f"thresher: {error}"
     if isinstance(error, DataError | DivergedError | ModelFileError | NoRayError | OverflowError):
         return FAILED, f"thresher: {error}"

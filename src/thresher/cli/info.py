@@ -26,39 +26,25 @@ def command(model: str, options: InfoCommand) -> None:
     Columns and namespaces are known only if the model has names; thresher name adds them.
     """
     from thresher.cli.output import show_figures
-    from thresher.lanes import folder
-    from thresher.learning.files import model_file
-    from thresher.learning.files.folder import ENSEMBLE
-    from thresher.learning.inspection.describe import anatomy
-    from thresher.runs.repeat import remaking
+    from thresher.runs.inspecting import describe
 
-    path, as_json = Path(model), options["json"]
-    if folder.is_frontier(path):
-        _tell_frontier(path, as_json)
-        return
-    if ENSEMBLE.is_at(path):
-        _tell_ensemble(path, as_json)
-        return
-    header, tensors = model_file.read(path, lanes=True)
-    with model_file.naming_file(path):
-        facts = anatomy(path, header, tensors)
-        facts["command"] = remaking(path, header, facts)
-    if as_json:
-        show_figures(facts, True)
-        return
-    show_figures(_figures(facts), False)
-    click.echo("\n".join(_tables(facts)), nl=False)
+    found = describe(Path(model))
+    if options["json"]:
+        show_figures(found, True)
+    elif found["kind"] == "frontier":
+        _tell_frontier(Path(model))
+    elif found["kind"] == "ensemble":
+        _tell_ensemble(found)
+    else:
+        show_figures(_figures(found), False)
+        click.echo("\n".join(_tables(found)), nl=False)
 
 
-def _tell_frontier(path: Path, as_json: bool) -> None:
+def _tell_frontier(path: Path) -> None:
     """The table of a folder of models."""
     from thresher.cli.output import show_figures
     from thresher.lanes import folder, models
-    from thresher.lanes.inspecting import info_of_folder
 
-    if as_json:
-        show_figures(info_of_folder(path), True)
-        return
     found = folder.load(path)
     click.echo("\n".join(models.of_points(found.points, found.penalty, found.chosen)))
     chosen = path / folder.file_of(found.chosen)
@@ -67,34 +53,21 @@ def _tell_frontier(path: Path, as_json: bool) -> None:
     )
 
 
-def _tell_ensemble(path: Path, as_json: bool) -> None:
+def _tell_ensemble(found: dict[str, Any]) -> None:
     """What the models of an ensemble share, and a row for each."""
     from thresher.cli.output import show_figures, table_of
-    from thresher.lanes.inspecting import info_of_ensemble
     from thresher.learning.model.recipe import settings
     from thresher.learning.training.record import passes_made
 
-    found = info_of_ensemble(path)
-    if as_json:
-        show_figures(found, True)
-        return
     shown = {name: found[name] for name in ("kind", "models", "rows")}
     shown |= settings(found)
     if found["record"]:
         shown |= {"passes": passes_made(found["record"])}
         shown |= {name: found["record"][name] for name in ("order", "examples")}
     show_figures(shown, False)
-    heads = [*found["each"][0]]
-    click.echo(
-        "\n".join(
-            [
-                "",
-                *table_of(
-                    [head.replace("_", " ") for head in heads], [[*one.values()] for one in found["each"]]
-                ),
-            ]
-        )
-    )
+    heads = [head.replace("_", " ") for head in found["each"][0]]
+    rows = [[*one.values()] for one in found["each"]]
+    click.echo("\n".join(["", *table_of(heads, rows)]))
 
 
 def _figures(facts: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import warnings
 from typing import Any, NoReturn
 
 from thresher.cli import signals
-from thresher.cli.errors import INTERRUPTED, INTERRUPTED_LINE, Cancelled
+from thresher.cli.errors import INTERRUPTED, INTERRUPTED_LINE, Cancelled, what_ended
 
 
 def run() -> NoReturn:
@@ -59,7 +59,7 @@ def status_of(arguments: list[str]) -> int:
             raise KeyboardInterrupt
         sys.stdout.flush()
     except KeyboardInterrupt as error:
-        return _explain(Cancelled(error))
+        return _explain(what_ended(error))
     except Exception as error:  # noqa: BLE001  (raised again unless a user can cause it)
         return _explain(error)
     return result if isinstance(result, int) else 0

@@ -100,7 +100,7 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def _check_once(self, args: list[str], ctx: Any) -> None:
-        """BadParameter for columns that are given twice: the last would replace the others, not join them."""
+        """BadParameter for an option that is given twice, since only the last would count."""
         single = [
             one for one in self.params if isinstance(one, click.Option) and not (one.multiple or one.is_flag)
         ]
@@ -112,8 +112,9 @@ class Command(click.Command):
             name, equals, _ = arg.partition("=")
             if (one := named.get(name)) is None or one.name is None:
                 continue
-            if one.name in seen and self.known[one.name].option.kind.columns:
-                several = ": separate several by commas" if ",..." in str(one.metavar) else ""
+            if one.name in seen:
+                listed = self.known[one.name].option.kind.columns and ",..." in str(one.metavar)
+                several = ": separate several by commas" if listed else ""
                 raise click.BadParameter(f"given twice{several}", ctx, one)
             seen.add(one.name)
             if not equals:

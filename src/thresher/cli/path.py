@@ -46,7 +46,7 @@ def command(data: list[str], options: PathCommand) -> None:
         raise UsageError("missing option --model DIR: the folder to write")
     options["checkpoint"] = spare = Path(f"{folder}.checkpoint")
     check_folder(FRONTIER, folder, [spare, quarantine_of(options["on_error"]), options["plot"]], [])
-    run = runs.prepare(Inputs(data), options, Console(options["quiet"]), outputs=[options["plot"]])
+    run = runs.prepare(Inputs(data), options, Console(options["quiet"]))
     run.trainer.stopper.listen()
     try:
         _learn(run, folder, data, options)
@@ -106,8 +106,7 @@ def _command(run: FrontierTraining, data: list[str], found: FrontierTable, chose
 
 
 def _judged(options: Any) -> str | None:
-    holdout = options["holdout"]
-    return None if holdout == "none" else holdout or "every-10th"
+    return None if options["holdout_every"] == 0 else options["holdout"] or "every-10th"
 
 
 def _filled(run: FrontierTraining, outcome: Outcome, path: Path, which: str) -> Learned:

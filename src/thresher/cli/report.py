@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thresher.options.arguments import Argument
-from thresher.options.data import JudgingOptions, ReadOptions
+from thresher.options.data import JudgingOptions
 from thresher.options.judging import ReportCommand
 from thresher.options.option import UsageError, given_in
 
@@ -25,52 +25,21 @@ def command(model: str, options: ReportCommand) -> None:
     how well the model predicts the test data, and how well its probabilities are calibrated.
     """
     from thresher.cli.output import show_result, tell_reading
-    from thresher.learning.files import model_file
-    from thresher.reporting import facts, page
-    from thresher.runs.repeat import remaking
+    from thresher.runs.report import prepare
 
-    path = Path(model)
-    if not options["data"] and (
+    data = [*options["data"]] or None
+    if data is None and (
         options["slices"] or options["threshold"] is not None or given_in(options, JudgingOptions)
     ):
         raise UsageError("--slice, --threshold and the options for reading need data: give --data TEST")
-    target = _target(path, options["output_file"])
-    found = facts.facts_of(path)
-    if options["data"]:
-        reading = given_in(options, ReadOptions)
-        _measure(found, path, target, options, reading)
-    if found.model is not None:
-        with model_file.naming_file(path):
-            found.command = remaking(Path(found.name), found.model.header, found.model.info)
-    size = page.write(target, found)
-    if found.test is not None:
-        tell_reading(found.test.lines)
-    show_result(_figures(found, target, size, options["json"]), options["json"], target)
-
-
-def _measure(
-    found: Facts, model: Path, target: Path, options: ReportCommand, reading: dict[str, Any]
-) -> None:
-    """Measure the model on test data. `UsageError`, and the errors of reading."""
-    from thresher.data.files.paths import expand
-    from thresher.options.layouts import of_options
-    from thresher.reporting.facts import measure
-    from thresher.runs.preparing import check_outputs, quarantine_of
-
-    data = [*options["data"]]
-    check_outputs([target, quarantine_of(options["on_error"])], [model, *expand(data)])
-    with of_options():
-        measure(found, data, options["threshold"], options["slices"], **reading)
-
-
-def _target(model: Path, output: Path | None) -> Path:
-    """The path of the page. UsageError, OSError."""
-    from thresher.reporting import page
-
-    target = output or Path(f"{model}.html")
+    target = options["output_file"] or Path(f"{model}.html")
     if target.suffix.lower() not in _ENDINGS:
         raise UsageError(f"{target}: a report is an HTML page: name a file that ends in .html")
-    return page.check_target(target)
+    run = prepare(Path(model), data, target, options, inputs=[Path(model)])
+    size = run.write()
+    if run.facts.test is not None:
+        tell_reading(run.facts.test.lines)
+    show_result(_figures(run.facts, target, size, options["json"]), options["json"], target)
 
 
 def _figures(found: Facts, target: Path, size: int, everything: bool) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from thresher.data.columns import CATEGORICAL, SPELLED
 from thresher.data.errors import DataError, OddFileError
-from thresher.data.files.paths import expand, is_stream
+from thresher.data.files.paths import binary_kind, expand, is_stream
 from thresher.data.files.streams import head_of
 from thresher.data.formats.choosing import (
     check_layout,
@@ -71,11 +71,16 @@ def _hinting(name: str, given: AnyLayout) -> Iterator[None]:
     except OddFileError:
         raise
     except DataError as error:
-        if given.format not in TABLES or is_in_batches(given.format) or is_stream(name):
+        if given.format not in TABLES or is_stream(name):
             raise
-        line = head_of(name, _FIRST, {}).partition(b"\n")[0]
+        head = head_of(name, _FIRST, {})
+        line = head.partition(b"\n")[0]
         look = looks_to_a_model if isinstance(given, SettledLayout) else looks_like
         hint = look(line, given.format) if len(line) < _LONG else ""
+        if is_in_batches(given.format):
+            if binary_kind(head) or not hint:
+                raise
+            raise DataError(f"{name}: not {FORMATS[given.format].title}: {hint}") from error
         if not hint or ((given.delimiter or not given.header) and "ARFF" not in hint):
             raise
         if hint.startswith(("this looks like JSON", "this looks like a JSON")):  # as cells, it says nothing

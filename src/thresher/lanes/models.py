@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,7 +24,7 @@ from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.lanes import budget, folder
 from thresher.lanes.folds import Estimate, Folds, Results, estimates_of
-from thresher.lanes.frontier import Judged, Learned, Point, check_choice, choose, instead_of, noted, picture
+from thresher.lanes.frontier import Learned, Point, check_choice, choose, instead_of, noted, picture
 from thresher.lanes.lanes import alone
 from thresher.lanes.tuning import Trial, Tuner, judged_rows
 from thresher.learning.diagnostics.findings import Trouble, warn
@@ -88,12 +89,16 @@ def setting_of(trial: Trial) -> str:
     return trial.rule if trial.rate is None else f"{trial.rule} --rate {trial.rate}"
 
 
-def best_of(judged: Sequence[Judged]) -> int | None:
-    """Number of the model with the lowest loss; None if none has a loss."""
+def shown_with_choice(
+    points: Sequence[budget.Penalised], choice: str, table: Callable[[int | None], list[str]]
+) -> str:
+    """The table of models, with a star at the chosen one, and notes on the choice."""
     try:
-        return choose(judged, "best")
+        chosen: int | None = choose(points, choice)
     except ValueError:
-        return None
+        chosen = None
+    use = None if chosen is None else budget.use_of(points, chosen, choice)
+    return noted([*table(chosen), *([budget.sentence(use)] if use else [])], points, chosen)
 
 
 @dataclass(frozen=True)
@@ -304,13 +309,8 @@ class Frontier:
 
     def __repr__(self) -> str:
         """The table printed by ``thresher path``, with a star at the chosen model."""
-        try:
-            chosen: int | None = choose(self.points, self.choice)
-        except ValueError:
-            chosen = None
-        lines = of_points(self.points, self.penalty, chosen)
-        use = None if chosen is None else budget.use_of(self.points, chosen, self.choice)
-        return noted([*lines, *([budget.sentence(use)] if use else [])], self.points, chosen)
+        table = partial(of_points, self.points, self.penalty)
+        return shown_with_choice(self.points, self.choice, table)
 
     @property
     def model_(self) -> Model:
@@ -412,13 +412,8 @@ class CrossValidation:
 
     def __repr__(self) -> str:
         """The table printed by ``thresher cv``, with a star at the chosen one."""
-        try:
-            chosen: int | None = choose(self.points, self.choice)
-        except ValueError:
-            chosen = None
-        use = None if chosen is None else budget.use_of(self.points, chosen, self.choice)
-        lines = of_estimates(self.points, self.penalty, chosen)
-        return noted([*lines, *([budget.sentence(use)] if use else [])], self.points, chosen)
+        table = partial(of_estimates, self.points, self.penalty)
+        return shown_with_choice(self.points, self.choice, table)
 
     def choose(self, which: str | None = None) -> int:
         """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError.

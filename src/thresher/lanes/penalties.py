@@ -82,7 +82,7 @@ class PenaltyRange:
     def __init__(self, text: Any) -> None:
         self.values: list[float] = []
         """empty if the range is to be found in the data"""
-        if isinstance(text, Sequence | np.ndarray) and not isinstance(text, str):
+        if isinstance(text, Sequence | np.ndarray) and not isinstance(text, str) and np.ndim(text):
             self.values = _ascending(text)
             self.count = len(self.values)
             return
@@ -206,7 +206,7 @@ def _ascending(given: Any) -> list[float]:
 
 def _positive(text: str, whole: str) -> float:
     try:
-        value = float(text)
+        value = float("" if "_" in text else text)  # Python reads 1_0 as 10
     except ValueError:
         value = -1.0
     if not 0 < value < float("inf"):

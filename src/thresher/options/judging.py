@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypedDict
 
-from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, WritingOptions
-from thresher.options.kinds import Choice, Column, File, Flag, Number, Repeated, Text, Whole
-from thresher.options.option import SHELL, Option
-from thresher.options.output import JsonOption
+from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, ReadOptions, WritingOptions
+from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole
+from thresher.options.option import SHELL, Option, switch
+from thresher.options.output import JsonOption, output_file
 from thresher.options.training import AnyPath, picture
 
 OUTPUTS = ("margin", "probability", "label", "spread")
@@ -18,10 +18,7 @@ OUTPUTS = ("margin", "probability", "label", "spread")
 class _Predictions(TypedDict, total=False):
     """What is printed for a row, and where."""
 
-    output_file: Annotated[
-        Path | None,
-        Option(File(), "Where to write.", "FILE", unset="standard output", short="-o"),
-    ]
+    output_file: Annotated[Path | None, output_file("Where to write.", unset="standard output")]
     output: Annotated[
         str,
         Option(
@@ -70,12 +67,7 @@ class DetailOption(TypedDict, total=False):
 
     detail: Annotated[
         bool,
-        Option(
-            Flag(one_way=True),
-            "Also print the confusion matrix, each class and the calibration.",
-            default=False,
-            face=SHELL,
-        ),
+        switch("Also print the confusion matrix, each class and the calibration.", face=SHELL),
     ]
 
 
@@ -116,6 +108,14 @@ class EvaluateCommand(
     """The options of ``thresher evaluate``."""
 
 
+class MeasuringRun(ThresholdOption, SliceOption, ReadOptions, total=False):
+    """The options of a run that measures a model from Python."""
+
+
+class EvaluateRun(MeasuringRun, _Calibration, total=False):
+    """The same, with a picture."""
+
+
 class _Page(TypedDict, total=False):
     data: Annotated[
         list[str],
@@ -128,12 +128,10 @@ class _Page(TypedDict, total=False):
     ]
     output_file: Annotated[
         Path | None,
-        Option(
-            File(),
+        output_file(
             "The page to write. An existing file is replaced only if it is a report.",
             "FILE.html",
             unset="MODEL.html",
-            short="-o",
         ),
     ]
 
@@ -165,9 +163,7 @@ class InfoCommand(JsonOption, total=False):
 
 
 class _Named(TypedDict, total=False):
-    output_file: Annotated[
-        Path | None, Option(File(), "Where to write.", "FILE", unset="MODEL itself", short="-o")
-    ]
+    output_file: Annotated[Path | None, output_file("Where to write.", unset="MODEL itself")]
 
 
 class _NamedReading(TypedDict, total=False):
@@ -207,5 +203,5 @@ class CacheCommand(TypedDict, total=False):
 
     clear: Annotated[
         bool,
-        Option(Flag(one_way=True), "Remove it all; it is made again when needed.", default=False),
+        switch("Remove it all; it is made again when needed."),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,11 @@ class Flag(Kind):
 
     def take(self, value: Any) -> bool:
         """True for 1 and False for 0, too."""
-        if not (isinstance(value, int) or hasattr(value, "__bool__")) or value not in (0, 1):
+        try:
+            known = value in (0, 1)
+        except (TypeError, ValueError):  # arrays, missing values
+            known = False
+        if not known:
             raise WrongValueError("True or False")
         return bool(value)
 
@@ -70,15 +75,19 @@ class Whole(Kind):
     def read(self, text: str) -> int:
         """The number."""
         try:
-            return self._checked(int(text))
+            return self._checked(int(_plain(text)))
         except (ValueError, OverflowError):
             raise WrongValueError(self.wanted) from None
 
     def take(self, value: Any) -> int:
         """The number; NumPy's too."""
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
+        try:
+            number = index(value)
+        except TypeError:
+            raise WrongValueError(self.wanted) from None
+        if isinstance(value, bool):
             raise WrongValueError(self.wanted)
-        return self._checked(value.__index__())
+        return self._checked(number)
 
     def _checked(self, number: int) -> int:
         if number < self.low or (self.high is not None and number > self.high):
@@ -93,9 +102,19 @@ class Number(Kind):
     def read(self, text: str) -> float:
         """The number."""
         try:
-            return float(text)
+            return float(_plain(text))
         except ValueError:
             raise WrongValueError("a number") from None
+
+    def take(self, value: Any) -> Any:
+        """The same number; NumPy's too."""
+        if (
+            isinstance(value, bool | str | type)
+            or getattr(value, "ndim", False)
+            or not hasattr(value, "__float__")
+        ):
+            raise WrongValueError("a number")
+        return value
 
 
 @dataclass(frozen=True)
@@ -142,8 +161,10 @@ class File(Kind):
         return self.take(text)
 
     def take(self, value: Any) -> Path:
-        """The path; TypeError if it is none."""
-        path = Path(os.fspath(value))
+        """The path."""
+        if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+            raise WrongValueError("the name of a file")
+        path = Path(value)
         if self.check is not None:
             self.check(path)
         return path
@@ -218,14 +239,34 @@ class Repeated(Kind):
         return [word for one in value for word in self.of.written(one)]
 
 
+def _plain(text: str) -> str:
+    """The text of a number as people write it. ValueError for what only Python reads: ``1_000``."""
+    if "_" in text or not text.isascii():
+        raise ValueError
+    return text
+
+
+def text(value: Any) -> str:
+    """A text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise WrongValueError("text")
+    return value
+
+
 def _column(value: Any, wanted: str = "the name or position of a column") -> str:
-    if not (isinstance(value, str) or hasattr(value, "__index__")) or isinstance(value, bool):
-        raise WrongValueError(wanted)
-    return str(value)
+    if isinstance(value, str):
+        return value
+    try:
+        if isinstance(value, bool):
+            raise WrongValueError(wanted)
+        return str(index(value))
+    except TypeError:
+        raise WrongValueError(wanted) from None
 
 
 def _several(value: Any, wanted: str) -> list[Any]:
     """The items of a list; a single value is one."""
     if isinstance(value, Mapping):
         raise WrongValueError(wanted)
-    return [*value] if isinstance(value, Iterable) and not isinstance(value, str | bytes) else [value]
+    several = isinstance(value, Iterable) and not isinstance(value, str | bytes | type)
+    return [*value] if several and getattr(value, "ndim", True) else [value]

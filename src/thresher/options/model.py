@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from thresher.options.kinds import Flag, Kind, Number, Whole
+from thresher.options.kinds import Flag, Kind, Number, Text, Whole, text
 from thresher.options.option import DEFAULT_RULE, PYTHON, Option
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from thresher.learning.model.recipe import Spec
+    from thresher.learning.model.recipe import Recipe, Spec
 else:
-    DTypeLike = Spec = Any
+    DTypeLike = Recipe = Spec = Any
 
 _SPEC = "NAME:FIELD=VALUE,..."
 PART = Kind()
 """A part or its SPEC; `Recipe` checks it."""
+_WORD = Text(text)
+"""A text that `Recipe` checks."""
 
 
 class RuleOption(TypedDict, total=False):
     """The rule."""
 
     rule: Annotated[
-        Spec,
+        Recipe | Spec,
         Option(
             PART,
             "Learning algorithm: see thresher rules; in train, auto picks one.",
@@ -74,7 +76,7 @@ class ShapeOptions(TypedDict, total=False):
     outputs: Annotated[
         str | None,
         Option(
-            PART,
+            _WORD,
             "What to predict: one number; classes:LO-HI, one of several classes, or classes, to find them "
             "by reading the labels first (numbers or words); labels:LO-HI, any of several labels (lists: "
             "3,17); values:K, K numbers (lists: 0.5,-2).",
@@ -103,7 +105,7 @@ class ShapeOptions(TypedDict, total=False):
     scale: Annotated[
         str | None,
         Option(
-            PART,
+            _WORD,
             "Divide the numeric columns of a table, or each feature of other data, by its largest "
             "magnitude or its standard deviation so far, measured in the first pass; zeros stay zero.",
             "max-abs|standard",
@@ -132,7 +134,7 @@ class ShapeOptions(TypedDict, total=False):
     store: Annotated[
         str,
         Option(
-            PART,
+            _WORD,
             "How weights are stored: growing; direct, the id is the row; hashed:BITS, a fixed 2^BITS rows; "
             "or hashed:BITS,signed, where features that share a row cancel on average.",
             "STORE",

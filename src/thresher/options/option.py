@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 from thresher.data.errors import DataError
 from thresher.data.wording import are_shown
-from thresher.options.kinds import Kind, WrongValueError
+from thresher.options.kinds import Flag, Kind, WrongValueError
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -46,6 +46,11 @@ class Option:
     required: bool = False
     face: str = BOTH
     """who takes it: both faces, the shell, or Python"""
+
+
+def switch(words: str, **more: Any) -> Option:
+    """The option that turns something on."""
+    return Option(Flag(one_way=True), words, default=False, **more)
 
 
 @dataclass(frozen=True)
@@ -113,13 +118,17 @@ class Settled(dict[str, Any]):
         """`given`: those that the user gave"""
 
     def but(self, **changes: Any) -> Settled:
-        """These options with other values."""
-        found = Settled(self.options, self.given)
+        """These options with other values; None takes one away."""
+        found = Settled(self.options, {k: v for k, v in self.given.items() if changes.get(k, v) is not None})
         found.update(self | changes)
         return found
 
 
 COMMAND_ONLY = {
+    "model": "the result has the model, whose method save writes it",
+    "ensemble": "use thresher.ensemble",
+    "detail": "here the result has the figures",
+    "output_file": "the result is returned",
     "report": "here the result has the figures",
     "quiet": "nothing is printed here",
     "json": "here the result has the figures",
@@ -138,12 +147,13 @@ def settled(options: type[T], given: Mapping[str, Any], function: Callable[..., 
     kind: Any = options
     known = declared(kind)
     if function is not None:
-        _check_names(function, given, [name for name, one in known.items() if one.option.face != SHELL])
+        check_names(function, given, [name for name, one in known.items() if one.option.face != SHELL])
     said = {name: value for name, value in given.items() if value is not None}
     return cast(T, Settled(kind, {name: known[name].taken(value) for name, value in said.items()}))
 
 
-def _check_names(function: Callable[..., Any], given: Mapping[str, Any], known: list[str]) -> None:
+def check_names(function: Callable[..., Any], given: Iterable[str], known: Iterable[str]) -> None:
+    """TypeError for a name that the `function` does not know, with the closest known one."""
     from thresher.options.synonyms import meant
     from thresher.parts import lacking
 
@@ -154,7 +164,7 @@ def _check_names(function: Callable[..., Any], given: Mapping[str, Any], known: 
             continue
         if name in COMMAND_ONLY:
             raise TypeError(f"{name} is an option of the command line; {COMMAND_ONLY[name]}")
-        rule = given.get("rule", DEFAULT_RULE)
+        rule = given.get("rule", DEFAULT_RULE) if isinstance(given, Mapping) else DEFAULT_RULE
         near = meant(name, [one for one in names if one not in lacking(rule, names)])
         hint = f"; did you mean {' or '.join(map(_typed, near))}?" if near else ""
         hint = hint or f"; it has {', '.join(names)}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from thresher.options.kinds import File, Flag, Text
+from thresher.options.kinds import File, Text
 from thresher.options.model import LossOption, RuleOption
-from thresher.options.option import SHELL, Option
+from thresher.options.option import SHELL, Option, switch
 from thresher.options.training import TrainOptions
 
 
@@ -16,12 +16,15 @@ def model_file(metavar: str, words: str, *, required: bool = False, unset: str =
     return Option(File(), words, metavar, unset=unset, short="-m", required=required, face=SHELL)
 
 
+def output_file(words: str, metavar: str = "FILE", *, unset: str) -> Any:
+    """The option for where a result is written."""
+    return Option(File(), words, metavar, unset=unset, short="-o")
+
+
 class JsonOption(TypedDict, total=False):
     """How results are printed."""
 
-    json: Annotated[
-        bool, Option(Flag(one_way=True), "Print one JSON object instead.", default=False, face=SHELL)
-    ]
+    json: Annotated[bool, switch("Print one JSON object instead.", face=SHELL)]
 
 
 class _Talk(TypedDict, total=False):
@@ -29,22 +32,15 @@ class _Talk(TypedDict, total=False):
 
     quiet: Annotated[
         bool,
-        Option(
-            Flag(one_way=True),
+        switch(
             "No table, progress bar or messages while compiling; warnings and errors are still printed.",
-            default=False,
             short="-q",
             face=SHELL,
         ),
     ]
     strict: Annotated[
         bool,
-        Option(
-            Flag(one_way=True),
-            "Exit with status 1 if there was a warning; the result is saved all the same.",
-            default=False,
-            face=SHELL,
-        ),
+        switch("Exit with status 1 if there was a warning; the result is saved all the same.", face=SHELL),
     ]
 
 
@@ -73,12 +69,7 @@ class _TrainOnly(TypedDict, total=False):
     ]
     weights_only: Annotated[
         bool,
-        Option(
-            Flag(one_way=True),
-            "Save only the weights, without the state that training would continue from.",
-            default=False,
-            face=SHELL,
-        ),
+        switch("Save only the weights, without the state that training would continue from.", face=SHELL),
     ]
     ensemble: Annotated[
         str | None,

@@ -80,6 +80,9 @@ _OPTIONS: dict[tuple[str, ...], str] = {
 
 A command is suggested only where no option fits.
 """
+_WORDS = sorted({word for words in _OPTIONS.values() for word in words.split() if len(word) > 3})
+_CLOSE, _ALIKE = 0.65, 0.8
+"""How close the spelling of an option must be, and that of such a word"""
 _VALUES: dict[str, dict[str, str]] = {
     "scale": {
         "max-abs": "minmax min-max maxabs max normalize normalise unit range 0-1 yes true",
@@ -131,7 +134,8 @@ def meant(word: str, options: Collection[str]) -> list[str]:
     """
     plain = {one.replace("_", "-"): one for one in options}
     typed = word.replace("_", "-")
-    by_meaning = [one for group, words in _OPTIONS.items() if typed in words.split() for one in group]
+    typed = typed.lower() if len(typed) > 1 else typed  # -P is not -p
+    by_meaning = _named(typed)
     found, commands = list[str](), list[str]()
     for one in dict.fromkeys(by_meaning):
         name, equals, value = one.partition("=")
@@ -139,8 +143,15 @@ def meant(word: str, options: Collection[str]) -> list[str]:
             commands.append(one)
         elif name in plain and not (equals and found):
             found.append(f"{plain[name]}{equals}{value}")
-    near = [] if by_meaning else get_close_matches(typed, plain, 1)
-    return found or commands or [plain[one] for one in near]
+    if by_meaning:
+        return found or commands
+    near = get_close_matches(typed, plain, 1, _CLOSE) or get_close_matches(typed, _WORDS, 1, _ALIKE)
+    return [plain[near[0]]] if near and near[0] in plain else meant(near[0], options) if near else []
+
+
+def _named(word: str) -> list[str]:
+    """What other tools call so."""
+    return [one for group, words in _OPTIONS.items() if word in words.split() for one in group]
 
 
 def did_you_mean(option: str, value: str, known: Collection[str]) -> str:

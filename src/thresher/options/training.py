@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from thresher.options.data import ReadingOptions, TableOptions
 from thresher.options.kinds import File, Flag, Kind, Text, Whole, WrongValueError
 from thresher.options.model import LossOption, ModelOptions
-from thresher.options.option import BOTH, PYTHON, Option
+from thresher.options.option import BOTH, PYTHON, Option, switch
 
 if TYPE_CHECKING:
     from thresher.data.inputs.any_data import Data
@@ -160,7 +160,7 @@ class CheckpointOptions(TypedDict, total=False):
     ]
     resume: Annotated[
         bool,
-        Option(Flag(one_way=True), "Continue from MODEL.checkpoint, with the same data.", default=False),
+        switch("Continue from MODEL.checkpoint, with the same data."),
     ]
 
 
@@ -237,11 +237,7 @@ class TrainOptions(EnsembleOptions, total=False):
     plot: Annotated[AnyPath | None, picture("progressive loss and sparsity over the examples")]
     names: Annotated[
         bool,
-        Option(
-            Flag(one_way=True),
-            "Keep the names of features with non-zero weights; this reads the data once more.",
-            default=False,
-        ),
+        switch("Keep the names of features with non-zero weights; this reads the data once more."),
     ]
 
 

@@ -328,6 +328,12 @@ def parameters(cls: Any) -> dict[str, Any]:
     return {f: d for f, d in defaults if f in IN_SPECS or not isinstance(d, tuple)}
 
 
+def fields_said(kind: str, spec: str) -> dict[str, Any]:
+    """The fields that a SPEC sets. SpecError."""
+    name, _, rest = spec.partition(":")
+    return _read_fields(lookup(kind, name.strip()), rest)
+
+
 def _numbers(cls: Any) -> set[str]:
     return {field for field, default in parameters(cls).items() if isinstance(default, float)}
 
@@ -340,6 +346,8 @@ def _read_fields(cls: Any, text: str) -> dict[str, Any]:
         field, equals, value = (s.strip() for s in item.partition("="))
         if field in IN_SPECS and field in known and not value:
             raise SpecError(f"{part_name(cls)}: {field} must be one of {', '.join(REGISTRY[field])}")
+        if not equals and field in known:
+            raise SpecError(f"{part_name(cls)}: {field} needs a value: write {field}=VALUE")
         if not equals:
             if place >= len(in_order):
                 raise SpecError(
@@ -371,7 +379,7 @@ def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
             raise SpecError(f"{part_name(cls)}: {field} must be true or false, not {text!r}")
         return flags[text.lower()]
     try:
-        return float(text)
+        return float("" if "_" in text else text)  # Python reads 1_0 as 10
     except ValueError:
         raise SpecError(f"{part_name(cls)}: {field} must be a number, not {text!r}") from None
 

@@ -14,7 +14,6 @@ from thresher.data.errors import DataError
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.report import Report
 from thresher.lanes import folder
-from thresher.lanes.inspecting import file_of
 from thresher.lanes.models import Frontier
 from thresher.learning.diagnostics.findings import Trouble, troubles_of_columns, troubles_of_reading
 from thresher.learning.evaluation.curves import Ranking
@@ -86,7 +85,7 @@ def facts_of(given: Any) -> Facts:
 
     Raises `ModelFileError`; TypeError for anything else.
     """
-    with file_of(given, _save) as path:
+    with model_file.file_of(given, _save) as path:
         return _read(path)
 
 

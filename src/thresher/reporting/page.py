@@ -1,30 +1,16 @@
-"""The page: head, landmarks and parts in order.
-
-``thresher.report``.
-"""
+"""The page: head, landmarks and parts in order."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Unpack
-
-from numpy.typing import ArrayLike
 
 from thresher._version import __version__
-from thresher.cluster.elsewhere import reads_elsewhere
-from thresher.data.inputs.any_data import Data, with_labels
 from thresher.drawing.svg import clean
-from thresher.learning.diagnostics.findings import troubles_of_reading, warn
-from thresher.learning.evaluation.slices import names_of_columns
 from thresher.learning.files.atomic import check_writable, whole_file
-from thresher.learning.model.prediction import ModelOrFile, codes_of, with_codes, with_columns
-from thresher.options.data import ReadOptions
-from thresher.options.option import settled
 from thresher.reporting import about, chosen, quality, summary, training, weighing
-from thresher.reporting.facts import Facts, facts_of, measure
+from thresher.reporting.facts import Facts
 from thresher.reporting.html import STYLE, Markup, el, joined
 
 BEGINNING = (
@@ -70,56 +56,6 @@ def _head(title: str) -> Markup:
             Markup(f"<style>{STYLE}</style></head>"),
         ]
     )
-
-
-@reads_elsewhere
-def report(
-    model: ModelOrFile,
-    data: Data | None = None,
-    path: str | os.PathLike[str] = "report.html",
-    *,
-    y: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    threshold: float | None = None,
-    slices: str | Sequence[str] = (),
-    **reading: Unpack[ReadOptions],
-) -> None:
-    """Write a report about a model: one HTML page that loads nothing from elsewhere, of at most 300 KB.
-
-    Args:
-        model: a Model, a Readout, a fitted estimator, a `Frontier`; the path of a saved model, or of the
-            folder that ``thresher path`` writes.
-        data: labelled examples to measure the model on, anything that `thresher.train` accepts. The page
-            contains none of their rows.
-        path: the page; an older report there is replaced.
-        y: labels of the rows of `data`, if `data` does not contain them.
-        sample_weight: importances ``(n,)``, together with `y`.
-        threshold: predict the positive class above it: see `evaluate`.
-        slices: columns of a table, by name, position from 1 or pattern; the page has figures for each of
-            their values. Text is one column, or one pattern.
-        reading: how to read `data`, where that differs from the training data: the options of
-            `thresher.open_source` and the fields of a `Layout`.
-
-    Raises `ModelFileError`, `DataError`, ValueError for wrong options, FileExistsError if `path` exists and
-    is not a report, OSError; TypeError if `model` is not a model.
-    """
-    settled(ReadOptions, reading, report)
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"path must be the name of a file, not {type(path).__name__}; labels are given as y=")
-    columns = names_of_columns(slices)
-    if data is None and not (y is None and sample_weight is None):
-        raise ValueError("labels and weights are given without data")
-    if data is None and reading:
-        raise ValueError(f"{next(iter(reading))} says how to read data, but no data are given")
-    target = check_target(path)
-    facts = facts_of(os.fspath(model) if isinstance(model, str | os.PathLike) else model)
-    if data is not None:
-        labels = y if y is None else codes_of(model, y)
-        data = with_labels(with_columns(model, with_codes(model, data)), labels, sample_weight)
-        measure(facts, data, threshold, columns, **reading)
-    if facts.test is not None:
-        warn(troubles_of_reading(facts.test.lines))
-    write(target, facts)
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from thresher.batch.rounds import BoostPlan, Round, loss_of
 from thresher.batch.solving import Boosted, solved, troubles_of
+from thresher.data.class_words import listed_words
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.inputs.any_data import opened
+from thresher.data.labels import DOMAINS
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
 from thresher.options.layouts import layout_asked, of_options
+from thresher.options.option import UsageError
 from thresher.runs.preparing import (
     Inputs,
-    are_files,
-    check_outputs,
+    check_written,
     classes_in,
-    quarantine_of,
     reading_of,
 )
 from thresher.runs.ui import Ui
 
-_ONE = "one"
+_TWO_CLASSES = replace(DOMAINS["binary"], meaning="a label -1, 0 or 1")
 
 
 @dataclass
@@ -56,10 +57,14 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
             **{name: options[name] for name in names}, threads=options["threads"] or default_threads()
         )
     read = reading_of(options) | {"layout": layout_asked(options)}
-    _, _, read, note = classes_in(inputs.data, options["loss"], _ONE, read)
+    _, _, read, note = classes_in(inputs.data, None, None, read)
+    words = read["layout"].classes if read["layout"] else ()
+    if len(words) > 2:
+        raise UsageError(
+            f"labels are {len(words):,} words ({listed_words(words)}), but boost is for two classes"
+        )
     if note:
         ui.say(note)
-    source = opened(inputs.data, loss.DOMAIN, **read)
-    files = [*outputs, quarantine_of(options["on_error"])]
-    check_outputs(files, source.names if are_files(inputs.data) else [])
+    source = opened(inputs.data, _TWO_CLASSES, **read)
+    check_written(outputs, options, inputs.data, source)
     return Boosting(source, loss, plan, options["intercept"], started)

@@ -24,12 +24,10 @@ from thresher.runs.lanes import compile_penalties_ahead, is_varied, recipes_of
 from thresher.runs.preparing import (
     Inputs,
     again_of,
-    are_files,
-    check_outputs,
+    check_written,
     groups_of,
     order_of,
     passes_asked,
-    quarantine_of,
     ready,
     source_of,
     trainer_of,
@@ -100,9 +98,7 @@ def prepare(
     ahead = compile_penalties_ahead(base, True, ui) if varied else Ahead()
     order, wanted = order_of(options, None, base.seed), PenaltyRange(options["l1"] or AUTO)
     source = source_of(inputs, base.head().domain, read)
-    check_outputs(
-        [*outputs, quarantine_of(options["on_error"])], source.names if are_files(inputs.data) else []
-    )
+    check_written(outputs, options, inputs.data, source)
     base = replace(base, layout=source.layout)
     with of_options():
         check_order(order, plan.passes)

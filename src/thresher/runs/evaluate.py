@@ -15,7 +15,7 @@ from thresher.learning.model.prediction import source_for
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import of_options
 from thresher.options.option import given_in
-from thresher.runs.preparing import are_files, check_outputs, quarantine_of
+from thresher.runs.preparing import check_written
 
 
 @dataclass
@@ -27,10 +27,8 @@ class Measured:
     source: Source
 
 
-def measure(
-    model: Any, data: Any, options: Any, *, inputs: Sequence[Path] = (), outputs: Sequence[Path | None] = ()
-) -> Measured:
-    """Measure a model. `outputs` are files that will be written, `inputs` others that are read.
+def measure(model: Any, data: Any, options: Any, *, inputs: Sequence[Path] = ()) -> Measured:
+    """Measure a model; `inputs` are further files that are read.
 
     Raises `UsageError`, `DataError`, OSError.
     """
@@ -38,9 +36,7 @@ def measure(
         check_threshold(model.head, options["threshold"])
     reading = given_in(options, ReadOptions)
     source = source_for(model, data, model.head.domain, **reading)
-    if are_files(data):
-        files = [options["plot"], quarantine_of(options["on_error"]), *outputs]
-        check_outputs(files, [*inputs, *source.names])
+    check_written([], options, data, source, inputs=inputs)
     with of_options():
         beside = slices_of(model, source, data, options["slices"], options["threshold"], reading)
     found = assessed(model, source, options["threshold"], *beside)

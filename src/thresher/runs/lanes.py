@@ -25,7 +25,7 @@ def check_varied(options: Any, base: Recipe) -> str:
     """The name of the penalty. `UsageError` if the rule has none, or fixes it and no range is given."""
     with of_options():
         name = penalty_name(base.rule)
-        fixed = not leaves_penalty_open(options["rule"])
+        fixed = not _leaves_open(options["rule"])
     if fixed and options["l1"] is None and isinstance(options["rule"], str):
         raise UsageError(
             f"{name} differs between the models: leave it out of --rule, or give its range, --l1 LO:HI:N"
@@ -39,7 +39,12 @@ def is_varied(options: Any, base: Recipe) -> bool:
         check_varied(options, base)
         return True
     with of_options():
-        return leaves_penalty_open(options["rule"])
+        return _leaves_open(options["rule"])
+
+
+def _leaves_open(rule: Any) -> bool:
+    """Whether a rule leaves its penalty open; a recipe does not."""
+    return not isinstance(rule, Recipe) and leaves_penalty_open(rule)
 
 
 def compile_penalties_ahead(base: Recipe, predicts: bool, ui: Ui) -> Ahead:

@@ -39,9 +39,19 @@ class Learner(ABC):
     def check(self, order: Order, passes: int) -> None:  # noqa: B027  (most options apply)
         """`UsageError` for options that do not apply."""
 
-    @abstractmethod
     def load(self, path: Path) -> tuple[Any, TrainingState]:
         """Load a checkpoint. `UsageError` if the options contradict it; `ModelFileError`."""
+        learner, before = self.read(path)
+        self.check_loaded(learner)
+        return learner, before
+
+    @abstractmethod
+    def read(self, path: Path) -> tuple[Any, TrainingState]:
+        """The content of a checkpoint. `ModelFileError`."""
+
+    def check_loaded(self, learner: Any) -> None:
+        """`UsageError` if the options contradict what was loaded."""
+        check_same(given_in(self.options, RecipeOptions), learner.recipe)
 
     @abstractmethod
     def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Any:
@@ -67,11 +77,9 @@ class Learner(ABC):
 class One(Learner):
     """A single model."""
 
-    def load(self, path: Path) -> tuple[Model, TrainingState]:
+    def read(self, path: Path) -> tuple[Model, TrainingState]:
         """The model."""
-        model, before = checkpoint.load(path)
-        check_same(given_in(self.options, RecipeOptions), model.recipe)
-        return model, before
+        return checkpoint.load(path)
 
     def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Model:
         """The model."""
@@ -93,15 +101,18 @@ class Auto(Learner):
         super().__init__(options.but(rule=DEFAULT_RULE))
         self._given = [name for name in ("l1", "alpha") if name in given_in(options)]
 
-    def load(self, path: Path) -> tuple[Lanes | Model, TrainingState]:
+    def read(self, path: Path) -> tuple[Lanes | Model, TrainingState]:
         """The lanes, or the winner if it is already chosen."""
-        learner, before = auto.load(path)
+        return auto.load(path)
+
+    def check_loaded(self, learner: Lanes | Model) -> None:
+        """The rule of a winner must be among those that these options race."""
         given = {
             name: value for name, value in given_in(self.options, RecipeOptions).items() if name != "rule"
         }
         if not isinstance(learner, Model):
             check_same(given, learner.models[0].recipe)
-            return learner, before
+            return
         own = {name: given.pop(name) for name in ("l1", "alpha") if name in given}
         check_same(given, learner.recipe)
         more = own | ({"rate": given["rate"]} if "rate" in given else {})
@@ -109,7 +120,6 @@ class Auto(Learner):
         if learner.recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
             made = f"the checkpoint was made with --rule {learner.recipe.rule}"
             raise UsageError(f"{made}: give the same options")
-        return learner, before
 
     def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Lanes:
         """The lanes."""
@@ -157,13 +167,15 @@ class Many(Learner):
         with of_options():
             check_order(order, passes, "go to different models")
 
-    def load(self, path: Path) -> tuple[Bagging, TrainingState]:
+    def read(self, path: Path) -> tuple[Bagging, TrainingState]:
         """The ensemble."""
-        learner, before = bags_file.load(path)
-        check_same(given_in(self.options, RecipeOptions), learner.recipe)
+        return bags_file.load(path)
+
+    def check_loaded(self, learner: Bagging) -> None:
+        """The models must be as many, and learn the same rows, as well."""
+        super().check_loaded(learner)
         if learner.bags.spec != self._spec:
             raise UsageError(f"the checkpoint was made with --ensemble {learner.bags.spec}")
-        return learner, before
 
     def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Bagging:
         """The ensemble; all its models start with the same weights."""

@@ -29,13 +29,11 @@ from thresher.runs.preparing import (
     Inputs,
     again_of,
     agreed,
-    are_files,
-    check_outputs,
+    check_written,
     holdout_of,
     layout_of_checkpoint,
     order_of,
     plan_of,
-    quarantine_of,
     ready,
     source_of,
     trainer_of,
@@ -108,10 +106,10 @@ class FrontierTraining:
         return replace(self, trainer=trainer, judging=judging, beside=[*beside])
 
 
-def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> FrontierTraining:
+def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
     """Prepare the training of a model for each of many penalties.
 
-    `outputs` are files that will be written. Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
+    Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
     spare = options.get("checkpoint")
     if isinstance(options["holdout"], str) and options["holdout"] == "none":
@@ -119,7 +117,7 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
     plan, judge = plan_of(options, ui, spare, default=10)
     base, read = ready(inputs, options.but(l1=None), layout_asked(options), plan.holdout_every, ui)
     check_varied(options, base)
-    loaded = _resumed(options)
+    loaded = checkpoint.load(options["checkpoint"]) if options.get("resume") else None
     before = None if loaded is None else loaded.training
     plan = agreed(plan, options, before)
     if loaded is not None:
@@ -129,8 +127,7 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
     ahead = compile_penalties_ahead(base, plan.judges(judge), ui)
     source = source_of(inputs, base.head().domain, read)
     held = holdout_of(judge, base.head().domain, source, read, plan.passes == 1)
-    files = [*outputs, spare, quarantine_of(options["on_error"])]
-    check_outputs(files, [*source.names, *(held.names if held else [])] if are_files(inputs.data) else [])
+    check_written([], options, inputs.data, source, held)
     order = order_of(options, before, base.seed)
     if loaded is None:
         again = partial(again_of, inputs, source, base.head().domain, read)
@@ -150,14 +147,6 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
         with model_file.naming_file(spare):
             trainer.continue_from(before)
     return FrontierTraining(trainer, judging, inputs, source, options, read, ui, finished)
-
-
-def _resumed(options: Any) -> Loaded | None:
-    if not options.get("resume"):
-        return None
-    if options.get("checkpoint") is None:
-        raise UsageError("resume needs the path of the checkpoint")
-    return checkpoint.load(options["checkpoint"])
 
 
 def _check_finished(beside: list[float], spare: Path) -> None:

@@ -47,7 +47,6 @@ from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.layouts import fields_given, layout_asked, of_options
 from thresher.options.model import RecipeOptions
 from thresher.options.option import NamedError, UsageError, declared, given_in
-from thresher.parts import SpecError
 from thresher.runs.ui import Ui
 
 
@@ -176,8 +175,9 @@ def plan_of(
         )
     if patience and not plan.judges(held):
         raise UsageError("--early-stop needs --holdout")
-    if plan.checkpoint_every and spare is None:
-        raise UsageError("checkpoint_every needs the path of the checkpoint")
+    for name in ("checkpoint_every", "resume"):
+        if options.get(name) and spare is None:
+            raise UsageError(f"{name} needs the path of the checkpoint")
     return plan, held
 
 
@@ -253,11 +253,25 @@ def recipe_of(options: Any, started: Readout | None, **settings: Any) -> Recipe:
     names = [*declared(RecipeOptions)]
     wanted = {name: options[name] for name in names if options.get(name) is not None} | settings
     try:
-        return Recipe(**without_means(wanted, started))
-    except SpecError:
+        found = Recipe(**without_means(wanted, started))
+    except parts.SpecError:
         raise
     except ValueError as error:
         raise UsageError(str(error)) from error
+    for kind, fields in (("rule", ("l1", "alpha", "l2")), ("rate", ("eta0",))):
+        if isinstance(wanted.get(kind), str):
+            _check_once(kind, wanted, fields)
+    return found
+
+
+def _check_once(kind: str, wanted: Mapping[str, Any], names: Iterable[str]) -> None:
+    """`UsageError` if a parameter has one value in the SPEC of a part, and another as an option."""
+    said = parts.fields_said(kind, wanted[kind])
+    for name in names:
+        value = wanted.get(name)
+        if value is not None and said.get(name, value) != value:
+            twice = f"{name} is {said[name]:g} in --{kind} {wanted[kind]} and {value:g} in --{name} {value:g}"
+            raise UsageError(f"{twice}: give it once")
 
 
 class Ready(NamedTuple):
@@ -409,6 +423,18 @@ def trainer_of(
 
 
 # What is written
+
+
+def check_written(
+    outputs: Iterable[Path | None], options: Any, data: Any, *sources: Any, inputs: Iterable[Path | str] = ()
+) -> None:
+    """Check the `outputs` of a run and the files in its options, which must differ from all that it reads.
+
+    It reads `data` with `sources`, of which some may be None, and further `inputs`. OSError, `UsageError`.
+    """
+    own = [None if options.get(name) is None else Path(options[name]) for name in ("checkpoint", "plot")]
+    read = [name for one in sources if one is not None for name in one.names] if are_files(data) else []
+    check_outputs([*outputs, *own, quarantine_of(options["on_error"])], [*inputs, *read])
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any
 from thresher.data.inputs.any_data import Data, is_matrix
 from thresher.data.layout import AnyLayout
 from thresher.data.source import Source
-from thresher.learning.api import readout_of
 from thresher.learning.files import model_file
 from thresher.learning.files.atomic import clear_abandoned
 from thresher.learning.files.model_file import looks_like_ours
 from thresher.learning.inspection.feature_names import check_nameable, check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
+from thresher.learning.model.model import Model, as_model
+from thresher.learning.model.prediction import ModelOrFile
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import checked_data, layout_from
 from thresher.learning.model.weights import Readout
@@ -28,12 +30,11 @@ from thresher.runs.preparing import (
     Inputs,
     agreed,
     are_files,
-    check_outputs,
+    check_written,
     holdout_of,
     layout_of_checkpoint,
     order_of,
     plan_of,
-    quarantine_of,
     reading_of,
     ready,
     source_of,
@@ -96,7 +97,7 @@ def prepare(
     learner, spare = learner_of(options, bags), options.get("checkpoint")
     plan, judge = plan_of(options, ui, spare)
     resumed, before = _resumed(learner, options)
-    started = None if options.get("init") is None else readout_of(options["init"])
+    started = None if options.get("init") is None else _weights_of(options["init"])
     plan = agreed(plan, options, before)
     if resumed is None:
         if spare is not None:
@@ -113,8 +114,7 @@ def prepare(
     learner.check(order, plan.passes)
     source = source_of(inputs, model.head.domain, read)
     held = holdout_of(judge, model.head.domain, source, read, plan.passes == 1)
-    files = [*outputs, spare, options.get("plot"), quarantine_of(options["on_error"])]
-    check_outputs(files, [*source.names, *(held.names if held else [])] if are_files(inputs.data) else [])
+    check_written(outputs, options, inputs.data, source, held)
     model.layout = source.layout
     source = checked_data(started, source)
     if options.get("names"):
@@ -133,9 +133,15 @@ def _resumed(learner: Learner, options: Any) -> tuple[Any, Any]:
         return None, None
     if options.get("init") is not None:
         raise UsageError("--init starts a new training, --resume continues one: give only one of them")
-    if options.get("checkpoint") is None:
-        raise UsageError("resume needs the path of the checkpoint")
     return learner.load(options["checkpoint"])
+
+
+def _weights_of(model: ModelOrFile) -> Readout:
+    """The weights of a model, a file or an estimator. `ModelFileError`; TypeError for anything else."""
+    if isinstance(model, str | os.PathLike):
+        return model_file.load_readout(os.fspath(model))[0]
+    ready = as_model(model)
+    return ready.readout() if isinstance(ready, Model) else ready
 
 
 def _ahead(learner: Learner, model: Any, example: Any, judges: bool, ui: Ui) -> Ahead:

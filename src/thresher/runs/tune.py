@@ -14,13 +14,11 @@ from thresher.options.layouts import layout_asked, of_options
 from thresher.options.option import DEFAULT_RULE, UsageError, given_in
 from thresher.runs.preparing import (
     Inputs,
-    are_files,
-    check_outputs,
+    check_written,
     held_apart,
     holdout_of,
     order_of,
     passes_asked,
-    quarantine_of,
     ready,
     source_of,
 )
@@ -42,8 +40,7 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
     )
     source = source_of(inputs, base.head().domain, read)
     held = holdout_of(judge, base.head().domain, source, read, once=True)
-    files = [*outputs, quarantine_of(options["on_error"])]
-    check_outputs(files, [*source.names, *(held.names if held else [])] if are_files(inputs.data) else [])
+    check_written(outputs, options, inputs.data, source, held)
     with of_options():
         tuner = Tuner(replace(base, layout=source.layout), rules, options["budget"])
     order, tell = order_of(options, None, base.seed), _teller(tuner, ui)

@@ -464,6 +464,12 @@ def _nothing_left(run: Run) -> Trouble | None:
         return Trouble(
             "no-weights", f"{NO_WEIGHT}, because no row has a feature: check how the data are read"
         )
+    own = [column for column in run.columns if column.kind != LABEL]
+    if own and all(_is_text(column) or _is_id(column) for column in own):
+        reason = f"{NO_WEIGHT}, because nearly every cell is a category of its own"
+        return Trouble(
+            "no-weights", f"{reason}: read texts as words, and give columns whose values come again"
+        )
     rule = run.model.recipe.make_rule()
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
     if run.model.recipe.admit is None:

@@ -50,6 +50,8 @@ def whole_file(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     target = Path(os.path.realpath(path))
     try:
         special = _special_file(target, mode)
+        if special is None:
+            check_parent(target)
         with _temporary_file(target, mode) if special is None else special as file:
             yield file
     except OSError as error:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import stat
 import struct
+import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +124,18 @@ def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
         return
     with ready.at_rest():
         write(path, header_of(ready), tensors_of(ready, state=state))
+
+
+@contextmanager
+def file_of(given: Any, write: Callable[[Any, Path], None] = save) -> Iterator[Path]:
+    """The given path, or a temporary file with the given model. Raises the errors of `write`."""
+    if isinstance(given, str | PathLike):
+        yield Path(given)
+        return
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "model"
+        write(given, path)
+        yield path
 
 
 def save_weights(readout: Readout, path: str | Path) -> None:

@@ -20,6 +20,7 @@ from thresher.engine.index import HashedIndex
 from thresher.learning.files import model_file
 from thresher.learning.files import schema as headers
 from thresher.learning.files.model_file import LANES, NAMES, Tensors
+from thresher.learning.inspection.feature_names import known_names
 from thresher.learning.model.recipe import Header
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.passes import AUTO
@@ -222,9 +223,11 @@ def _columns(layout: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, 
 
 
 def _is_nameable(readout: Readout) -> bool:
-    """Whether the features have names that can be read from data."""
-    hashed = readout.store.startswith(HashedIndex.NAME)
-    return not hashed and readout.layout is not None and features_of(readout.layout) != "ids"
+    """Whether weights without a name have names that can be read from data."""
+    if readout.store.startswith(HashedIndex.NAME) or readout.layout is None:
+        return False
+    known = np.array([*known_names(readout)], np.uint64)
+    return features_of(readout.layout) != "ids" and not np.isin(readout.keys, known).all()
 
 
 def _live(readout: Readout) -> int:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
-from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names, find_names, numeric_keys
 from thresher.data.inputs.any_data import Data
@@ -14,37 +13,13 @@ from thresher.data.layout import has_columns
 from thresher.data.source import Source
 from thresher.engine.index import HashedIndex
 from thresher.learning.diagnostics.findings import Trouble
-from thresher.learning.model.model import Model, as_model
-from thresher.learning.model.prediction import AnyModel, source_for
+from thresher.learning.model.model import Model
+from thresher.learning.model.prediction import source_for
 from thresher.learning.model.weights import Readout
-from thresher.options.data import ReadOptions
-from thresher.options.option import settled
 
 
-@reads_elsewhere
-def name_features(
-    model: AnyModel,
-    data: Data,
-    **reading: Unpack[ReadOptions],
-) -> Names:
-    """Find the names of the features with nonzero weights in `data`, and keep them in ``model.names``.
-
-    Reading stops when every such feature has a name. The data are read a second time if products of features
-    appeared after their factors. Labels are ignored and nothing is learned. Names that the model already has
-    are kept; those of features whose weight is now zero are dropped. Ids have no other name.
-
-    Args:
-        model: a Model, a Readout, or a fitted estimator, whose ``model_`` then keeps the names.
-        data: files, a table, or rows as dictionaries, with or without labels.
-        reading: how to read `data`, where that differs from the training data: the options of
-            `thresher.open_source` and the fields of a `Layout`. Bad lines are skipped (`on_error` is
-            ``skip``).
-
-    Returns a mapping from key to name. Raises `DataError` for a model with a hashed store, where one weight
-    stands for several features, and for data without names; TypeError if `model` is not a model.
-    """
-    own = as_model(model)
-    settled(ReadOptions, reading, name_features)
+def find_in(own: Model | Readout, data: Data, **reading: Any) -> Names:
+    """Find the names of a model's features in `data`, and keep them: see `thresher.name_features`."""
     check_nameable(own.store)
     options: dict[str, Any] = {"on_error": "skip", **reading}
     source = source_for(own, data, own.head.open_domain, more={"unlabelled": True}, **options)

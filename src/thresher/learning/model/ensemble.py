@@ -23,9 +23,9 @@ from thresher.learning.files.atomic import whole_file
 from thresher.learning.files.folder import ENSEMBLE
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.inspection.frames import frame_of, identity_of
-from thresher.learning.model.model import Model
+from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import F64, Output
-from thresher.learning.model.prediction import Predictor
+from thresher.learning.model.prediction import ModelOrFile, Predictor
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
@@ -196,6 +196,12 @@ def _mean(given: Sequence[F64]) -> F64:
 def load(path: str | PathLike[str]) -> Readout | Ensemble[Readout]:
     """The weights in a model file, or an ensemble in a folder, to predict with. `ModelFileError`."""
     return Ensemble.load(path) if ENSEMBLE.is_at(Path(path)) else model_file.load_readout(fspath(path))[0]
+
+
+def ready(model: ModelOrFile) -> Model | Readout | Ensemble[Any]:
+    """The model or ensemble itself, or the one in a file, a folder or an estimator. TypeError."""
+    found = load(model) if isinstance(model, str | PathLike) else model
+    return found if isinstance(found, Ensemble) else as_model(found)
 
 
 def table_of(folder: Path) -> dict[str, Any]:

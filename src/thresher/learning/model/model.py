@@ -44,6 +44,8 @@ from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.progress import Curve, marked, up_to
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
+from thresher.options.model import RecipeOptions
+from thresher.options.option import check_names, declared
 
 _SHOWN = {"B": "the intercept", "bias": "the intercept", "clock": "the state of the rule"}
 
@@ -65,6 +67,7 @@ class Model(Predictor):
     """
 
     def __init__(self, rule: Recipe | Spec = "ft-ftrl", loss: Spec | None = None, **options: Any) -> None:
+        check_names(type(self), options, [*declared(RecipeOptions), "layout"])
         options |= {} if loss is None else {"loss": loss}
         recipe = replace(rule, **options) if isinstance(rule, Recipe) else Recipe(rule, **options)
         self._begin(recipe, Feed(recipe), alone=True)

@@ -85,6 +85,12 @@ def with_codes(model: Any, data: Any) -> Any:
     return (data[0], codes_of(model, data[1]), *data[2:])
 
 
+def labelled(model: Any, data: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    """Data to measure a model on, with the labels and columns that a fitted estimator knows."""
+    labels = y if y is None else codes_of(model, y)
+    return with_labels(with_columns(model, with_codes(model, data)), labels, sample_weight)
+
+
 def with_columns(model: Any, data: Any) -> Any:
     """Tables for a fitted estimator of named columns, with these columns in order; other data unchanged.
 

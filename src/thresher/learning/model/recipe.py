@@ -204,7 +204,7 @@ def _checked_dtype(given: Any) -> str:
     name = given
     if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
         name = np.dtype(given).name
-    if name not in _DTYPES:
+    if not isinstance(name, str) or name not in _DTYPES:
         raise ValueError(f"dtype must be {' or '.join(_DTYPES)}, not {given!r}")
     return str(name)
 

@@ -14,8 +14,11 @@ from thresher.data.wording import as_shown
 T = TypeVar("T")
 
 
-class Interrupted(Exception):  # noqa: N818  (not an error: the user requested it)
-    """Training was stopped; `checkpoint` (None: nowhere) continues it. `saved` says what else was saved."""
+class Interrupted(KeyboardInterrupt):
+    """Training was stopped by Ctrl-C or another signal; `checkpoint` (None: nowhere) continues it.
+
+    `saved` says what else was saved.
+    """
 
     def __init__(self, checkpoint: Path | None, examples: int, saved: str = "") -> None:
         where = f"; checkpoint in {checkpoint}, continue with --resume" if checkpoint else ""

@@ -1,0 +1,98 @@
+"""Predicting line by line: what is written for each row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thresher.data.chunk import Chunk
+from thresher.data.errors import printable
+from thresher.data.source import ReadRows
+from thresher.learning.model.ensemble import Ensemble
+from thresher.learning.model.prediction import source_for
+from thresher.options.data import ReadOptions
+from thresher.options.option import UsageError, given_in
+from thresher.runs.preparing import check_written
+
+NAN = "nan"
+_ESCAPES = str.maketrans({"\t": r"\t", "\n": r"\n", "\r": r"\r"})
+
+
+@dataclass
+class Predicting:
+    """A model and the data that it is about to predict."""
+
+    model: Any
+    source: Any
+    output: Any
+    broken: int = field(default=0, init=False)
+    """predictions so far that are not finite"""
+
+    def lines(self, escaped: bool) -> Iterator[list[str]]:
+        """The lines of some rows at a time, as they arrive. `DataError`.
+
+        Class names and ids are `escaped` for a terminal, which would obey control characters.
+        """
+        head, words = self.model.head, _shown(self.model.classes or (), escaped)
+        for rows in self.source.rows():
+            answers = self._answers(rows.chunk)
+            written = head.written(answers, self.output, words)
+            yield _identified(_in_line(written, rows, _nothing(answers, self.output)), rows, escaped)
+
+    def _answers(self, chunk: Chunk) -> Any:
+        if self.output == "spread":
+            return self.model.spreads(chunk)
+        margins = self.model.margins(chunk)
+        finite = np.isfinite(margins)
+        if not finite.all():
+            self.broken += int((~finite).reshape(len(margins), -1).any(axis=1).sum())
+        return self.model.respond(margins, self.output)
+
+
+def prepare(
+    model: Any, data: Any, options: Any, *, inputs: Sequence[Path] = (), outputs: Sequence[Path | None] = ()
+) -> Predicting:
+    """Open the data; `outputs` are files that will be written, `inputs` others that are read.
+
+    Raises `UsageError` for what the model cannot give, `DataError`, OSError.
+    """
+    wanted = options["output"]
+    if wanted == "spread" and not isinstance(model, Ensemble):
+        raise UsageError("spread is for an ensemble, and this is one model: use thresher train --ensemble N")
+    if wanted == "probability" and not model.head.joint.PROBABILITY:
+        raise UsageError("this model's loss gives no probabilities; use --output margin or label")
+    more = {"ids": options["id"], "unlabelled": True, "live": True}
+    source = source_for(model, data, model.head.open_domain, more=more, **given_in(options, ReadOptions))
+    check_written(outputs, options, data, source, inputs=inputs)
+    return Predicting(model, source, wanted)
+
+
+def _identified(lines: list[str], rows: ReadRows, escaped: bool) -> list[str]:
+    """The lines, after the id of their row if ids are read."""
+    if rows.ids is None:
+        return lines
+    ids = _shown([one.translate(_ESCAPES) for one in rows.ids], escaped)
+    return [f"{one}\t{line}" for one, line in zip(ids, lines, strict=True)]
+
+
+def _nothing(answers: Any, wanted: Any) -> str:
+    """The line of a row that was skipped."""
+    return NAN if wanted == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
+
+
+def _in_line(lines: list[str], rows: ReadRows, nothing: str) -> list[str]:
+    """The lines of examples, with `nothing` for each row skipped among them."""
+    found, before = list[str](), 0
+    for gap in rows.gaps:
+        found += [*lines[before:gap], nothing]
+        before = gap
+    return [*found, *lines[before:]]
+
+
+def _shown(words: Sequence[str], escaped: bool) -> Sequence[str]:
+    return [*map(printable, words)] if escaped else words
