@@ -41,9 +41,9 @@ from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.files.xxh64 import Hash64
 from thresher.data.report import Report
 from thresher.data.sources.reader import Arenas
-from thresher.data.wording import warn_user
 from thresher.engine.compile.codecache import CacheWarning as CacheWarning
 from thresher.engine.compile.codecache import private_folder
+from thresher.options.messages import warn_user
 
 if TYPE_CHECKING:
     from thresher.data.files.content import Content

@@ -91,7 +91,6 @@ class SliceOption(TypedDict, total=False):
             "COL",
             default=(),
             unset="none",
-            flag="slice",
         ),
     ]
 

@@ -27,6 +27,7 @@ from thresher.data.inputs.any_data import ArrowTable, Matrix
 from thresher.data.layout import AnyLayout
 from thresher.learning.model.divergence import DivergedError, is_extreme
 from thresher.learning.training.progress import PassEnd, Unwatched
+from thresher.options.messages import as_shown
 from thresher.sklearn import inputs
 from thresher.sklearn.inputs import MATRIX, Numbers
 
@@ -432,7 +433,7 @@ class PassPrinter(Unwatched):
     def say(self, message: str) -> None:
         """Print a line."""
         if self._verbose:
-            print(message)
+            print(as_shown(message))
 
 
 @contextmanager

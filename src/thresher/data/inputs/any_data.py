@@ -33,6 +33,7 @@ from thresher.data.opening import without_columns
 from thresher.data.sources.pieces import current_readers
 from thresher.data.sources.text import OnError
 from thresher.options.checks import check_whole
+from thresher.options.messages import mention
 
 
 class ArrowTable(Protocol):
@@ -126,7 +127,8 @@ def opened(data: Data, domain: Any, **read: Any) -> Any:
     if not is_bare(layout) and is_bare(source.layout):
         raise DataError("a layout is for files and tables, not for matrices, Chunks and pairs")
     if current_readers() is not None and getattr(source, "readers", None) is None:
-        raise DataError("--workers and --ray are for files; these data are in memory")
+        both = f"{mention('workers')} and {mention('ray')}"
+        raise DataError(f"{both} are for files; these data are in memory")
     return source
 
 

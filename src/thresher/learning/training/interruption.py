@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
-from thresher.data.wording import as_shown
+from thresher.options.messages import as_shown, mention
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ class Interrupted(Exception):  # noqa: N818  (not an error: the user requested i
     """Training was stopped; `checkpoint` (None: nowhere) continues it. `saved` says what else was saved."""
 
     def __init__(self, checkpoint: Path | None, examples: int, saved: str = "") -> None:
-        where = f"; checkpoint in {checkpoint}, continue with --resume" if checkpoint else ""
+        where = f"; checkpoint in {checkpoint}, continue with {mention(resume=True)}" if checkpoint else ""
         super().__init__(f"stopped after {examples:,} examples{saved}{where}")
         self.checkpoint = checkpoint
         self.examples = examples

@@ -28,6 +28,7 @@ from thresher.data.inputs.arrays import is_missing
 from thresher.data.layout import AnyLayout, Layout, chosen_in
 from thresher.data.source import fingerprint_of
 from thresher.data.sources.text import TextSource
+from thresher.options.messages import mention
 
 if TYPE_CHECKING:
     from thresher.data.files.content_checks import Watches
@@ -179,7 +180,9 @@ class StreamSource(TextSource):
         marked: str = "",
     ) -> None:
         if isinstance(layout, Layout) and layout.missing:
-            raise DataError(f"{NAME}: --missing is only for csv and tsv; replace these cells by None")
+            raise DataError(
+                f"{NAME}: {mention('missing')} is only for csv and tsv; replace these cells by None"
+            )
         self._stream = _ArrowStream(given)
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
         settled_by, kinds = settled(
