@@ -106,7 +106,7 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def as_commands_say() -> Iterator[None]:
     """Messages name options as the command line does, not as Python does."""
-    from thresher.data.wording import on_the_command_line
+    from thresher.options.messages import on_the_command_line
 
     with on_the_command_line():
         yield

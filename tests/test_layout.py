@@ -24,10 +24,10 @@ RULES = [p for p in SOURCES if p.parent == PACKAGE / "parts" / "rules" and p.ste
 # folder -> what its modules may import of the package: a name ending in .* stands for all that is under it
 ARROWS = {
     "engine": ("engine.*",),
-    "parts": ("engine.compile.jit", "engine.protocol", "engine.verbs", "parts.*"),
+    "parts": ("engine.compile.jit", "engine.protocol", "engine.verbs", "options.messages", "parts.*"),
     "data": (
         *("engine.folders", "engine.compile.jit", "engine.lookup", "engine.preparing", "data.*"),
-        *("options.checks", "options.synonyms"),
+        *("options.checks", "options.messages", "options.synonyms"),
     ),
     # readers in other processes: they know data, not models
     "cluster": ("engine.compile.jit", "data.*", "cluster.*"),
@@ -45,7 +45,7 @@ ARROWS = {
     # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (
         *("engine.compile.jit", "engine.verbs", "cluster.elsewhere", "cluster.lifeline", "cluster.reader"),
-        *("data.*", "options.checks", "parts", "batch.*", "_version"),
+        *("data.*", "options.checks", "options.messages", "parts", "batch.*", "_version"),
         *("learning.model.objective", "learning.files.model_file", "learning.model.weights"),
         "learning.diagnostics.findings",
     ),
@@ -54,7 +54,7 @@ ARROWS = {
     # many models from one reading, using the public interface
     "lanes": (
         *("cluster.elsewhere", "data.*", "drawing.*", "engine.lookup", "engine.sound", "learning.*"),
-        *("lanes.*", "options.checks", "parts", "_version"),
+        *("lanes.*", "options.checks", "options.messages", "parts", "_version"),
     ),
     # what the commands and the functions do, once for both
     "runs": (
@@ -70,7 +70,7 @@ ARROWS = {
     # one page about a model, using the public interface
     "reporting": (
         *("cluster.elsewhere", "data.*", "drawing.*", "engine.lookup", "lanes.*", "learning.*"),
-        *("parts", "reporting.*", "_version"),
+        *("options.messages", "parts", "reporting.*", "_version"),
     ),
     "cli": (
         *("cluster.*", "engine.folders", "engine.compile.notices", "learning.*", "batch.*"),
@@ -97,7 +97,7 @@ OUTSIDE = {
 HEAVY = {"llvmlite", "matplotlib", "numba", "numpy", "pyarrow", "ray", "safetensors", "scipy", "sklearn"}
 LAZY = {"cli", "__init__", "__main__"}
 # used by --help; they import only the standard library, click and each other
-LIGHT = {f"thresher.data.{name}" for name in ("errors", "formats.listing", "wording")}
+LIGHT = {f"thresher.data.{name}" for name in ("errors", "formats.listing")}
 LIGHT |= {
     f"thresher.options.{path.stem}"
     for path in PACKAGE.glob("options/*.py")

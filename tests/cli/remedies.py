@@ -71,6 +71,12 @@ ODD_CELLS = csv("label,a,v", "{y},{a},{v}").replace("1,2,0.5", "1,2,none,", 1)
 
 CASES = [
     Case(
+        "--replay has no effect with --passes {}: leave it out, or use --passes auto",
+        {"d.svm": ROWS},
+        "train d.svm -m m --replay 1MB --passes 1",
+        then="train d.svm -m m --replay 1MB --passes auto",
+    ),
+    Case(
         "with {}, --passes auto is one pass, which keeps no rows: leave --replay out, or use --passes 5",
         {"d.svm": ROWS},
         "train d.svm -m m --rule sgd --replay 1MB",
@@ -229,7 +235,7 @@ CASES = [
         "train d.csv -m m",
     ),
     Case(
-        "use --missing '{}' for missing values",
+        "use --missing {} for missing values",
         {"d.csv": csv("label,a,v", "{y},{a},{v}") + "1,2,NA\n0,1,?\n"},
         "train d.csv -m m",
     ),
@@ -245,7 +251,7 @@ CASES = [
         "train d.csv -m m",
     ),
     Case(
-        "read the file with --format csv --delimiter '\\t' to remove them",
+        "read the file with {} to remove them",
         {"d.tsv": csv("label\ta", '{y}\t"s{a}"')},
         "train d.tsv -m m",
     ),
@@ -359,7 +365,7 @@ CASES = [
     ),
     # data
     Case(
-        "{}: name the label column (--label COL); the columns are: {}",
+        "name the label column (--label COL)",
         {"d.csv": csv("y,a", "{y},{a}")},
         "train d.csv -m m",
         {"COL": "y"},
@@ -378,7 +384,7 @@ CASES = [
     Case("Parquet: try --format parquet", {"d.txt": PARQUET}, "train d.txt -m m"),
     Case("Arrow: try --format arrow", {"d.txt": ARROW}, "train d.txt -m m"),
     Case(
-        "tsv: quotes have no meaning, so line breaks cannot be quoted (--format csv --delimiter '\\t')",
+        "tsv: quotes have no meaning, so line breaks cannot be quoted ({})",
         {"d.tsv": csv("label\ta", '{y}\t"s{a}"')},
         "train d.tsv -m m --quoted-newlines",
     ),
@@ -389,7 +395,7 @@ CASES = [
         then="train d.csv -m m --bits 18",
     ),
     Case(
-        "libffm: fields are whole numbers (--interact '3,7' or '*,*'), not '{}'",
+        "libffm: fields are whole numbers (--interact 3,7 or '*,*'), not '{}'",
         {"d.ffm": svm(form="{y} 3:{a}:1 7:{b}:1")},
         "train d.ffm -m m --interact a,b",
     ),
@@ -404,7 +410,7 @@ CASES = [
         "train d.svm -m m --interact a,b",
     ),
     Case(
-        "ARFF: remove the header (sed '1,/^@data/Id; /^%/d') and use --format csv --no-header --label N",
+        "ARFF: remove the header (sed '1,/^@data/Id; /^%/d') and use {}",
         {
             "d.arff": "% about\n@relation r\n@attribute y {0,1}\n@attribute a numeric\n@DATA\n% rows\n"
             + svm(form="{y},{a}")
@@ -413,35 +419,33 @@ CASES = [
         {"N": "1"},
     ),
     Case(
-        "a JSON array: write one object per line (jq -c '.[]') and use --format jsonl --label COL",
+        "a JSON array: write one object per line (jq -c '.[]') and use {}",
         {"d.json": "[\n" + svm(form='{{"y": {y}, "a": "s{a}"}},').rstrip(",\n") + "\n]\n"},
         "train d.json -m m",
         {"COL": "y"},
     ),
     Case(
-        "JSON lines: try --format jsonl --label COL",
+        "JSON lines: try {}",
         {"d.txt": svm(form='{{"y": {y}, "a": "s{a}"}}')},
         "train d.txt -m m",
         {"COL": "y"},
     ),
-    Case("{}: try --format {}", {"d.txt": svm(form="{y} |n w{a} w{b}")}, "train d.txt -m m"),
+    Case("{}: try {}", {"d.txt": svm(form="{y} |n w{a} w{b}")}, "train d.txt -m m"),
     Case(
-        "numbers separated by blanks: replace them with commas (awk '{$1=$1}1' OFS=,) and ",
+        "numbers separated by blanks: replace them with commas (awk '{$1=$1}1' OFS=,) and try {}",
         {"d.txt": svm(form=" {y}  {a} {v}")},
         "train d.txt -m m",
         then="train d.txt -m m --format csv --no-header --label 1",
     ),
+    Case("{}: try {}", {"d.txt": csv("y;a", "{y};{a}")}, "train d.txt -m m", {"COL": "y"}),
     Case(
-        "{}try --format {}{} --label COL", {"d.txt": csv("y;a", "{y};{a}")}, "train d.txt -m m", {"COL": "y"}
-    ),
-    Case(
-        "try --format {}{} --no-header --label N, {}",
+        "{}: try {}",
         {"d.txt": svm(form="{y};{a};{v}")},
         "train d.txt -m m",
         {"N": "1"},
     ),
     Case(
-        "quotes have no meaning in TSV: read it with --format csv --delimiter '\\t'",
+        "quotes have no meaning in TSV: read it with {}",
         {"d.tsv": csv('"label"\t"a"', '{y}\t"s{a}"')},
         "train d.tsv -m m",
     ),
@@ -451,7 +455,7 @@ CASES = [
         "train d.csv -m m",
     ),
     Case(
-        "{}: one column, {}: is the delimiter '{}'? (--delimiter '{}')",
+        "{}: one column, {}: is the delimiter '{}'? (--delimiter {})",
         {"d.csv": csv("label;a", "{y};{a}")},
         "train d.csv -m m",
     ),
@@ -732,7 +736,7 @@ ELSEWHERE = {
     "{} text: convert it with iconv -f {} -t UTF-8": ODD_FILES,
     "JSON in several lines: write one object per line (jq -c 'if type =="
     ' "array" then .[] else . end\')': ODD_FILES,
-    "{}: its first line, {}, is for Excel: remove it (sed 1d) and use --delimiter '{}'": ODD_FILES,
+    "{}: its first line, {}, is for Excel: remove it (sed 1d) and use --delimiter {}": ODD_FILES,
     "{}: each row has one cell more than the header, as R writes row names:"
     " write the file with row.names = FALSE,"
     " or name that column (sed '1s/{}/row{}/') and use --ignore row": ODD_FILES,
@@ -741,9 +745,9 @@ ELSEWHERE = {
     "{}: its columns are separated by blanks, and each row has one cell more than the header,"
     " as R writes row names: name that column (sed '1s/{}/row /') and use --delimiter ' '"
     " --ignore row": ODD_FILES,
-    "a table with blanks between its columns: try --format csv --delimiter ' ' --label COL": ODD_FILES,
-    " and use --format jsonl --label COL": ODD_FILES,
-    "this looks like text whose lines end with \\r alone: convert them with tr '\\r' '\\n'": ODD_FILES,
+    "a table with blanks between its columns: try {}": ODD_FILES,
+    ": try --format {}": "what to take out of a message",
+    "text whose lines end with \\r alone: convert them with tr '\\r' '\\n'": ODD_FILES,
     "{}: check the importances": JUDGED,
     "{}, because no row has a feature: check how the data are read": JUDGED,
     "remove it": "a column without a name, which options cannot name",

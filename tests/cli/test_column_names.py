@@ -15,7 +15,7 @@ import thresher as package
 from tests.cli.conftest import Thresher
 from thresher.data.columns import as_option_value
 from thresher.data.feature_specs import as_list, in_list, names_in
-from thresher.data.wording import in_python
+from thresher.options.messages import as_shown, as_stored, mention
 
 NAMES = [
     *("price, net", "a=b", "my col", '"q"', 'q"q', '"open', "it's", "2", "4", "1-3", "a*", "b?", "[z]", "$x"),
@@ -72,9 +72,9 @@ def test_a_list_is_read_as_it_is_written() -> None:
     assert names_in(as_list(NAMES)) == tuple(NAMES)
     for name in NAMES:
         assert names_in(in_list(name)) == (name,)
-        assert shlex.split(as_option_value([name, "z"], NAMES)) == [as_list([name, "z"])]
-        python = in_python(f"use --ignore {as_option_value([name, 'z'], NAMES)}")
-        assert ast.literal_eval(python.removeprefix("use ignore=")) == as_list([name, "z"])
+        option = mention(ignore=as_option_value([name, "z"], NAMES))
+        assert shlex.split(as_stored(option)) == ["--ignore", as_list([name, "z"])]
+        assert ast.literal_eval(as_shown(option).removeprefix("ignore=")) == as_list([name, "z"])
 
 
 @pytest.mark.usefixtures("plainly")

@@ -20,8 +20,10 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
 from tests.cli.remedies import CASES, ELSEWHERE, FILLED, NAMES, NUMBERS, OPTIONS, Case, csv
-from thresher.data.wording import in_python
+from thresher.options import messages
 from thresher.options import synonyms as hints
+from thresher.options.option import declared
+from thresher.options.output import TrainCommand
 
 SOURCE = Path(package.__file__).parent
 OPTION = re.compile(
@@ -171,11 +173,18 @@ def keywords(text: str) -> dict[str, Any]:
 
 
 def as_keywords(words: list[str]) -> dict[str, Any]:
-    """Options as the keyword arguments that messages in Python make of them."""
-    text = " ".join(
-        word if word.startswith("-") or re.fullmatch(r"[\w.:-]+", word) else f"'{word}'" for word in words
-    )
-    return keywords(in_python(text))
+    """Options as keyword arguments."""
+    known = declared(TrainCommand)
+    switches = {flag: name for name, one in known.items() for flag in (one.flag, one.negated)}
+    given, rest = dict[str, Any](), iter(words)
+    for flag in rest:
+        name = switches[flag]
+        if known[name].option.kind.switch:
+            given[name] = flag == known[name].flag
+        else:
+            text = next(rest)
+            given[name] = ast.literal_eval(text) if re.fullmatch(r"\d+(\.\d+)?", text) else text
+    return given
 
 
 def said_in_python(data: str, given: dict[str, Any]) -> str:
@@ -199,13 +208,14 @@ def test_the_remedy_works_in_python(case: Case, folder: Path, thresher: Thresher
     del options[options.index("-m") : options.index("-m") + 2]
     given = as_keywords(options)
     said = said_in_python(data, given)
-    found = line_with(in_python(case.remedy), said)[0]
+    remedy = in_python()[case.remedy]
+    found = line_with(remedy, said)[0]
     assert not re.search(r"(?<!`)--(?!resume|help)[a-z]", found), "options have other names in Python"
     on_the_command_line = line_with(case.remedy, thresher(*shlex.split(case.command)).err)[0]
     mend(case, folder, found)
     for words in alternatives(on_the_command_line, case.fill):
         said = said_in_python(data, {**given, **as_keywords(words)})
-        assert not re.search(pattern(in_python(case.remedy)), said), said
+        assert not re.search(pattern(remedy), said), said
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -243,7 +253,7 @@ def test_the_option_meant_works(folder: Path, thresher: Thresher) -> None:
 
 
 @cache
-def literals() -> list[tuple[str, str]]:
+def marked() -> list[tuple[str, str]]:
     """The place and the text of each string in the source except docstrings."""
     paths = sorted(SOURCE.rglob("*.py"))
     return [
@@ -253,13 +263,41 @@ def literals() -> list[tuple[str, str]]:
     ]
 
 
+def literals() -> list[tuple[str, str]]:
+    """The same, as the command line says it."""
+    return [(place, messages.as_stored(text)) for place, text in marked()]
+
+
+@cache
+def in_python() -> dict[str, str]:
+    """How Python says what the command line says."""
+    return {messages.as_stored(text): messages.as_shown(text) for _, text in marked()}
+
+
 def text_of(node: ast.AST) -> str | None:
-    """A string with ``{}`` in place of what is filled in."""
+    """A string with ``{}`` in place of what is filled in, and with the marks of mentions."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values)
+        return "".join(
+            str(one.value) if isinstance(one, ast.Constant) else mentioned(one) for one in node.values
+        )
     return None
+
+
+def mentioned(node: ast.AST) -> str:
+    """What is filled in, if it is a mention; otherwise ``{}``."""
+    call = node.value if isinstance(node, ast.FormattedValue) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        return "{}"
+    if call.func.id not in ("mention", "mention_command", "or_in_estimators", "spelled"):
+        return "{}"
+    names = [one.value if isinstance(one, ast.Constant) else "FILLED" for one in call.args]
+    values = {
+        one.arg or "FILLED": one.value.value if isinstance(one.value, ast.Constant) else "FILLED"
+        for one in call.keywords
+    }
+    return str(getattr(messages, call.func.id)(*names, **values)).replace("FILLED", "{}")
 
 
 def texts_in(node: ast.AST) -> Iterator[tuple[int, str]]:

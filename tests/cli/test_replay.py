@@ -87,8 +87,8 @@ def test_quiet_says_nothing_of_it(thresher: Thresher) -> None:
     [
         ("--passes 0", "--passes: expected auto or a whole number from 1 to 1,000,000,000, not '0'"),
         ("--passes all", "--passes: expected auto or a whole number from 1 to 1,000,000,000, not 'all'"),
-        ("--replay 64XB", "--replay: must be a size such as 64MB or 1GB, or 0 for never, not '64XB'"),
-        ("--passes 3 --replay 1GB", "--replay has no effect with 3 passes"),
+        ("--replay 64XB", "--replay must be a size such as 64MB or 1GB, or 0 for never"),
+        ("--passes 3 --replay 1GB", "--replay has no effect with --passes 3: leave it out"),
     ],
 )
 def test_wrong_values(options: str, said: str, thresher: Thresher) -> None:

@@ -312,7 +312,7 @@ def test_the_value_that_is_wrong_is_told(tmp_path: Path, name: str) -> None:
     for column in ("label", "w", "x"):
         for value, found in said.items():
             missing = name in ("data.csv", "data.tsv") and (column, value) == ("x", "nan")
-            hint = "; to read it as a missing value: --missing 'nan'" if missing else ""
+            hint = "; to read it as a missing value: --missing nan" if missing else ""
             if name in ("data.csv", "data.tsv"):
                 found = f"'{value}'".replace("+", r"\+") + (
                     ", too large for float32" if value == "1e+39" else ""

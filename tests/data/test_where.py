@@ -194,7 +194,7 @@ def test_filters_that_do_not_fit_the_columns(tmp_path: Path, where: str) -> None
 
 
 def test_a_filter_that_keeps_nothing_and_one_of_text(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no examples .*excluded by --where n > 200"):
+    with pytest.raises(DataError, match=r"no examples .*excluded by --where 'n > 200'"):
         list(source_of("data.arrow", tmp_path, "n > 200").chunks())
     (tmp_path / "a.csv").write_text("label,x\n1,2\n")
     with pytest.raises(DataError, match="csv: --where is only for parquet and arrow"):

@@ -34,6 +34,7 @@ from thresher.learning.diagnostics.findings import (
 from thresher.learning.files import model_file
 from thresher.learning.model.objective import Head
 from thresher.learning.model.weights import Readout
+from thresher.options.messages import mention
 
 
 def solver_of(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
@@ -154,14 +155,18 @@ def _no_minimum(solution: Solution) -> list[Trouble]:
     """Trouble with an objective that has no minimum, or whose minimum was not reached."""
     plan = solution.plan
     if solution.endless:
-        remedy = "check the labels" if plan.l1 or plan.l2 else "use a penalty above 0, --l1 or --l2"
+        remedy = (
+            "check the labels"
+            if plan.l1 or plan.l2
+            else f"use a penalty above 0, {mention('l1')} or {mention('l2')}"
+        )
         reason = f"the objective has no minimum, because {solution.endless}"
         return [Trouble("no-minimum", f"{reason}; the weights only stopped growing: {remedy}")]
     if solution.converged:
         return []
     rounds = f"{solution.rounds:,} round{'s' if solution.rounds > 1 else ''}"
     reason = f"the solver stopped after {rounds}; its certificate is {solution.certificate:.3g}"
-    remedy = f"give it more --rounds (currently {plan.rounds}), or a larger --tolerance"
+    remedy = f"give it more {mention('rounds')} (currently {plan.rounds}), or a larger {mention('tolerance')}"
     return [Trouble("no-certificate", f"{reason}, above the tolerance, {plan.tolerance:g}: {remedy}")]
 
 

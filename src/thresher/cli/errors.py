@@ -49,11 +49,11 @@ def status_and_line(error: Exception) -> tuple[int, str]:
     if isinstance(error, WarnedError):
         return FAILED, f"thresher: {error}"
     from thresher.data.errors import printable
-    from thresher.data.wording import on_the_command_line
+    from thresher.options.messages import as_shown, on_the_command_line
 
     with on_the_command_line():
         status, line = _status_and_text(error)
-    return status, printable(line)
+        return status, printable(as_shown(line))
 
 
 def _status_and_text(error: Exception) -> tuple[int, str]:

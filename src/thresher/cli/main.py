@@ -51,7 +51,7 @@ def status_of(arguments: list[str]) -> int:
     """Run with these arguments. Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     try:
         from thresher.cli import app
-        from thresher.data.wording import on_the_command_line
+        from thresher.options.messages import on_the_command_line
 
         with on_the_command_line():
             result = app.run(arguments)

@@ -114,15 +114,23 @@ def tell_weightless(count: int, learned: int) -> None:
 
 def tell_warnings(warnings: Sequence[Trouble]) -> None:
     """Print one line per warning on standard error."""
-    from thresher.data.errors import printable
-
     for trouble in warnings:
-        click.echo(printable(f"warning: {trouble.message}"), err=True)
+        click.echo(one_line(f"warning: {trouble.message}"), err=True)
 
 
 def in_json(warnings: Sequence[Trouble]) -> list[dict[str, str]]:
     """The warnings, for the JSON output."""
-    return [trouble._asdict() for trouble in warnings]
+    from thresher.options.messages import as_shown
+
+    return [{"name": one.name, "message": as_shown(one.message)} for one in warnings]
+
+
+def one_line(message: str) -> str:
+    """A message as it is printed."""
+    from thresher.data.errors import printable
+    from thresher.options.messages import as_shown
+
+    return printable(as_shown(message))
 
 
 @contextmanager
@@ -157,9 +165,7 @@ class Quiet:
 
     def say(self, message: str) -> None:
         """Print a line."""
-        from thresher.data.errors import printable
-
-        print(printable(message), file=sys.stderr, flush=True)
+        print(one_line(message), file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Do nothing."""
@@ -212,9 +218,7 @@ class Terminal(Plain):
 
     def say(self, message: str) -> None:
         """Print a line above the bar."""
-        from thresher.data.errors import printable
-
-        self._console.print(printable(message), markup=False, soft_wrap=True)
+        self._console.print(one_line(message), markup=False, soft_wrap=True)
 
     def close(self) -> None:
         """Remove the bar."""

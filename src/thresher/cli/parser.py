@@ -149,7 +149,8 @@ def _message(error: click.ClickException, context: Any) -> str:
     if isinstance(error, click.MissingParameter) and parameter is not None:
         return f"missing {parameter.param_type_name} {_with_metavar(parameter)}"
     if isinstance(error, click.BadParameter) and parameter is not None:
-        return f"{_name_of(parameter)}: {error.message}"
+        name = _name_of(parameter)
+        return error.message if error.message.startswith(f"{name} ") else f"{name}: {error.message}"
     extra = _EXTRA.fullmatch(str(error.format_message()))
     return f"unexpected argument {extra[1]}" if extra else ""
 

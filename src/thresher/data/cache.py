@@ -28,9 +28,9 @@ from thresher.data.errors import DataError
 from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
-from thresher.data.wording import warn_user
 from thresher.engine.folders import CacheWarning as CacheWarning
 from thresher.engine.folders import private_folder
+from thresher.options.messages import warn_user
 
 if TYPE_CHECKING:
     from thresher.data.cache_file import BatchWriter, CachedBatches, Note

@@ -27,7 +27,7 @@ from thresher.data.layout import (
     SettledLayout,
     as_option,
 )
-from thresher.data.wording import PROSE
+from thresher.options.messages import mention
 
 IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, GROUP, ABSENT, EMPTY = (
     *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "group", "absent"),
@@ -70,6 +70,9 @@ def check_settled(layout: SettledLayout) -> SettledLayout:
     return layout
 
 
+_NO_LABEL = f"name the label column ({mention(label='COL')})"
+
+
 def settle(
     given: AnyLayout,
     names: Sequence[str],
@@ -95,7 +98,7 @@ def settle(
     seen = [*dict.fromkeys([*names, *later, *before])]
     kinds = {**dict(zip(names, guesses, strict=True)), **before}
     if not layout.label and LABEL not in before.values() and "label" not in kinds:
-        raise DataError(f"{file}: name the label column (--label COL); the columns are: {_listed(names)}")
+        raise DataError(f"{file}: {_NO_LABEL}; the columns are: {_listed(names)}")
     chosen, find, find_place = dict[str, tuple[str, int]](), finder(seen), finder(names)
     for kind, pattern in _wanted(layout, names, before):
         found = (find_place if _POSITIONS.fullmatch(pattern) else find)(pattern)
@@ -108,7 +111,7 @@ def settle(
     kinds |= {name: kind for name, (kind, _) in chosen.items() if name not in before}
     _check_kinds(kinds.values(), layout, file)
     labels = [one for pattern in _label_patterns(layout, names, before) for one in find(pattern)]
-    _check_once(labels, f"{file}: --label")
+    _check_once(labels, f"{file}: {mention('label')}")
     there = {*names, *before}
     return SettledLayout(
         **{**layout.shared(), "group": ""},
@@ -143,7 +146,7 @@ def _spelling_of(layout: Layout, kinds: Mapping[str, str], found: Mapping[str, s
 def _check_kinds(kinds: Iterable[str], layout: Layout, file: str) -> None:
     counts = Counter(kinds)
     if not counts[TEXT] and layout.ngrams != Layout.ngrams:
-        raise DataError(f"{file}: n-grams need a text column (--text COL)")
+        raise DataError(f"{file}: n-grams need a text column ({mention(text='COL')})")
     for one in (WEIGHT, GROUP):
         if counts[one] > 1:
             raise DataError(f"{file}: only one column can be the {one}")
@@ -179,17 +182,18 @@ def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout
     for name in (*FEATURE_FIELDS, "classes"):
         have = getattr(trained, name)
         if chosen.get(name, have) != have:
-            raise DataError(f"the model was trained {as_option(name, have)}; leave --{name} out")
+            raise DataError(f"the model was trained {as_option(name, have)}; leave {mention(name)} out")
     columns = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
     if trained.columns and "weight" in chosen:
         trained = weighed(trained, columns.pop("weight", ""))
     if trained.columns and LABEL in columns and LABEL not in trained.kinds:
         raise DataError(
-            f"labels were given beside the table in training: {LABELS_BESIDE}, and leave --label out"
+            f"labels were given beside the table in training: {LABELS_BESIDE},"
+            f" and leave {mention('label')} out"
         )
     if columns and not (trained.columns and same_columns(Layout(**columns), trained, "the model")):
         which = "other columns" if trained.columns else "no columns"
-        raise DataError(f"the model was trained with {which}; leave --{' --'.join(columns)} out")
+        raise DataError(f"the model was trained with {which}; leave {mention(*columns)} out")
     written = {name: chosen[name] for name in ("header", *SYNTAX_FIELDS) if name in chosen}
     return replace(trained.in_format(chosen.get("format") or trained.format), **written)
 
@@ -208,7 +212,9 @@ def weighed(trained: SettledLayout, column: str) -> SettledLayout:
         return replace(trained, kinds=tuple(IGNORE if kind == WEIGHT else kind for kind in trained.kinds))
     name = next(iter(finder(trained.columns)(column)), column)
     if kinds.get(name, IGNORE) not in (*UNREAD, WEIGHT):
-        raise DataError(f"the model was trained with '{name}' as {kinds[name]}; leave --weight out")
+        raise DataError(
+            f"the model was trained with '{name}' as {kinds[name]}; leave {mention('weight')} out"
+        )
     kinds = {one: IGNORE if kind == WEIGHT else kind for one, kind in kinds.items()} | {name: WEIGHT}
     spelling = dict(zip(trained.columns, trained.spelling, strict=bool(trained.spelling))) | {name: ""}
     return replace(
@@ -235,7 +241,7 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:
     for option, value in given.items():
         named = names_in(value) if option == LABEL else [value] if isinstance(value, str) else value
         if any(known.get(name, option) not in (option, ABSENT) for name in named):
-            raise DataError(f"the model was trained with other columns; leave --{option} out")
+            raise DataError(f"the model was trained with other columns; leave {mention(option)} out")
         known = {name: kind for name, kind in known.items() if kind != ABSENT or name not in named}
     like = for_new_data(trained, {name: value for name, value in chosen.items() if name not in given})
     patterns = tuple(one for one in trained.ignore if _WILD.search(one))
@@ -322,7 +328,7 @@ def _assign(
             was = _BY_NAME
         ignored = kind == IGNORE and precision == was == _BY_PATTERN
         if before != kind and precision == was and not ignored:
-            raise DataError(f"{file}: '{name}' is listed in both --{before} and --{kind}")
+            raise DataError(f"{file}: '{name}' is listed in both {mention(before)} and {mention(kind)}")
         if precision > was or ignored:
             chosen[name] = kind, precision
 
@@ -376,7 +382,9 @@ def identity(wanted: str, names: Sequence[str], file: str) -> str:
     """The column that identifies rows, given its name or position. `DataError` unless there is one."""
     found = matching(wanted, names)
     if len(found) != 1:
-        raise DataError(f"{file}: --id: no column is called '{wanted}'; {column_meant(wanted, names)}")
+        raise DataError(
+            f"{file}: {mention('id')}: no column is called '{wanted}'; {column_meant(wanted, names)}"
+        )
     return found[0]
 
 
@@ -403,7 +411,7 @@ def _absent(name: str, kind: str, names: Sequence[str]) -> str:
     """What to say of a column that a file does not have; importances may be those of another column."""
     if kind != WEIGHT:
         return f"no column '{name}' ({kind} in the training data); the columns are: {_listed(names)}"
-    alike = "to count all rows alike, add it, with 1 in each row, or use --weight '' to evaluate"
+    alike = f"to count all rows alike, add it, with 1 in each row, or use {mention(weight='')} to evaluate"
     return f"no column '{name}' of importances: {alike}; {column_meant(name, names)}"
 
 
@@ -422,7 +430,7 @@ def check_same(layout: SettledLayout, names: Sequence[str], file: str, ignores: 
     for name in lacking(layout, names):
         raise DataError(f"{file}: no column '{name}'; the columns are: {_listed(names)}")
     for name in unexpected(layout, names):
-        skip = f", or skip it with --ignore {as_option_value([name], names)}" if ignores else ""
+        skip = f", or skip it with {mention(ignore=as_option_value([name], names))}" if ignores else ""
         raise DataError(f"{file}: column '{name}' was not in the training data; drop it{skip}")
 
 
@@ -434,23 +442,19 @@ def lacking(layout: SettledLayout, names: Sequence[str]) -> list[str]:
 
 
 def as_option_value(wanted: Iterable[str], names: Sequence[str]) -> str:
-    r"""Columns as the value of an option: a list of their names, quoted for a shell.
+    r"""Columns as the value of an option: a list of their names.
 
     Names that cannot be printed are replaced by positions among `names`, or patterns.
 
-    >>> print(as_option_value(["age", "", "my city", "a,b"], ()))
-    'age,"",my city,"a,b"'
-    >>> as_option_value(["x\ty"], ["label", "x\ty"]), as_option_value(["or"], ["or"])
-    ('2', "'or'")
+    >>> as_option_value(["age", "", "my city", "a,b"], ()), as_option_value(["x\ty"], ["label", "x\ty"])
+    ('age,"",my city,"a,b"', '2')
     """
     known = frozenset(names)
     places = {name: str(place) for place, name in enumerate(names, 1) if str(place) not in known}
-    value = ",".join(
+    return ",".join(
         in_list(one) if one.isprintable() else places.get(one) or in_list(_unprintable_as_pattern(one))
         for one in dict.fromkeys(wanted)
     )
-    bare = re.fullmatch(r"(?!-)[\w.,:/+=@%-]*[\w/+=@%-]", value) and not re.match(rf"(?:{PROSE})\b", value)
-    return value if bare else "'" + value.replace("'", r"'\''") + "'"
 
 
 def _unprintable_as_pattern(name: str) -> str:

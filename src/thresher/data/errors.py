@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from thresher.data.wording import as_shown
+from thresher.options.messages import as_shown
 
 _SHOWN = 40
 
@@ -66,5 +66,5 @@ class BadLine(NamedTuple):
 
     def __str__(self) -> str:
         return printable(
-            f"{self.file}:{self.line}:{self.column}: expected {self.expected}, found {self.found}"
+            as_shown(f"{self.file}:{self.line}:{self.column}: expected {self.expected}, found {self.found}")
         )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from thresher.data.class_words import MOST_CLASSES, WordTable, listed_words
 from thresher.data.errors import DataError
+from thresher.options.messages import mention
 
 ONE, VALUES, LISTED = 0, 1, 2
 """What a label field holds: one number, a number for each output, or a list of classes."""
@@ -150,7 +151,8 @@ class Listed(_Several):
 _LARGEST = float(np.finfo(np.float32).max)
 _BINARY = (
     "a label -1, 0 or 1"
-    " (for other classes: --classes A,B; for many: --outputs classes; for a number: --loss squared)"
+    f" (for other classes: {mention(classes='A,B')}; for many: {mention(outputs='classes')};"
+    f" for a number: {mention(loss='squared')})"
 )
 _KNOWN = (
     Domain("binary", -1.0, 1.0, True, _BINARY),
@@ -204,7 +206,7 @@ def any_words() -> Domain:
     return Domain("words", 0.0, float(MOST_CLASSES), True, meaning, words=WordTable())
 
 
-NAME_WORDS = "; to use words as labels, name them: --classes WORD,WORD,..."
+NAME_WORDS = f"; to use words as labels, name them: {mention(classes='WORD,WORD,...')}"
 """A hint"""
 
 

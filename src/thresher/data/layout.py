@@ -20,6 +20,7 @@ from typing import Any, Self, TypeGuard
 from thresher.data.class_words import check_words
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import as_list, grams_of, names_in, terms_of
+from thresher.options.messages import mention
 
 HASHES = ("64", "vw")
 MOST_BITS = 61
@@ -213,13 +214,12 @@ class SettledLayout(AnyLayout):
 
 def as_option(name: str, value: Any) -> str:
     """A field as a command-line option, for messages: ``with --bits 20``, ``without --missing``."""
-    flag = "--" + name.replace("_", "-")
-    if isinstance(value, bool):
-        return f"with {flag}" if value else f"with {flag.replace('--', '--no-')}"
     if value in (None, "", ()) or (name, value) == ("bits", 0):
-        return f"without {flag}"
-    text = (",".join if name == "interact" else as_list)(value) if isinstance(value, tuple) else str(value)
-    return f"with {flag} {text}".replace("\t", r"\t")
+        return f"without {mention(name)}"
+    if isinstance(value, tuple):
+        value = (",".join if name == "interact" else as_list)(value)
+    plain = value if isinstance(value, bool | int | float) else str(value).replace("\t", r"\t")
+    return f"with {mention(**{name: plain})}"
 
 
 def chosen_in(layout: AnyLayout | None) -> tuple[str, ...]:
@@ -241,14 +241,15 @@ def settled_without_columns(layout: AnyLayout) -> SettledLayout:
     """The layout of data in a format without columns; raises `DataError` if a column option is given."""
     if layout.group and layout.format != "vw" and layout.group != GROUPS.get(layout.format):
         known = GROUPS.get(layout.format)
-        instead = f"groups are --group {known}" if known else "--group needs another format"
+        instead = (
+            f"groups are {mention(group=known)}" if known else f"{mention('group')} needs another format"
+        )
         raise DataError(f"{layout.format} has no columns: {instead}")
     for name in (*COLUMN_OPTIONS, "ngrams"):
         default = getattr(layout if name == "group" else Layout, name)
         if getattr(layout, name, default) != default:
-            raise DataError(
-                f"{layout.format} has no columns: --{name} is only for csv, tsv, jsonl, parquet and arrow"
-            )
+            tables = "csv, tsv, jsonl, parquet and arrow"
+            raise DataError(f"{layout.format} has no columns: {mention(name)} is only for {tables}")
     return layout if isinstance(layout, SettledLayout) else SettledLayout(**layout.shared())
 
 

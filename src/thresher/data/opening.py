@@ -35,6 +35,7 @@ from thresher.data.layout import (
 from thresher.data.report import RESPELLED, Noticed
 from thresher.data.sources.parsed import ParsedSource
 from thresher.data.sources.reader import TAG
+from thresher.options.messages import mention
 
 if TYPE_CHECKING:
     from thresher.data.formats.tables.arrow_streams import StreamSource
@@ -97,7 +98,7 @@ def _naming_table_formats(name: str, layout: AnyLayout | None) -> Iterator[None]
         if (layout is not None and layout.format) or " has no columns: " not in str(error):
             raise
         which = "standard input" if is_stream(name) else f"{name}, by its name,"
-        hint = f"{which} is read as {format_of([name])}: for a table, add --format csv"
+        hint = f"{which} is read as {format_of([name])}: for a table, add {mention(format='csv')}"
         raise DataError(f"{error}; {hint}") from error
 
 
@@ -106,17 +107,19 @@ def _check_ids(form: str, ids: str) -> None:
     if not ids or form in TABLES or (form, ids) == ("vw", TAG):
         return
     if form == "vw":
-        raise DataError(f"--id: in VW text, what identifies a row is its tag: use --id {TAG}, not {ids}")
+        raise DataError(
+            f"{mention('id')}: in VW text, what identifies a row is its tag: use {mention(id=TAG)}, not {ids}"
+        )
     raise DataError(
-        f"--id: {FORMATS[form].title} has no ids; every row gets a line, so leave --id out and join the lines"
-        " by their numbers"
+        f"{mention('id')}: {FORMATS[form].title} has no ids; every row gets a line, so leave"
+        f" {mention('id')} out and join the lines by their numbers"
     )
 
 
 def _check_columns(form: str, where: str, marked: str) -> None:
     """Raise `DataError` for conditions that rows in this format cannot meet."""
     if where and not is_in_batches(form):
-        raise DataError(f"{form}: --where is only for parquet and arrow")
+        raise DataError(f"{form}: {mention('where')} is only for parquet and arrow")
     if marked and form not in TABLES:
         raise without_columns(f"{form} has", marked)
 
@@ -124,8 +127,8 @@ def _check_columns(form: str, where: str, marked: str) -> None:
 def without_columns(what: str, marked: str) -> DataError:
     """The error for a hold-out that is a condition, and data without columns."""
     return DataError(
-        f"{what} no columns, and the hold-out, {marked}, is a condition on one: hold out a share, --holdout"
-        " 0.1, or the last rows, --holdout last:0.1"
+        f"{what} no columns, and the hold-out, {marked}, is a condition on one: hold out a share,"
+        f" {mention(holdout=0.1)}, or the last rows, {mention(holdout='last:0.1')}"
     )
 
 

@@ -18,6 +18,7 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
 from thresher.data.source import Chunks, S, Source, Through
 from thresher.engine.compile.jit import kernel
+from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
 
 _GROWTH = 1.25
@@ -146,7 +147,8 @@ def make_order(spec: str, seed: int = 0) -> Order:
     if spec != "as-is":
         near = did_you_mean("order", spec, ("once", "every", "as-is", "buffer:N"))
         raise DataError(
-            f"order must be as-is, once, every or buffer:N with N rows at least 1, not '{spec}'{near}"
+            f"{mention('order')} must be as-is, once, every or buffer:N with N rows at least 1,"
+            f" not '{spec}'{near}"
         )
     return AsIs()
 

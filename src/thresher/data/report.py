@@ -15,6 +15,7 @@ import numpy as np
 from thresher.data.errors import BadLine
 from thresher.data.files.blocks import Block
 from thresher.data.text.utf8 import undecoded
+from thresher.options.messages import as_stored
 
 FIRST_BAD = 10
 """How many bad lines are kept for display."""
@@ -99,7 +100,13 @@ class Report:
         if self.noticed:
             counts["noticed"] = [list(one) for one in self.noticed]
         counts["first_bad"] = [
-            {**bad._asdict(), "raw": base64.b64encode(bad.raw).decode()} for bad in self.first_bad
+            {
+                **bad._asdict(),
+                "expected": as_stored(bad.expected),
+                "found": as_stored(bad.found),
+                "raw": base64.b64encode(bad.raw).decode(),
+            }
+            for bad in self.first_bad
         ]
         return counts
 

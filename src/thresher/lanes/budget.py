@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from thresher.lanes.frontier import Judged
 from thresher.learning.diagnostics.findings import Trouble, warn
+from thresher.options.messages import mention
 
 _FULL = 0.99
 """A model with this share of the budget fills it."""
@@ -89,7 +90,7 @@ def reading_again(penalties: Sequence[float]) -> str:
 
 def unread(penalties: Sequence[float]) -> str:
     """The message if `between` names these penalties, but the data cannot be read again."""
-    span = f"--l1 {penalties[0]:.6g}:{penalties[-1]:.6g}:{len(penalties)}"
+    span = mention(l1=f"{penalties[0]:.6g}:{penalties[-1]:.6g}:{len(penalties)}")
     return f"the data can be read only once: to use more of the budget of weights, run again with {span}"
 
 

@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from thresher.data.chunk import Chunk, concat
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, OneLineError
 from thresher.data.order import Order
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import penalty_in
@@ -47,6 +47,7 @@ from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import Rows, are_given, folds_of, folds_of_groups
 from thresher.options.checks import check_whole
+from thresher.options.messages import mention
 
 _MOST_FOLDS, _MOST_MODELS = 1000, 4096
 _FORWARD = "forward:"
@@ -67,7 +68,8 @@ class Split:
         text = given.removeprefix(_FORWARD) if isinstance(given, str) else given
         count = int(text) if isinstance(text, str) and text.isdecimal() else text
         if isinstance(count, str):
-            raise ValueError(f"folds must be a number, or forward:K such as forward:5, not {given!r}")
+            form = "a number, or forward:K such as forward:5"
+            raise OneLineError(f"{mention('folds')} must be {form}, not {given!r}")
         check_whole("folds", count, 2, _MOST_FOLDS)
         return cls(int(count), forward)
 
@@ -78,16 +80,16 @@ class Split:
 
     def checked(self, order: str, groups: Any) -> Split:
         """This; `DataError` for another order than that of the data, or for groups, if folds go forward."""
-        instead = f"or draw folds, --folds {self.count}"
+        instead = f"or draw folds, {mention(folds=self.count)}"
         if self.forward and are_given(groups):
             raise DataError(
-                f"the blocks of --folds {self.shown} are consecutive rows, and a group may be in several:"
-                f" leave --group out, {instead}"
+                f"the blocks of {mention(folds=self.shown)} are consecutive rows, and a group may be in"
+                f" several: leave {mention('group')} out, {instead}"
             )
         if self.forward and order != "as-is":
             raise DataError(
-                f"--folds {self.shown} follows the order of the data, which --order {order} changes: leave"
-                f" --order out, {instead}"
+                f"{mention(folds=self.shown)} follows the order of the data, which {mention(order=order)}"
+                f" changes: leave {mention('order')} out, {instead}"
             )
         return self
 
@@ -272,8 +274,8 @@ class Folds:
 
     def _remedy(self) -> str:
         if self.forward:
-            return f"if rows are not in the order of time, draw the folds, --folds {self.count}"
-        return "use another --seed, or leave --group out"
+            return f"if rows are not in the order of time, draw the folds, {mention(folds=self.count)}"
+        return f"use another {mention('seed')}, or leave {mention('group')} out"
 
     @property
     def recipe(self) -> Recipe:

@@ -19,6 +19,7 @@ from thresher.lanes.judging import Judgement, LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import penalty_in
 from thresher.learning.model.model import Model
+from thresher.options.messages import mention
 
 _FIGURES = ("examples", "loss", "error", "rmse", "micro_f1", "auc")
 """Figures of `Evaluation`, in the order in which they are shown."""
@@ -170,9 +171,9 @@ def choose(points: Sequence[Judged], text: str) -> int:
         fewest = min(size for _, size in able.values())
         able = {k: one for k, one in able.items() if one[1] <= int(given)}
         if not able:
-            raise ValueError(
+            raise OneLineError(
                 f"no model has at most {int(given):,} weights: the sparsest has {fewest:,.12g}; stronger "
-                "penalties, --l1, leave fewer"
+                f"penalties, {mention('l1')}, leave fewer"
             )
     best = min(able, key=lambda k: able[k])
     if kind in ("best", "nnz"):
@@ -180,7 +181,7 @@ def choose(points: Sequence[Judged], text: str) -> int:
     least = points[best].loss
     if kind == "1se":
         if points[best].paired_error is None:
-            raise OneLineError("1se needs rows that are held out: give --holdout")
+            raise OneLineError(f"1se needs rows that are held out: give {mention('holdout')}")
         close = [k for k in able if points[k].loss - least <= float(points[k].paired_error or 0.0)]
     else:
         close = [k for k in able if points[k].loss <= least * (1 + float(given[:-1]) / 100)]

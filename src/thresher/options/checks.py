@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 
 from thresher.data.chunk import Chunk
+from thresher.data.errors import OneLineError
+from thresher.options.messages import mention
 
 MOST_SEED = 2**64 - 1
 
 
 def check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
-    """ValueError unless `value` is a whole number from `least` to `most`."""
+    """ValueError unless `value` is a whole number from `least` to `most`; `name` is that of an option."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be a whole number, {least} or more, not {value!r}")
+        raise OneLineError(f"{mention(name)} must be a whole number, {least} or more, not {value!r}")
     if most is not None and value > most:
-        raise ValueError(f"{name} must be at most {most}, not {value!r}")
+        raise OneLineError(f"{mention(name)} must be at most {most}, not {value!r}")
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -37,9 +37,10 @@ def _on_error(text: Any) -> Any:
     known = "fail, skip or quarantine=FILE"
     if not isinstance(text, str):
         raise WrongValueError(known)
-    if text not in ("fail", "skip") and (not text.startswith(QUARANTINE) or text == QUARANTINE):
-        near = did_you_mean("on-error", text, ("fail", "skip", "quarantine=FILE"))
-        raise WrongValueError(known, near)
+    if text == QUARANTINE:
+        raise WrongValueError(known)
+    if text not in ("fail", "skip") and not text.startswith(QUARANTINE):
+        raise WrongValueError(known, did_you_mean("on-error", text, ("fail", "skip", "quarantine=FILE")))
     return text
 
 

@@ -83,7 +83,6 @@ class SliceOption(TypedDict, total=False):
             "COL",
             default=(),
             unset="none",
-            flag="slice",
         ),
     ]
 

@@ -8,19 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.data.columns import EMPTY, FEATURES, for_new_data
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, OneLineError
+from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.options.data import LayoutOptions
+from thresher.options.messages import mention
 from thresher.options.option import UsageError, declared, given_in
 
 
 @contextmanager
 def of_options() -> Iterator[None]:
-    """Within this block, a plain ValueError is about options: `UsageError`."""
+    """Within this block, a ValueError that is not about data is about options: `UsageError`."""
     try:
         yield
     except ValueError as error:
-        if type(error) is not ValueError:
+        if type(error) not in (ValueError, OneLineError):
             raise
         raise UsageError(str(error)) from error
 
@@ -69,5 +71,6 @@ def _unknown(names: tuple[str, ...], trained: SettledLayout) -> tuple[str, ...]:
     """The columns that the model does not have; `UsageError` for its features, which it needs."""
     kinds = dict(zip(trained.columns, trained.kinds, strict=True))
     if needed := [name for name in names if kinds.get(name) in FEATURES]:
-        raise UsageError(f"--ignore {needed[0]}: the model was trained on this column and needs it")
+        option = mention(ignore=as_list(needed[:1]))
+        raise UsageError(f"{option}: the model was trained on this column and needs it")
     return tuple(name for name in names if kinds.get(name, EMPTY) == EMPTY)

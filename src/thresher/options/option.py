@@ -18,8 +18,8 @@ from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar, cast, get_type_hints
 
 from thresher.data.errors import DataError
-from thresher.data.wording import are_shown
 from thresher.options.kinds import Flag, Kind, WrongValueError
+from thresher.options.messages import flag_of, negated
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -39,8 +39,6 @@ class Option:
     """the value if it is not given; None: the program decides"""
     unset: str = ""
     """what that is, in words, where the default does not say it"""
-    flag: str = ""
-    """its name on the command line, where that is not its name"""
     short: str = ""
     """a letter with a dash"""
     required: bool = False
@@ -65,13 +63,13 @@ class Declared:
     @property
     def flag(self) -> str:
         """Its name on the command line."""
-        return "--" + (self.option.flag or self.name.replace("_", "-"))
+        return flag_of(self.name)
 
     @property
     def negated(self) -> str:
         """Its name on the command line that means False; empty if there is none."""
         kind = self.option.kind
-        return "" if not kind.switch or getattr(kind, "one_way", False) else f"--no-{self.flag[2:]}"
+        return "" if not kind.switch or getattr(kind, "one_way", False) else negated(self.flag)
 
     def words(self, value: Any) -> list[str]:
         """The option with a value as words of the command line."""
@@ -92,10 +90,6 @@ class Declared:
             return self.option.kind.read(text)
         except WrongValueError as error:
             raise ValueError(f"expected {error.wanted}, not '{text}'{error.near}") from None
-        except ValueError as error:
-            if type(error) is not ValueError or not str(error).startswith(f"{self.name} "):
-                raise
-            raise ValueError(str(error).removeprefix(f"{self.name} ")) from error
 
 
 @functools.cache
@@ -222,12 +216,3 @@ def takes(options: type) -> Callable[[F], F]:
 
 class UsageError(DataError):
     """Options that are wrong, alone or together, or do not fit the data or the model."""
-
-
-class NamedError(UsageError):
-    """A message that begins with the name of an option, with dashes before it on the command line."""
-
-    def __str__(self) -> str:
-        """The message in the words of the face that shows it."""
-        said = super().__str__()
-        return f"--{said}" if are_shown() else said

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-ADAGRAD, SPARSE, BOOST = "adagrad-fobos", "ft-ftrl", "; thresher boost solves such problems in memory"
+from thresher.options.messages import mention_command
+
+ADAGRAD, SPARSE = "adagrad-fobos", "ft-ftrl"
+BOOST = f"; {mention_command('boost')} solves such problems in memory"
 NAMES: dict[str, dict[str, tuple[str, str]]] = {
     "rule": {
         "lasso": (SPARSE, " with the loss squared and an l1"),

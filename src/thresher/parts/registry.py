@@ -21,6 +21,7 @@ import numpy as np
 
 from thresher.engine import verbs as verbs  # declares the verbs checked here
 from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, implements, rebuilt
+from thresher.options.messages import as_shown, mention, mention_command
 from thresher.parts.declarations import LIMITS, check_declarations, check_first_steps
 from thresher.parts.known_as import NAMES, PARAMETERS, SPARSE_RULES
 
@@ -36,6 +37,9 @@ _FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of kind "loss" may name e
 
 class SpecError(ValueError):
     """An invalid SPEC. The message is one line."""
+
+    def __str__(self) -> str:
+        return as_shown(super().__str__())
 
 
 def part(kind: str) -> Callable[[T], T]:
@@ -231,7 +235,7 @@ def lookup(kind: str, name: str) -> Any:
     if name in known:
         return known[name]
     if (kind, name) == ("rule", AUTO):
-        raise SpecError("rule 'auto' is for thresher train and thresher.train only, and takes no parameters")
+        raise SpecError(f"rule 'auto' is for {mention_command('train')} only, and takes no parameters")
     raise SpecError(f"no {kind} is called {name!r}; {_hint(kind, name, known)}")
 
 
@@ -240,7 +244,7 @@ def _hint(kind: str, name: str, known: dict[str, type]) -> str:
     plain = name.lower().replace("_", "-")
     for other in ("rule", "loss", "rate"):
         if other != kind and plain in _family(other):
-            return f"it is a {other} (--{other} {plain})"
+            return f"it is a {other} ({mention(**{other: plain})})"
     if plain in NAMES.get(kind, {}):
         part, more = NAMES[kind][plain]
         return f"the nearest here is {part}{more}"

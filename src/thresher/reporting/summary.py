@@ -8,6 +8,7 @@ from typing import Any
 from thresher.learning.diagnostics.findings import NO_WEIGHT
 from thresher.learning.model.objective import Head
 from thresher.learning.training.record import passes_made
+from thresher.options.messages import as_stored
 from thresher.reporting.facts import Facts, ReportedModel
 from thresher.reporting.html import Markup, el, joined, named, section
 
@@ -235,7 +236,8 @@ def _of_model(facts: Facts) -> list[str]:
 
 
 def _sentence(message: str) -> str:
-    return message[:1].upper() + message[1:]
+    found = as_stored(message)
+    return found[:1].upper() + found[1:]
 
 
 def _of_data(facts: Facts) -> list[str]:

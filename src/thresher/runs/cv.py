@@ -20,6 +20,7 @@ from thresher.learning.training.ahead import Ahead
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import layout_asked, of_options
+from thresher.options.messages import mention
 from thresher.runs.lanes import compile_penalties_ahead, is_varied, recipes_of
 from thresher.runs.preparing import (
     Inputs,
@@ -126,7 +127,7 @@ def _counted(trainer: Trainer[Folds]) -> Trainer[Folds]:
     with closing(trainer.source.chunks()) as chunks:
         folds.total = sum(len(chunk) for chunk in chunks)
     if folds.total <= folds.count:
-        needed = f"forward:{folds.count} needs at least {folds.count + 1} rows"
-        raise DataError(f"--folds {needed}; rows read: {folds.total}")
+        needed = f"{mention(folds=f'forward:{folds.count}')} needs at least {folds.count + 1} rows"
+        raise DataError(f"{needed}; rows read: {folds.total}")
     trainer.source = identified(trainer.reread())
     return trainer

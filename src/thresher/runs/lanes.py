@@ -17,6 +17,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.ahead import Ahead, compile_ahead
 from thresher.options.lanes import AUTO, BEST
 from thresher.options.layouts import of_options
+from thresher.options.messages import mention
 from thresher.options.option import UsageError
 from thresher.runs.ui import Ui
 
@@ -28,7 +29,8 @@ def check_varied(options: Any, base: Recipe) -> str:
         fixed = not _leaves_open(options["rule"])
     if fixed and options["l1"] is None and isinstance(options["rule"], str):
         raise UsageError(
-            f"{name} differs between the models: leave it out of --rule, or give its range, --l1 LO:HI:N"
+            f"{name} differs between the models: leave it out of {mention('rule')}, or give its range,"
+            f" {mention(l1='LO:HI:N')}"
         )
     return name
 
@@ -68,7 +70,9 @@ def recipes_of(
         if wanted.values:
             return [with_penalty(base, value) for value in wanted.values]
         if once:
-            raise UsageError("the data can be read only once: give the range of penalties, --l1 LO:HI:N")
+            raise UsageError(
+                f"the data can be read only once: give the range of penalties, {mention(l1='LO:HI:N')}"
+            )
         source = again()
         first = make_order(order.spec, base.seed).over(source, 1)
         values = wanted.found_in(first, replace(base, layout=source.layout), ready=ahead.wait)

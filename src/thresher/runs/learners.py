@@ -19,6 +19,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
 from thresher.learning.model.weights import Readout
 from thresher.options.layouts import of_options
+from thresher.options.messages import literal, mention, spelled
 from thresher.options.model import RecipeOptions
 from thresher.options.option import DEFAULT_RULE, UsageError, given_in
 from thresher.parts import AUTO
@@ -118,13 +119,13 @@ class Auto(Learner):
         more = own | ({"rate": given["rate"]} if "rate" in given else {})
         known = Recipe(loss=learner.recipe.loss, outputs=learner.recipe.outputs, **more)
         if learner.recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
-            made = f"the checkpoint was made with --rule {learner.recipe.rule}"
+            made = f"the checkpoint was made with {mention(rule=learner.recipe.rule)}"
             raise UsageError(f"{made}: give the same options")
 
     def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Lanes:
         """The lanes."""
         if initial is not None:
-            raise UsageError("--init is for one model only: give a rule other than auto")
+            raise UsageError(f"{mention('init')} is for one model only: give a rule other than auto")
         with of_options():
             return auto.start(recipe, ui.say, self._given)
 
@@ -152,6 +153,10 @@ class Auto(Learner):
         return {"rule": model.recipe.rule}
 
 
+def _bags(spec: str) -> str:
+    return spelled(f"--ensemble {spec}", f"models={literal(spec)}")
+
+
 class Many(Learner):
     """An ensemble."""
 
@@ -175,7 +180,7 @@ class Many(Learner):
         """The models must be as many, and learn the same rows, as well."""
         super().check_loaded(learner)
         if learner.bags.spec != self._spec:
-            raise UsageError(f"the checkpoint was made with --ensemble {learner.bags.spec}")
+            raise UsageError(f"the checkpoint was made with {_bags(learner.bags.spec)}")
 
     def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Bagging:
         """The ensemble; all its models start with the same weights."""
@@ -200,7 +205,10 @@ def learner_of(options: Any, bags: int | str | None) -> Learner:
     races = isinstance(options["rule"], str) and options["rule"] == AUTO
     if bags is not None:
         if races:
-            raise UsageError("--rule auto finds one model: give another --rule, or leave out --ensemble")
+            raise UsageError(
+                f"{mention(rule='auto')} finds one model: give another {mention('rule')}, or"
+                f" {spelled('leave out --ensemble', 'use thresher.train')}"
+            )
         return Many(options, bags)
     return Auto(options) if races else One(options)
 
@@ -229,7 +237,7 @@ def _other(recipe: Recipe, field: str, options: dict[str, Any]) -> bool:
 
 
 def _made_otherwise(recipe: Recipe, field: str, *options: str) -> UsageError:
-    flags = " and ".join(f"--{name}" for name in options)
+    flags = " and ".join(map(mention, options))
     return UsageError(
         f"the checkpoint was made {as_option(field, getattr(recipe, field))}; leave {flags} out"
     )

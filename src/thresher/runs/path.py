@@ -23,6 +23,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.lanes import AUTO, BEST
 from thresher.options.layouts import layout_asked
+from thresher.options.messages import mention
 from thresher.options.option import UsageError
 from thresher.runs.lanes import check_varied, compile_penalties_ahead, recipes_of
 from thresher.runs.preparing import (
@@ -155,7 +156,8 @@ def _check_finished(beside: list[float], spare: Path) -> None:
     there = [point.penalty for point in folder.load(path).points] if folder.is_frontier(path) else []
     if there != beside:
         raise UsageError(
-            f"{spare} adds models to {path}, which does not have the others: run again without --resume"
+            f"{spare} adds models to {path}, which does not have the others: run again without"
+            f" {mention('resume')}"
         )
 
 
@@ -168,11 +170,12 @@ def _check_same(loaded: Loaded, base: Recipe, l1: Any, spare: Path) -> None:
     wanted = PenaltyRange(AUTO if l1 is None else l1)
     if (wanted.values and wanted.values != had) or (l1 is not None and wanted.count != len(had)):
         raise UsageError(
-            f"the checkpoint has {len(had)} penalties from {had[0]:g} to {had[-1]:g}; leave --l1 out"
+            f"the checkpoint has {len(had)} penalties from {had[0]:g} to {had[-1]:g};"
+            f" leave {mention('l1')} out"
         )
     before = lanes.models[0].recipe
     if penalty_name(before.rule) != penalty_name(base.rule):
-        raise UsageError(f"the checkpoint was made with --rule {before.rule}")
+        raise UsageError(f"the checkpoint was made with {mention(rule=before.rule)}")
     now = with_penalty(base, penalty_in(lanes.models[0].rule))
     for field in fields(now):
         then = getattr(before, field.name)

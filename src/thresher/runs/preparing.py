@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from thresher import parts
 from thresher.data.class_words import listed_words
 from thresher.data.columns import same_columns
+from thresher.data.errors import OneLineError
 from thresher.data.files.paths import reads_once
 from thresher.data.first_look import Opener, classes_among, with_words
 from thresher.data.formats.tables.column_statistics import columns_seen
@@ -45,8 +46,9 @@ from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passe
 from thresher.learning.training.shares import Part, check_ungrouped, condition_of, part_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.layouts import fields_given, layout_asked, of_options
+from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
-from thresher.options.option import NamedError, UsageError, declared, given_in
+from thresher.options.option import UsageError, declared, given_in
 from thresher.runs.ui import Ui
 
 
@@ -78,8 +80,9 @@ def look(opened: Opener | None, layout: Any, loss: Any, outputs: str | None, wor
     if not leaves_classes_open(loss, outputs):
         return Found(layout, loss, outputs or "one")
     if opened is None:
-        raise ValueError(
-            "the data can be read only once: give the classes, --outputs classes:LO-HI or --classes A,B,..."
+        raise OneLineError(
+            "the data can be read only once: give the classes,"
+            f" {mention(outputs='classes:LO-HI')} or {mention(classes='A,B,...')}"
         )
     return Found(layout, loss, classes_of(opened(layout, DOMAINS["whole"])))
 
@@ -118,7 +121,7 @@ def _of_words(words: tuple[str, ...], loss: Any, outputs: str | None) -> tuple[A
 def _note(words: tuple[str, ...], found: Found) -> str:
     if found.outputs == "one":
         return f"labels are words: '{words[1]}' is the positive class, '{words[0]}' the negative one"
-    chosen = f"--outputs {found.outputs} --loss {found.loss}"
+    chosen = mention(outputs=found.outputs, loss=found.loss)
     return f"labels are {len(words):,} words ({listed_words(words)}): {chosen}"
 
 
@@ -145,7 +148,7 @@ def held_apart(options: Any, default: Part = 0) -> tuple[Part, Data | None]:
     try:
         part = part_of(holdout)
     except ValueError as error:
-        raise NamedError(str(error)) from error
+        raise UsageError(str(error)) from error
     if part is None:
         unsaid = default if holdout is None else 0
         return unsaid if every is None else every, holdout
@@ -174,10 +177,10 @@ def plan_of(
             replay=kept,
         )
     if patience and not plan.judges(held):
-        raise UsageError("--early-stop needs --holdout")
+        raise UsageError(f"{mention('early_stop')} needs {mention('holdout')}")
     for name in ("checkpoint_every", "resume"):
         if options.get(name) and spare is None:
-            raise UsageError(f"{name} needs the path of the checkpoint")
+            raise UsageError(f"{mention(name)} needs the path of the checkpoint")
     return plan, held
 
 
@@ -187,7 +190,7 @@ def passes_asked(options: Any) -> tuple[int, int]:
     try:
         return agreed_passes(AUTO if passes is None else passes, REPLAY if replay is None else replay)
     except ValueError as error:
-        raise NamedError(str(error)) from error
+        raise UsageError(str(error)) from error
 
 
 def agreed(plan: TrainingPlan, options: Any, before: TrainingState | None) -> TrainingPlan:
@@ -197,9 +200,11 @@ def agreed(plan: TrainingPlan, options: Any, before: TrainingState | None) -> Tr
     passes, replay = options["passes"], options["replay"]
     under_way, number = before.position.number, None if passes in (None, AUTO) else passes
     if number is not None and number < under_way:
-        raise UsageError(f"the checkpoint is in pass {under_way}: --passes must be at least that")
+        raise UsageError(f"the checkpoint is in pass {under_way}: {mention('passes')} must be at least that")
     if replay is not None and before.replay and bytes_of(replay) != before.replay:
-        raise UsageError(f"the checkpoint was made with --replay {before.replay}; leave --replay out")
+        raise UsageError(
+            f"the checkpoint was made with {mention(replay=before.replay)}; leave {mention('replay')} out"
+        )
     kept = before.replay if number is None or under_way > 1 else 0  # places in a replay are those of its rows
     made = number or (1 if kept else before.passes)
     return replace(plan, passes=made, replay=kept, patience=plan.patience or before.patience)
@@ -209,7 +214,7 @@ def order_of(options: Any, before: TrainingState | None, seed: int) -> Order:
     """The order of the rows; when resuming, it must be the order of the checkpoint. `UsageError`."""
     asked, then = options["order"], before.order if before else None
     if then and asked not in (None, then):
-        raise UsageError(f"the checkpoint was made with --order {then}; leave --order out")
+        raise UsageError(f"the checkpoint was made with {mention(order=then)}; leave {mention('order')} out")
     return make_order(asked or then or "as-is", seed)
 
 
@@ -226,10 +231,9 @@ def layout_of_checkpoint(options: Any, before: SettledLayout | None) -> AnyLayou
     columns = {name: given.pop(name) for name in own}
     for name, have in {**vars(before), "delimiter": before.delimited_by}.items():
         if given.get(name, have) != have:
-            flag = name.replace("_", "-")
-            raise UsageError(f"the model was trained {as_option(name, have)}; leave --{flag} out")
+            raise UsageError(f"the model was trained {as_option(name, have)}; leave {mention(name)} out")
     if not same_columns(Layout(before.format, **columns), before, "the checkpoint"):
-        raise UsageError(f"the checkpoint was made with other columns; leave --{' --'.join(columns)} out")
+        raise UsageError(f"the checkpoint was made with other columns; leave {mention(*columns)} out")
     return before if form is None else before.in_format(form)
 
 

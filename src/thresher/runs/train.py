@@ -24,6 +24,7 @@ from thresher.learning.model.weights import Readout
 from thresher.learning.training.ahead import Ahead, compile_ahead
 from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.layouts import layout_asked, of_layouts
+from thresher.options.messages import mention, mention_command
 from thresher.options.option import UsageError
 from thresher.runs.learners import Learner, learner_of
 from thresher.runs.preparing import (
@@ -132,7 +133,8 @@ def _resumed(learner: Learner, options: Any) -> tuple[Any, Any]:
     if not options.get("resume"):
         return None, None
     if options.get("init") is not None:
-        raise UsageError("--init starts a new training, --resume continues one: give only one of them")
+        both = f"{mention('init')} starts a new training, {mention('resume')} continues one"
+        raise UsageError(f"{both}: give only one of them")
     return learner.load(options["checkpoint"])
 
 
@@ -171,7 +173,7 @@ def look_at(spare: Path, ui: Ui) -> None:
             f"{spare} is not a checkpoint, but checkpoints would be written there: move or rename it"
         )
     if ours:
-        ui.warn(f"{spare} is left from an earlier run and not used; --resume continues from it")
+        ui.warn(f"{spare} is left from an earlier run and not used; {mention('resume')} continues from it")
 
 
 def check_names_again(source: Source, store: str) -> None:
@@ -180,5 +182,6 @@ def check_names_again(source: Source, store: str) -> None:
     check_namer(source, store)
     if not source.rereadable:
         raise UsageError(
-            "--names reads the data again, but a stream can be read only once: use thresher name afterwards"
+            f"{mention('names')} reads the data again, but a stream can be read only once: use"
+            f" {mention_command('name')} afterwards"
         )

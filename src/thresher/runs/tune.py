@@ -11,6 +11,7 @@ from thresher.lanes.models import Search
 from thresher.lanes.tuning import RULES, Tuner, are_centred
 from thresher.options.lanes import VARIED
 from thresher.options.layouts import layout_asked, of_options
+from thresher.options.messages import mention
 from thresher.options.option import DEFAULT_RULE, UsageError, given_in
 from thresher.runs.preparing import (
     Inputs,
@@ -29,7 +30,9 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
     """Prepare a search over settings; `outputs` are files that will be written. `UsageError`, `DataError`."""
     for name in VARIED:
         if name in given_in(options):
-            raise UsageError(f"--{name} is varied by tune: leave it out; --rules names the rules to try")
+            raise UsageError(
+                f"{mention(name)} is varied by tune: leave it out; {mention('rules')} names the rules to try"
+            )
     every, judge = held_apart(options)
     made, kept = passes_asked(options)
     rules = options["rules"] or RULES

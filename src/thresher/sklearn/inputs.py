@@ -7,10 +7,12 @@ Read X: matrices, tables with any kinds of columns, dictionaries, texts.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,7 +22,9 @@ from sklearn.utils.validation import validate_data
 
 from thresher.data.layout import chosen_in
 from thresher.data.source import Source
-from thresher.data.wording import in_estimators
+from thresher.options.data import FeatureOptions, IgnoreOption
+from thresher.options.messages import in_estimators, literal
+from thresher.options.option import declared
 
 if TYPE_CHECKING:
     from thresher.learning.diagnostics.findings import Trouble
@@ -230,13 +234,12 @@ def _threads(n_jobs: int | None) -> int:
 
 def _settled(layout: Any, table: Any) -> Any:
     """The layout with the kind of each column of `table`, which has no label column."""
-    from thresher.data.columns import LABEL, as_option_value, settle
+    from thresher.data.columns import LABEL, settle
     from thresher.data.errors import DataError
-    from thresher.data.formats.tables.arrow_batches import guesses, is_written
-    from thresher.data.formats.tables.arrow_files import spelling_by
+    from thresher.data.formats.tables.arrow_batches import guesses
+    from thresher.data.formats.tables.arrow_files import kinds_for, spelling_by
     from thresher.data.formats.tables.arrow_streams import reader_of
     from thresher.data.layout import Layout
-    from thresher.data.wording import in_estimators
 
     layout = (layout or Layout()).unsettled()
     if layout.label or layout.weight:
@@ -251,9 +254,7 @@ def _settled(layout: Any, table: Any) -> Any:
     kinds = settled.kinds[:-1]
     for field, kind in zip(schema, kinds, strict=True):
         if not kind:
-            name = as_option_value([field.name], schema.names)
-            able = ("categorical", "ignore") if is_written(field.type) else ("ignore",)
-            remedy = " or ".join(in_estimators(f"--{one} {name}") for one in able)
+            remedy = in_estimators(kinds_for(field, schema.names), as_parameters)
             raise DataError(f"X: column '{field.name}' is of {field.type}: use {remedy}")
     return replace(settled, columns=tuple(schema.names), kinds=kinds, spelling=settled.spelling[:-1])
 
@@ -328,6 +329,36 @@ def names_of(model: Any) -> NDArray[Any]:
     return np.array([known.get(key, str(key)) for key in keys], object)
 
 
+_PARAMETERS = {"early_stop": "early_stopping=True, patience={}"}
+"""Options that estimators take in another form"""
+_OF_FIT = {"classes", "group", "label", "weight"}
+"""Fields of a layout in whose place `fit` takes arrays"""
+
+
+@cache
+def _of_layouts() -> Set[str]:
+    return {**declared(FeatureOptions), **declared(IgnoreOption)}.keys() - _OF_FIT
+
+
+def as_parameters(options: str) -> str:
+    """Options, or the name of a function, in a message of Python's, as estimators take them.
+
+    >>> as_parameters('ignore="zip", text="a b"'), as_parameters("early_stop=1")
+    ('layout={"ignore": "zip", "text": "a b"}', 'early_stopping=True, patience=1')
+    >>> as_parameters("thresher.tune"), as_parameters("group")
+    ('thresher.tune', 'group')
+    """
+    call: Any = ast.parse(f"fit({options})", mode="eval").body
+    given = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+    if call.args or not given:
+        return options
+    if given.keys() <= _of_layouts():
+        fields = ", ".join(f'"{name}": {literal(value)}' for name, value in given.items())
+        return f"layout={{{fields}}}"
+    forms = {name: _PARAMETERS.get(str(name), f"{name}={{}}") for name in given}
+    return ", ".join(forms[name].format(literal(value)) for name, value in given.items())
+
+
 _FEATURE = re.compile(r"\bfeature (\d+)\b")
 _PENALTY = re.compile(r"a smaller \w+ \(currently [^)]*\)")
 
@@ -367,4 +398,4 @@ def _said(estimator: Any, message: str) -> str:
         message = _PENALTY.sub("smaller penalties, l1s", message)
     if named is not None:
         message = _FEATURE.sub(lambda found: f"column {named[int(found[1])]}", message)
-    return in_estimators(message)
+    return in_estimators(message, as_parameters)

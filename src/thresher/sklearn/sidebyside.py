@@ -12,7 +12,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from thresher.data.inputs.matrices import Draw, Matrix, MatrixSource
-from thresher.data.wording import warn_user
 from thresher.lanes.judging import LanesHoldout, PairedLosses
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import with_penalty
@@ -22,6 +21,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import Figures, Holdout
 from thresher.learning.training.trainer import Trainer, TrainingPlan
+from thresher.options.messages import warn_user
 from thresher.sklearn.estimator import F64, EncodedLabels
 from thresher.sklearn.row_order import weighted
 from thresher.sklearn.verbose import PassPrinter

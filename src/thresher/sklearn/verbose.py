@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from thresher.learning.training.progress import PassEnd, Unwatched
+from thresher.options.messages import as_shown
 
 
 class PassPrinter(Unwatched):
@@ -27,4 +28,4 @@ class PassPrinter(Unwatched):
     def say(self, message: str) -> None:
         """Print a line."""
         if self._verbose:
-            print(message)
+            print(as_shown(message))

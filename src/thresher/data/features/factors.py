@@ -13,6 +13,7 @@ from thresher.data.feature_specs import ANY, Terms, terms_of
 from thresher.data.features.crossing import MOST_SPANS, Crosses
 from thresher.data.features.name_table import Naming, no_names
 from thresher.data.layout import AnyLayout, SettledLayout
+from thresher.options.messages import mention
 
 
 def of_columns(
@@ -34,8 +35,8 @@ def of_columns(
         if not found:
             comes_late = matched or layout.format == "jsonl"
             value = as_option_value([factor], ())
-            hint = f"; if its values come late, give its kind, such as --categorical {value}"
-            where = f"{file}: --interact: no feature column is called '{factor}'"
+            hint = f"; if its values come late, give its kind, such as {mention(categorical=value)}"
+            where = f"{file}: {mention('interact')}: no feature column is called '{factor}'"
             raise DataError(f"{where}{hint if comes_late else ''}")
         for name in found:
             if name in bits:  # a file may lack it

@@ -19,6 +19,7 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.files import remote
+from thresher.options.messages import mention
 
 _MARKS = (
     (b"\xff\xfe\0\0", "UTF-32"),
@@ -32,8 +33,8 @@ _SOME = 256
 _MODEL = b'{"__metadata__":{"thresher":'
 """What follows the length of the header in a model file"""
 _MAGIC = (
-    (b"PAR1", "Parquet: try --format parquet"),
-    (b"ARROW1", "Arrow: try --format arrow"),
+    (b"PAR1", f"Parquet: try {mention(format='parquet')}"),
+    (b"ARROW1", f"Arrow: try {mention(format='arrow')}"),
     (b"PK\x03\x04", "zip, npz or Excel: unpack it, or save the sheet as CSV"),
     (b"\xd0\xcf\x11\xe0", "an old Excel file: save the sheet as CSV"),
     (b"\x93NUMPY", "a NumPy array: load it with numpy.load and pass it to thresher.train in Python"),

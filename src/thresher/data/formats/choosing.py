@@ -20,6 +20,7 @@ from thresher.data.formats.listing import (
     kind_of_features,
 )
 from thresher.data.layout import CELL_FIELDS, AnyLayout
+from thresher.options.messages import mention
 
 SomeLayout = TypeVar("SomeLayout", bound=AnyLayout)
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
@@ -35,6 +36,10 @@ def format_of(names: Sequence[str]) -> str:
             f"files of several formats: {both}; convert them to one, or give the one they all have"
         )
     return kinds[0]
+
+
+CSV_OF_TABS = mention(format="csv", delimiter=r"\t")
+"""How a file with tabs between its cells, some of them in quotes, is read"""
 
 
 def _implied_by(name: str) -> str:
@@ -93,18 +98,19 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
     changed = {
         name: value for name in CELL_FIELDS if (value := getattr(layout, name)) != getattr(AnyLayout, name)
     }
-    given = [f"--{'no-' * (value is False)}{name.replace('_', '-')}" for name, value in changed.items()]
+    given = [mention(**{name: value}) if value is False else mention(name) for name, value in changed.items()]
     if given and not (isinstance(form, TableFormat) and form.cells):
         raise DataError(f"{name}: {', '.join(given)} is only for csv and tsv")
     if layout.label_weights and not (isinstance(form, LineFormat) and form.label_weights):
         there = " and ".join(other for other, one in LINES.items() if one.label_weights)
-        raise DataError(f"{name}: --label-weights is only for {there}")
+        raise DataError(f"{name}: {mention('label_weights')} is only for {there}")
     if name == "tsv" and layout.quoted_newlines:
-        raise DataError(
-            "tsv: quotes have no meaning, so line breaks cannot be quoted (--format csv --delimiter '\\t')"
-        )
+        raise DataError(f"tsv: quotes have no meaning, so line breaks cannot be quoted ({CSV_OF_TABS})")
     if layout.quoted_newlines and not layout.quoting:
-        raise DataError("--quoted-newlines and --no-quoting exclude each other: leave one of them out")
+        both = f"{mention('quoted_newlines')} and {mention(quoting=False)}"
+        raise DataError(f"{both} exclude each other: leave one of them out")
     if isinstance(form, TableFormat) and layout.hash != AnyLayout.hash:
-        raise DataError(f"{name}: the hash vw is only for VW text; to shorten keys, use --bits alone")
+        raise DataError(
+            f"{name}: the hash vw is only for VW text; to shorten keys, use {mention('bits')} alone"
+        )
     return layout

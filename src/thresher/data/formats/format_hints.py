@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 import re
+from typing import Any, NamedTuple
 
 from thresher.data.formats.listing import FORMATS, LINES, kind_of_features
+from thresher.options.messages import mention
 
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _NUMERIC = re.compile(_NUMBER)
 _BLANKS = re.compile(rb"\s*" + _NUMBER + rb"(?:[ \t]+" + _NUMBER + rb")+\s*")
-_ARFF = "ARFF: remove the header (sed '1,/^@data/Id; /^%/d') and use --format csv --no-header --label N"
-_HTML = "XML or HTML, which is not supported; perhaps an error page in place of the data"
+
+
+class _Look(NamedTuple):
+    """What the first line of a file looks like, and how to read the file."""
+
+    text: str
+    """``{}`` stands for the options"""
+    form: str = ""
+    """the format to read it as, if there is one"""
+    label: dict[str, Any] = {}  # noqa: RUF012  (nobody changes it)
+    """options for training"""
+    delimiter: str = ""
+    where: str = ""
+    """what the values are"""
+
+    @property
+    def what(self) -> str:
+        return self.text.partition(": ")[0]
+
+    def said(self, training: bool = True) -> str:
+        """The text with the options."""
+        delimited = {"delimiter": self.delimiter} if self.delimiter else {}
+        options = mention(format=self.form, **delimited, **(self.label if training else {}))
+        return self.text.replace("{}", options + self.where * training)
+
+
+_NAMED: dict[str, Any] = {"label": "COL"}
+_NUMBERED: dict[str, Any] = {"header": False, "label": "N"}
 _PRETTY = (
     "JSON in several lines: write one object per line (jq -c 'if type == \"array\" then .[] else . end')"
 )
-_ARRAY = "a JSON array: write one object per line (jq -c '.[]') and use --format jsonl --label COL"
+_ARFF = "ARFF: remove the header (sed '1,/^@data/Id; /^%/d') and use {}"
+_ARRAY = "a JSON array: write one object per line (jq -c '.[]') and use {}"
+_HTML = "XML or HTML, which is not supported; perhaps an error page in place of the data"
 _LINES = (
-    ("arff", re.compile(rb"(?:%|@(?i:relation|attribute|data)).*"), _ARFF),
-    ("html", re.compile(rb"<[!?a-zA-Z].*"), _HTML),
-    ("jsonl", re.compile(rb"\{.*"), "JSON lines: try --format jsonl --label COL"),
-    ("json", re.compile(rb"\[.*"), _ARRAY),
+    ("arff", re.compile(rb"(?:%|@(?i:relation|attribute|data)).*"), _Look(_ARFF, "csv", _NUMBERED)),
+    ("html", re.compile(rb"<[!?a-zA-Z].*"), _Look(_HTML)),
+    ("jsonl", re.compile(rb"\{.*"), _Look("JSON lines: try {}", "jsonl", _NAMED)),
+    ("json", re.compile(rb"\[.*"), _Look(_ARRAY, "jsonl", _NAMED)),
     *(
         (
             name,
             re.compile(form.shape.encode().replace(b"NUMBER", _NUMBER)),
-            f"{form.title}: try --format {name}",
+            _Look(f"{form.title}: try {{}}", name),
         )
         for name, form in LINES.items()
         if form.shape
@@ -34,38 +64,22 @@ _LINES = (
 _OPEN = re.compile(rb"\s*\{(?!.*\}\s*$).*")
 """The beginning of an object that goes on in the next line"""
 _QUOTED_NAMES = re.compile(rb'"[^"]*"(?: "[^"]*")+')
-_FOR_JSON = " and use --format jsonl --label COL"
-_FOR_TRAINING = re.compile(" --label COL| --no-header --label N.*")
-_SUGGESTED = re.compile(r": [a-z].*--format (\w+).*")
-_BINARY = re.compile(r": \w+ --format (?:parquet|arrow)\b")
-_CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", " --delimiter ';'"))
+_ROW = "a row, not column names"
+_BLANK = "numbers separated by blanks: replace them with commas (awk '{$1=$1}1' OFS=,) and try {}"
+_CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", ";"))
 
 
 def looks_like(line: bytes, form: str) -> str:
     """What the first line of a file looks like, if not `form`, and how to read it; otherwise empty.
 
-    >>> looks_like(b"1 |n a b", "svmlight")
-    'this looks like VW text: try --format vw'
+    >>> from thresher.options.messages import as_shown
+    >>> as_shown(looks_like(b"1 |n a b", "svmlight"))
+    'this looks like VW text: try format="vw"'
     >>> looks_like(b"1 3:x", "svmlight")
     ''
     """
-    line = line.strip(b"\r\n")
-    if b"\r" in line:
-        return "this looks like text whose lines end with \\r alone: convert them with tr '\\r' '\\n'"
-    if _OPEN.fullmatch(line):
-        return f"this looks like {_PRETTY}{_FOR_JSON if form != 'jsonl' else ''}"
-    for name, shape, remedy in _LINES:
-        if shape.fullmatch(line):
-            return "" if name == form else f"this looks like {remedy}"
-    found = _as_cells(line, form)
-    if not found and _BLANKS.fullmatch(line) and form not in ("csv", "tsv"):
-        found = (
-            "numbers separated by blanks: replace them with commas (awk '{$1=$1}1' OFS=,) and "
-            + _no_header("csv", "", len(line.split()))
-        )
-    if _QUOTED_NAMES.fullmatch(line) and form not in ("csv", "tsv"):
-        found = "a table with blanks between its columns: try --format csv --delimiter ' ' --label COL"
-    return f"this looks like {found}" if found else ""
+    found = _look(line.strip(b"\r\n"), form)
+    return f"this looks like {found.said()}" if found else ""
 
 
 def looks_to_a_model(line: bytes, form: str) -> str:
@@ -75,27 +89,32 @@ def looks_to_a_model(line: bytes, form: str) -> str:
 
     A format in which the data have other features than those of the model is named, but not suggested.
 
-    >>> looks_to_a_model(b"label,size", "tsv")
-    'this looks like CSV: try --format csv'
+    >>> from thresher.options.messages import as_shown
+    >>> as_shown(looks_to_a_model(b"label,size", "tsv"))
+    'this looks like CSV: try format="csv"'
     >>> looks_to_a_model(b"label,size", "svmlight")
     'this looks like CSV, but the model was trained on svmlight'
     """
-    found = _FOR_TRAINING.sub("", looks_like(line, form))
-    if found.startswith("this looks like a row,"):
-        return f"{found.partition(':')[0]}: write the names of the columns above it"
-    option = _SUGGESTED.search(found)
-    if option and kind_of_features(option[1]) != kind_of_features(form):
-        return f"{found[: option.start()]}, but the model was trained on {FORMATS[form].title}"
-    return found
+    found = _look(line.strip(b"\r\n"), form)
+    if found is None:
+        return ""
+    if found.what == _ROW:
+        return f"this looks like {_ROW}: write the names of the columns above it"
+    if found.form and kind_of_features(found.form) != kind_of_features(form):
+        return f"this looks like {found.what}, but the model was trained on {FORMATS[form].title}"
+    return f"this looks like {found.said(training=False)}"
 
 
 def without_format(message: str, form: str) -> str:
     """What a binary file is, without the format of tables, which a model of `form` cannot read.
 
-    >>> without_format("a: a binary file (Arrow: try --format arrow)", "svmlight")
+    >>> without_format(f"a: a binary file (Arrow: try {mention(format='arrow')})", "svmlight")
     'a: a binary file (Arrow, but the model was trained on svmlight)'
     """
-    return _BINARY.sub(f", but the model was trained on {FORMATS[form].title}", message)
+    for name in ("parquet", "arrow"):
+        trained = f", but the model was trained on {FORMATS[form].title}"
+        message = message.replace(f": try {mention(format=name)}", trained)
+    return message
 
 
 def looks_pretty(line: bytes) -> str:
@@ -103,22 +122,38 @@ def looks_pretty(line: bytes) -> str:
     return f"this looks like {_PRETTY}" if line.strip() in (b"{", b"[") else ""
 
 
-def _as_cells(line: bytes, form: str) -> str:
+def _look(line: bytes, form: str) -> _Look | None:
+    """What the first line of a file looks like; None if it is nothing else than `form`."""
+    if b"\r" in line:
+        return _Look("text whose lines end with \\r alone: convert them with tr '\\r' '\\n'")
+    if _OPEN.fullmatch(line):
+        return _Look(_PRETTY) if form == "jsonl" else _Look(f"{_PRETTY} and use {{}}", "jsonl", _NAMED)
+    for name, shape, look in _LINES:
+        if shape.fullmatch(line):
+            return None if name == form else look
+    if found := _as_cells(line, form):
+        return found
+    if form not in ("csv", "tsv") and _BLANKS.fullmatch(line):
+        where = _which(len(line.split()))
+        return _Look(_BLANK, "csv", _NUMBERED, where=where)
+    if form not in ("csv", "tsv") and _QUOTED_NAMES.fullmatch(line):
+        return _Look("a table with blanks between its columns: try {}", "csv", _NAMED, " ")
+    return None
+
+
+def _as_cells(line: bytes, form: str) -> _Look | None:
     for delimiter, name, more in _CELLS:
         cells = line.split(delimiter)
         if len(cells) < 2 or b":" in cells[0] or (b" " in line and b":" in line):
             continue
-        numbers = [bool(_NUMERIC.fullmatch(cell.strip(b' "'))) for cell in cells]
+        numbered = any(_NUMERIC.fullmatch(cell.strip(b' "')) for cell in cells)
+        label, where = (_NUMBERED, _which(len(cells))) if numbered else (_NAMED, "")
         if name == form and not more:
-            row = "a row, not column names"
-            return f"{row}: {_no_header(name, '', len(cells))}" if any(numbers) else ""
-        title = f"{name.upper()}{' with the delimiter ;' if more else ''}: "
-        if any(numbers):
-            return title + _no_header(name, more, len(cells))
-        return f"{title}try --format {name}{more} --label COL"
-    return ""
+            return _Look(f"{_ROW}: try {{}}", name, label, where=where) if numbered else None
+        title = f"{name.upper()}{' with the delimiter ;' if more else ''}"
+        return _Look(f"{title}: try {{}}", name, label, more, where)
+    return None
 
 
-def _no_header(name: str, more: str, columns: int) -> str:
-    where = f"the number of the label column, 1 to {columns}"
-    return f"try --format {name}{more} --no-header --label N, {where}"
+def _which(columns: int) -> str:
+    return f", the number of the label column, 1 to {columns}"

@@ -34,6 +34,7 @@ from thresher.data.opening import without_columns
 from thresher.data.sources.parsed import OnError
 from thresher.data.sources.pieces import current_readers
 from thresher.options.checks import check_whole
+from thresher.options.messages import mention
 
 
 class ArrowTable(Protocol):
@@ -127,7 +128,8 @@ def opened(data: Data, domain: str | Domain, **read: Any) -> Source:
     if not is_bare(layout) and is_bare(source.layout):
         raise DataError("a layout is for files and tables, not for matrices, Chunks and pairs")
     if current_readers() is not None and (source.origin is None or source.origin.readers is None):
-        raise DataError("--workers and --ray are for files; these data are in memory")
+        both = f"{mention('workers')} and {mention('ray')}"
+        raise DataError(f"{both} are for files; these data are in memory")
     return source
 
 

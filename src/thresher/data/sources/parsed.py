@@ -33,6 +33,7 @@ from thresher.data.sources.reader import (
     Reading,
     default_threads,
 )
+from thresher.options.messages import as_shown, mention
 
 if TYPE_CHECKING:
     from thresher.data.sources.pieces import RemoteBlocks, Span
@@ -47,11 +48,11 @@ class OnError:
 
     def __init__(self, spec: str, names: Sequence[str]) -> None:
         if not isinstance(spec, str):
-            raise DataError(f"on_error must be fail, skip or quarantine=FILE, not {spec!r}")
+            raise DataError(f"{mention('on_error')} must be fail, skip or quarantine=FILE, not {spec!r}")
         self.kind, _, path = spec.partition("=")
         self.path = Path(path) if self.kind == QUARANTINE and path else None
         if spec not in (FAIL, SKIP) and self.path is None:
-            raise DataError(f"on_error must be fail, skip or quarantine=FILE, not '{spec}'")
+            raise DataError(f"{mention('on_error')} must be fail, skip or quarantine=FILE, not '{spec}'")
         self.check_spares(names)
 
     def check_spares(self, names: Sequence[str]) -> None:
@@ -256,7 +257,7 @@ class ParsedSource(Source):
         if self.layout.delimited_by and self.layout.header and only_blank:
             return f"{where}: no examples, only a header"
         counts = f"blank or comment lines: {self.report.blank}, bad lines: {self.report.skipped}"
-        counts += f", the rest excluded by --where {self.where}" if self.where else ""
+        counts += f", the rest excluded by {mention(where=self.where)}" if self.where else ""
         first = f"; first: {self._hinted(self.report.first_bad[0])}" if self.report.first_bad else ""
         return f"{where}: no examples ({counts}){first}"
 
@@ -268,4 +269,4 @@ class ParsedSource(Source):
         look = looks_to_a_model if self.of_a_model else looks_like
         hint = "" if len(self.layout.columns) > 1 else look(bad.raw, self.layout.format)
         words = trained_on(self.domain) if self.of_a_model else NAME_WORDS
-        return f"{str(bad).removesuffix(words)}; {hint}" if hint else str(bad)
+        return f"{str(bad).removesuffix(as_shown(words))}; {hint}" if hint else str(bad)

@@ -13,6 +13,7 @@ from thresher.data.features.names import Names, numeric_keys
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.layout import SettledLayout
 from thresher.engine.protocol import writes
+from thresher.options.messages import mention, or_in_estimators
 
 _STEP_SIZES = ("alpha", "eta", "rate")
 """Parameters that scale the step size: a smaller value makes smaller steps."""
@@ -64,7 +65,7 @@ def scale_remedy(recipe: Any, smaller: bool = False) -> str:
     remedies = []
     if not columns or NUMERIC in recipe.layout.kinds:
         steps = f" and use a smaller step size{step_size(recipe)}" if smaller or _chosen_step(recipe) else ""
-        remedies.append(f"divide {which} by their largest values (--scale max-abs){steps}")
+        remedies.append(f"divide {which} by their largest values ({mention(scale='max-abs')}){steps}")
     if not measures_scales(recipe):
         remedies.append(_measuring(recipe))
     return ", or ".join(remedies or ["leave out the features with such values"])
@@ -72,8 +73,10 @@ def scale_remedy(recipe: Any, smaller: bool = False) -> str:
 
 def _measuring(recipe: Any) -> str:
     """Rules that measure scales, for a rule that does not."""
-    needless = "neither scaling nor --rate" if hasattr(recipe.make_rule(), "rate") else "no scaling"
-    return f"take --rule ft-ftrl or normalized, which need {needless}"
+    needless = (
+        f"neither scaling nor {mention('rate')}" if hasattr(recipe.make_rule(), "rate") else "no scaling"
+    )
+    return f"take {mention(rule='ft-ftrl')} or normalized, which need {needless}"
 
 
 def _chosen_step(recipe: Any) -> bool:
@@ -93,7 +96,8 @@ def without_importances(beside: bool, recipe: Any, head: Any, means: Mapping[flo
     layout = None if beside else recipe.layout
     weight = layout.columns[layout.kinds.index(WEIGHT)] if layout and WEIGHT in layout.kinds else None
     column = as_option_value([weight], layout.columns) if layout and weight is not None else ""
-    remedy = f"use --ignore {column} in place of --weight {column}" if column else "learn without importances"
+    instead = f"use {mention(ignore=column)} in place of {mention(weight=column)}"
+    remedy = instead if column else "learn without importances"
     if not head.joint.PROBABILITY:
         return f"{remedy}, and choose another threshold"
     if len(means) > 2 or head.outputs.kind != "one":
@@ -107,12 +111,13 @@ def missing_remedy(column: ColumnSeen, layout: SettledLayout) -> str:
     """What helps if a column of numbers has a few other cells."""
     if not column.means_missing or any("," in cell for cell in column.strays):
         named = as_option_value([column.name], layout.columns)
-        return f"use --numeric {named} --on-error skip to leave out such rows"
+        skip = f"use {mention(numeric=named, on_error='skip')} to leave out such rows"
+        return or_in_estimators(skip, "leave out such rows, and let it hold numbers")
     if not all(map(str.isprintable, column.strays)):
         return "leave such cells empty"
     if not layout.delimited_by:
         return "replace them by null, and let the column hold numbers"
-    return f"use --missing '{','.join(column.strays)}' for missing values"
+    return f"use {mention(missing=','.join(column.strays))} for missing values"
 
 
 def divergence_remedy(recipe: Any, large: str | None, label: float = 0.0) -> str:
@@ -127,7 +132,7 @@ def divergence_remedy(recipe: Any, large: str | None, label: float = 0.0) -> str
         labels = f"divide the labels, which reach {label:.6g}, by the largest"
         if not measures_scales(recipe):
             return f"{labels}, and {_measuring(recipe)}{named}"
-        wider = ", or use --dtype float64" if recipe.numbers == np.float32 else ""
+        wider = f", or use {mention(dtype='float64')}" if recipe.numbers == np.float32 else ""
         return f"{labels}{wider}{named}"
     smaller = f"use a smaller step size{step_size(recipe)}" if step_size(recipe) else ""
     if large and recipe.scale is None and (smaller or measures_scales(recipe)):

@@ -20,11 +20,11 @@ from thresher.data.columns import (
     column_meant,
 )
 from thresher.data.errors import printable
+from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.tables.column_statistics import ColumnSeen, shown_cell
 from thresher.data.labels import is_number
 from thresher.data.report import FOUND, HEADER, LACKING, LATE, MOST_LATE, NOT_UTF8, RESPELLED, Noticed, Report
 from thresher.data.text.utf8 import REMEDIES
-from thresher.data.wording import as_shown, warn_user
 from thresher.learning.diagnostics.advice import (
     feature_names,
     magnitude,
@@ -37,6 +37,14 @@ from thresher.learning.diagnostics.advice import (
 from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss, worst_constant_loss
 from thresher.learning.inspection.formatting import shown
 from thresher.learning.training.record import Record
+from thresher.options.messages import (
+    as_shown,
+    as_stored,
+    mention,
+    mention_command,
+    or_in_estimators,
+    warn_user,
+)
 
 FEW = 100
 """Minimum number of rows for a warning; with fewer, chance would explain it."""
@@ -157,7 +165,8 @@ def _sorted_labels(run: Run) -> Trouble | None:
         reason = "up to some row nearly all labels are the same, and from there on nearly all are the other"
     else:
         return None
-    remedy = "shuffle the rows with --order once, or --order buffer:N for a stream"
+    remedy = f"shuffle the rows with {mention(order='once')}, or {mention(order='buffer:N')} for a stream"
+    remedy = or_in_estimators(remedy, "shuffle the rows with shuffle=True")
     return Trouble("sorted-labels", f"the labels are sorted ({reason}): {remedy}")
 
 
@@ -187,7 +196,10 @@ def _importances(run: Run) -> Trouble | None:
         )
     if seen.importance >= _UNEQUAL and not type(recipe.make_rule()).RELATIVE_IMPORTANCE:
         reason = f"the importances are {seen.importance:.3g} on average, and each makes a step longer"
-        remedy = "divide them by their mean, or take --rule ft-ftrl or normalized, which need no such scale"
+        remedy = (
+            f"divide them by their mean, or take {mention(rule='ft-ftrl')} or normalized, which need no such"
+            " scale"
+        )
         return Trouble("importances", f"{reason}: {remedy}")
     return None
 
@@ -208,7 +220,7 @@ def _mixed_labels(run: Run) -> Trouble | None:
         return None
     zeros = "1 row has 0" if seen.zeros == 1 else f"{seen.zeros:,} rows have 0"
     reason = f"the labels -1 and 0 both occur ({zeros}), and both mean the negative class"
-    return Trouble("mixed-labels", f"{reason}: if they are two classes, use --outputs classes")
+    return Trouble("mixed-labels", f"{reason}: if they are two classes, use {mention(outputs='classes')}")
 
 
 def _labels(run: Run) -> Trouble | None:
@@ -274,7 +286,7 @@ def _off_centre(run: Run) -> Trouble | None:
 
 def _loss(run: Run) -> Trouble | None:
     """A loss above that of a constant, or a rising one."""
-    smaller, tune = step_size(run.model.recipe), "let thresher tune find a better setting"
+    smaller, tune = step_size(run.model.recipe), f"let {mention_command('tune')} find a better setting"
     remedy = f"use a smaller step size{smaller}, or {tune}" if smaller else tune
     if run.fails:
         return Trouble("worse-than-constant", f"{run.against_base}: {remedy}")
@@ -309,7 +321,7 @@ def _ids(table: SeenTable) -> Trouble | None:
         return None
     which = f"columns {', '.join(names)} differ" if len(names) > 1 else f"column {names[0]} differs"
     rows = max(column.rows for column in table.columns)
-    remedy = f"leave out columns that only identify rows with --ignore {table.option(names)}"
+    remedy = f"leave out columns that only identify rows with {mention(ignore=table.option(names))}"
     return Trouble("id-columns", f"{which} in every one of the first {rows:,} rows: {remedy}")
 
 
@@ -320,7 +332,7 @@ def _index(table: SeenTable) -> Trouble | None:
         return None
     which = ", ".join(map(table.called, names))
     reason = f"column {which} holds row numbers, as pandas and R write them"
-    return Trouble("index-column", f"{reason}: leave it out with --ignore {table.option(names)}")
+    return Trouble("index-column", f"{reason}: leave it out with {mention(ignore=table.option(names))}")
 
 
 def _codes(table: SeenTable) -> Trouble | None:
@@ -343,7 +355,8 @@ def _codes(table: SeenTable) -> Trouble | None:
     value = table.option([f"{names[0]}-{names[-1]}"] if together else names)
     reason = f"{which} {look} like codes ({example}), but the model reads them as amounts"
     return Trouble(
-        "codes-as-numbers", f"{reason}: use --categorical {value}, or --numeric {value} if they are amounts"
+        "codes-as-numbers",
+        f"{reason}: use {mention(categorical=value)}, or {mention(numeric=value)} if they are amounts",
     )
 
 
@@ -355,7 +368,7 @@ def _quotes(table: SeenTable) -> Trouble | None:
     names = ", ".join(column.name for column in found[:3]) + (" and others" if len(found) > 3 else "")
     which = f"column{'s' if len(found) > 1 else ''} {names}"
     reason = f"cells of {which} are in quotes ({shown_cell(found[0].quoted)})"
-    remedy = "read the file with --format csv --delimiter '\\t' to remove them"
+    remedy = f"read the file with {CSV_OF_TABS} to remove them"
     return Trouble("quoted-cells", f"{reason}, which are part of the value in TSV: {remedy}")
 
 
@@ -428,7 +441,7 @@ def _texts(table: SeenTable) -> Trouble | None:
         f"{found[0].words:.0f} words a cell, {found[0].distinct:,} different ones in {found[0].rows:,} rows"
     )
     which = f"column{'s' if len(found) > 1 else ''} {', '.join(map(table.called, names))}"
-    remedy = f"use --text {table.option(names)}"
+    remedy = f"use {mention(text=table.option(names))}"
     return Trouble("text-columns", f"each cell of {which} is read as one category ({reason}): {remedy}")
 
 
@@ -439,7 +452,9 @@ def _names(table: SeenTable) -> Trouble | None:
     if 2 * len(found) <= len(columns):
         return None
     reason = f"the first row is read as the names of columns ({', '.join(found[:3])})"
-    return Trouble("numbers-as-names", f"{reason}: if it is an example, use --no-header")
+    remedy = f"{reason}: if it is an example, use {mention(header=False)}"
+    elsewhere = f"{reason}: if it is an example, read the file with header=None"
+    return Trouble("numbers-as-names", or_in_estimators(remedy, elsewhere))
 
 
 def _full_filter(run: Run) -> Trouble | None:
@@ -448,11 +463,10 @@ def _full_filter(run: Run) -> Trouble | None:
     if admission is None or admission.let_in < _LET_IN:
         return None
     wanted = admission.roomy(run.model.features_seen + (admission.waiting or 0))
-    reason = (
-        f"new features enter at once with probability {admission.let_in:.2f}, since the filter of --admit"
-    )
-    remedy = f"use --admit {wanted.spec}, which takes {max(1, 2**wanted.bits >> 20):,} MB"
-    return Trouble("full-filter", f"{reason} {run.model.recipe.admit} is too small: {remedy}")
+    filtered = f"the filter of {mention(admit=run.model.recipe.admit)} is too small"
+    reason = f"new features enter at once with probability {admission.let_in:.2f}, since {filtered}"
+    remedy = f"use {mention(admit=wanted.spec)}, which takes {max(1, 2**wanted.bits >> 20):,} MB"
+    return Trouble("full-filter", f"{reason}: {remedy}")
 
 
 def _nothing_left(run: Run) -> Trouble | None:
@@ -474,7 +488,7 @@ def _nothing_left(run: Run) -> Trouble | None:
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
     if run.model.recipe.admit is None:
         return no_weights(penalties)
-    return no_weights(penalties, f", or a lower --admit (currently {run.model.recipe.admit})")
+    return no_weights(penalties, f", or a lower {mention('admit')} (currently {run.model.recipe.admit})")
 
 
 def no_weights(penalties: Mapping[str, float], more: str = "") -> Trouble:
@@ -501,7 +515,7 @@ def _overfits(run: Run) -> Trouble | None:
     if not rises or learned[-1] >= learned[best]:
         return None
     reason = f"from {shown(held[best])} after pass {best + 1} to {shown(held[-1])} after pass {len(held)}"
-    remedy = f"use --passes {best + 1}, or --early-stop 1 to keep the best pass"
+    remedy = f"use {mention(passes=best + 1)}, or {mention(early_stop=1)} to keep the best pass"
     return Trouble(
         "overfitting", f"the held-out loss rises {reason}, while that on the rows learned falls: {remedy}"
     )
@@ -559,7 +573,7 @@ def learned_too(files: Sequence[str]) -> Trouble:
     """A hold-out whose rows are learned."""
     named = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
     reason = f"the hold-out is among the data ({named}), so its rows are learned before they are judged"
-    return Trouble("learned-holdout", f"{reason}: leave it out of the data, or use --holdout 0.1")
+    return Trouble("learned-holdout", f"{reason}: leave it out of the data, or use {mention(holdout=0.1)}")
 
 
 def nothing_held_out() -> Trouble:
@@ -567,7 +581,8 @@ def nothing_held_out() -> Trouble:
     reason = "no row was held out, because there are few groups"
     return Trouble(
         "empty-holdout",
-        f"{reason}: hold out a larger share, such as --holdout 0.5, or use another --seed",
+        f"{reason}: hold out a larger share, such as {mention(holdout=0.5)}, or use another"
+        f" {mention('seed')}",
     )
 
 
@@ -575,7 +590,8 @@ def nothing_met(condition: str) -> Trouble:
     """A hold-out without rows: none meets the condition."""
     reason = f"no row meets {condition}, so nothing was held out"
     return Trouble(
-        "empty-holdout", f"{reason}: hold out the rows of another condition, or a share, --holdout 0.1"
+        "empty-holdout",
+        f"{reason}: hold out the rows of another condition, or a share, {mention(holdout=0.1)}",
     )
 
 
@@ -589,14 +605,15 @@ def uneven_groups(got: float, wanted: float) -> Trouble:
     reason = f"{100 * got:.0f} % of the rows were held out instead of {100 * wanted:.0f} %"
     return Trouble(
         "uneven-groups",
-        f"{reason}, because groups are few or of unequal size: use another --seed, or leave --group out",
+        f"{reason}, because groups are few or of unequal size: use another {mention('seed')}, or leave"
+        f" {mention('group')} out",
     )
 
 
 def no_groups(name: str) -> Trouble:
     """Groups that no row has."""
     reason = f"no row has a group{f' ({name})' if name else ''}, so rows were drawn one by one"
-    return Trouble("no-groups", f"{reason}: leave --group out, or name what rows belong to")
+    return Trouble("no-groups", f"{reason}: leave {mention('group')} out, or name what rows belong to")
 
 
 def ended_early(number: int, passes: int) -> Trouble:
@@ -610,10 +627,12 @@ def ended_early(number: int, passes: int) -> Trouble:
 
 def unused_groups() -> Trouble:
     """Groups without a hold-out or folds that are drawn."""
-    reason = "--group keeps rows together in a hold-out that is drawn and in folds, and there is none"
+    grouped = mention("group")
+    reason = f"{grouped} keeps rows together in a hold-out that is drawn and in folds, and there is none"
     return Trouble(
         "unused-groups",
-        f"{reason}: use --holdout 0.1, or leave --group out (a column can be left out with --ignore)",
+        f"{reason}: use {mention(holdout=0.1)}, or leave {mention('group')} out (a column can be left out"
+        f" with {mention('ignore')})",
     )
 
 
@@ -621,8 +640,8 @@ def one_class_held_out() -> Trouble:
     """Separate data to hold out that have only one of two classes."""
     return Trouble(
         "unlike-holdout",
-        "the hold-out has rows of one class only, and the rows learned have both: use --holdout 0.1, or other"
-        " data",
+        "the hold-out has rows of one class only, and the rows learned have both: use"
+        f" {mention(holdout=0.1)}, or other data",
     )
 
 
@@ -638,13 +657,16 @@ def _late(found: Sequence[Noticed], layout: Any) -> Trouble | None:
     )
     if layout is None:
         named = as_option_value([name for name in names if name], ())
-        remedy = f"leave out what it does not know with --ignore {named}" if named != "''" else "remove it"
+        ignore = f"leave out what it does not know with {mention(ignore=named)}"
+        remedy = ignore if named else "remove it"
         return Trouble("late-columns", f"{which}, because the model was trained without: {remedy}")
     kinds = [(kind, [one.column for one in found if one.kind == kind]) for kind in (NUMERIC, CATEGORICAL)]
-    chosen = " ".join(f"--{kind} {as_option_value(some, layout.columns)}" for kind, some in kinds if some)
+    chosen = mention(**{kind: as_option_value(some, layout.columns) for kind, some in kinds if some})
     remedy = f"use {chosen} to learn from {'them' if len(names) > 1 else 'it'}, or " if chosen else "use "
     reason = f"{which}, because the first rows have no value there"
-    return Trouble("late-columns", f"{reason}: {remedy}--ignore {as_option_value(names, layout.columns)}")
+    return Trouble(
+        "late-columns", f"{reason}: {remedy}{mention(ignore=as_option_value(names, layout.columns))}"
+    )
 
 
 def _lacking(found: Sequence[Noticed], layout: Any) -> Trouble | None:
@@ -660,7 +682,8 @@ def _lacking(found: Sequence[Noticed], layout: Any) -> Trouble | None:
     )
     remedy = "add it"
     if layout is not None:
-        remedy += f", or leave it out of all files with --ignore {as_option_value(names, layout.columns)}"
+        named = as_option_value(names, layout.columns)
+        remedy += f", or leave it out of all files with {mention(ignore=named)}"
     return Trouble("missing-columns", f"{reason}: {remedy}")
 
 
@@ -673,9 +696,8 @@ def _never(found: set[str], layout: Any) -> Trouble | None:
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
     others = [name for name in layout.columns if name not in awaited]
     hint = column_meant(names[0], others)
-    return Trouble(
-        "no-such-column", f"no row has a value in column {names[0]} (--{kinds[names[0]]} {names[0]}): {hint}"
-    )
+    option = mention(**{kinds[names[0]]: as_option_value(names[:1], layout.columns)})
+    return Trouble("no-such-column", f"no row has a value in column {names[0]} ({option}): {hint}")
 
 
 def _header(found: Sequence[Noticed]) -> Trouble | None:
@@ -723,11 +745,11 @@ def with_warnings(record: Record, model: Any, seen: Seen) -> Record:
     """
     own = seen.of_model(getattr(model, "curve", ()), model.tally, model.repeated)
     found = troubles_of(Run(own, model))
-    return replace(record, warnings=tuple(one.message for one in found))
+    return replace(record, warnings=tuple(as_stored(one.message) for one in found))
 
 
 def warn(troubles: list[Trouble]) -> list[Trouble]:
     """Emit a Python warning for each; return them unchanged."""
     for trouble in troubles:
-        warn_user(f"{printable(trouble.message)} [{trouble.name}]", TroubleWarning)
+        warn_user(f"{printable(as_shown(trouble.message))} [{trouble.name}]", TroubleWarning)
     return [trouble._replace(message=as_shown(trouble.message)) for trouble in troubles]

@@ -38,6 +38,7 @@ from thresher.learning.evaluation.curves import wilson
 from thresher.learning.evaluation.figures import claimed
 from thresher.learning.model.objective import F64, Head
 from thresher.learning.model.prediction import source_for
+from thresher.options.messages import mention
 
 SHOWN = 20
 """maximum number of values with figures of their own"""
@@ -151,7 +152,9 @@ class Slices:
         return keys
 
     def _mismatch(self) -> DataError:
-        return DataError(f"--slice {self.column}: rows cannot be matched because of bad lines: correct them")
+        return DataError(
+            f"{mention(slices=self.column)}: rows cannot be matched because of bad lines: correct them"
+        )
 
     def check(self, examples: int) -> None:
         """DataError unless both sources had the same rows."""
@@ -307,7 +310,8 @@ def slices_of(
     for column in chosen_columns(source.layout, columns):
         layout = sliced(source.layout, column)
         if not source.rereadable:
-            raise DataError(f"--slice {column}: the data must be read twice, but these can be read only once")
+            once = "the data must be read twice, but these can be read only once"
+            raise DataError(f"{mention(slices=column)}: {once}")
         beside = source_for(model, data, model.head.domain, layout=layout, on_error=errors, **kept)
         found.append(Slices(column, model.head, model.lowest_label, beside, threshold))
     return found

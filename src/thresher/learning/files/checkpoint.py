@@ -21,6 +21,7 @@ from thresher.learning.training.holdout import Best, Holdout
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.progress import Row
 from thresher.learning.training.shares import NUMBERED, as_text, renewed
+from thresher.options.messages import mention
 
 
 class DataOrigin(NamedTuple):
@@ -124,15 +125,17 @@ class TrainingState:
             sizes = f"of {then.size:,} bytes, which now have {now.size:,}" if both else "of a different size"
             raise ValueError(f"made while training on {then.names} {sizes}: train again from the start")
         if then.where != now.where:
-            raise ValueError(f"made with {f'--where {then.where}' if then.where else 'no --where'}")
+            raise ValueError(
+                f"made with {mention(where=then.where) if then.where else 'no ' + mention('where')}"
+            )
         if before.holdout.share.startswith(NUMBERED):
             raise ValueError(
                 "made by an earlier version, which held out other rows: train again from the start"
             )
         if before.holdout != self.holdout:
-            raise ValueError(f"made with another --holdout ({before.holdout})")
+            raise ValueError(f"made with another {mention('holdout')} ({before.holdout})")
         if before.order != self.order:
-            raise ValueError(f"made with another --order ({before.order})")
+            raise ValueError(f"made with another {mention('order')} ({before.order})")
 
     def as_dict(self) -> dict[str, Any]:
         """The form in a header, without the state of the best pass."""

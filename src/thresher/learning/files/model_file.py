@@ -37,6 +37,7 @@ from thresher.learning.model.recipe import Header, Recipe, layout_of
 from thresher.learning.model.weights import Readout, names_of
 from thresher.learning.training.progress import Curve, curve_of
 from thresher.learning.training.record import Record
+from thresher.options.messages import mention
 
 FORMAT = 2
 _HEAD = 64
@@ -300,7 +301,8 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
         headers.check(header, headers.SHOWN)
     if LANES in header and not lanes:
         raise ModelFileError(
-            f"{name}: a checkpoint of many models: resume it with --resume of the command that wrote it"
+            f"{name}: a checkpoint of many models: resume it with {mention(resume=True)} of the command that"
+            " wrote it"
         )
     return header, tensors
 

@@ -16,6 +16,7 @@ from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import source_for
 from thresher.learning.model.weights import Readout
+from thresher.options.messages import mention, mention_command
 
 
 def find_in(own: Model | Readout, data: Data, **reading: Any) -> Names:
@@ -53,7 +54,12 @@ def names_follow(own: Model, source: Source) -> list[Trouble]:
         return []
     which = "1 new feature has no name" if count == 1 else f"{count:,} new features have no names"
     reason = f"{which}, because the data can be read only once"
-    return [Trouble("unnamed", f"{reason}: find them with thresher name, in other data with these features")]
+    return [
+        Trouble(
+            "unnamed",
+            f"{reason}: find them with {mention_command('name')}, in other data with these features",
+        )
+    ]
 
 
 def known_names(readout: Readout) -> dict[int, str]:
@@ -82,5 +88,6 @@ def check_nameable(store: str) -> None:
     """`DataError` if a weight can stand for several features."""
     if store.startswith(HashedIndex.NAME):
         raise DataError(
-            "weights of a hashed store have no names, as features may share one: use --store growing"
+            "weights of a hashed store have no names, as features may share one: use"
+            f" {mention(store='growing')}"
         )

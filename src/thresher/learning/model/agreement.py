@@ -19,8 +19,8 @@ from thresher.data.formats.choosing import features_of
 from thresher.data.formats.listing import FORMATS, LINES
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Source, Watched
-from thresher.data.wording import warn_user
 from thresher.learning.diagnostics.findings import TroubleWarning
+from thresher.options.messages import warn_user
 
 _MOST = 2**32
 """Ids up to here are numbers of features; hashes of names are nearly all larger."""

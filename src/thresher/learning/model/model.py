@@ -15,7 +15,6 @@ from thresher.data.chunk import Chunk
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
 from thresher.data.layout import SettledLayout
-from thresher.data.wording import warn_user
 from thresher.engine import kernels
 from thresher.engine.index import HashedIndex
 from thresher.engine.sound import Tensors
@@ -44,6 +43,7 @@ from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.progress import Curve, marked, up_to
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
+from thresher.options.messages import warn_user
 from thresher.options.model import RecipeOptions
 from thresher.options.option import check_names, declared
 

@@ -20,10 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
+from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
 from thresher.engine import preparing
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
 from thresher.learning.model.scaling import Centring, Divisors, Means, make_scaling
+from thresher.options.messages import mention
 
 BITS = 24
 _LEAST_BITS, _MOST_BITS, _MOST_NEEDED = 10, 34, 255
@@ -50,20 +52,22 @@ class AdmissionTerms(NamedTuple):
         except ValueError:
             found = None
         if found is None:
-            raise ValueError(f"admit must be N or poisson:P, optionally followed by ,bits=B, not {spec!r}")
+            form = "N or poisson:P, optionally followed by ,bits=B"
+            raise OneLineError(f"{mention('admit')} must be {form}, not {spec!r}")
         terms = cls(int(found[1] or 1), chance, int(found[3] or BITS))
         terms._check()
         return terms
 
     def _check(self) -> None:
         if not 1 <= self.needed <= _MOST_NEEDED:
-            raise ValueError(
-                f"admit: a feature can wait for 1 to {_MOST_NEEDED} sightings, not {self.needed}"
+            raise OneLineError(
+                f"{mention('admit')}: a feature can wait for 1 to {_MOST_NEEDED} sightings, not {self.needed}"
             )
         if not 0.0 < self.chance <= 1.0:
-            raise ValueError(f"admit: the probability must lie in (0, 1], not {self.chance}")
+            raise OneLineError(f"{mention('admit')}: the probability must lie in (0, 1], not {self.chance}")
         if not _LEAST_BITS <= self.bits <= _MOST_BITS:
-            raise ValueError(f"admit: bits must lie in {_LEAST_BITS}..{_MOST_BITS}, not {self.bits}")
+            span = f"{_LEAST_BITS}..{_MOST_BITS}"
+            raise OneLineError(f"{mention('admit')}: bits must lie in {span}, not {self.bits}")
 
     @property
     def spec(self) -> str:

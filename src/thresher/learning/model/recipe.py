@@ -17,12 +17,14 @@ import numpy as np
 
 from thresher import parts
 from thresher.data.columns import check_settled
+from thresher.data.errors import OneLineError
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.engine.index import store_spec
 from thresher.learning.model.objective import Head
 from thresher.learning.model.preparation import AdmissionTerms
 from thresher.learning.model.scaling import make_scaling
 from thresher.options.checks import MOST_SEED, check_flag, check_whole
+from thresher.options.messages import mention
 
 Spec = str | tuple[Any, ...]
 """A part or its SPEC (``"ftrl:alpha=0.5,l1=1"``) as an argument; the full SPEC as a field"""
@@ -205,7 +207,7 @@ def _checked_dtype(given: Any) -> str:
     if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
         name = np.dtype(given).name
     if not isinstance(name, str) or name not in _DTYPES:
-        raise ValueError(f"dtype must be {' or '.join(_DTYPES)}, not {given!r}")
+        raise OneLineError(f"{mention('dtype')} must be {' or '.join(_DTYPES)}, not {given!r}")
     return str(name)
 
 

@@ -38,6 +38,7 @@ from thresher.engine.lookup import REGISTERS, empty_index, find, find_or_add, re
 from thresher.engine.preparing import FAR
 from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
 from thresher.learning.model.objective import F64
+from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
 
 U64 = NDArray[np.uint64]
@@ -131,7 +132,8 @@ def _check_no_products(layout: SettledLayout, wanted: str) -> None:
             if kinds[name] == NUMERIC:
                 raise DataError(
                     f"column '{name}' is scaled by {wanted}, but interactions are computed before that: leave"
-                    f" numeric columns out of --interact ('{factor}'), or make '{name}' categorical"
+                    f" numeric columns out of {mention('interact')} ('{factor}'), or make '{name}'"
+                    " categorical"
                 )
 
 

@@ -44,6 +44,7 @@ from thresher.learning.training.shares import (
     groups_held_out,
     held_out,
 )
+from thresher.options.messages import mention
 
 _FEW, _ERRORS, _ROWS = 100, 5.0, 10
 """A difference counts with more rows than these, above so many standard errors, if so many rows differ"""
@@ -183,10 +184,10 @@ class Holdout:
 
     def _none_left(self, rows: int) -> DataError:
         """The error for a hold-out of all rows."""
-        instead = "hold out fewer, such as --holdout last:0.1"
+        instead = f"hold out fewer, such as {mention(holdout='last:0.1')}"
         if not isinstance(self.every, Last):
-            others = "hold out others, such as --holdout 0.1"
-            instead = "use another --seed, or hold out fewer" if self._in_groups else others
+            others = f"hold out others, such as {mention(holdout=0.1)}"
+            instead = f"use another {mention('seed')}, or hold out fewer" if self._in_groups else others
         held = as_text(self.every)
         return DataError(f"the hold-out, {held}, leaves none of {rows:,} rows to learn from: {instead}")
 
@@ -255,10 +256,12 @@ class Holdout:
 
     def _remedy(self) -> str:
         if isinstance(self.every, Last):
-            return "if they are not in the order of time, draw the rows to hold out, --holdout 0.1"
+            return f"if they are not in the order of time, draw the rows to hold out, {mention(holdout=0.1)}"
         if isinstance(self.every, Meeting):
-            return "if the condition is not meant to do that, draw the rows to hold out, --holdout 0.1"
-        return "use another --seed, or leave --group out"
+            return (
+                f"if the condition is not meant to do that, draw the rows to hold out, {mention(holdout=0.1)}"
+            )
+        return f"use another {mention('seed')}, or leave {mention('group')} out"
 
     @property
     def given(self) -> Source | None:

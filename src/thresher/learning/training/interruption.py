@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
-from thresher.data.wording import as_shown
+from thresher.options.messages import as_shown, mention
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ class Interrupted(KeyboardInterrupt):
     """
 
     def __init__(self, checkpoint: Path | None, examples: int, saved: str = "") -> None:
-        where = f"; checkpoint in {checkpoint}, continue with --resume" if checkpoint else ""
+        where = f"; checkpoint in {checkpoint}, continue with {mention(resume=True)}" if checkpoint else ""
         super().__init__(f"stopped after {examples:,} examples{saved}{where}")
         self.checkpoint = checkpoint
         self.examples = examples

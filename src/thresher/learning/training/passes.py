@@ -35,7 +35,7 @@ import numpy as np
 from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, Place
 from thresher.data.compact import CompactRows, DistinctKeys
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, OneLineError
 from thresher.data.files.paths import STDIN
 from thresher.data.inputs.matrices import identified
 from thresher.data.report import Report
@@ -43,6 +43,7 @@ from thresher.data.source import Chunks, Source, Through
 from thresher.data.sources.text import TextSource
 from thresher.learning.model.recipe import Recipe
 from thresher.options.checks import check_whole
+from thresher.options.messages import mention
 
 AUTO = "auto"
 REPLAY = "64MB"
@@ -119,7 +120,8 @@ def bytes_of(replay: int | str) -> int:
         return int(replay)
     found = _SIZE.fullmatch(replay.strip())
     if found is None or (size := float(found[1]) * _UNITS[(found[2] or "").upper()]) > MOST_REPLAY:
-        raise ValueError(f"replay must be a size such as 64MB or 1GB, or 0 for never, not {replay!r}")
+        known = "a size such as 64MB or 1GB, or 0 for never"
+        raise OneLineError(f"{mention('replay')} must be {known}, not {replay!r}")
     return int(size)
 
 
@@ -127,7 +129,9 @@ def check_passes(passes: int | str) -> None:
     """ValueError unless `passes` is a number of passes or ``auto``."""
     if isinstance(passes, str):
         if passes != AUTO:
-            raise ValueError(f"passes must be a whole number, 1 or more, or 'auto', not {passes!r}")
+            raise OneLineError(
+                f"{mention('passes')} must be a whole number, 1 or more, or 'auto', not {passes!r}"
+            )
         return
     check_whole("passes", passes, 1, MOST_PASSES)
 
@@ -140,7 +144,8 @@ def bytes_to_keep(replay: int, repeats: bool, cause: str) -> int:
     if repeats or replay in (0, bytes_of(REPLAY)):
         return replay if repeats else 0
     raise DataError(
-        f"with {cause}, --passes auto is one pass, which keeps no rows: leave --replay out, or use --passes 5"
+        f"with {cause}, {mention(passes='auto')} is one pass, which keeps no rows: leave"
+        f" {mention('replay')} out, or use {mention(passes=5)}"
     )
 
 
@@ -160,9 +165,9 @@ def agreed_passes(passes: int | str, replay: int | str) -> tuple[int, int]:
     if passes == AUTO:
         return 1, budget
     if budget not in (0, bytes_of(REPLAY)):
-        raise ValueError(
-            f"replay has no effect with {passes} passes, which read the data again: leave it out, or let"
-            " passes be auto"
+        raise OneLineError(
+            f"{mention('replay')} has no effect with {mention(passes=passes)}: leave it out, or use"
+            f" {mention(passes='auto')}"
         )
     return int(passes), 0
 

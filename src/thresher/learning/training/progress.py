@@ -21,6 +21,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from thresher.learning.training.learner import Tally
+from thresher.options.messages import as_shown
 
 if TYPE_CHECKING:
     from thresher.learning.model.objective import Head
@@ -150,7 +151,7 @@ class ProgressLines(Unwatched):
 
     def say(self, message: str) -> None:
         """Say a message."""
-        self._say(message)
+        self._say(as_shown(message))
 
     def _line(self, row: Row) -> str:
         label = self._named(row.label)

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, OneLineError
 from thresher.engine.lookup import mix, scatter
+from thresher.options.messages import mention
 
 Every = int | Fraction
 """N, to hold out one of every N examples; 5/2 holds out two out of five. 0: none."""
@@ -86,7 +87,7 @@ def part_of(given: Any) -> Part | None:
     if isinstance(given, str) and (found := _EVERY.fullmatch(given)):
         every = int(found[1])
         if not 2 <= every <= MOST_EVERY:
-            raise ValueError(f"holdout {given}: N must be from 2 to {MOST_EVERY:,}")
+            raise OneLineError(f"{mention('holdout')} {given}: N must be from 2 to {MOST_EVERY:,}")
         return every
     if isinstance(given, str) and (found := _LAST.fullmatch(given)):
         return _last(given, found[1])
@@ -94,13 +95,13 @@ def part_of(given: Any) -> Part | None:
     if not is_number and not (isinstance(given, str) and _NUMBER.fullmatch(given)):
         meeting = _meeting(given) if isinstance(given, str) else None
         if meeting is None and isinstance(given, str) and (meant := _meant(given)):
-            raise ValueError(f"holdout {given}: there is no such file; {meant}")
+            raise OneLineError(f"{mention('holdout')} {given}: there is no such file; {meant}")
         return meeting
     share = _share(given)
     if not 0 < share < 1:
-        raise ValueError(
-            f"holdout {given}: a share of the rows lies between 0 and 1, such as 0.2; a file of that name is"
-            f" ./{given}"
+        raise OneLineError(
+            f"{mention('holdout')} {given}: a share of the rows lies between 0 and 1, such as 0.2; a file of"
+            f" that name is ./{given}"
         )
     return share.denominator if share.numerator == 1 else 1 / share
 
@@ -122,9 +123,9 @@ def _last(given: str, size: str) -> Last:
         return Last(int(size))
     share = _share(size) if _NUMBER.fullmatch(size) else Fraction(0)
     if not 0 < share < 1:
-        raise ValueError(
-            f"holdout {given}: give a share of the rows between 0 and 1, such as last:0.1, or how many,"
-            " such as last:1000"
+        raise OneLineError(
+            f"{mention('holdout')} {given}: give a share of the rows between 0 and 1, such as last:0.1, or"
+            " how many, such as last:1000"
         )
     return Last(share)
 
@@ -136,7 +137,7 @@ def _meeting(given: str) -> Meeting | None:
     from thresher.data.formats.tables.where import conditions_in
 
     try:
-        conditions_in(given, "holdout")
+        conditions_in(given, mention("holdout"))
     except DataError as error:
         if not re.search(r"\s", given.strip()):  # such as day=20/part-0.parquet
             return None
@@ -188,8 +189,8 @@ def check_ungrouped(part: Part, groups: Any) -> None:
         return
     rows = "the last rows" if isinstance(part, Last) else "the rows that meet a condition"
     raise DataError(
-        f"--group keeps rows together that are drawn, but {rows} are held out, whatever their group: leave"
-        " --group out, or draw rows, --holdout 0.1"
+        f"{mention('group')} keeps rows together that are drawn, but {rows} are held out, whatever their"
+        f" group: leave {mention('group')} out, or draw rows, {mention(holdout=0.1)}"
     )
 
 

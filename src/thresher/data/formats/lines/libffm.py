@@ -22,6 +22,7 @@ from thresher.data.formats.lines import libffm_rows
 from thresher.data.formats.lines.parse_loop import OF_IDS, LineParser, Wording
 from thresher.data.layout import AnyLayout
 from thresher.data.sources.reader import Reading
+from thresher.options.messages import mention
 
 _EXPECTED = OF_IDS | {
     libffm_rows.FIELD: "a field (a whole number below 2^64)",
@@ -38,5 +39,7 @@ def _field(name: str) -> int:
     if name == ANY:
         return 0
     if not re.fullmatch("[0-9]{1,20}", name) or int(name) >= 1 << 64:
-        raise DataError(f"libffm: fields are whole numbers (--interact '3,7' or '*,*'), not '{name}'")
+        raise DataError(
+            f"libffm: fields are whole numbers ({mention(interact='3,7')} or '*,*'), not '{name}'"
+        )
     return int(name)

@@ -28,6 +28,7 @@ from thresher.data.formats.lines import svmlight_rows
 from thresher.data.formats.lines.parse_loop import OF_IDS, LineParser, Wording
 from thresher.data.layout import AnyLayout
 from thresher.data.sources.reader import Reading
+from thresher.options.messages import mention
 
 _EXPECTED = OF_IDS | {
     line_status.WEIGHT_NUMBER: "a number as importance weight after ':'",
@@ -60,10 +61,10 @@ def _qid(line: bytes) -> str | None:
 
 def _weights_message(outcome: int, line: bytes, place: int) -> str:
     wanted = outcome == line_status.NO_LABEL
-    return "; if the field is label:weight, use --label-weights" if wanted else ""
+    return f"; if the field is label:weight, use {mention(label_weights=True)}" if wanted else ""
 
 
 def _only_space(name: str) -> int:
     if name not in ("", ANY):
-        raise DataError(f"svmlight has no namespaces: use --interact '*,*', not '{name}'")
+        raise DataError(f"svmlight has no namespaces: use {mention(interact='*,*')}, not '{name}'")
     return 0

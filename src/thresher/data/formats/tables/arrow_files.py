@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thresher.data.chunk import Place
-from thresher.data.columns import AS_TEXT, LABEL, UNREAD, settle
+from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LABEL, UNREAD, as_option_value, settle
 from thresher.data.errors import DataError
 from thresher.data.files.paths import is_stream, named, size_of
 from thresher.data.files.paths import opened as opened_file
@@ -39,6 +39,7 @@ from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.sources.reader import Reading
 from thresher.data.sources.text import TextSource
+from thresher.options.messages import mention
 
 if TYPE_CHECKING:
     from thresher.data.files.content_checks import Watches
@@ -132,12 +133,15 @@ def by_schema(
     found = settle(layout, schema.names, guessed, name, others, open_ended, spelling)
     for field, kind in zip(schema, found.kinds, strict=False):
         if not kind:
-            called = field.name if field.name.isidentifier() else f"'{field.name}'"
-            wanted = f"--categorical {called} or --ignore {called}" if is_written(field.type) else ""
-            raise DataError(
-                f"{name}: column '{field.name}' has type {field.type}: use {wanted or f'--ignore {called}'}"
-            )
+            remedy = kinds_for(field, schema.names)
+            raise DataError(f"{name}: column '{field.name}' has type {field.type}: use {remedy}")
     return found
+
+
+def kinds_for(field: Any, names: Sequence[str]) -> str:
+    """The kinds that a column may have whose type cannot be a feature, as options, for messages."""
+    kinds = (CATEGORICAL, IGNORE) if is_written(field.type) else (IGNORE,)
+    return " or ".join(mention(**{kind: as_option_value([field.name], names)}) for kind in kinds)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from thresher.data.inputs.arrays import is_missing
 from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout, Layout
 from thresher.data.sources.parsed import ParsedSource
+from thresher.options.messages import mention
 
 _LARGE, _LARGEST = pa.decimal256(76, 0), 10**76
 NAME = "the table"
@@ -178,7 +179,9 @@ class StreamSource(ParsedSource):
     ) -> None:
         """`weighed_beside`: whether importances were given beside the table."""
         if isinstance(layout, Layout) and layout.missing:
-            raise DataError(f"{NAME}: --missing is only for csv and tsv; replace these cells by None")
+            raise DataError(
+                f"{NAME}: {mention('missing')} is only for csv and tsv; replace these cells by None"
+            )
         self._stream = _ArrowStream(given)
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
         settled_by, kinds = settled(

@@ -37,6 +37,7 @@ from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
 from thresher.data.files.paths import called, is_stream
 from thresher.data.files.streams import LONGEST_HEAD, OpenStreams, head_of
+from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.line_status import (
     AFTER_QUOTE,
     AT,
@@ -68,6 +69,7 @@ from thresher.data.sources.reader import Parsed, Reading, RowArrays
 from thresher.data.sources.text import TextSource
 from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number, means_missing
 from thresher.data.text.sorting import BUCKETS, FEW
+from thresher.options.messages import mention
 
 if TYPE_CHECKING:
     from thresher.data.files.content_checks import Watches
@@ -79,8 +81,8 @@ HEAD = 1 << 20
 _QUOTE, _NEWLINE = b'"\n'
 _SAMPLE = 100
 """Rows that show what a column of a later file holds"""
-_WITH_QUOTES = "quotes have no meaning in TSV: read it with --format csv --delimiter '\\t'"
-_QUOTED = "cells are in quotes: read them with --quoting"
+_WITH_QUOTES = f"quotes have no meaning in TSV: read it with {CSV_OF_TABS}"
+_QUOTED = f"cells are in quotes: read them with {mention(quoting=True)}"
 _PLAIN_ROWS = 1000
 """Rows that show whether quotes are parts of cells"""
 _DELIMITING = b",;\t|"
@@ -220,7 +222,11 @@ def _check_closed(lines: list[bytes], dialect: Dialect, file: str) -> None:
         return
     counts = [len(cells_of(line, dialect._replace(quotes=False))) for line in (*lines[:2], lines[-1])]
     is_part = dialect.span or len({*counts}) == 1
-    remedy = "use --no-quoting if it is part of a name" if is_part else "use --quoted-newlines"
+    remedy = (
+        f"use {mention(quoting=False)} if it is part of a name"
+        if is_part
+        else f"use {mention(quoted_newlines=True)}"
+    )
     raise DataError(f"{file}: the header line, {shown(first)}, has a quote that is not closed; {remedy}")
 
 
@@ -254,10 +260,10 @@ def _can_repeat(cells: list[bytes]) -> bool:
 def _check_is_first_line(line: bytes, name: str) -> None:
     """Raise `DataError` for a line that tells Excel the delimiter."""
     if found := _EXCEL.fullmatch(line):
-        delimiter = found[1].decode("ascii", "replace")
+        delimiter = found[1].decode("ascii", "replace").replace("\t", r"\t")
         raise OddFileError(
-            f"{name}: its first line, {shown(line)}, is for Excel: remove it (sed 1d) and use --delimiter"
-            f" '{delimiter}'"
+            f"{name}: its first line, {shown(line)}, is for Excel: remove it (sed 1d) and use"
+            f" {mention(delimiter=delimiter)}"
         )
 
 
@@ -273,7 +279,8 @@ def _check_row_names(columns: int, rows: list[bytes], dialect: Dialect, name: st
         mark = chr(dialect.delimiter[0]).replace("\t", "\\t")
         raise OddFileError(
             f"{name}: each row has one cell more than the header, as R writes row names: write the file with"
-            f" row.names = FALSE, or name that column (sed '1s/{start}/row{mark}/') and use --ignore row"
+            f" row.names = FALSE, or name that column (sed '1s/{start}/row{mark}/') and use"
+            f" {mention(ignore='row')}"
         )
 
 
@@ -288,7 +295,7 @@ def _check_delimiter(lines: list[bytes], dialect: Dialect, name: str, start: str
     if found := [bytes([byte]) for byte in _DELIMITING if byte in line]:
         most = max(found, key=line.count).decode().replace("\t", "\\t")
         raise DataError(
-            f"{name}: one column, {shown(line)}: is the delimiter '{most}'? (--delimiter '{most}')"
+            f"{name}: one column, {shown(line)}: is the delimiter '{most}'? ({mention(delimiter=most)})"
         )
     if b" " in line.strip() and b":" not in line:
         read = dialect._replace(delimiter=b" ", quotes=True, span=0)
@@ -301,12 +308,12 @@ def _check_blanks(lines: list[bytes], read: Dialect, name: str, start: str) -> N
     first, *others = map(len, cells)
     begin, single = f"{name}: one column, {shown(lines[0])}", others and all(map(all, cells))
     if single and {*others} == {first}:
-        raise DataError(f"{begin}: is the delimiter a blank? (--delimiter ' ')")
+        raise DataError(f"{begin}: is the delimiter a blank? ({mention(delimiter=' ')})")
     if single and {*others} == {first + 1}:
         raise DataError(
             f"{begin}: its columns are separated by blanks, and each row has one cell more than the header,"
-            f" as R writes row names: name that column (sed '1s/{start}/row /') and use --delimiter ' '"
-            " --ignore row"
+            f" as R writes row names: name that column (sed '1s/{start}/row /') and use"
+            f" {mention(delimiter=' ', ignore='row')}"
         )
     if len({*words}) == 1 or words[0] > 2 or b"  " in lines[0]:
         raise DataError(
@@ -596,13 +603,16 @@ class DelimitedParser:
         pieces, whole = row.splitlines(), row.removesuffix(b"\n").removesuffix(b"\r")
         goes_on = len(pieces) > 1 and _fits(cells_of(whole, spanned), kinds) and not self._dialect.span
         if goes_on and not all(_fits(cells_of(piece, plain), kinds) for piece in pieces):
-            return "the cell contains a line break: use --quoted-newlines"
+            return f"the cell contains a line break: use {mention(quoted_newlines=True)}"
         first = block.text[block.begin : min(block.size, HEAD)].tobytes().splitlines()[:_PLAIN_ROWS]
         rows = [line for line in first + pieces if line and as_header(line) != self._headers[block.file]]
         if all(len(cells_of(line, plain)) == len(kinds.names) for line in rows):
-            instead = " in place of --quoted-newlines" if self._dialect.span else ""
-            return f"the quote is part of the cell: use --no-quoting{instead}"
-        return "write a quote inside a cell as two, in quotes, or leave out such lines with --on-error skip"
+            instead = f" in place of {mention('quoted_newlines')}" if self._dialect.span else ""
+            return f"the quote is part of the cell: use {mention(quoting=False)}{instead}"
+        return (
+            "write a quote inside a cell as two, in quotes, or leave out such lines with"
+            f" {mention(on_error='skip')}"
+        )
 
     def _hint_of_quotes(self, line: bytes, rest: bytes, columns: int) -> str:
         """A hint, if this row would be right with quotes read; `rest` begins with the bad cell."""
@@ -631,7 +641,7 @@ class DelimitedParser:
                 found += ", too large for float32"
             found += hint_of_words(cell, self._domain) if outcome == LABEL_NUMBER else ""
             if outcome == NOT_A_NUMBER and means_missing(cell):
-                found += f"; to read it as a missing value: --missing {shown(cell)}"
+                found += f"; to read it as a missing value: {mention(missing=cell.decode())}"
         if outcome in (UNCLOSED, AFTER_QUOTE):
             found += f"; {self._remedy_of_quotes(block, start, files)}"
         found += self._hint_of_quotes(without_end, without_end[at - start :], len(files.names))

@@ -55,6 +55,7 @@ from thresher.data.report import FIRST_BAD, FOUND, LATE, MOST_LATE, Noted
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.utf8 import REMEDIES, undecoded
+from thresher.options.messages import mention
 
 _NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
 _DEEP, _LONG = 500, 400
@@ -412,7 +413,10 @@ class JsonlParser(BatchParser):
             if kind is not None and not _fits(value, kind):
                 found = shown(json.dumps(value).encode())
                 if _says_missing(value):
-                    found += "; write null for a missing value, or leave out such rows with --on-error skip"
+                    found += (
+                        "; write null for a missing value, or leave out such rows with"
+                        f" {mention(on_error='skip')}"
+                    )
                 return BadLine("", 0, 1, f"{_called(kind)} in column '{name}'", found, line)
         return read
 

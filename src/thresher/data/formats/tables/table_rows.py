@@ -50,6 +50,7 @@ from thresher.data.report import LACKING, LATE, MOST_LATE
 from thresher.data.text.numbers import FINE, HARD, OUT_OF_RANGE
 from thresher.data.text.sorting import ascending
 from thresher.engine.compile.jit import scalar
+from thresher.options.messages import mention
 
 if TYPE_CHECKING:
     from thresher.data.formats.tables.where import CellFilter
@@ -209,7 +210,7 @@ def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:
     """`domain`; raises `DataError` unless its number of labels equals that of the label columns."""
     count = len(layout.labels) or 1
     if domain.kind == VALUES and domain.width != count and not domain.open:
-        wanted = f"{domain.width} label columns (--label a,b,...)"
+        wanted = f"{domain.width} label columns ({mention(label='a,b,...')})"
         raise DataError(f"outputs values:{domain.width} needs {wanted}, not {count}")
     if domain.kind != VALUES and count > 1:
         raise DataError(f"expected one label column, found {count}; several need outputs values:{count}")

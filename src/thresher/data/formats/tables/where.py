@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
 from thresher.data.text.numbers import NUMBER
+from thresher.options.messages import mention
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>"(?:[^"]|"")+")|(?P<sign><=|>=|!=|==|=|<|>|[(),])|(?P<word>[^\s'"<>=!(),]+))"""
@@ -45,7 +46,7 @@ _NOT_A_WORD = "a column whose name is not one word is in double quotes"
 _KNOWN = "one of = != < <= > >= in (...), is null, is not null"
 
 
-MARKED = "hold-out:"
+WHERE, MARKED = mention("where"), "hold-out:"
 """What messages call the filter of the rows that are marked"""
 
 
@@ -108,7 +109,7 @@ class _Tokens:
         return DataError(f"{self._option} {self._text}: expected {expected}, {place}")
 
 
-def conditions_in(text: str, option: str = "--where") -> list[Condition]:
+def conditions_in(text: str, option: str = WHERE) -> list[Condition]:
     """Parse the conditions of a filter; raises `DataError`, which names the option, for a syntax error."""
     tokens, found = _Tokens(text, option), list[Condition]()
     while not found or tokens.accept("and"):
@@ -162,7 +163,7 @@ def _value(tokens: _Tokens) -> str | bool | Decimal:
 class Filter:
     """A filter bound to the columns of a file."""
 
-    def __init__(self, text: str, schema: Any, file: str, option: str = "--where") -> None:
+    def __init__(self, text: str, schema: Any, file: str, option: str = WHERE) -> None:
         """Raise `DataError`, which names the option, if a column is missing or has the wrong type."""
         self._bound = list[tuple[Condition, Any]]()
         for condition in conditions_in(text):

@@ -1,0 +1,125 @@
+"""Options in messages: ``--scale max-abs`` on the command line, ``scale="max-abs"`` in Python.
+
+A message names an option by `mention(scale="max-abs")`. That is a text with both spellings, between marks;
+whoever shows the message picks one with `as_shown`. The marks are halves of surrogate pairs, which text read
+from files never contains: data cannot pass for a mention.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from sys import _getframe
+from typing import Any
+
+_BEGIN, _NEXT, _END = "\ud8f0", "\ud8f1", "\ud8f2"
+_MARKS = re.compile(f"[{_BEGIN}{_NEXT}{_END}]")
+_TEXT = f"([^{_BEGIN}{_NEXT}{_END}]*)"
+_SPELLINGS = re.compile(f"{_BEGIN}{_TEXT}(?:{_NEXT}{_TEXT})?(?:{_NEXT}{_TEXT})?(?:{_END}|$)")
+_SHELL, _PYTHON, _ESTIMATORS = 1, 2, 3
+_FLAGS = {"slices": "slice"}
+"""Options whose name on the command line is not that in Python"""
+_FUNCTIONS = {"name": "name_features"}
+"""Commands whose function has another name"""
+_BARE = object()
+_PACKAGE = str(Path(__file__).parents[1] / "_").removesuffix("_")
+_reader = _PYTHON
+
+
+@contextmanager
+def on_the_command_line() -> Iterator[None]:
+    """Within this block, messages show options as on the command line."""
+    global _reader
+    before, _reader = _reader, _SHELL
+    try:
+        yield
+    finally:
+        _reader = before
+
+
+def as_shown(message: str) -> str:
+    """The message with the spellings of those to whom messages are shown here."""
+    return _chosen(message, lambda found: found[_reader] or found[_SHELL])
+
+
+def as_stored(message: str) -> str:
+    """The message with the spellings of the command line."""
+    return _chosen(message, lambda found: found[_SHELL])
+
+
+def in_estimators(message: str, parameters: Callable[[str], str]) -> str:
+    """The message for users of estimators: `parameters` makes what they take of the keywords of Python."""
+    return _chosen(message, lambda found: found[_ESTIMATORS] or parameters(found[_PYTHON]))
+
+
+def _chosen(message: str, choose: Callable[[re.Match[str]], str]) -> str:
+    return _MARKS.sub("", _SPELLINGS.sub(choose, message))
+
+
+def mention(*names: str, **values: Any) -> str:
+    """Options in a message, alone or with values; a text is a value as the command line takes it.
+
+    >>> message = f"use {mention(format='csv', header=False, label='user id')}; leave {mention('group')} out"
+    >>> as_shown(message)
+    'use format="csv", header=False, label="user id"; leave group out'
+    >>> print(as_stored(message))
+    use --format csv --no-header --label 'user id'; leave --group out
+    """
+    pairs = [*((name, _BARE) for name in names), *values.items()]
+    shell = " ".join(_on_the_shell(*pair) for pair in pairs)
+    return spelled(shell, ", ".join(_as_keyword(*pair) for pair in pairs)) if pairs else ""
+
+
+def spelled(shell: str, python: str, *estimators: str) -> str:
+    """A part of a message on the command line and in Python; users of estimators may read a third one."""
+    spellings = (shell, python, *estimators)
+    return _BEGIN + _NEXT.join(_MARKS.sub("", one) for one in spellings) + _END
+
+
+def mention_command(name: str) -> str:
+    """A command in a message, which is a function in Python."""
+    return spelled(f"thresher {name}", f"thresher.{_FUNCTIONS.get(name, name)}")
+
+
+def or_in_estimators(text: str, instead: str) -> str:
+    """A part of a message that has other words for users of estimators."""
+    return spelled(as_stored(text), _chosen(text, lambda found: found[_PYTHON]), instead)
+
+
+def flag_of(name: str) -> str:
+    """The name of an option on the command line."""
+    return f"--{_FLAGS.get(name, name).replace('_', '-')}"
+
+
+def negated(flag: str) -> str:
+    """The name on the command line that means False."""
+    return f"--no-{flag[2:]}"
+
+
+def literal(value: Any) -> str:
+    """A value in Python; a text in double quotes if it can be."""
+    plain = isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}
+    return f'"{value}"' if plain else repr(value)
+
+
+def _on_the_shell(name: str, value: Any) -> str:
+    flag = flag_of(name)
+    if value is False:
+        return negated(flag)
+    return flag if value is True or value is _BARE else f"{flag} {shlex.quote(str(value))}"
+
+
+def _as_keyword(name: str, value: Any) -> str:
+    return name if value is _BARE else f"{name}={literal(value)}"
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the caller's own code: the innermost frame outside this package."""
+    level, frame = 1, _getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(as_shown(message), category, stacklevel=level)
