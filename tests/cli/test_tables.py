@@ -60,7 +60,7 @@ def test_data_written_in_another_way(thresher: Thresher, folder: Path) -> None:
     assert thresher("evaluate m c.csv --delimiter , --missing - --json").json == figures
     assert "in column 'n', found '-'" in thresher("evaluate m c.csv --delimiter ,").err
     assert "one byte" in thresher("evaluate m c.csv --delimiter ,,").err
-    with pytest.raises(UsageError, match="trained with delimiter ;; leave delimiter out"):
+    with pytest.raises(UsageError, match='trained with delimiter=";"; leave delimiter out'):
         layout_again(SettledLayout("csv", delimiter=";"), delimiter=",")
 
 

@@ -126,13 +126,13 @@ def test_a_stream_has_to_be_told_its_words(thresher: Thresher, monkeypatch: pyte
 
 @pytest.mark.parametrize("options", ["2.csv", "3.csv", "2.csv --classes spam,ham"])
 def test_stopped_and_resumed(thresher: Thresher, monkeypatch: pytest.MonkeyPatch, options: str) -> None:
-    command = f"train {options} --label kind -m m -q --passes 2"
+    command, data = f"train {options} --label kind -m m -q --passes 2", options.split()[0]
     assert thresher(command).status == 0
     whole = Path("m").read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr(model_file, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         assert thresher(f"{command} --checkpoint-every 75").status == 1
-    assert "leave --classes out" in thresher(f"train {options} --resume -m m -q --classes b,a").err
+    assert "leave --classes out" in thresher(f"train {data} --resume -m m -q --classes b,a").err
     assert thresher(f"{command} --resume").status == 0
     assert Path("m").read_bytes() == whole
 

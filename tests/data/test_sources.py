@@ -178,7 +178,7 @@ def test_what_cannot_be_read_is_said_before_reading(tmp_path: Path) -> None:
         open_source(["-", "-"])
     with pytest.raises(DataError, match="no label domain"):
         list(open_source(good, domain="colour").chunks())
-    with pytest.raises(DataError, match="on_error"):
+    with pytest.raises(DataError, match="on-error must be fail, skip or quarantine=FILE"):
         open_source(good, on_error="quarantine=")
     with pytest.raises(DataError, match="one of the data files"):
         open_source(good, on_error=f"quarantine={good}")

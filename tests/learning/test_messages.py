@@ -177,6 +177,7 @@ SHELL_ONLY = {
     "lanes/models.py",  # how a setting is written in tables
     "learning/files/model_file.py",  # a command line to run
     "runs/learners.py",  # an option that is a function in Python
+    "runs/predict.py",  # likewise
 }
 
 

@@ -525,7 +525,7 @@ def test_passes_that_are_none(passes: Any) -> None:
 
 
 def test_a_budget_is_for_automatic_passes() -> None:
-    with pytest.raises(ValueError, match="replay has no effect with 3 passes"):
+    with pytest.raises(ValueError, match="replay has no effect with passes=3"):
         thresher.train(rows_of("matrix")[0], passes=3, replay="1GB")
     assert agreed_passes(3, 0) == agreed_passes(3, "64MB") == (3, 0)
 

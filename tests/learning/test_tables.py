@@ -70,7 +70,7 @@ def test_a_filter_stays_what_it_was_when_training_goes_on(
     assert rest.position.place is not None
     assert rest.run().examples == examples
     assert np.array_equal(rest.model.weights()[1], whole.model.weights()[1])
-    with pytest.raises(ModelFileError, match="made with where y >= 0"):
+    with pytest.raises(ModelFileError, match='made with where="y >= 0"'):
         trainer("")
 
 

@@ -20,13 +20,17 @@ def command(model: str, data: list[str], options: NameCommand) -> None:
     from thresher.cli.saving import check_model, check_model_first, unbroken
     from thresher.data.files.paths import expand
     from thresher.runs.name import find
-    from thresher.runs.preparing import quarantine_of
+    from thresher.runs.preparing import check_outputs, quarantine_of
 
     path = Path(model)
     check_model_first(path, data, "name")
     target = options["output_file"] or path
     inputs = [*expand(data), *([model] if options["output_file"] else [])]
-    check_model(target, [quarantine_of(options["on_error"])], inputs)
+    spare = quarantine_of(options["on_error"])
+    if options["output_file"]:
+        check_model(target, [spare], inputs)
+    else:  # the model that is read: if it is none, reading it says why
+        check_outputs([target, spare], inputs)
     found = find(path, data, options, target)
     figures = {"nonzero": found.header["nonzero"], "named": len(found.names), "model": str(target)}
     with unbroken(target):

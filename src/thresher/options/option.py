@@ -156,7 +156,7 @@ def check_names(function: Callable[..., Any], given: Iterable[str], known: Itera
     for name in given:
         if name in names:
             continue
-        if name in COMMAND_ONLY:
+        if name in COMMAND_ONLY and f"{name}s" not in names:
             raise TypeError(f"{name} is an option of the command line; {COMMAND_ONLY[name]}")
         rule = given.get("rule", DEFAULT_RULE) if isinstance(given, Mapping) else DEFAULT_RULE
         near = meant(name, [one for one in names if one not in lacking(rule, names)])

@@ -16,6 +16,7 @@ from thresher.data.source import ReadRows
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.prediction import source_for
 from thresher.options.data import ReadOptions
+from thresher.options.messages import mention, spelled
 from thresher.options.option import UsageError, given_in
 from thresher.runs.preparing import check_written
 
@@ -63,9 +64,12 @@ def prepare(
     """
     wanted = options["output"]
     if wanted == "spread" and not isinstance(model, Ensemble):
-        raise UsageError("spread is for an ensemble, and this is one model: use thresher train --ensemble N")
+        raise UsageError(
+            "spread is for an ensemble, and this is one model: use"
+            f" {spelled('thresher train --ensemble N', 'thresher.ensemble')}"
+        )
     if wanted == "probability" and not model.head.joint.PROBABILITY:
-        raise UsageError("this model's loss gives no probabilities; use --output margin or label")
+        raise UsageError(f"this model's loss gives no probabilities; use {mention(output='margin')} or label")
     more = {"ids": options["id"], "unlabelled": True, "live": True}
     source = source_for(model, data, model.head.open_domain, more=more, **given_in(options, ReadOptions))
     check_written(outputs, options, data, source, inputs=inputs)

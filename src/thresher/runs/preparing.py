@@ -274,8 +274,8 @@ def _check_once(kind: str, wanted: Mapping[str, Any], names: Iterable[str]) -> N
     for name in names:
         value = wanted.get(name)
         if value is not None and said.get(name, value) != value:
-            twice = f"{name} is {said[name]:g} in --{kind} {wanted[kind]} and {value:g} in --{name} {value:g}"
-            raise UsageError(f"{twice}: give it once")
+            there, here = mention(**{kind: wanted[kind]}), mention(**{name: value})
+            raise UsageError(f"{name} is {said[name]:g} in {there} and {value:g} in {here}: give it once")
 
 
 class Ready(NamedTuple):

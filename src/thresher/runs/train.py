@@ -182,6 +182,6 @@ def check_names_again(source: Source, store: str) -> None:
     check_namer(source, store)
     if not source.rereadable:
         raise UsageError(
-            f"{mention('names')} reads the data again, but a stream can be read only once: use"
+            f"{mention(names=True)} reads the data again, but a stream can be read only once: use"
             f" {mention_command('name')} afterwards"
         )
