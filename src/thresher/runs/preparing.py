@@ -274,7 +274,8 @@ def _check_once(kind: str, wanted: Mapping[str, Any], names: Iterable[str]) -> N
     for name in names:
         value = wanted.get(name)
         if value is not None and said.get(name, value) != value:
-            there, here = mention(**{kind: wanted[kind]}), mention(**{name: value})
+            whole = int(value) if float(value).is_integer() else value  # 2, not 2.0
+            there, here = mention(**{kind: wanted[kind]}), mention(**{name: whole})
             raise UsageError(f"{name} is {said[name]:g} in {there} and {value:g} in {here}: give it once")
 
 
