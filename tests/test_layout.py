@@ -39,8 +39,9 @@ ARROWS = {
     ),
     # of parts only the registry, never a single part
     "learning": (
-        *("engine.*", "cluster.elsewhere", "data.*", "drawing.*", "learning.*", "options.*"),
-        *("parts", "_version"),
+        *("engine.*", "cluster.elsewhere", "data.*", "drawing.*", "learning.*", "parts", "_version"),
+        *("options.checks", "options.data", "options.layouts", "options.messages", "options.model"),
+        *("options.option", "options.synonyms"),
     ),
     # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (

@@ -1,6 +1,6 @@
-"""The rounds: a certificate over all columns, then sweeps over the active ones, until it is small.
+"""The objective and the settings of the batch solvers, and their rounds.
 
-The objective and the settings of the batch solvers.
+A round is a certificate over all columns, then sweeps over the active ones, until the certificate is small.
 
 The default draws a new order of columns for every sweep. AdaBoost's step is exact only for features in {-1,
 0, 1}; for text its bound is three to ten times too wide. Adapting the widths to the observed loss took

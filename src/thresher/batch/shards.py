@@ -1,6 +1,6 @@
-"""Columns: all examples of a source in memory, stored by feature.
+"""All examples of a source in memory, stored by feature: as a whole, or in shards.
 
-Shards: the rows of the data in a fixed number of parts, and what each part adds to a parallel step.
+Shards are the rows of the data in a fixed number of parts; each adds its part to a parallel step.
 
 Which shard a row is in depends on its number alone, and sums over rows are sums over shards in their order.
 So the result does not depend on how many threads or processes hold the shards.

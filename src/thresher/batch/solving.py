@@ -1,7 +1,4 @@
-"""The solver of an order, with the data of a source.
-
-Fitting a model with the batch solvers, again if a worker is lost; and the fitted model.
-"""
+"""Fitting a model with the batch solvers: which one an order needs, a new start after a loss, the result."""
 
 from __future__ import annotations
 

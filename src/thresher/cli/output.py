@@ -1,6 +1,6 @@
-"""Results on standard output; skipped lines and warnings on standard error.
+"""Results on standard output; progress, skipped lines and warnings on standard error.
 
-The progress table, and on a terminal a progress bar with the time left, on standard error.
+Progress is a table, and on a terminal a bar with the time left too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Refuse to overwrite a file of another kind.
+"""Write the model after training, even if a signal arrives or the output pipe is closed.
 
-Write the model after training, even if a signal arrives or the output pipe is closed.
+Files of another kind are never overwritten.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Handle standard streams that are closed, full, or have no reader.
-
-Handle Ctrl-C, SIGTERM and SIGHUP from start to exit.
-"""
+"""Handle Ctrl-C, SIGTERM and SIGHUP from start to exit, and standard streams that are closed or full."""
 
 from __future__ import annotations
 

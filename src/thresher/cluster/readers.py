@@ -1,6 +1,6 @@
-"""How fast readers read and the learner learns, and which of them waits for the other.
+"""The learner's side: it hands out pieces to readers, and takes their blocks in order.
 
-The learner's side: it hands out pieces to readers, and takes their blocks in order.
+It measures how fast readers read and the learner learns, and which of them waits for the other.
 
 Each reader is an actor of Ray, driven by one thread here. A thread takes the next piece, asks its reader for
 one batch of blocks after the other, and keeps references to at most `_AHEAD` batches that the learner has

@@ -1,8 +1,6 @@
-"""Interactions: the products of features that a layout names.
+"""Which products of features and which n-grams of a text are features, as a layout names them.
 
-Which n-grams of a text are features, and their values.
-
-Lists of names in one text, separated by commas; a name with a comma is in double quotes, as in CSV.
+Lists of names are one text, separated by commas; a name with a comma is in double quotes, as in CSV.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`open_source`: files in any format as a source of Chunks.
-
-Columns of categories whose values are written otherwise than in the training data.
-"""
+"""`open_source`: files in any format as a source of Chunks; columns written otherwise than in training."""
 
 from __future__ import annotations
 

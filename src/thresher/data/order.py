@@ -1,6 +1,4 @@
-"""Rows: examples in memory that can be taken in any order.
-
-The order in which a pass yields the rows of its source: as is, permuted, or through a shuffling buffer.
+"""The order in which a pass yields the rows of its source: as is, permuted, or through a shuffling buffer.
 
 The order depends only on the seed and the number of the pass, not on how the source is split into chunks.
 """

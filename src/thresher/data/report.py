@@ -1,7 +1,4 @@
-"""Report: how many lines of a source were read, skipped or blank.
-
-What blocks and tables show of texts that are not UTF-8, for `Parsed.noticed`.
-"""
+"""How many lines of a source were read, skipped or blank, and what was noticed, such as text not in UTF-8."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Charts of one panel, or of several below each other.
-
-Horizontal bars with names: positive ones to the right, negative ones to the left.
-"""
+"""Charts of one panel, or of several below each other; horizontal bars with names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The legend: a key and a name for each series, on as many lines as needed.
-
-Lines, bands, whiskers and markers.
-"""
+"""Lines, bands, whiskers and markers, and the legend: a key and a name for each series."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Colours and the stylesheet of all pictures: light, dark, and light on paper.
+"""Elements of SVG, and the stylesheet of all pictures: light, dark, and light on paper.
 
-Elements of SVG: every text and attribute is escaped here, and nowhere else.
+Every text and attribute is escaped here, and nowhere else.
 """
 
 from __future__ import annotations

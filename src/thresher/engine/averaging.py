@@ -24,11 +24,9 @@ constant. `fobos-linf` follows the lowest cap so far, but its stack keeps only t
 until the end. `simplex` raises weights from zero, and in both `simplex` and `eg` weights may start from
 values other than zero, so a feature would owe weights from before it was first seen.
 
-Averaging for models with many outputs or mini-batches: what the loops of `outputs` keep.
-
-A row has two more columns per output, and a clock has a ring and a place, as in `averaging`. The mean is
-over the weights before each step, where a step is one example or one batch. The outputs of a group are
-coupled, so their sums are computed together.
+For models with many outputs or mini-batches (`Pasts`), a row has two more columns per output, and a clock has
+a ring and a place, as in `averaging`. The mean is over the weights before each step, where a step is one
+example or one batch. The outputs of a group are coupled, so their sums are computed together.
 
 `learn_together` and `learn_batches` tell the `past` when a step begins, which rows it writes, when all rows
 are rewritten and when it ends; without averaging it is a part whose verbs are empty, so it is compiled away.

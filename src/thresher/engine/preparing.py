@@ -1,6 +1,6 @@
 """Loops over examples before their keys become rows: range check, running scales, admission.
 
-Rests: what float32 loses of a large number, as an entry of its own beside the number.
+A rest is what float32 loses of a large number, as an entry of its own beside the number.
 
 A value x with |x| >= `FAR` of a column that may be centred is stored as float32(x), and if that is not x, the
 row has a second entry with the *rest* x - float32(x). Its key is the complement of the column's key, in the

@@ -1,7 +1,4 @@
-"""Bags: which rows each model of an ensemble learns, and how often.
-
-Bagging: models of one recipe that learn different rows of one stream.
-"""
+"""Bagging: models of one recipe that learn different rows of one stream; which rows each learns."""
 
 from __future__ import annotations
 
@@ -20,8 +17,7 @@ from thresher.engine.lookup import mix, scatter
 from thresher.engine.sound import StateError, Tensors, given, require
 from thresher.learning.diagnostics.findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
-from thresher.learning.files import model_file
-from thresher.learning.files import schema as headers
+from thresher.learning.files import model_file, schema
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.folder import MOST
 from thresher.learning.files.model_file import LANES, ModelFileError
@@ -264,8 +260,8 @@ def load(path: Path) -> tuple[Bagging, TrainingState]:
     if not isinstance(saved, dict) or "ensemble" not in saved or "training" not in header:
         raise ModelFileError(f"{path}: not a checkpoint of an ensemble")
     with model_file.naming_file(path):
-        headers.check(saved, _FIELDS, LANES)
-        headers.check_training(header["training"])
+        schema.check(saved, _FIELDS, LANES)
+        schema.check_training(header["training"])
         bagging = _bagging_of(saved)
         bagging.restore(_under(tensors, _STATE))
         best = _under(tensors, _BEST)

@@ -10,8 +10,7 @@ from thresher.engine.sound import StateError, Tensors
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race
-from thresher.learning.files import model_file
-from thresher.learning.files import schema as headers
+from thresher.learning.files import model_file, schema
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.recipe import Recipe
@@ -77,7 +76,7 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> Loaded:
     if bool(racing) != (race is not None) or "ensemble" in header[model_file.LANES]:
         raise ModelFileError(f"{path}: a checkpoint of another command with many models")
     with model_file.naming_file(path):
-        headers.check_training(header["training"])
+        schema.check_training(header["training"])
         lanes = _lanes_of(header[model_file.LANES], _under(tensors, _STATE), race)
         if lanes.race is not None:
             lanes.race.record.restore(racing)
@@ -94,7 +93,7 @@ def _lanes_of(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int]
         dropped = {_number(k, lanes): str(reason) for k, reason in saved["dropped"].items()}
         resting = [_number(k, lanes) for k in saved["resting"]]
         for curve in saved.get("curves", []):
-            headers.check({"curve": curve}, headers.CURVE, "lanes")
+            schema.check({"curve": curve}, schema.CURVE, "lanes")
     except (KeyError, TypeError, AttributeError) as error:
         raise StateError(f"lanes: damaged ({error})") from error
     lanes.restore(state, dropped, resting)
@@ -106,7 +105,7 @@ def _lanes_of(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int]
 def _judged(holdout: LanesHoldout, saved: dict[str, Any], tensors: Tensors, lanes: Lanes) -> None:
     try:
         for k, one in saved["bests"].items():
-            headers.check(one, headers.BEST, "best")
+            schema.check(one, schema.BEST, "best")
             number, state = _number(k, lanes), _under(tensors, f"{_BEST}{k}.")
             lanes.models[number].check(state)
             holdout.bests[number] = Best(int(one["number"]), dict(one["figures"]), state)

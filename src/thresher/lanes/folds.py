@@ -1,6 +1,6 @@
 """Folds: for each fold of the rows, models that learn all other rows and are evaluated on it.
 
-Results of cross-validation for each penalty: means over the folds, with standard errors.
+The result for each penalty is a mean over the folds, with a standard error.
 
 Each fold has its own index. The first idea was one index for all folds, with the resolved rows compacted for
 each. But looking up the rows of a fold again costs little compared with learning: 10 folds of 16 penalties on

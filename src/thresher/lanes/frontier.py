@@ -1,7 +1,4 @@
-"""The frontier: loss and number of weights for each penalty, and how to choose among them.
-
-The frontier as a picture: loss against number of weights, as SVG.
-"""
+"""The frontier: loss and number of weights for each penalty, and how to choose among them; its picture."""
 
 from __future__ import annotations
 

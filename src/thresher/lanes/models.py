@@ -1,10 +1,6 @@
-"""``thresher.tune``: the rounds of a tuner, each one reading of the data, and the report on the winner.
+"""The results of `thresher.path`, `thresher.cv` and `thresher.tune`, and tables that compare their models.
 
-The models of a frontier: the result of `thresher.path`, of which one is chosen.
-
-``thresher.cv``: cross-validation of many penalties at once, with all folds from one reading.
-
-Tables that compare many models, for people.
+A tuner works in rounds, each one reading of the data, and reports on the winner.
 """
 
 from __future__ import annotations

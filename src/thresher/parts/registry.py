@@ -3,7 +3,7 @@
 A SPEC names a part and its parameters: ``ftrl:alpha=0.5,l1=1``. Values may be positional, in field order
 (``power:0.5,1000,0.5``), and may refer to another field of the part (``theta=gravity``).
 
-A rule from its SPEC and separate parameters: rate, penalties, step size.
+`rule_of` makes a rule from its SPEC and separate parameters: rate, penalties, step size.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Closed-form sums over consecutive numbers, for averaging the weights of rules with decay.
-
-Apply missed penalties one by one, for rates without a closed-form sum.
-"""
+"""Sums of what was missed: in closed form over consecutive numbers, or penalty by penalty."""
 
 from __future__ import annotations
 

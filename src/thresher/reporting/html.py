@@ -1,6 +1,6 @@
-"""HTML elements. All text is escaped here and nowhere else.
+"""HTML elements, and the stylesheet of the page: light and dark, phone, desk and paper.
 
-The stylesheet of the page: light and dark, phone, desk and paper.
+All text is escaped here and nowhere else.
 """
 
 from __future__ import annotations

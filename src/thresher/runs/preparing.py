@@ -1,6 +1,6 @@
 """The first steps of every run that learns: the plan, the layout, the recipe, the data and the hold-out.
 
-The classes: given by the user, or found by a first look at the data.
+Classes are given by the user, or found by a first look at the data.
 """
 
 from __future__ import annotations

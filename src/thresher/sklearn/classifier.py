@@ -1,7 +1,4 @@
-"""SparseOnlineClassifier.
-
-The common part of classifiers: encoding classes, decisions, probabilities.
-"""
+"""SparseOnlineClassifier, and the common part of classifiers: encoding classes, decisions, probabilities."""
 
 from __future__ import annotations
 

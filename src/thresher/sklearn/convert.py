@@ -1,4 +1,4 @@
-"""Convert linear models from and to scikit-learn.
+"""Convert linear models from and to scikit-learn, and to ONNX.
 
 Every conversion is verified on a few examples: a model that would predict differently is an error.
 
@@ -6,7 +6,7 @@ Whether LogisticRegression or SGDClassifier computes the probabilities of a loss
 comparing both models on the features with the largest weights. So there is no table of names that could be
 wrong.
 
-Models as ONNX: ``ai.onnx.ml`` LinearClassifier and LinearRegressor.
+ONNX has LinearClassifier and LinearRegressor for these models, in ``ai.onnx.ml``.
 """
 
 from __future__ import annotations

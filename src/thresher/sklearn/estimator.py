@@ -1,16 +1,8 @@
-"""Types of the arguments of estimators.
+"""The common part of all estimators: reading X and y, weights, parameters, pickling.
 
-Nested parameters of an estimator: those of its rule, loss and rate.
-
-The common part of all estimators: reading X and y, weights, parameters, pickling.
-
-Progress lines printed with `verbose`.
-
-Restore the model of an estimator if learning makes its weights infinite or NaN.
-
-A failed `fit` or `partial_fit` changes nothing: attributes are restored, so `classes_` and `n_features_in_`
-always belong to the model. The estimator remembers the parameters it was trained with: the state of one rule
-means nothing to another.
+Nested parameters are those of the rule, the loss and the rate. A failed `fit` or `partial_fit` changes
+nothing: attributes are restored, so `classes_` and `n_features_in_` always belong to the model. The estimator
+remembers the parameters it was trained with: the state of one rule means nothing to another.
 
 A matrix of up to 2^20 columns uses a direct store, a wider one a growing store; by law 4 that makes no
 difference.

@@ -1,8 +1,7 @@
-"""Names of features: the columns of X, or found by reading X again.
+"""Reading X: matrices, tables with any kinds of columns, dictionaries, texts.
 
-Warnings of `fit` and of the first `partial_fit`: those of `thresher.train`, in the estimator's words.
-
-Read X: matrices, tables with any kinds of columns, dictionaries, texts.
+Features are named by the columns of X, or by reading X again. The warnings of `fit` and of the first
+`partial_fit` are those of `thresher.train`, in the estimator's words.
 """
 
 from __future__ import annotations

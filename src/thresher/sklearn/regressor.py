@@ -1,7 +1,4 @@
-"""SparseOnlineRegressor.
-
-The common part of regressors: encoding targets, predictions, score.
-"""
+"""SparseOnlineRegressor, and the common part of regressors: encoding targets, predictions, score."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Losses and scores of the models of a path on held-out rows.
-
-Learn the models of a path side by side, from the rows of one matrix.
-"""
+"""Learning the models of a path side by side, from one matrix, and scoring them on held-out rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a binary file is, from its first bytes.
-
-Finding and opening files: local paths, URLs, globs and standard input.
-"""
+"""Finding and opening files: local paths, URLs, globs and standard input; what a binary file is."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Sparse DataFrames of pandas: numeric columns by name, of which only the values that are not 0 are read.
+"""Tables of other libraries: sparse DataFrames of pandas, and datasets of Ray.
 
-Datasets of Ray as tables.
+Of a sparse DataFrame, only the values that are not 0 are read; its columns are numeric and have names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Reading and parsing blocks with several threads, in order.
-
-The result of parsing a block of text, and the memory that holds it.
-"""
+"""Reading and parsing blocks with several threads, in order; what parsing yields, and the memory for it."""
 
 from __future__ import annotations
 

@@ -18,8 +18,6 @@ their arguments are not cached, because the name of such a type contains an addr
 
 Loading does not need the compiler. By default Numba imports everything needed to compile (0.2 s) before it
 loads a compiled function; only its run-time library is needed.
-
-The folders for cached data and code, and checks that nobody else can write there.
 """
 
 from __future__ import annotations

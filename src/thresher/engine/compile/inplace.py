@@ -1,6 +1,4 @@
-"""A rule's clock in the form that per-coordinate verbs read.
-
-Plain Python functions with a hand-written body in compiled code.
+"""Plain Python functions with a hand-written body in compiled code; the clock as verbs read it.
 
 The emitted code accesses three kinds of memory that never overlap (stack, tables, scratch) and declares so.
 Otherwise LLVM would have to compare addresses before each loop over lanes, and would not vectorise it.

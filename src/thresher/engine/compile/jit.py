@@ -1,6 +1,6 @@
 """Decorators that compile Python functions: `kernel`, `scalar`, `compiled_apart`, `helper`, `inlined`.
 
-Compile functions that only kernels call: translated once, and turned into machine code in the kernel.
+Functions that only kernels call are translated once, and turned into machine code in the kernel.
 
 Numba makes a whole library of each function that a kernel calls: it optimises it, generates machine code
 that never runs, and links it into its callers, where all of that happens again at each level of calls.

@@ -1,8 +1,7 @@
-"""The loss of the best constant prediction, which any useful model must beat.
+"""Statistics of the first pass: labels, losses and feature sizes, in a few KB.
 
-Statistics of the first pass: labels, losses and feature sizes, in a few KB.
-
-They do not depend on where the stream is cut into chunks, so a resumed run has the same.
+From them comes the loss of the best constant prediction, which any useful model must beat. They do not depend
+on where the stream is cut into chunks, so a resumed run has the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Calibration: how often predictions with probability p came true, accumulated over a stream.
+"""Calibration, ROC and precision-recall curves, accumulated over a stream in bounded memory.
 
-For numbers: the mean of what was observed where about x was predicted.
-
-ROC and precision-recall curves, accumulated over a stream in bounded memory.
+Calibration is how often predictions with probability p came true; for numbers, the mean of what was observed
+where about x was predicted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The figures of ``evaluate``: comparison with the base rate, figures by class, calibration.
 
-Confusion, precision, recall and F1, accumulated over a stream.
+The confusion of classes, precision, recall and F1 are accumulated over the stream.
 """
 
 from __future__ import annotations

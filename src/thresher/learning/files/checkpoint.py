@@ -1,7 +1,4 @@
-"""Checkpoints: a model together with the state of its training.
-
-The state of training that a checkpoint holds besides the model.
-"""
+"""Checkpoints: a model together with the state of its training."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ from thresher.data.files.content import Content
 from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.learning.diagnostics.stream_statistics import Seen
-from thresher.learning.files import model_file
-from thresher.learning.files import schema as headers
+from thresher.learning.files import model_file, schema
 from thresher.learning.model.model import Model
 from thresher.learning.training.holdout import Best, Holdout
 from thresher.learning.training.learner import Tally
@@ -188,7 +184,7 @@ def load(path: Path) -> tuple[Model, TrainingState]:
     if "training" not in header:
         raise model_file.ModelFileError(f"{path}: a finished model, not a checkpoint")
     with model_file.naming_file(path):
-        headers.check_training(header["training"])
+        schema.check_training(header["training"])
     model = model_file.revive(path, header, tensors)
     best = {name.removeprefix(_BEST): array for name, array in tensors.items() if name.startswith(_BEST)}
     if header["training"]["best"] is not None:

@@ -1,10 +1,8 @@
 """Folders of models: a table in JSON that describes them, and a file for each.
 
-Folders that appear under their names only once they are complete.
-
-Like single files, they are written next to the target and locked, so that folders left by a killed process
-can be told from folders that another process is writing. The caller says with `Ours` which file names the
-folder may contain. Nothing else is ever removed.
+A folder appears under its name only once it is complete. Like single files, folders are written next to the
+target and locked, so that folders left by a killed process can be told from folders that another process is
+writing. The caller says with `Ours` which file names the folder may contain. Nothing else is ever removed.
 
 Two names are exchanged by a system call that Python has no function for, hence `ctypes`. Without it, the old
 folder must be renamed before the new one can take its name, and between the two renamings there is no folder:

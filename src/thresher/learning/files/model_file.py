@@ -26,7 +26,7 @@ from thresher._version import __version__
 from thresher.data.errors import OneLineError
 from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
-from thresher.learning.files import schema as headers
+from thresher.learning.files import schema
 from thresher.learning.files.atomic import whole_file
 from thresher.learning.files.folder import ENSEMBLE, FRONTIER
 from thresher.learning.model.agreement import Numbering
@@ -298,7 +298,7 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
         raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
     header = _checked(name, metadata, tensors)
     with naming_file(name):
-        headers.check(header, headers.SHOWN)
+        schema.check(header, schema.SHOWN)
     if LANES in header and not lanes:
         raise ModelFileError(
             f"{name}: a checkpoint of many models: resume it with {mention(resume=True)} of the command that"
@@ -346,9 +346,9 @@ def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
     if not whole:
         raise ModelFileError(f"{name}: damaged: the header does not match its checksum")
     with naming_file(name):
-        headers.check(header, headers.EDITION)
+        schema.check(header, schema.EDITION)
         _check_format(name, header)
-        headers.check_model(header)
+        schema.check_model(header)
     sums = header["crc32"]
     for key in sorted({*sums, *tensors} - {"header"}):
         if key not in tensors or _checksum(tensors[key]) != sums.get(key):

@@ -1,6 +1,6 @@
 """The contents of a model file: how the model was trained, statistics of its weights, sizes of its parts.
 
-Group weights by column or namespace, using the names of features.
+Weights are grouped by column or namespace, using the names of features.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from thresher.data.features.names import BETWEEN, Names, numeric_keys
 from thresher.data.formats.choosing import features_of
 from thresher.data.layout import SettledLayout
 from thresher.engine.index import HashedIndex
-from thresher.learning.files import model_file
-from thresher.learning.files import schema as headers
+from thresher.learning.files import model_file, schema
 from thresher.learning.files.model_file import LANES, NAMES, Tensors
 from thresher.learning.inspection.feature_names import known_names
 from thresher.learning.model.recipe import Header
@@ -178,9 +177,9 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
         return {}
     training = header["training"]
     with model_file.naming_file(path):
-        headers.check_training(training)
+        schema.check_training(training)
         if LANES in header:
-            headers.check(header[LANES], {"recipes": "a list"}, LANES)
+            schema.check(header[LANES], {"recipes": "a list"}, LANES)
     names, _, where = training["data"]
     best = training["best"]
     return {

@@ -1,6 +1,6 @@
-"""Results as tables to compute with: a pandas DataFrame in long form, with the same columns everywhere.
+"""Results as tables: a pandas DataFrame in long form, with the same columns for all; a model in notebooks.
 
-A model as a small table for notebooks: HTML without scripts or styles of its own.
+The table in a notebook is HTML without scripts or styles of its own.
 """
 
 from __future__ import annotations

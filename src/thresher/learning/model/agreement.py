@@ -1,9 +1,7 @@
-"""Numbered features: which ids a model was trained on, and whether new data number their features alike.
+"""Whether new data can have the features that a model was trained on, and number them alike.
 
 The columns of a matrix are counted from 0. Files often count from 1, so the matrix that scikit-learn makes of
 such a file has every feature one place before its id.
-
-Agreement: whether new data can have the features that a model was trained on.
 
 Features are columns of tables, names (VW text, dictionaries, texts) or ids (svmlight, LibFFM, matrices).
 Where the kinds differ no feature has a weight, and every prediction would be the intercept.

@@ -17,8 +17,7 @@ from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk
 from thresher.data.inputs.any_data import Data
 from thresher.data.layout import SettledLayout
-from thresher.learning.files import model_file
-from thresher.learning.files import schema as headers
+from thresher.learning.files import model_file, schema
 from thresher.learning.files.atomic import whole_file
 from thresher.learning.files.folder import ENSEMBLE
 from thresher.learning.files.model_file import ModelFileError
@@ -209,9 +208,9 @@ def table_of(folder: Path) -> dict[str, Any]:
     path = folder / ENSEMBLE.table
     try:
         table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        headers.check(table, _TABLE, "ensemble")
+        schema.check(table, _TABLE, "ensemble")
         if table["record"] is not None:
-            headers.check_record(table["record"])
+            schema.check_record(table["record"])
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(f"{path}: damaged, or not the table of an ensemble ({error})") from error
     if table["format"] != _FORMAT or table["models"] < 2:

@@ -1,8 +1,6 @@
-"""Independent pieces of work on all processors, with the results of doing them one after the other.
+"""Feed: prepares examples from the stream once, for all models that learn from it.
 
-Feed: prepares examples from the stream once, for all models that learn from it.
-
-The examples of an incomplete batch, as arrays of a model's state.
+It keeps the examples of an incomplete batch as arrays of the model's state.
 
 A feed prepares examples (scales, admission, batches, pieces, rows of keys); a Model has its own feed, lanes
 share one. A lane is a Model like any other, so saving, reading and judging need nothing new; but only its

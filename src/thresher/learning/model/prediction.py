@@ -1,6 +1,6 @@
 """What a model and its weights share: predictions for any kind of data, weights by name.
 
-Train an existing model on data in any accepted form.
+`teach` trains an existing model on such data.
 """
 
 from __future__ import annotations

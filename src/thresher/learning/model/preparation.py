@@ -1,6 +1,6 @@
-"""Intake: preparation of examples before they are learned. It may do nothing.
+"""Preparing examples before they are learned, if need be: scales, means, and which features are admitted.
 
-Admission: a feature enters the model once it has been seen often enough.
+A feature is admitted, and enters the model, once it has been seen often enough.
 
 An intake counts rows as they are passed to `learn`, before they wait for a batch or a piece of the table, so
 the result does not depend on how the stream is split. If values are scaled or features left out, the result

@@ -1,8 +1,8 @@
-"""Running scales of columns: values are divided, never shifted, so zeros stay zero.
+"""Running scales and means of columns.
 
-Columns are the numeric ones of a table; in data without columns, every feature is a column.
-
-Centring: the running means of columns that are hardly ever zero are subtracted from their values.
+Columns are the numeric ones of a table; in data without columns, every feature is a column. Scaling divides
+values and never shifts them, so zeros stay zero. Centring subtracts the running means of columns that are
+hardly ever zero.
 
 A rule sees values, so every rule, loss, store and batch works with centred ones without knowing, and a long
 sparse stream pays nothing. A diagonal rule on centred columns is enough: a second-order core tried on narrow

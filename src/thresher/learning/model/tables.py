@@ -1,17 +1,16 @@
 """The state of a rule in a table, and the compiled loops over it, for one output and for many.
 
-The origin of the intercepts: zero, or the first label.
-
-Squared loss, absolute loss and similar losses do not change when labels and margins are shifted by the same
-amount. For these a rule may request, with ``begun`` and ``origin`` in the CLOCK of its intercept, to learn
-labels relative to the first one, which is added back wherever the intercept is read. Years and prices are
-then no further from zero than from each other.
+The origin of the intercepts is zero, or the first label. Squared loss, absolute loss and similar losses do
+not change when labels and margins are shifted by the same amount. For these a rule may request, with
+``begun`` and ``origin`` in the CLOCK of its intercept, to learn labels relative to the first one, which is
+added back wherever the intercept is read. Years and prices are then no further from zero than from each
+other.
 
 So an origin is a subtraction, not a rule: no kernel, table or format is involved. Without it, the step size
 of a rule that measures targets shrinks before the intercept has converged (housing with prices + 1e5: RMSE
 3,005 instead of 7).
 
-The history of an averaged model: how the rule moved weights in steps that did not touch them.
+The history of an averaged model says how the rule moved weights in steps that did not touch them.
 """
 
 from __future__ import annotations

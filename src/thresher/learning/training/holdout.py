@@ -1,6 +1,6 @@
 """Held-out examples: a separate source, or a share of the stream, that is never learned.
 
-How the rows that are held out, or in a fold, differ from those that are learned.
+It is noticed if rows that are held out, or in a fold, differ from those that are learned.
 
 A share of the stream is evaluated at the end of each pass with the model at that point, not as the rows go
 by: the progressive loss of the first pass already measures the latter.

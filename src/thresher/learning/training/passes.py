@@ -1,6 +1,6 @@
 """The source of each pass: the data in the first; then a binary cache, or rows that are kept in memory.
 
-How often rows are passed over if nobody says, ``passes="auto"``, within a budget of memory, ``replay``.
+With ``passes="auto"`` the rows decide how often they are passed over, within a budget of memory, ``replay``.
 
 Rows are kept as the first pass learns them (`Kept`), after held-out rows were removed and before they are
 shuffled. So a later pass needs neither the data nor the hold-out, and every order draws as it would over data

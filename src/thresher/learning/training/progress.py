@@ -1,9 +1,8 @@
-"""Progress of training: rows of the table, and the interface that receives them.
+"""Progress of training: rows of the table, the interface that receives them, and the curve of a model.
 
-The progressive curve of a model: loss and number of weights during training, in a few points.
-
-A point is kept at each power of two of examples, and at the ends of passes 1 to 32, 64, 128 and so on. The
-curve does not depend on how the data were cut, on stops and resumes, or on how often a table was printed.
+The curve is loss and number of weights during training, in a few points. A point is kept at each power of two
+of examples, and at the ends of passes 1 to 32, 64, 128 and so on. The curve does not depend on how the data
+were cut, on stops and resumes, or on how often a table was printed.
 
 The curve is the model's, not the run's, so a lane of `path`, `cv` or `tune` has the same curve as the model
 trained alone (except `features_seen` once rows were freed). The progressive loss is that of the first pass:

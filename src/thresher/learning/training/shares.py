@@ -1,8 +1,7 @@
 """What of a stream is held out: a share drawn by chance, its last rows, or the rows that meet a condition.
 
-Random choices of rows: hashes of their numbers and a seed.
-
-A choice does not depend on where the stream is cut, and is the same in every pass.
+Random choices of rows are hashes of their numbers and a seed. A choice does not depend on where the stream is
+cut, and is the same in every pass.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Shared by line parsers: the loop around a compiled parser, and lines that are too long.
-
-Formats with one example per line: the Python side of their parsers.
+"""The Python side of parsers of one example per line: the loop round the compiled one, bad and long lines.
 
 Code that few files need is compiled when a line needs it. The parser that sorts is compiled at the first
 unsorted line (`NEEDS_SORTING`): 0.7 s that most svmlight files do not need. VW text has a quick path and a

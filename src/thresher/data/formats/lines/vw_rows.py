@@ -1,15 +1,10 @@
-"""The beginning of a line of VW text, before the features: ``[label [importance [base]]] [tag]|``.
+"""The compiled parser of VW text: ``[label [importance [base]]] [tag]|name[:scale] feature[:value] ...``.
 
-The fast path for VW text, which reads only the usual shapes, from masks of 64 bytes.
-
-These are the features ``name``, ``name:ddd``, ``name:d.ddd`` and ``name:d.ddde-dd``, and before them a label
-``ddd`` or ``d.ddd`` alone, or nothing.
-
-The compiled parser of VW text: ``[label [importance [base]]] [tag]|name[:scale] feature[:value] ...``.
-
-As in svmlight text, the usual shapes take a fast path (`quick`) if a blank, a bar or the line end follows.
-Everything else takes the careful path in this module, which reports every error; both yield the same
-features. The careful path is compiled when a line first needs it.
+As in svmlight text, the usual shapes take a fast path, which reads masks of 64 bytes, if a blank, a bar or
+the line end follows. They are the features ``name``, ``name:ddd``, ``name:d.ddd`` and ``name:d.ddde-dd``, and
+before them a label ``ddd`` or ``d.ddd`` alone, or nothing. Everything else takes the careful path in this
+module, which reports every error; both yield the same features. The careful path is compiled when a line
+first needs it.
 
 At first only the fast path is compiled; a line of any other shape ends it (`NEEDS_CARE`), and from there the
 complete parser reads on. Both give the same numbers, so results do not depend on when that happens. A file
