@@ -30,7 +30,7 @@ ARROWS = {
         *("options.checks", "options.messages", "options.synonyms"),
     ),
     # readers in other processes: they know data, not models
-    "cluster": ("engine.compile.jit", "data.*", "cluster.*"),
+    "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*"),
     # what users may say; each value is parsed by the module that knows its meaning, imported on use
     "options": (
         *("data.*", "options.*", "parts", "lanes.bags", "lanes.folds", "lanes.frontier", "lanes.penalties"),

@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from thresher.data.errors import BadLine
 from thresher.data.sources.reader import Arenas, LineTally, Parsed, RowArrays
 from thresher.engine.compile.jit import kernel
+from thresher.engine.lookup import empty_index, home, place
 
 MOST_CODES = 1 << 16
 """Keys in one dictionary."""
-_SLOTS = 1 << 18
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio (Knuth, TAOCP 3, 6.4)
-_SHIFT = np.uint64(64 - 18)
 _WORTH = 0.6
 """The largest share of distinct keys for which a dictionary is sent."""
 
@@ -69,31 +67,27 @@ class Packed(NamedTuple):
 def number_keys(keys: Any, codes: Any, words: Any, cuts: Any, slots: Any, most: int) -> int:
     """Replace keys by places in dictionaries of at most `most` words; returns the number of dictionaries.
 
-    `slots` (2^18,) holds zeros. Returns -1 as soon as there are more dictionaries than `cuts` (d, 2), or
-    more words than `words`, has room for.
+    `slots` is an empty index (see `engine.lookup`) of `words`, which begin with one that is not used.
+    Returns -1 as soon as there are more dictionaries than `cuts` (d, 2), or more words than `words`, has room
+    for.
     """
-    count, first, total = 0, 0, 0
+    count, first, total = 0, 1, 1
     if cuts.shape[0] == 0:
         return -1
-    mask = np.uint64(slots.shape[0] - 1)
     for k in range(keys.shape[0]):
-        key = keys[k]
-        slot = (key * _SPREAD) >> _SHIFT
-        while slots[slot] != 0 and words[first + slots[slot] - 1] != key:
-            slot = (slot + np.uint64(1)) & mask
+        slot = place(slots, words, keys[k])
         if slots[slot] == 0:
             if total - first == most:
-                cuts[count, 0], cuts[count, 1] = k, total
+                cuts[count, 0], cuts[count, 1] = k, total - 1
                 count, first = count + 1, total
                 slots[:] = 0
-                slot = (key * _SPREAD) >> _SHIFT
+                slot = home(slots, keys[k])
             if total == words.shape[0] or count == cuts.shape[0]:
                 return -1
-            words[total] = key
+            words[total], slots[slot] = keys[k], total
             total += 1
-            slots[slot] = total - first
-        codes[k] = slots[slot] - 1
-    cuts[count, 0], cuts[count, 1] = keys.shape[0], total
+        codes[k] = slots[slot] - first
+    cuts[count, 0], cuts[count, 1] = keys.shape[0], total - 1
     return count + 1
 
 
@@ -124,7 +118,7 @@ class Packer:
     """Packs blocks, with memory that is used again for each."""
 
     def __init__(self) -> None:
-        self._slots = np.zeros(_SLOTS, np.int32)
+        self._slots = empty_index(MOST_CODES)
 
     def pack(self, parsed: Parsed, far: bool = True) -> Packed:
         """The packed block; arrays that are not narrowed are views of it.
@@ -162,13 +156,13 @@ class Packer:
         if kind != np.uint64 or not far:
             return keys.astype(kind, copy=False), no_words, no_cuts
         most = int(_WORTH * len(keys))
-        codes, words = np.empty(len(keys), np.uint16), np.empty(most, np.uint64)
+        codes, words = np.empty(len(keys), np.uint16), np.empty(1 + most, np.uint64)
         cuts = np.empty((most // MOST_CODES + 1, 2), np.int64)
         self._slots[:] = 0
         count = number_keys(keys, codes, words, cuts, self._slots, MOST_CODES)
         if count < 0:
             return keys, no_words, no_cuts
-        return codes, words[: cuts[count - 1, 1]], cuts[:count]
+        return codes, words[1 : 1 + cuts[count - 1, 1]], cuts[:count]
 
 
 def _small(numbers: NDArray[np.float32]) -> NDArray[Any]:

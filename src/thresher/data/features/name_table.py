@@ -11,11 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.features.murmur import finish
 from thresher.data.text.words import byte
 from thresher.engine.compile.jit import kernel, scalar
+from thresher.engine.lookup import place
 
-FREE, WANTED, FOUND = 0, 1, 2
 KEY, FACTORS, A, B, C, FIELDS = 0, 1, 2, 3, 4, 5
 """Columns of an entry, a row of uint64. After the key: for a name 0, its space, where it begins in `letters`
 and its size; for a product the number of factors and their keys."""
@@ -28,10 +27,11 @@ _NOWHERE, _BETWEEN, _MINUS = np.uint64(NOWHERE), ord("="), ord("-")
 class Naming(NamedTuple):
     """Keys whose names are wanted, and the names found since `Namer.take` was last called."""
 
+    slots: NDArray[np.uint32]
     keys: NDArray[np.uint64]
-    """(a power of two,) hash table with open addressing by `finish`"""
-    marks: NDArray[np.uint8]
-    """whether each slot of `keys` is free, wanted or found"""
+    """an index as in `engine.lookup`, and the keys by row; row 0 stands for all others"""
+    wanted: NDArray[np.bool_]
+    """which rows need a name"""
     entries: NDArray[np.uint64]
     """(room, FIELDS)"""
     letters: NDArray[np.uint8]
@@ -48,8 +48,9 @@ class Naming(NamedTuple):
 def no_names() -> Naming:
     """An empty table, for readers that make products but collect no names."""
     none = np.zeros(1, np.uint64)
-    marks, counters = np.zeros(1, np.uint8), np.zeros(COUNTERS, np.int64)
-    return Naming(none, marks, none.reshape(1, 1), marks, counters, np.uint64(0), on=False)
+    letters, counters = np.zeros(1, np.uint8), np.zeros(COUNTERS, np.int64)
+    tables = np.zeros(1, np.uint32), none, np.zeros(1, np.bool_), none.reshape(1, 1)
+    return Naming(*tables, letters, counters, np.uint64(0), on=False)
 
 
 @scalar
@@ -59,22 +60,17 @@ def names_any(naming):
 
 
 @scalar
-def _place(naming, key):
-    """The slot of a key in the table, or where it would go."""
-    last = naming.keys.size - 1
-    place = np.int64(finish(key)) & last
-    while naming.marks[place] != FREE and naming.keys[place] != key:
-        place = (place + 1) & last
-    return place
+def _row(naming, key):
+    return naming.slots[place(naming.slots, naming.keys, key)]
 
 
 @scalar
 def _want(naming, key):
     """Add a key whose name is wanted, if there is room."""
-    place = _place(naming, key)
-    if naming.marks[place] == FREE and 2 * naming.state[KEYS] < naming.keys.size:
-        naming.keys[place], naming.marks[place] = key, WANTED
-        naming.state[KEYS] += 1
+    slot, row = place(naming.slots, naming.keys, key), naming.state[KEYS] + 1
+    if naming.slots[slot] == 0 and row < naming.keys.size:
+        naming.slots[slot], naming.keys[row], naming.wanted[row] = row, key, True
+        naming.state[KEYS] = row
 
 
 @kernel
@@ -85,17 +81,17 @@ def want_all(naming, keys):
 
 
 @scalar
-def _note(naming, place, factors, a, b, c):
+def _note(naming, row, factors, a, b, c):
     entry = naming.entries[naming.state[ENTRIES]]
-    entry[KEY], entry[FACTORS], entry[A], entry[B], entry[C] = naming.keys[place], factors, a, b, c
+    entry[KEY], entry[FACTORS], entry[A], entry[B], entry[C] = naming.keys[row], factors, a, b, c
     naming.state[ENTRIES] += 1
-    naming.marks[place] = FOUND
+    naming.wanted[row] = False
 
 
 @scalar
-def _wanted(naming, place, size):
-    """Whether the key in a slot needs a name, and there is room for one of `size` letters."""
-    if naming.marks[place] != WANTED:
+def _wanted(naming, row, size):
+    """Whether the key of a row needs a name, and there is room for one of `size` letters."""
+    if not naming.wanted[row]:
         return False
     full = naming.state[ENTRIES] == len(naming.entries) or naming.state[LETTERS] + size > naming.letters.size
     naming.state[LEFT_OUT] += full
@@ -113,22 +109,22 @@ def _write(naming, text, at, size):
 def offer(naming, key, text, at, size, space):
     """Enter ``text[at : at + size]``, in the namespace or column number `space`, as the name of `key`."""
     if naming is not None and naming.on:
-        place, used = _place(naming, key & naming.mask), naming.state[LETTERS]
-        if _wanted(naming, place, size):
+        row, used = _row(naming, key & naming.mask), naming.state[LETTERS]
+        if _wanted(naming, row, size):
             _write(naming, text, at, size)
-            _note(naming, place, 0, np.uint64(space), np.uint64(used), np.uint64(size))
+            _note(naming, row, 0, np.uint64(space), np.uint64(used), np.uint64(size))
 
 
 @scalar
 def offer_whole(naming, key, number, space):
     """Enter a whole number of at most 7 digits, in the column number `space`, as the name of `key`."""
     if naming is not None and naming.on:
-        place, used, size = _place(naming, key & naming.mask), naming.state[LETTERS], np.int64(1)
+        row, used, size = _row(naming, key & naming.mask), naming.state[LETTERS], np.int64(1)
         rest = abs(number)
         while rest >= 10:
             size, rest = size + 1, rest // 10
         size += number < 0
-        if _wanted(naming, place, size):
+        if _wanted(naming, row, size):
             rest = abs(number)
             for k in range(size - 1, -1, -1):
                 naming.letters[used + k] = 48 + rest % 10
@@ -136,31 +132,31 @@ def offer_whole(naming, key, number, space):
             if number < 0:
                 naming.letters[used] = _MINUS
             naming.state[LETTERS] += size
-            _note(naming, place, 0, np.uint64(space), np.uint64(used), np.uint64(size))
+            _note(naming, row, 0, np.uint64(space), np.uint64(used), np.uint64(size))
 
 
 @scalar
 def offer_with(naming, key, text, at, size, before, before_size):
     """Enter a name in the namespace ``text[before : before + before_size]`` as the name of `key`."""
     if naming is not None and naming.on:
-        place, used = _place(naming, key), naming.state[LETTERS]
+        row, used = _row(naming, key), naming.state[LETTERS]
         whole = size + before_size + (before_size > 0)
-        if _wanted(naming, place, whole):
+        if _wanted(naming, row, whole):
             _write(naming, text, before, before_size)
             if before_size > 0:
                 naming.letters[naming.state[LETTERS]] = _BETWEEN
                 naming.state[LETTERS] += 1
             _write(naming, text, at, size)
-            _note(naming, place, 0, _NOWHERE, np.uint64(used), np.uint64(whole))
+            _note(naming, row, 0, _NOWHERE, np.uint64(used), np.uint64(whole))
 
 
 @scalar
 def offer_product(naming, key, a, b, c, factors):
     """Enter `key` as the product of two or three features, whose names are then wanted too."""
     if naming is not None and naming.on:
-        place = _place(naming, key)
-        if _wanted(naming, place, 0):
-            _note(naming, place, factors, a, b, c)
+        row = _row(naming, key)
+        if _wanted(naming, row, 0):
+            _note(naming, row, factors, a, b, c)
             _want(naming, a)
             _want(naming, b)
             _want(naming, c)

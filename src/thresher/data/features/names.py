@@ -21,14 +21,15 @@ from thresher.data.features.murmur import hash_columns
 from thresher.data.formats.listing import LINES
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.source import Source
+from thresher.engine.lookup import empty_index
 
 BETWEEN = " × "
 """Separates the factors in the name of a product."""
 _LETTERS = 1 << 24
 _SHOWN = 4
 """Names in a `repr`"""
-_SPARE = 8
-"""Slots of the table per key: a product needs the names of up to three more keys."""
+_ROOM = 4
+"""Rows of the table per key: a product needs the names of up to three more keys."""
 
 
 class Names(Mapping[int, str]):
@@ -93,11 +94,12 @@ class Namer:
 
     def __init__(self, keys: NDArray[np.uint64], mask: int, *, ids: bool = False) -> None:
         """`mask`: bits of a key that are kept; `ids`: whether to call a factor without a name by its key."""
-        size = 1 << max(10, int(_SPARE * len(keys)).bit_length())
+        room = _ROOM * len(keys) + 1
         self.table = rows.Naming(
-            np.zeros(size, np.uint64),
-            np.zeros(size, np.uint8),
-            np.zeros((size // 2, rows.FIELDS), np.uint64),
+            empty_index(room),
+            np.zeros(room, np.uint64),
+            np.zeros(room, np.bool_),
+            np.zeros((room, rows.FIELDS), np.uint64),
             np.zeros(_LETTERS, np.uint8),
             np.zeros(rows.COUNTERS, np.int64),
             np.uint64(mask),
