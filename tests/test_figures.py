@@ -33,7 +33,7 @@ from experiments.papers.page import (
 )
 from experiments.papers.sets import Sets
 from tests.plain import not_compiled
-from thresher.learning.files.atomic import temporary_path
+from thresher.engine.atomic import temporary_path
 
 PAGE = Page("A figure", "A paper, Figure 1", "It falls.", "One pass.", [Verdict("it falls", "9", "8", True)])
 
@@ -147,7 +147,7 @@ def test_pictures_are_renamed_first_and_signals_wait(tmp_path: Path, monkeypatch
         replaced(source, target)
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("thresher.learning.files.atomic.os.replace", interrupted)
+    monkeypatch.setattr("thresher.engine.atomic.os.replace", interrupted)
     page = replace(PAGE, pictures=[Picture("<svg/>", "A picture"), Picture("<svg/>", "Another")])
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path, "one", page, ("one",))

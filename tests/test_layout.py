@@ -26,8 +26,8 @@ ARROWS = {
     "engine": ("engine.*",),
     "parts": ("engine.compile.jit", "engine.protocol", "engine.verbs", "options.messages", "parts.*"),
     "data": (
-        *("engine.folders", "engine.compile.jit", "engine.lookup", "engine.preparing", "data.*"),
-        *("options.checks", "options.messages", "options.synonyms"),
+        *("engine.atomic", "engine.folders", "engine.compile.jit", "engine.lookup", "engine.preparing"),
+        *("data.*", "options.checks", "options.messages", "options.synonyms"),
     ),
     # readers in other processes: they know data, not models
     "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*"),
@@ -54,27 +54,30 @@ ARROWS = {
     "drawing": ("drawing.*",),
     # many models from one reading, using the public interface
     "lanes": (
-        *("cluster.elsewhere", "data.*", "drawing.*", "engine.lookup", "engine.sound", "learning.*"),
-        *("lanes.*", "options.checks", "options.messages", "parts", "_version"),
+        *("cluster.elsewhere", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "engine.sound"),
+        *("learning.*", "lanes.*", "options.checks", "options.messages", "parts", "_version"),
     ),
     # what the commands and the functions do, once for both
     "runs": (
-        *("batch.*", "cluster.elsewhere", "data.*", "lanes.*", "learning.*", "options.*", "parts"),
-        *("reporting.*", "runs.*"),
+        *("batch.*", "cluster.elsewhere", "data.*", "engine.atomic", "lanes.*", "learning.*", "options.*"),
+        *("parts", "reporting.*", "runs.*"),
     ),
-    "api": ("batch.*", "cluster.elsewhere", "data.*", "lanes.*", "learning.*", "options.*", "runs.*"),
+    "api": (
+        *("batch.*", "cluster.elsewhere", "data.*", "engine.atomic", "lanes.*", "learning.*", "options.*"),
+        "runs.*",
+    ),
     # estimators use the rest, as the command line does
     "sklearn": (
-        *("engine.protocol", "engine.index", "data.*", "learning.*", "lanes.*", "options.*"),
+        *("engine.atomic", "engine.protocol", "engine.index", "data.*", "learning.*", "lanes.*", "options.*"),
         *("parts", "sklearn.*", "_version"),
     ),
     # one page about a model, using the public interface
     "reporting": (
-        *("cluster.elsewhere", "data.*", "drawing.*", "engine.lookup", "lanes.*", "learning.*"),
-        *("options.messages", "parts", "reporting.*", "_version"),
+        *("cluster.elsewhere", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "lanes.*"),
+        *("learning.*", "options.messages", "parts", "reporting.*", "_version"),
     ),
     "cli": (
-        *("cluster.*", "engine.folders", "engine.compile.notices", "learning.*", "batch.*"),
+        *("cluster.*", "engine.atomic", "engine.folders", "engine.compile.notices", "learning.*", "batch.*"),
         *("lanes.*", "data.*", "drawing.*", "options.*", "runs.*", "reporting.*", "parts", "cli.*"),
         "_version",
     ),

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from thresher.learning.files.atomic import SUFFIX, clear_abandoned, name_written, whole_file
+from thresher.engine.atomic import SUFFIX, clear_abandoned, name_written, whole_file
 
 if sys.platform != "win32":
     import fcntl

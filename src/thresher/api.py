@@ -17,11 +17,11 @@ from thresher.batch.solving import Boosted
 from thresher.cluster.elsewhere import reading_elsewhere, reads_elsewhere
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
+from thresher.engine.atomic import discard
 from thresher.lanes.models import CrossValidation, Frontier, Tuned, with_choice
 from thresher.learning.diagnostics.findings import troubles_of_reading, warn
 from thresher.learning.evaluation.slices import names_of_columns
 from thresher.learning.files import model_file
-from thresher.learning.files.atomic import discard
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import find_in
 from thresher.learning.inspection.frames import Evaluated

@@ -16,8 +16,9 @@ import thresher as library
 from tests.cli.conftest import Thresher
 from thresher.data import DataError, open_source
 from thresher.data.cache import CacheWarning
+from thresher.engine import atomic
 from thresher.lanes import folder as frontiers
-from thresher.learning.files import atomic, model_file
+from thresher.learning.files import model_file
 
 BAD = "1 1:1\n0 2:oops\n-1 3:1\n"
 

@@ -15,8 +15,9 @@ from thresher.data import cache, cache_file, open_source
 from thresher.data.sources import parsed, quarantine
 from thresher.data.sources.parsed import OnError
 from thresher.data.sources.quarantine import Quarantine
-from thresher.learning.files import atomic, model_file
-from thresher.learning.files.atomic import temporary_path
+from thresher.engine import atomic
+from thresher.engine.atomic import temporary_path
+from thresher.learning.files import model_file
 from thresher.reporting import page
 from thresher.reporting.page import BEGINNING
 from thresher.runs import train as training

@@ -24,9 +24,10 @@ NAMES = ["cache", "f", "test.svm", "train.svm"]
 _KILLER = """
 import os, sys
 from thresher.lanes import folder as frontiers
-from thresher.learning.files import folder, model_file
-owner, name = {"model": (model_file, "save"), "swap": (folder, "_swap_in"),
-               "removal": (folder, "_remove"), "picture": (frontiers, "picture")}[sys.argv.pop(1)]
+from thresher.engine import atomic
+from thresher.learning.files import model_file
+owner, name = {"model": (model_file, "save"), "swap": (atomic, "_swap_in"),
+               "removal": (atomic, "_remove_ours"), "picture": (frontiers, "picture")}[sys.argv.pop(1)]
 setattr(owner, name, lambda *given, **named: os._exit(9))
 import thresher.__main__
 """

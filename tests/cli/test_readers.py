@@ -183,13 +183,14 @@ def test_clearing_the_cache_removes_only_what_is_ours(
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(folder))
     data, code = folder / "data", folder / "code"
     ours = [data / f"1f-{'0a' * 16}.arrow", data / "contents.json", code / f"x.learn-{'0a' * 16}.nbc"]
+    ours.append(code / ".x.learn.0a0a0a0a.0b0b0b0b.partial")
     theirs = [data / "sub" / "mine.arrow", data / "mine.arrow", data / "x.partial", code / "main.py"]
     for path in (*ours, *theirs):
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text("x")
     ran = thresher("cache --clear")
     assert ran.status == 0
-    assert [path.exists() for path in (*ours, *theirs)] == [False] * 3 + [True] * 4
+    assert [path.exists() for path in (*ours, *theirs)] == [False] * 4 + [True] * 4
 
 
 def test_clearing_leaves_a_linked_folder(folder: Path, thresher: Thresher) -> None:

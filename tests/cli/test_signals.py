@@ -213,7 +213,7 @@ import os, signal, time
 from thresher.learning.training import ahead
 from thresher.learning.model.model import Model
 from thresher.cli import signals
-from thresher.learning.files.atomic import whole_file
+from thresher.engine.atomic import whole_file
 signals._GRACE = 0.3
 ahead.compile_ahead = lambda *given: ahead.Ahead()  # or another process has such a file, too
 def compiling(*_, **__):

@@ -78,15 +78,19 @@ def _show(shell: str) -> None:
 
 
 def _install(shell: str) -> None:
+    from thresher.engine.atomic import whole_file
+
     place, loader, line = _PLACES[shell]
     script = Path.home() / place
     script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text(_script(shell) + "\n")
+    with whole_file(script) as file:
+        file.write(_script(shell) + "\n")
     if loader:
         profile, line = Path.home() / loader, line.format(script=script)
         before = profile.read_text() if profile.exists() else ""
         if line not in before:
-            profile.write_text(f"{before.rstrip()}\n{line}\n".lstrip("\n"))
+            with whole_file(profile) as file:
+                file.write(f"{before.rstrip()}\n{line}\n".lstrip("\n"))
     click.echo(f"{shell} completion installed in {script}")
     click.echo("Completion will take effect once you restart the terminal")
 

@@ -11,7 +11,7 @@ import click
 from thresher.options.judging import CacheCommand
 
 ARGUMENTS, OPTIONS = (), CacheCommand
-_CODE = re.compile(r"\S+-[0-9a-f]{32}\.nbc|\S+\.[0-9a-f]{16}\.tmp|\S+\.py\d+\.(nbi|\d+\.nbc)")
+_CODE = re.compile(r"\S+-[0-9a-f]{32}\.nbc|\S+(\.[0-9a-f]{8}){2}\.partial|\S+\.py\d+\.(nbi|\d+\.nbc)")
 """File names that thresher creates: THRESHER_CACHE_DIR may be a folder with other files too."""
 
 

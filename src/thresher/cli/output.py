@@ -139,7 +139,7 @@ def output_file(path: Path | None) -> Iterator[IO[str]]:
     if path is None:
         yield sys.stdout
         return
-    from thresher.learning.files.atomic import whole_file
+    from thresher.engine.atomic import whole_file
 
     with whole_file(path) as file:
         yield file
@@ -234,7 +234,7 @@ def watcher(quiet: bool) -> Quiet:
 
 def write_curve(path: Path, table: Iterable[Row]) -> None:
     """Write the table as tab-separated values with a header."""
-    from thresher.learning.files.atomic import whole_file
+    from thresher.engine.atomic import whole_file
     from thresher.learning.training.progress import Row
 
     rows = ["\t".join(Row._fields), *("\t".join(f"{value:.9g}" for value in row) for row in table)]

@@ -56,7 +56,7 @@ def command(data: list[str], options: PathCommand) -> None:
 
 def _learn(run: FrontierTraining, path: Path, data: list[str], options: PathCommand) -> None:
     """Train, save and report."""
-    from thresher.learning.files.atomic import discard
+    from thresher.engine.atomic import discard
 
     which, trainer = options["choose"] or BEST, run.trainer
     outcome = _run(run, path, which)

@@ -108,7 +108,7 @@ def came() -> bool:
 
 
 def _end() -> None:
-    wholefile = sys.modules.get("thresher.learning.files.atomic")  # too late to import anything
+    wholefile = sys.modules.get("thresher.engine.atomic")  # too late to import anything
     if wholefile is not None:
         wholefile.remove_unfinished()
     say_at_once(INTERRUPTED_LINE)

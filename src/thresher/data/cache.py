@@ -187,7 +187,7 @@ class CacheWriter:
                 self._shown = 0  # the last note holds all bad lines that are kept
                 self._writer.finish({"end": True, "place": None, "after": None, **self._new_entries()})
                 path = self._folder / _file_name(self._source, self._source.fingerprint())
-                os.replace(self._path, path)
+                os.replace(self._path, path)  # not `whole_file`: the name is known only now, from the content
                 return CacheSource(path, self._source, trusted=True)
             except Exception as error:  # noqa: BLE001 likewise
                 self._error = error

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from thresher._version import __version__
+from thresher.engine.atomic import whole_file
 from thresher.lanes.frontier import Learned, Point, picture
 from thresher.learning.files import model_file
-from thresher.learning.files.atomic import whole_file
 from thresher.learning.files.folder import FRONTIER
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model import Model

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from thresher._version import __version__
 from thresher.drawing.svg import clean
-from thresher.learning.files.atomic import check_writable, whole_file
+from thresher.engine.atomic import check_writable, whole_file
 from thresher.reporting import about, chosen, quality, summary, training, weighing
 from thresher.reporting.facts import Facts
 from thresher.reporting.html import STYLE, Markup, el, joined

@@ -36,7 +36,7 @@ from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayou
 from thresher.data.order import Order, make_order
 from thresher.data.source import Source
 from thresher.data.sources.parsed import OnError
-from thresher.learning.files.atomic import check_writable
+from thresher.engine.atomic import check_writable
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.model.agreement import check_holdout
 from thresher.learning.model.objective import classes_of, leaves_classes_open

@@ -11,8 +11,8 @@ from typing import Any
 from thresher.data.inputs.any_data import Data, is_matrix
 from thresher.data.layout import AnyLayout
 from thresher.data.source import Source
+from thresher.engine.atomic import clear_abandoned
 from thresher.learning.files import model_file
-from thresher.learning.files.atomic import clear_abandoned
 from thresher.learning.files.model_file import looks_like_ours
 from thresher.learning.inspection.feature_names import check_nameable, check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model

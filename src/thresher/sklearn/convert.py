@@ -20,7 +20,7 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.learning.files.atomic import whole_file
+from thresher.engine.atomic import whole_file
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.objective import Head
 from thresher.sklearn.classifier import SparseOnlineClassifier

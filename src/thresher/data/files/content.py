@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +21,7 @@ import xxhash
 from thresher.data.errors import DataError
 from thresher.data.files import remote
 from thresher.data.files.paths import called, named, opened
+from thresher.engine.atomic import whole_file
 from thresher.engine.folders import cache_folder, private_folder
 
 _PIECE = 1 << 20
@@ -203,10 +203,5 @@ class ContentTable:
                 table.pop(os.path.abspath(name), None)
                 table[os.path.abspath(name)] = [*before, content.hash]
         kept = dict(list(table.items())[-_REMEMBERED:])
-        partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        try:
-            partial.write_text(json.dumps(kept))
-            os.replace(partial, path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                partial.unlink()
+        with contextlib.suppress(OSError), whole_file(path, cached=True) as file:
+            file.write(json.dumps(kept))

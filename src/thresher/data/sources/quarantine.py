@@ -1,4 +1,7 @@
-"""The quarantine file: rejected lines, byte for byte."""
+"""The quarantine file: rejected lines, byte for byte.
+
+It is appended to in place, not written as a whole: the lines so far can be read after a run that failed.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,6 @@ import hashlib
 import io
 import os
 import pickle
-import secrets
 import sys
 import threading
 import warnings
@@ -238,12 +237,10 @@ def _head(key: bytes) -> bytes:
 
 def _write(path: Path, key: bytes, payload: bytes) -> None:
     """Write the file completely or not at all; concurrent writers of the same file do no harm."""
-    unfinished = path.with_suffix(f".{secrets.token_hex(8)}.tmp")
+    from thresher.engine.atomic import whole_file  # not among the sources that compiled code depends on
+
     try:
-        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "wb") as file:
+        with whole_file(path, "wb", cached=True) as file:
             file.write(_head(key) + hashlib.sha256(payload).digest() + payload)
-        os.replace(unfinished, path)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         _warn(error)

@@ -26,8 +26,8 @@ from thresher._version import __version__
 from thresher.data.errors import OneLineError
 from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
+from thresher.engine.atomic import whole_file
 from thresher.learning.files import schema
-from thresher.learning.files.atomic import whole_file
 from thresher.learning.files.folder import ENSEMBLE, FRONTIER
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.model import Model, as_model

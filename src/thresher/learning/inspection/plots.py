@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from thresher.drawing import Axis, Bar, Panel, Series, Strip, bars, chart, panels
+from thresher.engine.atomic import check_writable, whole_file
 from thresher.learning.evaluation.curves import Binned, wilson
-from thresher.learning.files.atomic import check_writable, whole_file
 from thresher.learning.model.objective import Head
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.progress import Curve, Row

@@ -17,8 +17,8 @@ from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk
 from thresher.data.inputs.any_data import Data
 from thresher.data.layout import SettledLayout
+from thresher.engine.atomic import whole_file
 from thresher.learning.files import model_file, schema
-from thresher.learning.files.atomic import whole_file
 from thresher.learning.files.folder import ENSEMBLE
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.inspection.frames import frame_of, identity_of

@@ -15,8 +15,8 @@ import pytest
 
 from tests.commands import environment
 from tests.interrupts import Interrupted, Meanwhile
-from thresher.learning.files import atomic
-from thresher.learning.files.atomic import check_writable, discard, whole_file
+from thresher.engine import atomic
+from thresher.engine.atomic import check_writable, discard, whole_file
 
 fcntl = pytest.importorskip("fcntl", reason="locks of files are those of Unix")
 
@@ -74,11 +74,21 @@ def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "file").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+def test_a_cached_file_is_private_and_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", full_disk)
+    (tmp_path / "file").touch()
+    (tmp_path / "file").chmod(0o666)
+    with whole_file(tmp_path / "file", cached=True) as file:
+        file.write("new")
+    assert (tmp_path / "file").read_text() == "new"
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
+
+
 def killed_while_writing(path: Path) -> None:
     """Leave the files of a killed process."""
     code = f"""
 import os
-from thresher.learning.files.atomic import whole_file
+from thresher.engine.atomic import whole_file
 with whole_file({str(path)!r}):
     os._exit(9)
 """

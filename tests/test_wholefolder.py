@@ -12,21 +12,28 @@ import pytest
 
 from tests.commands import run_code
 from tests.interrupts import Interrupted, Meanwhile
-from thresher.learning.files import atomic
-from thresher.learning.files import folder as folders
-from thresher.learning.files.atomic import lock, remove_unfinished, whole_file
-from thresher.learning.files.folder import FRONTIER, check_replaceable, clear_abandoned, whole_folder
+from thresher.engine import atomic
+from thresher.engine.atomic import (
+    check_replaceable,
+    clear_abandoned,
+    lock,
+    remove_unfinished,
+    whole_file,
+    whole_folder,
+)
+from thresher.learning.files import folder as kinds
+from thresher.learning.files.folder import FRONTIER
 
 pytest.importorskip("fcntl", reason="locks of folders are those of Unix")
 
 _KILLED = """
 import os, sys
 from pathlib import Path
-from thresher.learning.files import atomic, folder as folders
-from thresher.learning.files.atomic import whole_file
+from thresher.engine import atomic
+from thresher.engine.atomic import whole_file
 
 path, at, at_once = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "True"
-exchanged, done = folders._exchanged, []
+exchanged, done = atomic._exchanged, []
 
 def step():
     done.append(1)
@@ -37,10 +44,10 @@ def exchanging(one, other):
     step()
     return at_once and exchanged(one, other)
 
-folders._exchanged = exchanging
+atomic._exchanged = exchanging
 changes = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod")
 sys.addaudithook(lambda event, _: event in changes and step())
-with folders.whole_folder(path, lambda name: name in ("a", "b")) as aside:
+with atomic.whole_folder(path, lambda name: name in ("a", "b")) as aside:
     for name in ("a", "b"):
         with whole_file(aside / name) as file:
             file.write("new")
@@ -69,9 +76,9 @@ def names(folder: Path) -> list[str]:
 
 @pytest.fixture(params=["at once", "by two renames"])
 def swap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of exchanging two folders."""
+    """Both ways of exchanging two atomic."""
     if request.param != "at once":
-        monkeypatch.setattr(folders, "_exchanged", lambda one, other: False)
+        monkeypatch.setattr(atomic, "_exchanged", lambda one, other: False)
     return str(request.param)
 
 
@@ -87,9 +94,9 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path, swap: str) -> None:
 def test_two_names_are_exchanged_at_once(tmp_path: Path) -> None:
     write(tmp_path / "f", OLD)
     write(tmp_path / "g", NEW)
-    assert folders._exchanged(tmp_path / "f", tmp_path / "g")
+    assert atomic._exchanged(tmp_path / "f", tmp_path / "g")
     assert (found(tmp_path / "f"), found(tmp_path / "g")) == (NEW, OLD)
-    assert not folders._exchanged(tmp_path / "f", tmp_path / "none")
+    assert not atomic._exchanged(tmp_path / "f", tmp_path / "none")
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["at_once", "by_two_renames"])
@@ -138,7 +145,7 @@ def test_writers_side_by_side_leave_the_folder_of_one(tmp_path: Path, swap: str)
 def test_others_take_the_name_between_two_steps(
     tmp_path: Path, swap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    renamed, left = folders._renamed, [NEW, OLD, NEW]
+    renamed, left = atomic._renamed, [NEW, OLD, NEW]
 
     def late(aside: Path, target: Path) -> bool:
         if left and aside.suffix == ".partial":
@@ -147,7 +154,7 @@ def test_others_take_the_name_between_two_steps(
                 (tmp_path / "f" / name).write_text(text)
         return renamed(aside, target)
 
-    monkeypatch.setattr(folders, "_renamed", late)
+    monkeypatch.setattr(atomic, "_renamed", late)
     write(tmp_path / "f", {"a": "last"})
     assert len(left) == (2 if swap == "at once" else 0)
     assert (found(tmp_path / "f"), names(tmp_path)) == ({"a": "last"}, ["f"])
@@ -170,7 +177,7 @@ def test_a_folder_that_is_cleared_away_before_it_is_locked_is_made_again(
             path.rmdir()
         return opened(path, *more)
 
-    monkeypatch.setattr("thresher.learning.files.folder.lock", before_locking)
+    monkeypatch.setattr("thresher.engine.atomic.lock", before_locking)
     monkeypatch.setattr(os, "open", before_opening)
     with whole_folder(tmp_path / "f", ours) as aside:
         (aside / "a").write_text("new")
@@ -210,7 +217,7 @@ def test_an_old_folder_comes_back_when_the_new_one_cannot_be_named(
             raise PermissionError(13, "Permission denied", str(one))
         rename(one, other)
 
-    monkeypatch.setattr(folders, "_exchanged", lambda one, other: False)
+    monkeypatch.setattr(atomic, "_exchanged", lambda one, other: False)
     monkeypatch.setattr(os, "rename", failing)
     with pytest.raises(PermissionError) as caught:
         write(tmp_path / "f", NEW)
@@ -318,8 +325,7 @@ def test_a_folder_that_vanishes_at_any_line_is_written_anew(how: str, tmp_path: 
 
     for moment in itertools.count():
         fill(path, "old")
-        here = (folders.__file__, atomic.__file__, folders.__file__)
-        meanwhile = Meanwhile(moment, change, *here)
+        meanwhile = Meanwhile(moment, change, kinds.__file__, atomic.__file__)
         with meanwhile:
             kind.check(path)
             with kind.written(path) as aside:
@@ -337,7 +343,7 @@ def test_a_folder_that_vanishes_at_any_line_is_written_anew(how: str, tmp_path: 
 
 def test_an_interrupt_at_any_line_leaves_nothing(tmp_path: Path) -> None:
     for moment in itertools.count():
-        interrupted = Interrupted(moment, folders.__file__, contextlib.__file__)
+        interrupted = Interrupted(moment, atomic.__file__, contextlib.__file__)
         with interrupted, whole_folder(tmp_path / "folder", ours) as aside:
             (aside / "a").write_text("new")
         gc.collect()
