@@ -26,15 +26,15 @@ if _TYPE_CHECKING:
         load,
         name_features,
         path,
+        plot_frontier,
         predict,
         report,
+        save,
         train,
         tune,
     )
     from thresher.data import Chunk, open_source
-    from thresher.lanes.comparison import plot_frontier
     from thresher.learning.diagnostics.findings import TroubleWarning
-    from thresher.learning.files.model_file import save
     from thresher.learning.model.divergence import DivergedError
     from thresher.learning.model.ensemble import Ensemble
     from thresher.learning.model.model import Model
@@ -57,10 +57,10 @@ _HOMES = {
     "open_source": "thresher.data",
     "part": "thresher.parts.registry",
     "path": "thresher.api",
-    "plot_frontier": "thresher.lanes.comparison",
+    "plot_frontier": "thresher.api",
     "predict": "thresher.api",
     "report": "thresher.api",
-    "save": "thresher.learning.files.model_file",
+    "save": "thresher.api",
     "train": "thresher.api",
     "tune": "thresher.api",
 }

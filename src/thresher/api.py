@@ -17,7 +17,8 @@ from thresher.batch.solving import Boosted
 from thresher.cluster.elsewhere import reading_elsewhere, reads_elsewhere
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
-from thresher.engine.atomic import discard
+from thresher.lanes import comparison
+from thresher.lanes.comparison import AnyFrontier
 from thresher.lanes.models import CrossValidation, Frontier, Tuned, with_choice
 from thresher.learning.diagnostics.findings import troubles_of_reading, warn
 from thresher.learning.evaluation.slices import names_of_columns
@@ -25,6 +26,7 @@ from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import find_in
 from thresher.learning.inspection.frames import Evaluated
+from thresher.learning.inspection.plots import Picture
 from thresher.learning.model.ensemble import Ensemble, ready
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Output
@@ -46,7 +48,7 @@ from thresher.runs import path as runs_path
 from thresher.runs import report as runs_report
 from thresher.runs import train as runs_train
 from thresher.runs import tune as runs_tune
-from thresher.runs.inspecting import InfoDict, describe, difference
+from thresher.runs.inspecting import describe, difference
 from thresher.runs.preparing import inputs_of, labels_or_part
 from thresher.runs.train import Training
 from thresher.runs.ui import Printing, Silent
@@ -311,8 +313,9 @@ def tune(
     with _elsewhere(given):
         search = runs_tune.prepare(inputs_of(data, labels, sample_weight, groups), given, Silent())
         search.run()
-        outcome = search.report(), warn(search.warnings)
-    return Tuned(search.tuner.winner()[1], search.tuner.trials, search.tuner.chosen or 0, *outcome)
+        found = search.tuned()
+    warn(found.warnings)
+    return found
 
 
 @takes(BoostOptions)
@@ -358,6 +361,42 @@ def boost(
         found = run.run(callback or (lambda _: None))
     found.warnings = warn(found.warnings)
     return found
+
+
+def plot_frontier(frontiers: AnyFrontier | Sequence[AnyFrontier]) -> Picture:
+    """Draw loss over the number of weights of several runs, one colour per rule.
+
+    Runs of the same rule, for example with different seeds, are averaged penalty by penalty (by position if
+    each run found its own penalties), and bars show the mean loss ± one standard error.
+
+    Args:
+        frontiers: results of `thresher.path` and `thresher.cv`, and folders of ``thresher path``.
+
+    Returns a picture that notebooks show; ``.save("frontier.svg")`` writes it, ``.svg`` is its text.
+
+    Raises `ModelFileError`; TypeError for anything else; ValueError for runs without a penalty or without a
+    finite loss.
+
+    >>> data = "examples/data/rcv1_train2000.dat.gz"
+    >>> runs = [path(data, l1="0.5:4:4", order="once", seed=seed) for seed in range(3)]
+    >>> plot_frontier(runs)
+    <Picture of 3 runs: 4 points>
+    """
+    return comparison.plot_frontier(frontiers)
+
+
+def save(model: AnyModel, path: str | os.PathLike[str], *, state: bool = True) -> None:
+    """Write a model file: settled nonzero weights and the header.
+
+    Args:
+        model: a Model; a Readout, which has no state; or a fitted estimator, whose model is written.
+        path: the file; an older one is replaced when the new one is complete.
+        state: write what is needed to keep learning, too.
+
+    Raises OSError if writing fails and `DivergedError` if weights or state are not finite; an existing file
+    is then unchanged. RuntimeError while another thread is learning; TypeError if `model` is not a model.
+    """
+    model_file.save(model, os.fspath(path), state=state)
 
 
 def load(path: str | os.PathLike[str]) -> Readout:
@@ -501,7 +540,7 @@ def report(
 def info(model: ModelOrFile) -> dict[str, Any]:
     """Show what is in a model and how it was made: the figures of ``thresher info --json``.
 
-    Printed, the result has one line per figure. See docs/reading.md.
+    Printed, the result is the text of ``thresher info``. See docs/reading.md.
 
     Args:
         model: a Model, a Readout, a fitted estimator, or a result of `thresher.path`, `thresher.cv` or
@@ -519,14 +558,16 @@ def info(model: ModelOrFile) -> dict[str, Any]:
     """
     with model_file.file_of(model) as path:
         found = describe(path)
-    return found if isinstance(model, str | os.PathLike) else InfoDict(found | {"model": None})
+    if not isinstance(model, str | os.PathLike):
+        found["model"] = None
+    return found
 
 
 def diff(a: ModelOrFile, b: ModelOrFile, *, top: int = 20) -> dict[str, Any]:
     """Show what changed from model `a` to model `b`: the figures of ``thresher diff --json``.
 
-    ``equal`` tells whether both predict with the same weights. Printed, the result has one line per figure.
-    See docs/reading.md.
+    ``equal`` tells whether both predict with the same weights. Printed, the result is the text of
+    ``thresher diff``. See docs/reading.md.
 
     Args:
         a, b: a Model, a Readout, a fitted estimator, a result of `thresher.path`, `thresher.cv` or
@@ -580,8 +621,7 @@ def _outcome(run: Any) -> Outcome:
     trainer = run.trainer
     with closing(trainer.stopper):
         outcome: Outcome = run.run()
-    if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
-        discard(trainer.plan.checkpoint)
+    trainer.discard_checkpoint()
     return outcome
 
 

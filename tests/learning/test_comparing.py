@@ -137,13 +137,13 @@ def test_info_and_diff_take_models_and_files(tmp_path: Path) -> None:
     assert of_file["model"] == str(tmp_path / "m")
     assert told == {**of_file, "model": None}
     assert told["examples"] == 40
-    assert "examples               40\n" in repr(told)
+    assert "examples learned       40\n" in repr(told)
     assert thresher.diff(tmp_path / "m", one) == {**thresher.diff(one, one), "equal": True}
     moved = thresher.diff(one, other)
     assert not moved["equal"]
     assert list(moved["options"]) == ["rule"]
     assert thresher.diff(one, other, top=0)["moved"] == []
-    assert "moved                  1 rows" in repr(moved)
+    assert "option  A " in repr(moved)
 
 
 def test_info_and_diff_refuse_what_is_no_model(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,14 +88,15 @@ def _session(name: str, python: bool, said: dict[str, Any]) -> Session:
 
 def _remedies() -> list[Session]:
     """The commands of tests/cli/remedies.py: one for each message that names an option."""
-    found = list[Session]()
+    found, times = list[Session](), Counter[str]()
     for case in CASES:
         words = re.sub(r"[^a-z0-9]+", "-", f"{case.command} {case.remedy}".lower()).strip("-")[:80].strip("-")
-        name, taken = f"message-{words}", [one.name for one in found]
+        name = f"message-{words}"
         fed = f"cat {next(iter(case.files))} | " if " - " in case.command else ""
         as_json = " --json" if case.command.split()[0] in ("train", "path", "cv", "tune", "boost") else ""
         steps = [f"thresher {one}" for one in case.before] + [f"{fed}thresher {case.command}{as_json}"]
-        name = f"{name}-{taken.count(name) + 1}" if name in taken else name
+        times[name] += 1
+        name = f"{name}-{times[name]}" if times[name] > 1 else name
         found.append(Session(name, False, steps, [], case.files, plain=True))
     return found
 

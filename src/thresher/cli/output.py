@@ -25,18 +25,22 @@ if TYPE_CHECKING:
     from thresher.learning.training.trainer import Outcome
 
 
-_NAME_WIDTH = 22
-
-
 def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
     """Print one figure per line, or one JSON object on one line, with null for NaN and infinity."""
-    from thresher.learning.inspection.formatting import shown
+    from thresher.learning.inspection.formatting import figure_lines
 
     if as_json:
         click.echo(json.dumps(_finite(figures)))
-        return
-    for name, value in figures.items():
-        click.echo(f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}")
+    elif figures:
+        click.echo("\n".join(figure_lines(figures)))
+
+
+def show(found: Mapping[str, Any], as_json: bool) -> None:
+    """Print a result as Python prints it, or as JSON."""
+    if as_json:
+        show_figures(found, True)
+    else:
+        click.echo(repr(found))
 
 
 def _finite(value: Any) -> Any:
@@ -46,22 +50,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """The lines of a table: text aligned left, numbers right."""
-    from thresher.learning.inspection.formatting import shown
-
-    cells = [[shown(head) for head in heads], *([shown(value) for value in row] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    texts = [all(isinstance(row[k], str) for row in rows) for k in range(len(heads))]
-    return [
-        "  ".join(
-            cell.ljust(width) if text else cell.rjust(width)
-            for cell, width, text in zip(row, widths, texts, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
 
 
 def show_result(figures: Mapping[str, Any], as_json: bool, written: Path) -> None:
@@ -96,6 +84,25 @@ def tell_outcome(outcome: Outcome) -> None:
         tell_skipped(report)
     tell_weightless(outcome.weightless, outcome.examples)
     tell_warnings(outcome.warnings)
+
+
+def figures_of_run(outcome: Outcome) -> dict[str, Any]:
+    """Counts and times of a training of several models."""
+    return {
+        "examples": outcome.examples,
+        "passes": outcome.passes,
+        "features_seen": outcome.features_seen,
+        "seconds": round(outcome.seconds, 3),
+        **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
+        "skipped": outcome.skipped,
+    }
+
+
+def shown_use(use: dict[str, Any] | None, as_json: bool) -> dict[str, Any]:
+    """The use of a budget of weights, if there is one, as a figure."""
+    from thresher.lanes.budget import sentence
+
+    return {"budget": use if as_json else sentence(use)} if use else {}
 
 
 def tell_reading(report: Any) -> None:

@@ -83,12 +83,10 @@ def _train(run: Training, options: TrainCommand) -> Outcome:
 def _save(run: Training, options: TrainCommand) -> bool:
     """Save the model, then again with names if they are wanted; False if a signal interrupted that."""
     from thresher.data.errors import DataError
-    from thresher.engine.atomic import discard
 
     path, state, trainer = options["model"], not options["weights_only"], run.trainer
     run.model.save(path, state=state)
-    if trainer.plan.checkpoint is not None and trainer.owns_checkpoint:
-        discard(trainer.plan.checkpoint)
+    trainer.discard_checkpoint()
     if not run.will_name:
         return True
     if not options["quiet"]:

@@ -36,25 +36,7 @@ class _Run(NamedTuple):
 
 
 def plot_frontier(frontiers: AnyFrontier | Sequence[AnyFrontier]) -> Picture:
-    """Draw loss over the number of weights of several runs, one colour per rule.
-
-    Runs of the same rule, for example with different seeds, are averaged penalty by penalty (by position if
-    each run found its own penalties), and bars show the mean loss ± one standard error.
-
-    Args:
-        frontiers: results of `thresher.path` and `thresher.cv`, and folders of ``thresher path``.
-
-    Returns a picture that notebooks show; ``.save("frontier.svg")`` writes it, ``.svg`` is its text.
-
-    Raises `ModelFileError`; TypeError for anything else; ValueError for runs without a penalty or without a
-    finite loss.
-
-    >>> import thresher
-    >>> data = "examples/data/rcv1_train2000.dat.gz"
-    >>> runs = [thresher.path(data, l1="0.5:4:4", order="once", seed=seed) for seed in range(3)]
-    >>> thresher.plot_frontier(runs)
-    <Picture of 3 runs: 4 points>
-    """
+    """Draw several frontiers: see `thresher.plot_frontier`."""
     given = [frontiers] if isinstance(frontiers, _ONE) else list(frontiers)
     points = [_points(one) for one in given]
     runs = [_run(penalty, each) for penalty, each in points]

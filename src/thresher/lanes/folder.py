@@ -11,6 +11,7 @@ from typing import Any
 
 from thresher._version import __version__
 from thresher.engine.atomic import whole_file
+from thresher.lanes.budget import use_of
 from thresher.lanes.frontier import Learned, Point, picture
 from thresher.learning.files import model_file
 from thresher.learning.files.folder import FRONTIER
@@ -30,6 +31,11 @@ class FrontierTable:
     points: list[Point]
     chosen: int
     choice: str
+
+    @property
+    def use(self) -> dict[str, Any] | None:
+        """What the chosen model uses of a budget of weights, if it was chosen by one."""
+        return use_of(self.points, self.chosen, self.choice)
 
     def as_dict(self) -> dict[str, Any]:
         """The content in JSON."""

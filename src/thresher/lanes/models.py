@@ -1,12 +1,8 @@
-"""The results of `thresher.path`, `thresher.cv` and `thresher.tune`, and tables that compare their models.
-
-A tuner works in rounds, each one reading of the data, and reports on the winner.
-"""
+"""The results of `thresher.path`, `thresher.cv` and `thresher.tune`, and tables that compare their models."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,28 +10,16 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from thresher.data.formats.tables.column_statistics import columns_seen
-from thresher.data.order import Order
-from thresher.data.report import Report
-from thresher.data.source import Source
 from thresher.lanes import budget, folder
 from thresher.lanes.folds import Estimate, Folds, Results, estimates_of
 from thresher.lanes.frontier import Learned, Point, check_choice, choose, instead_of, noted, picture
 from thresher.lanes.lanes import alone
-from thresher.lanes.tuning import Trial, Tuner, judged_rows
+from thresher.lanes.tuning import Trial
 from thresher.learning.diagnostics.findings import Trouble, warn
-from thresher.learning.evaluation import evaluate
 from thresher.learning.inspection.formatting import shown
 from thresher.learning.inspection.frames import frame_of, held, identity
 from thresher.learning.inspection.plots import checked, write
-from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
-from thresher.learning.training.holdout import Holdout
-from thresher.learning.training.interruption import Interrupted, Stopper
-from thresher.learning.training.passes import Kept, Passes, bytes_to_keep, is_automatic, passes_for
-from thresher.learning.training.progress import Watcher
-from thresher.learning.training.shares import Part
-from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +42,11 @@ def lines_of(dicts: Sequence[dict[str, Any]], keys: Sequence[str], chosen: int |
 
 def of_points(points: Sequence[Point], penalty: str, chosen: int | None) -> list[str]:
     """The table of a frontier."""
-    dicts = [point.as_dict(penalty) for point in points]
+    return lane_lines([point.as_dict(penalty) for point in points], penalty, chosen)
+
+
+def lane_lines(dicts: Sequence[dict[str, Any]], penalty: str, chosen: int | None) -> list[str]:
+    """The table of a frontier whose points are given as in JSON."""
     figures = dict.fromkeys(key for one in dicts for key in one if key.startswith("holdout_"))
     keys = [penalty, "nonzero", "progressive_loss", *figures]
     return lines_of(dicts, [key for key in keys if key != "holdout_examples"], chosen)
@@ -142,146 +130,6 @@ class Tuned:
     def model_(self) -> Model:
         """The best model, which `thresher.predict`, `evaluate`, `save` and the like take in its place."""
         return self.model
-
-
-class _HeldOut(Holdout):
-    """Rows that are held out of all readings and evaluated only at the end. Others may be kept in memory."""
-
-    def __init__(self, every: Part, budget: int, order: Order) -> None:
-        super().__init__(every)
-        self._budget, self._order = budget, order
-        self._memory: Kept | None = None
-
-    def rest(self, source: Source) -> Source:
-        """The other rows, from memory if an earlier reading could keep them all."""
-        rest = super().rest(source)
-        if not self._budget or (self._memory is not None and self._memory.dropped):
-            return rest
-        if self._memory is None or not self._memory.complete:
-            self._memory = Kept(rest, self._budget, held=self._order.reads(2) == 1)
-            return self._memory
-        return self._memory.later()
-
-    def passes_of(self, model: Model) -> int:
-        """How many passes `train` makes of these rows, which have been read, with the rule of `model`."""
-        if self._memory is None or not self._memory.complete or not is_automatic(model.recipe):
-            return 1
-        return passes_for(self._memory.whole)
-
-    def source(self) -> None:
-        """None: nothing is evaluated after a pass."""
-        return
-
-    def kept(self) -> Source | None:
-        """The held-out rows, or None."""
-        return super().source()
-
-
-class Search:
-    """The readings of a tuner. The report is on `held`, or on every `every`-th row, which is held out.
-
-    With neither, the last tenth of the rows is kept for the report. Readings after the first use the cache,
-    if there may be one. Settings race in one pass; the best is then trained anew in `passes` passes. Or, if
-    its rule is automatic and the rows fit in `replay` bytes of memory, in as many as `train` makes of them.
-    """
-
-    def __init__(
-        self,
-        tuner: Tuner,
-        source: Source,
-        order: Order,
-        held: Source | None,
-        cached: bool,
-        watcher: Watcher | None = None,
-        tell: Callable[[int], None] = lambda number: None,
-        every: Part = 0,
-        passes: int = 1,
-        replay: int = 0,
-    ) -> None:
-        self.tuner, self._order, self._held, self._passes = tuner, order, held, passes
-        self._holdout = _HeldOut(every, bytes_to_keep(replay, tuner.may_replay, "these rules"), order)
-        self._counts = held is None and not every
-        readings = len(tuner.rounds) + self._counts + (passes if passes > 1 else 0)
-        self._reads = Passes(source, order.reads(readings), cached=cached)
-        self._watcher, self._tell = watcher, tell
-        self._started = False
-        self.interrupted = False
-        """whether Ctrl-C came when the best setting was known, and learned in further passes"""
-        self.lines: Report | None = None
-        """line counts of the data"""
-        self.weightless = 0
-        """rows of importance 0 in a reading"""
-        self.warnings: list[Trouble] = []
-        """trouble in the last reading, which has the best settings"""
-        self._columns = columns_seen(source)
-
-    def run(self) -> None:
-        """Run all rounds. Raises `DataError`."""
-        if self._counts:
-            source = self._order.over(self._holdout.rest(self._source()), 1)
-            with closing(source.chunks()) as chunks:
-                rows = sum(len(chunk.counting()) for chunk in chunks)
-            self.lines = self._reads.first.report
-            self.tuner.until = judged_rows(rows)
-        for number in range(len(self.tuner.rounds)):
-            self._round(number)
-            self._tell(number)
-        if self.tuner.model is not None:
-            self._learn_again(self.tuner.model)
-
-    def _learn_again(self, best: Model) -> None:
-        """Train the best setting anew, if it makes more than one pass."""
-        passes = max(self._passes, self._holdout.passes_of(best))
-        if passes == 1:
-            return
-        stopper = Stopper()
-        beside = {"reread": self._reads.later, "stopper": stopper}
-        trainer = self._trainer(Model(best.recipe), TrainingPlan(passes, None), **beside)
-        stopper.listen_here()
-        try:
-            self.warnings, self.tuner.model = trainer.run().warnings, trainer.model
-        except DivergedError as error:
-            kept = "the best setting is kept as it was after one pass, since it diverged in a later one"
-            self.warnings = [*self.warnings, Trouble("diverged", f"{kept}: {error}")]
-        except Interrupted:
-            self.interrupted = True
-            kept = "interrupted in the passes of the best setting, which is kept as it was after the first"
-            self.warnings = [
-                *self.warnings,
-                Trouble("ended-early", f"{kept}: train again for the other passes"),
-            ]
-        finally:
-            stopper.close()
-
-    def _source(self) -> Source:
-        """The source of the next reading."""
-        started, self._started = self._started, True
-        return self._reads.later() if started else self._reads.first
-
-    def _round(self, number: int) -> None:
-        lanes, error = self.tuner.draw(number), None
-        try:
-            outcome = self._trainer(lanes, TrainingPlan(1, None)).run()
-            self.warnings, self.weightless = outcome.warnings, outcome.weightless
-            self.lines = self.lines or outcome.reports[0]
-        except DivergedError as found:
-            error = found
-        self.tuner.settle(lanes, error)
-
-    def _trainer(self, model: Any, plan: TrainingPlan, **beside: Any) -> Trainer[Any]:
-        beside |= {"watcher": self._watcher, "judging": lambda every, given: self._holdout}
-        return Trainer(model, self._source(), plan, order=self._order, columns=self._columns, **beside)
-
-    def report(self) -> dict[str, Any]:
-        """Figures of the winner on rows not used for choosing. `DivergedError` if there is no winner."""
-        trial, model = self.tuner.winner()
-        held = self._held or self._holdout.kept()
-        if held is not None:
-            with closing(held.chunks()) as chunks:
-                return {**evaluate.score(model, chunks).figures()}
-        loss, weight = self.tuner.late
-        examples = trial.rows - (self.tuner.until or 0)
-        return {"examples": examples, "loss": loss / weight if weight else None}
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identified
+from thresher.lanes.budget import reading_again
 from thresher.lanes.folds import Folds, Results, Split, check_order, check_size, estimates_of
 from thresher.lanes.models import CrossValidation
 from thresher.lanes.penalties import PenaltyRange, penalty_name, with_penalty
@@ -21,6 +22,7 @@ from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention
+from thresher.options.option import given_in
 from thresher.runs.lanes import compile_penalties_ahead, is_varied, recipes_of
 from thresher.runs.preparing import (
     Inputs,
@@ -33,6 +35,7 @@ from thresher.runs.preparing import (
     source_of,
     trainer_of,
 )
+from thresher.runs.repeat import passes_said, train_command
 from thresher.runs.ui import Ui
 
 
@@ -61,6 +64,11 @@ class Validation:
         """Trouble with the data, the training and the folds."""
         return [*outcome.warnings, *self.trainer.model.troubles()]
 
+    def command(self, data: Sequence[str], outcome: Outcome, rule: str) -> str:
+        """The command that trains a model of all rows."""
+        given, passes = given_in(self.options), passes_said(outcome.passes, self.trainer.model.recipe)
+        return train_command(data, given.get("model"), {**given, "rule": rule, "passes": passes})
+
     def _results(self, trainer: Trainer[Folds]) -> Results:
         again = trainer.order.over(trainer.reread(), 1)
         with closing(again.chunks()) as chunks:
@@ -68,6 +76,7 @@ class Validation:
 
     def _further(self, penalties: list[float]) -> Results | None:
         """Results for further penalties, in the same folds of the same data; None if learning diverges."""
+        self.ui.say(reading_again(penalties))
         first, before = self.trainer, self.trainer.model
         recipes = [with_penalty(before.recipes[0], value) for value in penalties]
         like: dict[str, Any] = {"forward": before.forward, "total": before.total, "say": self.ui.say}

@@ -2,60 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from thresher.lanes import folder
+from thresher.lanes.models import lane_lines
 from thresher.learning.files import model_file
 from thresher.learning.files.folder import ENSEMBLE
 from thresher.learning.inspection.describe import anatomy
 from thresher.learning.inspection.diff import compare
-from thresher.learning.inspection.formatting import shown
-from thresher.learning.model.ensemble import files_of, table_of
+from thresher.learning.inspection.formatting import figure_lines, of_first_pass, table_of
+from thresher.learning.model.ensemble import files_of, table_in
+from thresher.learning.model.recipe import settings
+from thresher.learning.training.record import passes_made
+from thresher.options.messages import as_shown, spelled
 from thresher.runs.repeat import remaking
 
-_WIDTH = 22
+_SHOWN = 50
+"""maximum number of rows of a printed table"""
+_UNREAD = ("ignore", "absent", "empty")
+"""column kinds that are not read"""
 
 
-class InfoDict(dict[str, Any]):
-    """A dictionary whose repr has one line per figure; nested figures are indented, rows are counted."""
+class ModelInfo(dict[str, Any]):
+    """The content of a model; printed, what ``thresher info`` prints."""
 
     def __repr__(self) -> str:
-        """One line per known figure."""
-        return "\n".join(_lines(self, ""))
+        """One line per figure, and tables."""
+        told = {"frontier": _told_frontier, "ensemble": _told_ensemble}.get(self["kind"], _told_model)
+        return as_shown("\n".join(told(self)))
 
 
-def _lines(found: dict[str, Any], indent: str) -> Iterator[str]:
-    for name, value in found.items():
-        label = indent + name.replace("_", " ")
-        if isinstance(value, dict) and value:
-            yield label
-            yield from _lines(value, indent + "  ")
-        elif isinstance(value, list | tuple) and any(isinstance(one, dict) for one in value):
-            yield f"{label:<{_WIDTH}} {len(value):,} rows"
-        elif isinstance(value, list | tuple) and value:
-            yield f"{label:<{_WIDTH}} {', '.join(map(shown, value))}"
-        elif value not in (None, "", [], {}, ()):
-            yield f"{label:<{_WIDTH}} {shown(value)}"
+class ModelDiff(dict[str, Any]):
+    """What differs between two models; printed, what ``thresher diff`` prints."""
+
+    def __repr__(self) -> str:
+        """One line per figure, the options that differ and the weights that moved most."""
+        shown = {name: value for name, value in self.items() if not isinstance(value, list | dict)}
+        if len(self["intercept"][0]) == 1:
+            (before,), (after,) = self["intercept"]
+            shown |= {"intercept_A": before, "intercept_B": after}
+        lines = figure_lines(shown)
+        if self["options"]:
+            rows = [[name.replace("_", " "), *pair] for name, pair in self["options"].items()]
+            lines += ["", *table_of(["option", "A", "B"], rows)]
+        if moved := self["moved"]:
+            heads = [name for name in moved[0] if any(one[name] is not None for one in moved)]
+            rows = [[one[name] if name != "feature" else str(one[name]) for name in heads] for one in moved]
+            lines += ["", *table_of(heads, rows)]
+        return "\n".join(lines)
 
 
-def describe(path: Path) -> dict[str, Any]:
+def describe(path: Path) -> ModelInfo:
     """The content of ``thresher info --json``. Raises `ModelFileError`."""
     if folder.is_frontier(path):
-        return InfoDict(_of_folder(path))
+        return ModelInfo(_of_folder(path))
     if ENSEMBLE.is_at(path):
-        return InfoDict(_of_ensemble(path))
+        return ModelInfo(_of_ensemble(path))
     header, tensors = model_file.read(path, lanes=True)
     with model_file.naming_file(path):
         found = anatomy(path, header, tensors)
-        return InfoDict({**found, "command": remaking(path, header, found)})
+        return ModelInfo({**found, "command": remaking(path, header, found)})
 
 
-def difference(first: Path, second: Path, top: int) -> dict[str, Any]:
+def difference(first: Path, second: Path, top: int) -> ModelDiff:
     """The content of ``thresher diff --json``. `ModelFileError`; `DataError` for models of other features."""
     (a, before), (b, after) = map(model_file.load_readout, (first, second))
-    return InfoDict(compare(a, b, (before, after), top))
+    return ModelDiff(compare(a, b, (before, after), top))
 
 
 def _of_folder(path: Path) -> dict[str, Any]:
@@ -66,7 +79,7 @@ def _of_folder(path: Path) -> dict[str, Any]:
 
 
 def _of_ensemble(path: Path) -> dict[str, Any]:
-    table, each = table_of(path), list[dict[str, Any]]()
+    table, each = table_in(path), list[dict[str, Any]]()
     for file in files_of(path, table):
         header, _ = model_file.read(file)
         counts = {name: header.get(name) for name in ("examples", "progressive_loss", "features_seen")}
@@ -74,3 +87,94 @@ def _of_ensemble(path: Path) -> dict[str, Any]:
     recipe = {name: value for name, value in header["recipe"].items() if name != "layout"}
     own = {"kind": "ensemble", "models": table["models"], "rows": table["rows"], "record": table["record"]}
     return {"model": str(path), **own, **recipe, "each": each}
+
+
+def _told_frontier(found: dict[str, Any]) -> list[str]:
+    """The table of a folder of models."""
+    chosen = found["chosen"]
+    file, rule = Path(found["model"]) / folder.file_of(chosen), found["lanes"][chosen]["spec"]
+    shown = {"choice": found["choice"], "chosen": str(file), "rule": rule}
+    return [*lane_lines(found["lanes"], found["penalty"], chosen), *figure_lines(shown)]
+
+
+def _told_ensemble(found: dict[str, Any]) -> list[str]:
+    """What the models of an ensemble share, and a row for each."""
+    shown = {name: found[name] for name in ("kind", "models", "rows")} | settings(found)
+    if found["record"]:
+        shown |= {"passes": passes_made(found["record"])}
+        shown |= {name: found["record"][name] for name in ("order", "examples")}
+    heads = [head.replace("_", " ") for head in found["each"][0]]
+    return [*figure_lines(shown), "", *table_of(heads, [[*one.values()] for one in found["each"]])]
+
+
+def _told_model(found: dict[str, Any]) -> list[str]:
+    """The figures of a model or a checkpoint; weights by column, by namespace or product, and by output."""
+    groups = [{**one, "group": _called(one["group"])} for one in found["groups"]]
+    lines = figure_lines(_figures(found))
+    read = [one for one in found["columns"] if one["kind"] not in _UNREAD]
+    for rows in (read, groups, found["by_output"]):
+        heads = list(dict.fromkeys(head for one in rows for head in one))
+        if found["outputs"] == "one" and "features" in heads:
+            heads.remove("nonzero")  # the same as the number of features
+        if rows:
+            cells = [[one.get(head) for head in heads] for one in rows[:_SHOWN]]
+            lines += ["", *table_of([head.replace("_", " ") for head in heads], cells)]
+        if len(rows) > _SHOWN:
+            every = spelled("--json has all", "the dictionary has all")
+            lines.append(f"... and {len(rows) - _SHOWN:,} more: {every}")
+        if rows is read and len(read) < len(found["columns"]):
+            lines.append(f"{len(found['columns']) - len(read):,} columns were not read")
+    if found["nameable"] and found["weights"]["named"] is None:
+        finder = spelled("thresher name MODEL DATA", "thresher.name_features(model, data)")
+        lines += ["", f"the weights have no names: {finder} finds them and their columns"]
+    return lines
+
+
+def _figures(facts: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a model, by the names under which they are printed."""
+    weights, sizes, stopped = facts["weights"], facts["bytes"], facts.get("stopped")
+    shown: dict[str, Any] = {"kind": facts["kind"], "made_by": f"thresher {facts['version']}"}
+    shown |= settings(facts)
+    shown |= {"warm_start": True} if facts["warm"] else {}
+    shown |= {"solver_" + name: value for name, value in facts.get("solver", {}).items()}
+    shown |= {
+        f"stopped_{name}": value for name, value in (stopped or {}).items() if value not in (None, 0, "")
+    }
+    if facts["record"]:
+        record = facts["record"]
+        shown |= {"passes": passes_made(record), "order": record["order"]}
+        shown |= {name: record[name] for name in ("holdout", "where") if record[name]}
+    shown |= {"format": facts["layout"]["format"]} if facts["layout"].get("format") else {}
+    if classes := facts["layout"].get("classes"):
+        shown["classes"] = ", ".join(classes)
+        shown |= {"positive_class": classes[1]} if facts["outputs"] == "one" else {}
+    shown |= {f"{name}_of_data" if name == "examples" else name: n for name, n in facts["lines"].items()}
+    shown |= {
+        "examples_learned": facts["examples"],
+        **_losses(facts),
+        "features_seen": facts["features_seen"],
+        "features_live": facts["features_live"],
+        "nonzero": facts["nonzero"],
+        "positive": weights["positive"],
+        "negative": weights["negative"],
+        "named": weights["named"],
+        "l1_norm": weights["l1_norm"],
+        "l2_norm": weights["l2_norm"],
+        "largest": weights["largest"],
+    }
+    if len(weights["intercept"]) == 1:
+        shown["intercept"] = weights["intercept"][0]
+        shown |= {"weight_if_never_seen": weights["unmet"][0]} if "unmet" in weights else {}
+    shown |= {f"bytes_{name}": size for name, size in sizes.items()}
+    shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(facts["warnings"])}
+    return shown if facts["command"] is None else {**shown, "command": facts["command"]}
+
+
+def _losses(facts: dict[str, Any]) -> dict[str, Any]:
+    """The losses in training: after several passes, those of the later ones apart."""
+    later = {name: facts[name] for name in ("loss_of_later_passes",) if name in facts}
+    return {"progressive_loss": of_first_pass(facts["progressive_loss"], bool(later)), **later}
+
+
+def _called(group: str | None) -> str:
+    return "(without a name)" if group is None else group or "(no namespace)"

@@ -1,8 +1,8 @@
-"""Training models for many penalties from one reading."""
+"""Training models for many penalties from one reading, and choosing from a folder of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -10,22 +10,23 @@ from typing import Any
 
 from thresher.data.order import make_order
 from thresher.data.source import Source
-from thresher.lanes import checkpoint, folder
-from thresher.lanes.budget import budget_of
+from thresher.lanes import budget, checkpoint, folder
 from thresher.lanes.checkpoint import Loaded
-from thresher.lanes.frontier import Learned, joined, points_of
+from thresher.lanes.folder import FrontierTable
+from thresher.lanes.frontier import Learned, choose, joined, points_of
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import PenaltyRange, penalty_in, penalty_name, with_penalty
 from thresher.learning.files import model_file
 from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.lanes import AUTO, BEST
 from thresher.options.layouts import layout_asked
 from thresher.options.messages import mention
-from thresher.options.option import UsageError
-from thresher.runs.lanes import check_varied, compile_penalties_ahead, recipes_of
+from thresher.options.option import UsageError, given_in
+from thresher.runs.lanes import check_varied, chosen_of, compile_penalties_ahead, recipes_of
 from thresher.runs.preparing import (
     Inputs,
     again_of,
@@ -39,6 +40,7 @@ from thresher.runs.preparing import (
     source_of,
     trainer_of,
 )
+from thresher.runs.repeat import passes_said, train_command
 from thresher.runs.train import look_at
 from thresher.runs.ui import Ui
 
@@ -82,14 +84,69 @@ class FrontierTraining:
         """The models of an earlier run over the same data, and these."""
         return joined(before, self.learned(), self.judging.source())
 
-    def add(self, before: Learned, penalties: list[float]) -> Learned:
-        """The models of an earlier run, and those with further penalties, unless learning diverges."""
-        further = self.again(penalties)
+    def add(
+        self,
+        before: Learned,
+        penalties: list[float],
+        beside: Sequence[float] = (),
+        outcome: Outcome | None = None,
+    ) -> Learned:
+        """The models of an earlier run, and those with further penalties, unless learning diverges.
+
+        The time for these is added to an `outcome`.
+        """
+        further = self.again(penalties, beside)
         try:
-            further.run()
+            again = further.run()
         except DivergedError:
             return before
+        if outcome is not None:
+            outcome.seconds, outcome.compiling = (
+                outcome.seconds + again.seconds,
+                outcome.compiling + again.compiling,
+            )
+        self.trainer.owns_checkpoint |= further.trainer.owns_checkpoint
         return further.joined(before)
+
+    def filled(self, outcome: Outcome, path: Path, which: str, saved: Callable[[Learned], object]) -> Learned:
+        """The trained models, and for a budget that lies between two, some with penalties between theirs.
+
+        `saved` is called before the data are read again for these. `path` is the folder to which a checkpoint
+        of such models adds them.
+        """
+        if self.beside:
+            return self.joined(folder.load_models(path, folder.load(path)))
+        learned = self.learned()
+        between = budget.between(learned.points, which)
+        if between and not self.rereadable:
+            self.ui.warn(budget.unread(between))
+        if not between or not self.rereadable:
+            return learned
+        saved(learned)
+        self.ui.say(budget.reading_again(between))
+        return self.add(learned, between, [point.penalty for point in learned.points], outcome)
+
+    def save(self, learned: Learned, path: Path, which: str, say: bool = True) -> FrontierTable:
+        """Write the folder of the models; return its table. OSError, `DataError`."""
+        number, which = chosen_of(learned.points, which, self.ui.warn if say else lambda line: None)
+        found = FrontierTable(self.penalty, learned.points, number, which)
+        folder.save(path, found, learned.models)
+        return found
+
+    def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str:
+        """The command that trains the chosen model for as many passes as were best, on all rows.
+
+        For a budget of weights, on the same rows: a model of more rows has more weights.
+        """
+        held = None if self.options["holdout_every"] == 0 else self.options["holdout"] or "every-10th"
+        own = {
+            "rule": found.points[found.chosen].spec,
+            "passes": passes_said(chosen.record.passes if chosen.record else 1, chosen.recipe),
+            "holdout": held if found.use else None,
+        }
+        return train_command(
+            data, None, {**given_in(self.options), **own, "resume": None, "early_stop": None}
+        )
 
     def again(self, penalties: list[float], beside: Sequence[float] = ()) -> FrontierTraining:
         """Lanes with further penalties on the same data; a signal stops them with a checkpoint."""
@@ -105,6 +162,32 @@ class FrontierTraining:
         trainer = trainer_of(lanes, source, plan, order, held, self.options["cache"], self.ui, **more)
         trainer.owns_checkpoint = first.owns_checkpoint
         return replace(self, trainer=trainer, judging=judging, beside=[*beside])
+
+
+_OF_FOLDERS = ("model", "choose", "plot", "quiet", "strict", "json")
+"""Options that apply to a folder of models"""
+
+
+def is_folder(source: Path, options: Any) -> bool:
+    """Whether `source` is a folder of models; UsageError if unfinished, or for options of training."""
+    started = not source.is_file() and Path(f"{source}.checkpoint").exists()
+    found = folder.is_frontier(source)
+    if started and not found:
+        raise UsageError(f"{source} is not finished: run it again with the same options and --resume")
+    if found and any(name not in _OF_FOLDERS for name in given_in(options)):
+        raise UsageError(f"{source} is a folder of learned models: only --choose and --plot apply to it")
+    return found
+
+
+def chosen_in(source: Path, which: str | None) -> FrontierTable:
+    """The table of a folder, with another choice unless `which` is None. `UsageError`, `ModelFileError`."""
+    found = folder.load(source)
+    if which is None:
+        return found
+    try:
+        return replace(found, chosen=choose(found.points, which), choice=which)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
@@ -142,7 +225,7 @@ def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
     beside: Any = {"ready": ahead.wait, "judging": lambda every, given: judging}
     beside["save"] = partial(checkpoint.save, holdout=judging, beside=finished)
     beside["stopper"] = ui.stopper(checkpoint=spare is not None)
-    more = budget_of(options["choose"] or BEST) is not None and source.rereadable and not finished
+    more = budget.budget_of(options["choose"] or BEST) is not None and source.rereadable and not finished
     trainer = trainer_of(lanes, source, plan, order, held, options["cache"], ui, more=more, **beside)
     if before is not None:
         with model_file.naming_file(spare):

@@ -19,6 +19,7 @@ from thresher.data.errors import DataError
 from thresher.data.source import Source
 from thresher.learning.evaluation.curves import Binned, Calibration
 from thresher.learning.evaluation.evaluate import Evaluation
+from thresher.learning.inspection.formatting import table_of
 from thresher.learning.model.objective import F64, Head
 
 MOST = 1000
@@ -372,3 +373,23 @@ def assessed(model: Any, source: Source, threshold: float | None = None, *also: 
     if plain.examples and not plain.weight:
         raise DataError("all importance weights are zero: there is nothing to evaluate")
     return Assessment(plain, more)
+
+
+_SHOWN = 20
+"""maximum number of classes in a printed confusion matrix"""
+
+
+def figure_tables(figures: Figures) -> list[str]:
+    """The figures that are tables, as text."""
+    lines: list[str] = []
+    classes, counted = figures.get("by_class"), figures.get("confusion")
+    if classes and counted and len(classes) <= _SHOWN:
+        names = [one["class"] for one in classes]
+        rows = [[name, *row] for name, row in zip(names, counted, strict=True)]
+        lines += ["", "confusion: a row for each true class, a column for each predicted one"]
+        lines += table_of(["", *names], rows)
+    for name in ("by_class", "calibration"):
+        if found := figures.get(name):
+            lines += ["", name.replace("_", " ")]
+            lines += table_of([*found[0]], [[*one.values()] for one in found])
+    return lines

@@ -36,6 +36,7 @@ from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.learning.evaluation.curves import wilson
 from thresher.learning.evaluation.figures import claimed
+from thresher.learning.inspection.formatting import table_of
 from thresher.learning.model.objective import F64, Head
 from thresher.learning.model.prediction import source_for
 from thresher.options.messages import mention
@@ -355,3 +356,17 @@ SMALL = (
     f"A star marks small slices: fewer than {_FEW} examples, or fewer than "
     f"{_FEW_OF_CLASS} of either class; their figures may be chance"
 )
+
+
+def slice_lines(column: str, rows: Sequence[Figures]) -> list[str]:
+    """The table of the slices by a column, as text."""
+    if not rows:
+        return []
+    heads, table = list[str](), [list[Any]() for _ in rows]
+    for name in shown_names(rows):
+        heads += [name, *(["95% interval"] if interval_of(rows[0], name) is not None else [])]
+        for row, cells in zip(rows, table, strict=True):
+            cells.append(f"{row[name]}{' *' if row['small'] else ''}" if name == "value" else row[name])
+            cells += [] if (interval := interval_of(row, name)) is None else [interval or "-"]
+    lines = ["", f"by {column}", *table_of(heads, table)]
+    return [*lines, *([SMALL] if any(row["small"] for row in rows) else [])]

@@ -109,16 +109,7 @@ def _header_of_any(model: Model | Readout) -> Header:
 
 
 def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
-    """Write a model file: settled nonzero weights and the header.
-
-    Args:
-        model: a Model; a Readout, which has no state; or a fitted estimator, whose model is written.
-        path: the file; an older one is replaced when the new one is complete.
-        state: write what is needed to keep learning, too.
-
-    Raises OSError if writing fails and `DivergedError` if weights or state are not finite; an existing file
-    is then unchanged. RuntimeError while another thread is learning; TypeError if `model` is not a model.
-    """
+    """Write a model file: see `thresher.save`."""
     ready = as_model(model)
     if isinstance(ready, Readout):
         ready.save(path)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thresher.data.errors import printable
+
+_NAME_WIDTH = 22
 
 
 def of_first_pass(loss: float | None, several: bool) -> str:
@@ -21,3 +24,22 @@ def shown(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
+
+
+def figure_lines(figures: Mapping[str, Any]) -> list[str]:
+    """One line per figure."""
+    return [f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}" for name, value in figures.items()]
+
+
+def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
+    """The lines of a table: text aligned left, numbers right."""
+    cells = [[shown(head) for head in heads], *([shown(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    texts = [all(isinstance(row[k], str) for row in rows) for k in range(len(heads))]
+    return [
+        "  ".join(
+            cell.ljust(width) if text else cell.rjust(width)
+            for cell, width, text in zip(row, widths, texts, strict=True)
+        ).rstrip()
+        for row in cells
+    ]

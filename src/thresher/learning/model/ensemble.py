@@ -133,7 +133,7 @@ class Ensemble(Predictor, Generic[M]):
         folder = Path(path)
         if not ENSEMBLE.is_at(folder):
             raise ModelFileError(f"{folder}: not the folder of an ensemble: it contains no {ENSEMBLE.table}")
-        table = table_of(folder)
+        table = table_in(folder)
         models = [model_file.load_readout(file)[0] for file in files_of(folder, table)]
         meanings = [(parts.spec_of(model.loss), model.head.outputs) for model in models]
         for k, meaning in enumerate(meanings):
@@ -203,7 +203,7 @@ def ready(model: ModelOrFile) -> Model | Readout | Ensemble[Any]:
     return found if isinstance(found, Ensemble) else as_model(found)
 
 
-def table_of(folder: Path) -> dict[str, Any]:
+def table_in(folder: Path) -> dict[str, Any]:
     """The table in the folder of an ensemble; `ModelFileError` if it is damaged."""
     path = folder / ENSEMBLE.table
     try:

@@ -19,6 +19,7 @@ from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.data.sources.pieces import prepare_readers
+from thresher.engine.atomic import discard
 from thresher.engine.compile.notices import seconds_compiling
 from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.findings import (
@@ -255,6 +256,11 @@ class Trainer(Generic[M]):
         self.source.expect(before.read, whole=whole)
         if self.holdout.given is not None:
             self.holdout.given.expect(before.evaluated, whole=whole, now=True)
+
+    def discard_checkpoint(self) -> None:
+        """Remove the checkpoint of this run, if there is one: its result is saved, or in memory."""
+        if self.plan.checkpoint is not None and self.owns_checkpoint:
+            discard(self.plan.checkpoint)
 
     def run(self) -> Outcome:
         """Run the remaining passes."""
