@@ -146,20 +146,24 @@ class Chunk:
             yield self.rows(lo, hi)
             lo = hi
 
-    def take(self, chosen: NDArray[np.bool_]) -> Chunk:
-        """A copy of the rows where `chosen` (n,) is true, without a place."""
-        lengths = np.diff(self.indptr)
-        inside = np.repeat(chosen, lengths)
-        tags = self.tags
+    def take(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Chunk:
+        """A copy of some rows, given as a mask (n,), or by number in any order, without a place."""
+        from thresher.engine.preparing import copy_rows  # files are opened without Numba
+
+        rows: NDArray[Any] = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
+        indptr = ends_of(self.indptr, rows)
+        keys, values = np.empty(indptr[-1], np.uint64), np.empty(indptr[-1], np.float32)
+        arrays = read_only(self.indptr), read_only(self.keys), read_only(self.values)
+        copy_rows(*arrays, None, read_only(rows), indptr, keys, values)
         return Chunk(
-            np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths[chosen])]),
-            self.keys[inside],
-            self.values[inside],
-            self.labels[chosen],
-            self.weights[chosen],
-            None if tags is None else tuple(t for t, c in zip(tags, chosen, strict=True) if c),
-            targets=None if self.targets is None else self.targets[chosen],
-            groups=None if self.groups is None else self.groups[chosen],
+            indptr,
+            keys,
+            values,
+            self.labels[rows],
+            self.weights[rows],
+            None if self.tags is None else tuple(self.tags[row] for row in rows.tolist()),
+            targets=None if self.targets is None else self.targets[rows],
+            groups=None if self.groups is None else self.groups[rows],
         )
 
     def counting(self) -> Chunk:
@@ -349,3 +353,10 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def ends_of(starts: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The `indptr` (n + 1,) of `rows` (n,), which start at `starts` where they are now."""
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(starts[rows + 1] - starts[rows], out=indptr[1:])
+    return indptr

@@ -22,17 +22,6 @@ from thresher.options.synonyms import did_you_mean
 _GROWTH = 1.25
 
 
-@kernel
-def _gather(starts, keys, values, rows, indptr, out_keys, out_values):  # type: ignore[no-untyped-def]
-    """Copy the keys and values of `rows` to the places in `indptr`."""
-    for i in range(len(rows)):
-        to = indptr[i]
-        for k in range(starts[rows[i]], starts[rows[i] + 1]):
-            out_keys[to] = keys[k]
-            out_values[to] = values[k]
-            to += 1
-
-
 class StoredRows:
     """Concatenated chunks: 12 bytes per non-zero and 16 per row, up to a quarter more while it grows.
 
@@ -90,15 +79,9 @@ class StoredRows:
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Copies of these rows (n,), in this order."""
-        indptr = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(self._starts[rows + 1] - self._starts[rows], out=indptr[1:])
-        keys, values = np.empty(indptr[-1], np.uint64), np.empty(indptr[-1], np.float32)
-        _gather(self._starts, self._keys, self._values, rows, indptr, keys, values)
-        targets = None if self._targets is None else self._targets[rows]
-        groups = None if self._groups is None else self._groups[rows]
-        return Chunk(
-            indptr, keys, values, self._labels[rows], self._weights[rows], targets=targets, groups=groups
-        )
+        starts, labels, weights = self._starts, self._labels, self._weights
+        columns = starts, self._keys, self._values, labels, weights
+        return Chunk(*columns, targets=self._targets, groups=self._groups).take(rows)
 
 
 def _make_room(need: int, *arrays: NDArray[Any]) -> None:

@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, Place, read_only
+from thresher.data.chunk import Chunk, Place, ends_of, read_only
 from thresher.data.compact import DistinctKeys
 from thresher.data.errors import DataError, beyond_last, nonfinite
 from thresher.data.files.content import Content, changed
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, Through
-from thresher.engine.compile.jit import kernel, scalar
-from thresher.engine.lookup import fetch
+from thresher.engine.compile.jit import kernel
+from thresher.engine.preparing import copy_rows
 
 PIECE = 1 << 17
 """Non-zeros per chunk, few enough to fit in the processor's cache while they are learned"""
@@ -41,53 +41,10 @@ _U1, _U2, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), 
 _W1, _W2, _W3, _W4 = (np.uint32(c) for c in (0x9E3779B9, 0x85EBCA6B, 0xC2B2AE35, 0x27D4EB2F))
 _W5, _W6 = np.uint32(15), np.uint32(13)
 _ONE, _LAST = np.uint64(1), np.uint64(0xFFFFFFFFFFFFFFFF)
-_SORTED, _UNSORTED = -1, -2
-_FAR, _LINE = 4, 8
-"""How many rows ahead to prefetch; numbers of eight bytes in a cache line."""
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 F32 = NDArray[np.float32]
-
-
-@kernel
-def _copy(starts, indices, data, last, rows, indptr, keys, values):
-    """Copy `rows` to the places in `indptr`; returns `_SORTED`, `_UNSORTED`, or an invalid row."""
-    found = _SORTED
-    for i in range(len(rows)):
-        if i + _FAR < len(rows):
-            for k in range(starts[rows[i + _FAR]], starts[rows[i + _FAR] + 1], _LINE):
-                fetch(indices, np.uint64(k))
-                fetch(data, np.uint64(k))
-        begin, to, size = np.uint64(starts[rows[i]]), np.uint64(indptr[i]), indptr[i + 1] - indptr[i]
-        wrong, falls, highest = _copy_span(indices, data, begin, size, to, keys, values)
-        if falls:
-            found = _UNSORTED
-        if wrong or (size > 0 and highest > last):
-            return rows[i]
-    return found
-
-
-@scalar
-def _copy_span(indices, data, begin, size, to, keys, values):
-    """Copy one row; returns ``(values not finite in float32, times keys do not rise, highest key)``.
-
-    The loops have no early exit and use unsigned indices, so that they are vectorized.
-    """
-    wrong = falls = 0
-    for k in range(size):
-        value = np.float32(data[begin + np.uint64(k)])
-        values[to + np.uint64(k)] = value
-        wrong += value - value != 0
-    for k in range(size):
-        keys[to + np.uint64(k)] = np.uint64(indices[begin + np.uint64(k)])
-    for k in range(1, size):
-        falls += indices[begin + np.uint64(k)] <= indices[begin + np.uint64(k - 1)]
-    highest = keys[to + np.uint64(size - 1)] if size > 0 else np.uint64(0)
-    if falls:
-        for k in range(size):
-            highest = max(highest, keys[to + np.uint64(k)])
-    return wrong, falls, highest
 
 
 @kernel
@@ -159,15 +116,14 @@ class Matrix(NamedTuple):
 
         Raises `DataError` for an invalid value or key.
         """
-        indptr = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(self.indptr[rows + 1] - self.indptr[rows], out=indptr[1:])
+        indptr = ends_of(self.indptr, rows)
         keys, values = room.of(int(indptr[-1]), first)
         arrays = read_only(self.indptr), read_only(self.indices), read_only(self.data)
-        found = _copy(*arrays, self.last, read_only(rows), indptr, keys, values)
-        if found >= 0:
-            raise DataError(self._wrong_in(int(found)))
+        wrong, falls = copy_rows(*arrays, self.last, read_only(rows), indptr, keys, values)
+        if wrong >= 0:
+            raise DataError(self._wrong_in(int(wrong)))
         targets = None if self.targets is None else self.targets[rows]
-        if found == _UNSORTED:
+        if falls:
             labels = self.labels[rows] if targets is None else targets
             return Chunk.from_csr(indptr, keys, values, labels, weights)
         return Chunk(indptr, keys, values, self.labels[rows], weights, targets=targets)
