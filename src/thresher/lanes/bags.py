@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.layout import SettledLayout
 from thresher.engine.lookup import mix, scatter
 from thresher.engine.sound import StateError, Tensors, given, require
+from thresher.lanes.model_set import SplitModelSet
 from thresher.learning.diagnostics.findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file, schema
@@ -22,12 +23,9 @@ from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.folder import MOST
 from thresher.learning.files.model_file import LANES, ModelFileError
 from thresher.learning.model.ensemble import Ensemble
-from thresher.learning.model.feed import each
 from thresher.learning.model.model import Model
-from thresher.learning.model.preparation import Admission
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.learner import Tally, total
-from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import BAGS, STEP, bits_of, unit
 
@@ -100,7 +98,7 @@ _COUNTERS = "counters"
 _FIELDS = {"ensemble": "text", "recipes": "a list"}
 
 
-class Bagging(Ensemble[Model]):
+class Bagging(Ensemble[Model], SplitModelSet):
     """An ensemble that learns.
 
     Each model is, byte for byte, the one trained alone on its rows (law 7). Scales, admission and batches
@@ -115,39 +113,21 @@ class Bagging(Ensemble[Model]):
     def __init__(self, recipe: Recipe, bags: Bags) -> None:
         self.bags = bags
         super().__init__([Model(recipe) for _ in range(bags.count)], bags.rows)
-        self._given = self._pass = self._rows = self._last = 0
+        self._last = 0
 
-    def may_replay(self, steady: bool) -> bool:
-        """Whether the rule is automatic; a row must have the same number in every pass."""
-        return steady and is_automatic(self.recipe)
+    @property
+    def members(self) -> list[Model]:
+        """The models."""
+        return self.models
 
-    def begin_pass(self, number: int, passes: int = 0) -> None:
-        """Start pass `number`, from 1, of `passes` over the same data in the same order, or resume it."""
-        if number != self._pass:
-            self._pass, self._rows = number, 0
-        for model in self.models:
-            model.begin_pass(number, passes)
+    layout = SplitModelSet.layout
 
-    def end_passes(self) -> None:
-        """End the passes over the same data."""
-        for model in self.models:
-            model.end_passes()
-
-    def learn(self, chunk: Chunk, /, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
-        """Let each model learn its part of the rows lo <= i < hi of `chunk`. See `Model.learn`."""
-        if lo > 0 or hi is not None:
-            chunk = chunk.rows(lo, len(chunk) if hi is None else hi)
-        draws, compiled = self.bags.draw(self._rows, len(chunk)), self._given > 0
-        self._rows += len(chunk)
-        self._given += int(np.count_nonzero(chunk.weights))
-
-        def teach(k: int) -> None:
-            self.models[k].learn(drawn(chunk, draws[k]), again=again)
-
-        each(teach, range(len(self.models)), chunk.nnz if compiled else 0)
+    def _dealt(self, chunk: Chunk) -> Callable[[int], Chunk]:
+        draws = self.bags.draw(self._rows, len(chunk))
         if draws.any():
             last = np.flatnonzero(draws.any(axis=0))[-1]
             self._last = int(np.flatnonzero(draws[:, last])[0])
+        return lambda k: drawn(chunk, draws[k])
 
     def mark(self) -> None:
         """Models of an ensemble keep no curve."""
@@ -157,36 +137,6 @@ class Bagging(Ensemble[Model]):
         self.record = with_warnings(record, self, seen)
         for one in (self, *self.models):
             one.note_ids(seen.span, seen.columns, self.layout)
-
-    def finish(self) -> None:
-        """Learn the examples of incomplete batches as smaller batches."""
-        for model in self.models:
-            model.finish()
-
-    def check_finite(self) -> None:
-        """Raise `DivergedError` if a weight or any other part of the state is not finite."""
-        for model in self.models:
-            model.check_finite()
-
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe of the models."""
-        return self.models[0].recipe
-
-    @property
-    def layout(self) -> SettledLayout | None:
-        """How the training data became features, if they came from files or tables."""
-        return self.models[0].layout
-
-    @layout.setter
-    def layout(self, layout: SettledLayout | None) -> None:
-        for model in self.models:
-            model.layout = layout
-
-    @property
-    def examples(self) -> int:
-        """Number of examples given so far."""
-        return self._given
 
     @property
     def tally(self) -> Tally:
@@ -202,11 +152,6 @@ class Bagging(Ensemble[Model]):
     def last_prediction(self) -> float:
         """Last prediction of a model that has learned the last row, or the last one that any has learned."""
         return self.models[self._last].last_prediction
-
-    @property
-    def admission(self) -> Admission | None:
-        """Which features the first model admits; None: all."""
-        return self.models[0].admission
 
     @property
     def features_seen(self) -> int:

@@ -31,19 +31,15 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.order import Order
 from thresher.lanes.lanes import Lanes
+from thresher.lanes.model_set import SplitModelSet
 from thresher.lanes.penalties import penalty_in
 from thresher.learning.diagnostics.findings import Trouble, no_groups, unlike
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.model.divergence import DivergedError
-from thresher.learning.model.feed import each
 from thresher.learning.model.model import Model
-from thresher.learning.model.objective import Head
-from thresher.learning.model.preparation import Admission
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import Figures, counts_of, difference
-from thresher.learning.training.learner import Tally
-from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import Rows, are_given, folds_of, folds_of_groups
 from thresher.options.checks import check_whole
@@ -107,7 +103,7 @@ def blocks_of(first: int, rows: int, count: int, total: int) -> Rows:
     return found
 
 
-class Folds:
+class Folds(SplitModelSet):
     """For each of `count` folds, lanes of these recipes that learn all rows outside the fold.
 
     Each run of `count` rows of a pass has one row in each fold; their order is drawn with the seed of the
@@ -145,50 +141,32 @@ class Folds:
         self.whole = Lanes(recipes) if whole else None
         """lanes that learn all rows"""
         self._reported: set[int] = set()
-        self._rows = self._given = 0
         self._classes = [Counter[float]() for _ in range(count + 1)]
         """rows of each class in each fold, and before all folds"""
         self._in_groups = self._named = False
 
     @property
-    def _sets(self) -> list[Lanes]:
+    def members(self) -> list[Lanes]:
+        """The lanes of each fold, and those of all rows."""
         return self.lanes if self.whole is None else [*self.lanes, self.whole]
 
-    def may_replay(self, steady: bool) -> bool:
-        """Whether the rule is automatic; a row must have the same number in every pass."""
-        return steady and is_automatic(self.recipe)
+    @property
+    def lead(self) -> Lanes:
+        """The last set."""
+        return self.members[-1]
 
-    def begin_pass(self, number: int, passes: int = 0) -> None:
-        """Start pass `number`, from 1, of `passes` over the same data in the same order."""
-        self._rows = 0
-        for lanes in self._sets:
-            lanes.begin_pass(number, passes)
+    def _dealt(self, chunk: Chunk) -> Callable[[int], Chunk]:
+        folds = self._folds_of(chunk)
 
-    def end_passes(self) -> None:
-        """End the passes over the same data."""
-        for lanes in self._sets:
-            lanes.end_passes()
-
-    def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
-        """Let each fold learn its part of the rows lo <= i < hi of `chunk`. See `Model.learn`.
-
-        Raises the `DivergedError` of the last lane of a fold, or a new one if no recipe is left.
-        """
-        if lo > 0 or hi is not None:
-            chunk = chunk.rows(lo, len(chunk) if hi is None else hi)
-        folds, compiled = self._folds_of(chunk), self._given > 0
-        self._given += int(np.count_nonzero(chunk.weights))
-
-        def learn(k: int) -> None:
+        def part(k: int) -> Chunk:
             learned = folds < k if self.forward else folds != k
-            self._sets[k].learn(chunk.take(learned) if k < self.count else chunk, again=again)
+            return chunk.take(learned) if k < self.count else chunk
 
-        each(learn, range(len(self._sets)), chunk.nnz if compiled else 0)
-        self._note_dropped()
+        return part
 
     def _folds_of(self, chunk: Chunk) -> Rows:
         """The fold of each row (n,) of `chunk`, the next chunk of the pass."""
-        first, self._rows = self._rows, self._rows + len(chunk)
+        first = self._rows
         if self.forward:
             return blocks_of(first, len(chunk), self.count, self.total)
         if chunk.groups is not None:
@@ -205,29 +183,18 @@ class Folds:
         if self.whole is not None:
             self.whole.mark()
 
-    def finish(self) -> None:
-        """Learn the examples of incomplete batches as smaller batches."""
-        for lanes in self._sets:
-            lanes.finish()
-        self._note_dropped()
-
-    def check_finite(self) -> None:
-        """Drop recipes with non-finite state. Raises `DivergedError` as `learn` does."""
-        for lanes in self._sets:
-            lanes.check_finite()
-        self._note_dropped()
-
     @property
     def dropped(self) -> dict[int, str]:
         """The recipes that diverged, with the first fold where they did and the reason."""
         found: dict[int, str] = {}
-        for k, lanes in enumerate(self._sets):
+        for k, lanes in enumerate(self.members):
             where = f"{'before' if self.forward else 'without'} fold {k + 1}"
             where = where if k < self.count else "on all rows"
             found = {number: f"{where}, {reason}" for number, reason in lanes.dropped.items()} | found
         return found
 
-    def _note_dropped(self) -> None:
+    def _settle(self) -> None:
+        """Tell of recipes that were dropped; `DivergedError` if none is left."""
         for number, reason in self.dropped.items():
             if number not in self._reported:
                 self._reported.add(number)
@@ -246,7 +213,7 @@ class Folds:
         sizes = np.zeros(self.count, np.int64)
         self._classes, self._named = [Counter[float]() for _ in range(self.count + 1)], False
         for chunk in chunks:
-            folds = self._folds_of(chunk)
+            folds, self._rows = self._folds_of(chunk), self._rows + len(chunk)
             sizes += np.bincount(folds[folds >= 0], minlength=self.count)
             self._named = self._named or (chunk.groups is not None and bool(chunk.groups.any()))
             self._in_groups = chunk.groups is not None
@@ -276,51 +243,6 @@ class Folds:
         if self.forward:
             return f"if rows are not in the order of time, draw the folds, {mention(folds=self.count)}"
         return f"use another {mention('seed')}, or leave {mention('group')} out"
-
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe of the leading lane of one set."""
-        return self._sets[-1].recipe
-
-    @property
-    def head(self) -> Head:
-        """The meaning of margins."""
-        return self._sets[-1].head
-
-    @property
-    def examples(self) -> int:
-        """Number of examples given so far."""
-        return self._given
-
-    @property
-    def tally(self) -> Tally:
-        """Sums of the same lane."""
-        return self._sets[-1].tally
-
-    @property
-    def repeated(self) -> Tally:
-        """Sums of the same lane over examples that came again."""
-        return self._sets[-1].repeated
-
-    @property
-    def last_prediction(self) -> float:
-        """Last prediction of the same lane."""
-        return self._sets[-1].last_prediction
-
-    @property
-    def nonzero(self) -> int:
-        """Number of nonzero weights of the same lane."""
-        return self._sets[-1].nonzero
-
-    @property
-    def admission(self) -> Admission | None:
-        """Which features the last lanes admit; None: all."""
-        return self._sets[-1].admission
-
-    @property
-    def features_seen(self) -> int:
-        """Number of distinct features seen by the same set of lanes."""
-        return self._sets[-1].features_seen
 
 
 def check_size(recipe: Recipe, count: int, models: int, whole: bool) -> None:

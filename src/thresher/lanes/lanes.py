@@ -9,15 +9,14 @@ from typing import Any
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.layout import SettledLayout
 from thresher.engine.lookup import resized
 from thresher.engine.sound import Tensors
+from thresher.lanes.model_set import ModelSet
 from thresher.lanes.race import Race
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.model.divergence import Before, DivergedError
 from thresher.learning.model.feed import Feed
 from thresher.learning.model.model import Model
-from thresher.learning.model.objective import Head
 from thresher.learning.model.octet import LaneLoop, gathered
 from thresher.learning.model.preparation import Admission
 from thresher.learning.model.recipe import Recipe
@@ -45,7 +44,7 @@ class _Lane:
         self.error = error
 
 
-class Lanes:
+class Lanes(ModelSet):
     """Models of several recipes that learn the same examples, read, scaled, admitted and indexed once.
 
     Each model is, bit for bit, the one it would be alone (law 7); only `features_seen` may be more exact,
@@ -85,6 +84,11 @@ class Lanes:
     def __reduce__(self) -> Any:
         """Raise TypeError for copies and pickles: lanes share state."""
         raise TypeError("Lanes cannot be copied or pickled; copy one of their models instead")
+
+    @property
+    def members(self) -> list[Model]:
+        """The models."""
+        return self.models
 
     @property
     def parts(self) -> list[Any]:
@@ -135,11 +139,6 @@ class Lanes:
         """Start pass `number`, from 1, of `passes` over the same data, or resume it after a stop."""
         for k in self.alive:
             self.models[k].begin_pass(number, passes)
-
-    def end_passes(self) -> None:
-        """End the passes over the same data, for lanes that have been put back too."""
-        for model in self.models:
-            model.end_passes()
 
     def learn(self, chunk: Chunk, lo: int = 0, hi: int | None = None, *, again: bool = False) -> None:
         """Let every lane learn rows lo <= i < hi of `chunk`. See `Model.learn`.
@@ -202,36 +201,6 @@ class Lanes:
         return self.models[min(self.alive or [0], key=lambda k: self.models[k].tally.average)]
 
     @property
-    def recipe(self) -> Recipe:
-        """The recipe of the lead."""
-        return self.lead.recipe
-
-    @property
-    def head(self) -> Head:
-        """The meaning of margins: all lanes have the same outputs."""
-        return self.models[0].head
-
-    @property
-    def tally(self) -> Tally:
-        """Sums of the lead."""
-        return self.lead.tally
-
-    @property
-    def repeated(self) -> Tally:
-        """Sums of the lead over examples that came again."""
-        return self.lead.repeated
-
-    @property
-    def last_prediction(self) -> float:
-        """The last prediction of the lead."""
-        return self.lead.last_prediction
-
-    @property
-    def nonzero(self) -> int:
-        """Number of nonzero weights of the lead."""
-        return self.lead.nonzero
-
-    @property
     def examples(self) -> int:
         """Number of examples given so far."""
         return self._feed.examples
@@ -245,16 +214,6 @@ class Lanes:
     def features_seen(self) -> int:
         """Number of distinct features seen so far (see the indexes)."""
         return self._feed.index.features_seen
-
-    @property
-    def layout(self) -> SettledLayout | None:
-        """How the training data became features, if they came from files or tables."""
-        return self.models[0].layout
-
-    @layout.setter
-    def layout(self, layout: SettledLayout | None) -> None:
-        for model in self.models:
-            model.layout = layout
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The whole learning state as arrays; that of lane k under ``lane.k.``."""
