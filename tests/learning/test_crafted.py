@@ -20,8 +20,7 @@ from thresher.cli.errors import FAILED, status_and_line
 from thresher.data.chunk import Chunk
 from thresher.engine.sound import StateError
 from thresher.learning.files import model_file
-from thresher.learning.files.model_file import ModelFileError
-from thresher.learning.files.schema import RECIPE
+from thresher.learning.files.model_file import RECIPE, ModelFileError
 from thresher.learning.model.model import Model
 from thresher.parts import ft_ftrl_state
 from thresher.sklearn import SparseOnlineClassifier

@@ -13,8 +13,8 @@ from tests.learning.test_crafted import BALL, learned, lines_of, written
 from tests.plain import not_compiled
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.learning.files import checkpoint, model_file, schema
-from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files.model_file import EDITION, MODEL, RECIPE, SHOWN, ModelFileError
 from thresher.learning.model.model import Model
 
 
@@ -47,7 +47,7 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"layout": {"format": "csv", "columns": ["a"]}}, "the layout has 1 columns but 0 kinds"),
     ({"layout": {"format": "csv", "columns": ["a"], "kinds": ["b"]}}, "unknown kind of column 'b'"),
     ({"layout": {"format": "csv", "colour": "red"}}, "colour, which this version does not know"),
-    ({"format": "1"}, "format must be a whole number"),
+    ({"format": "1"}, "format must be a number >= 0"),
     ({"version": ["a\nb"]}, r"version must be text"),
     ({"format": 3, "version": "9\n9"}, r"written by thresher 9\\n9"),
 ]
@@ -83,7 +83,7 @@ HOSTILE: tuple[Any, ...] = (
 )
 
 
-@pytest.mark.parametrize("name", sorted({*schema.EDITION, *schema.SHOWN, *schema.MODEL, *schema.RECIPE}))
+@pytest.mark.parametrize("name", sorted({*EDITION, *SHOWN, *MODEL, *RECIPE}))
 def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
     """The file is refused in one line, or harmless."""
     model = learned("ftrl:l1=0.01")
@@ -94,7 +94,7 @@ def test_any_field_may_hold_anything(name: str, tmp_path: Path) -> None:
     whole, tensors = model_file.header_of(model), model_file.tensors_of(model)
     if name == "centre":
         return  # models of older versions do not have it
-    where = "recipe" if name in schema.RECIPE else "header"
+    where = "recipe" if name in RECIPE else "header"
     del (whole["recipe"] if where == "recipe" else whole)[name]
     model_file.write(path, whole, tensors)
     with pytest.raises(ModelFileError, match=f"{where}: {name} is missing"):
@@ -132,16 +132,16 @@ def test_kinds_of_numbers_that_no_model_has(kind: str, tmp_path: Path) -> None:
 
 
 TRAININGS: list[tuple[str, Any, str]] = [
-    ("data", None, "data must be names, size and rows of data"),
+    ("data", None, "data must be a list of names, size, where"),
     ("holdout", [0], "holdout must be what is held out"),
     ("position", {}, "position: number is missing"),
     ("position.number", 0, "number must be a number >= 1"),
-    ("position.place", [0, 1], "three whole numbers or null"),
-    ("reported", [10**400, 1], "two numbers"),
+    ("position.place", [0, 1], "place must be a list of file, offset, line or null"),
+    ("reported", [10**400, 1], "reported must be a list of loss, weight"),
     ("best.number", 10**400, "a number >= 1"),
-    ("position.place", [0, 2**70, 1], "three whole numbers or null"),
+    ("position.place", [0, 2**70, 1], "place must be a list of file, offset, line or null"),
     ("position.place", [9, 0, 0], "the position is in file 10, which does not exist"),
-    ("position.learned", -1, "learned must be a place"),
+    ("position.learned", -1, "learned must be a number >= 0"),
     ("position.number", 9, "position: stopped in pass 9 of 3"),
     ("passes", 1, "position: stopped in pass 3 of 1"),
     ("best.number", 4, "best: pass 4 is not finished in pass 3"),
@@ -150,10 +150,10 @@ TRAININGS: list[tuple[str, Any, str]] = [
     ("position.more", 1, "position: there is no more"),
     ("label", "x", "label must be a number"),
     ("table", [[1]], "table must be rows of numbers"),
-    ("reported", [1.0], "reported must be two numbers"),
+    ("reported", [1.0], "reported must be a list of loss, weight"),
     ("best", {"number": 1}, "figures is missing"),
     ("best.figures", {"loss": "low"}, "loss must be a number"),
-    ("data", ["a.svm", 1], "data must be names, size and rows of data"),
+    ("data", ["a.svm", 1], "data must be a list of names, size, where"),
     ("read", [[1]], "read must be hashes and sizes"),
     ("passes_since", None, "passes_since must be"),
 ]

@@ -13,7 +13,7 @@ import thresher
 from tests.intakes import LAYOUT
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.learning.files import model_file, schema
+from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.options.model import RecipeOptions
@@ -49,7 +49,7 @@ def recipe() -> Recipe:
 
 def test_every_field_is_an_option_and_stands_in_a_header() -> None:
     names = [field.name for field in fields(Recipe)]
-    assert set(names) == {*OTHERS, "layout"} == set(schema.RECIPE)
+    assert set(names) == {*OTHERS, "layout"} == set(model_file.RECIPE)
     assert declared(RecipeOptions).keys() == {*OTHERS, "l1", "alpha", "l2", "eta0"}
     assert list(Recipe().as_dict()) == names
 

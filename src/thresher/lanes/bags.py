@@ -95,7 +95,7 @@ def drawn(chunk: Chunk, times: NDArray[np.uint8]) -> Chunk:
 
 _STATE, _BEST = "models.", "best."
 _COUNTERS = "counters"
-_FIELDS = {"ensemble": "text", "recipes": "a list"}
+_FIELDS = {"ensemble": str, "recipes": list}
 
 
 class Bagging(Ensemble[Model], SplitModelSet):
@@ -206,13 +206,10 @@ def load(path: Path) -> tuple[Bagging, TrainingState]:
         raise ModelFileError(f"{path}: not a checkpoint of an ensemble")
     with model_file.naming_file(path):
         schema.check(saved, _FIELDS, LANES)
-        schema.check_training(header["training"])
+        training = TrainingState.from_dict(header["training"])
         bagging = _bagging_of(saved)
         bagging.restore(_under(tensors, _STATE))
-        best = _under(tensors, _BEST)
-        if header["training"]["best"] is not None:
-            bagging.check(best)
-        return bagging, TrainingState.from_dict(header["training"], best)
+        return bagging, training.with_best(_under(tensors, _BEST), bagging.check)
 
 
 def _bagging_of(saved: dict[str, Any]) -> Bagging:

@@ -11,7 +11,7 @@ from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race
 from thresher.learning.files import model_file, schema
-from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.checkpoint import BEST, TrainingState
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import Best
@@ -76,14 +76,14 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> Loaded:
     if bool(racing) != (race is not None) or "ensemble" in header[model_file.LANES]:
         raise ModelFileError(f"{path}: a checkpoint of another command with many models")
     with model_file.naming_file(path):
-        schema.check_training(header["training"])
+        training = TrainingState.from_dict(header["training"])
         lanes = _lanes_of(header[model_file.LANES], _under(tensors, _STATE), race)
         if lanes.race is not None:
             lanes.race.record.restore(racing)
         holdout = LanesHoldout()
         _judged(holdout, header[model_file.LANES], tensors, lanes)
         beside = _beside(header[model_file.LANES])
-        return Loaded(lanes, TrainingState.from_dict(header["training"], {}), holdout, beside)
+        return Loaded(lanes, training, holdout, beside)
 
 
 def _lanes_of(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int], Race] | None) -> Lanes:
@@ -93,7 +93,7 @@ def _lanes_of(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int]
         dropped = {_number(k, lanes): str(reason) for k, reason in saved["dropped"].items()}
         resting = [_number(k, lanes) for k in saved["resting"]]
         for curve in saved.get("curves", []):
-            schema.check({"curve": curve}, schema.CURVE, "lanes")
+            schema.check({"curve": curve}, model_file.CURVE, "lanes")
     except (KeyError, TypeError, AttributeError) as error:
         raise StateError(f"lanes: damaged ({error})") from error
     lanes.restore(state, dropped, resting)
@@ -105,7 +105,7 @@ def _lanes_of(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int]
 def _judged(holdout: LanesHoldout, saved: dict[str, Any], tensors: Tensors, lanes: Lanes) -> None:
     try:
         for k, one in saved["bests"].items():
-            schema.check(one, schema.BEST, "best")
+            schema.check(one, BEST, "best")
             number, state = _number(k, lanes), _under(tensors, f"{_BEST}{k}.")
             lanes.models[number].check(state)
             holdout.bests[number] = Best(int(one["number"]), dict(one["figures"]), state)

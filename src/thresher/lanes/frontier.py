@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 from thresher.data.errors import OneLineError
@@ -15,6 +15,7 @@ from thresher.drawing import Axis, Series, chart
 from thresher.lanes.judging import Judgement, LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import penalty_in
+from thresher.learning.files.schema import LATER, check, read
 from thresher.learning.model.model import Model
 from thresher.options.messages import mention
 
@@ -53,7 +54,7 @@ class Point:
     """figures of `Evaluation` on the hold-out; None without a hold-out"""
     paired_error: float | None
     """standard error of the difference between its held-out loss and the best one"""
-    dropped: str | None = None
+    dropped: str | None = field(default=None, metadata=LATER)
     """why it was dropped, or None"""
 
     @property
@@ -76,20 +77,13 @@ class Point:
 
     @classmethod
     def from_dict(cls, name: str, given: dict[str, Any]) -> Point:
-        """The inverse. KeyError, TypeError for invalid content."""
+        """The inverse. KeyError, StateError for invalid content."""
         held = {k.removeprefix("holdout_"): v for k, v in given.items() if k.startswith("holdout_")}
         if held and "loss" not in held:
             raise KeyError("holdout_loss")
         own = {k: v for k, v in given.items() if not k.startswith("holdout_") and k != name}
-        found = cls(penalty=float(given[name]), holdout=held or None, **own)
-        figures = [found.progressive_loss, found.paired_error, *held.values()]
-        if not _is_number(found.nonzero) or not all(one is None or _is_number(one) for one in figures):
-            raise TypeError(f"lane of {name} {found.penalty:g}: a figure is not a number")
-        return found
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+        check(held, dict.fromkeys(held, float | None), "lane")
+        return read(cls, {**own, "penalty": given[name], "holdout": held or None}, "lane")
 
 
 class Learned(NamedTuple):

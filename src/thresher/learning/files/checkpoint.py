@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from thresher.data.chunk import Chunk, Place
+from thresher.data.errors import BadLine
 from thresher.data.files.content import Content
 from thresher.data.report import Report
 from thresher.data.source import Source
+from thresher.engine.sound import StateError
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file, schema
+from thresher.learning.files.schema import LATER, Finite, Form, Key, Positive, check_all, form_of, kinds_of
 from thresher.learning.model.model import Model
 from thresher.learning.training.holdout import Best, Holdout
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.progress import Row
-from thresher.learning.training.shares import NUMBERED, as_text, renewed
+from thresher.learning.training.shares import NUMBERED, as_text, is_old, is_text, renewed
 from thresher.options.messages import mention
 
 
@@ -53,17 +57,86 @@ class Held(NamedTuple):
         return self.given.names or self.share or "none"
 
 
+def _is_held(given: Any) -> bool:
+    whole = isinstance(given, list) and len(given) == 4
+    return whole and (is_text(given[0]) or is_old(given[0])) and form_of(DataOrigin).fits(given[1:])
+
+
+def _is_table(given: Any) -> bool:
+    sizes = (len(Row._fields) - 1, len(Row._fields))  # older checkpoints do not have the pass
+    rows = isinstance(given, list) and all(isinstance(row, list) and len(row) in sizes for row in given)
+    return rows and all(form_of(Row).fits([*Row.of(row)]) for row in given)
+
+
+def _report(given: dict[str, Any]) -> dict[str, Any]:
+    """Line counts in a header, once they have been checked."""
+    lacks = () if "noticed" in given else ("noticed",)
+    known = {name: kind for name, kind in kinds_of(Report).items() if name not in lacks}
+    check_all(given, {**known, "first_bad": list}, "report")
+    for bad in given["first_bad"]:
+        check_all(bad, {**kinds_of(BadLine), "raw": str}, "first_bad")
+    Report.from_dict(given)
+    return given
+
+
+BEST: schema.Fields = {"number": Positive, "figures": dict}
+"""Fields of the best pass"""
+
+
+def _best(given: dict[str, Any] | None) -> Best | None:
+    """The best pass in a header, without its state."""
+    if given is None:
+        return None
+    check_all(given, BEST, "best")
+    figures = given["figures"]
+    schema.check(figures, {**dict.fromkeys(figures, float | None), "loss": float}, "figures")
+    return Best(**given, state={})
+
+
+_OLDER = {"span": [0, 0], "weightless": 0, "positives": 0, "measured": 0, "spans": []}
+"""What the statistics in older checkpoints do not have"""
+_COUNTED = ("rows", "changes", "rises", "falls", "zeros", "numbers", "weightless", "positives", "measured")
+_SEEN: schema.Fields = {
+    **dict.fromkeys(_COUNTED, int),
+    **dict.fromkeys(("positive", "weight", "last", "low", "high"), Finite),
+    "stride": Positive,
+    **dict.fromkeys(("labels", "weights"), list[Finite]),
+    "marks": list[tuple[int, float, float]],
+    "passes": list[tuple[float, float, float | None]],
+    "features": list[tuple[Key, Finite]],
+    "spans": list[tuple[Key, Finite, Finite, int]],
+    "span": tuple[Key, Key],
+}
+
+
+def _seen(given: dict[str, Any]) -> Seen:
+    whole = {**_OLDER, **given}
+    check_all(whole, _SEEN, "seen")
+    if whole["span"][0] > whole["span"][1]:
+        raise StateError("seen: span must be the lowest and the highest key")
+    return Seen.from_dict(given)
+
+
+_CONTENTS = Form(
+    "hashes and sizes", form_of(list[tuple[Key, Key]]).fits, lambda v: [Content(*one) for one in v]
+)
+_HELD = Form("what is held out", _is_held, lambda v: Held(renewed(v[0]), DataOrigin(*v[1:])))
+_TABLE = Form("rows of numbers", _is_table, lambda v: [Row.of(one) for one in v])
+
+
 @dataclass(frozen=True)
 class Position:
     """A position between two examples of the stream."""
 
-    number: int = 1
+    number: Positive = 1
     """the pass, from 1"""
     place: Place | None = None
     """where the current chunk starts; None: at the beginning"""
     learned: int = 0
     """number of rows of that chunk learned"""
-    report: dict[str, Any] = field(default_factory=lambda: Report().as_dict())
+    report: Annotated[dict[str, Any], form_of(dict)._replace(made=_report)] = field(
+        default_factory=lambda: Report().as_dict()
+    )
     """line counts of the source before that chunk"""
 
     def learned_to(self, row: int) -> Position:
@@ -84,28 +157,28 @@ class TrainingState:
     """The state of training, besides the model."""
 
     data: DataOrigin
-    read: list[Content]
+    read: Annotated[list[Content], _CONTENTS]
     """content that was read, file by file"""
-    holdout: Held
-    evaluated: list[Content]
+    holdout: Annotated[Held, _HELD]
+    evaluated: Annotated[list[Content], _CONTENTS]
     """content of the hold-out that was read"""
     order: str
-    passes: int
+    passes: Positive
     patience: int
     position: Position
     label: float
     """label of the last example learned"""
-    table: list[Row]
+    table: Annotated[list[Row], _TABLE]
     reported: Tally
     """sums at the last row of the table"""
-    best: Best | None
+    best: Annotated[Best | None, form_of(dict | None)._replace(made=_best)]
     passes_since: int
     """passes since the best one"""
-    seen: Seen
+    seen: Annotated[Seen, form_of(dict)._replace(made=_seen)]
     """statistics of the examples"""
-    replay: int = 0
+    replay: int = field(default=0, metadata=LATER)
     """bytes of the rows that may be kept in memory; 0: none"""
-    settled: bool = True
+    settled: bool = field(default=True, metadata=LATER)
     """whether the number of passes is known"""
 
     def check_same(self, before: TrainingState) -> None:
@@ -146,22 +219,22 @@ class TrainingState:
         }
 
     @classmethod
-    def from_dict(cls, given: dict[str, Any], best: dict[str, Any]) -> TrainingState:
-        """The inverse, given the state of the best pass; `DataError` for an invalid report."""
-        position = dict(given["position"])
-        Report.from_dict(position["report"])
-        place, (share, *held) = position.pop("place"), given["holdout"]
-        read = {name: [Content(*one) for one in given[name]] for name in ("read", "evaluated")}
-        made = {
-            "data": DataOrigin(*given["data"]),
-            "holdout": Held(renewed(share), DataOrigin(*held)),
-            "position": Position(**position, place=None if place is None else Place(*place)),
-            "table": [Row.of(row) for row in given["table"]],
-            "seen": Seen.from_dict(given["seen"]),
-            "reported": Tally(*given["reported"]),
-            "best": None if given["best"] is None else Best(**given["best"], state=best),
-        }
-        return cls(**{**given, **read, **made})
+    def from_dict(cls, given: Any) -> TrainingState:
+        """The inverse, without the state of the best pass. StateError, `DataError` if it is not valid."""
+        found = schema.read(cls, given, "training")
+        number = found.position.number
+        if number > found.passes:
+            raise StateError(f"position: stopped in pass {number} of {found.passes}")
+        if found.best is not None and found.best.number > number:
+            raise StateError(f"best: pass {found.best.number} is not finished in pass {number}")
+        return found
+
+    def with_best(self, state: dict[str, Any], check: Callable[[dict[str, Any]], None]) -> TrainingState:
+        """This, with the state of the best pass, if there is one, once `check` has accepted it."""
+        if self.best is None:
+            return self
+        check(state)
+        return replace(self, best=self.best._replace(state=state))
 
 
 _BEST = "best."
@@ -184,11 +257,8 @@ def load(path: Path) -> tuple[Model, TrainingState]:
     if "training" not in header:
         raise model_file.ModelFileError(f"{path}: a finished model, not a checkpoint")
     with model_file.naming_file(path):
-        schema.check_training(header["training"])
+        training = TrainingState.from_dict(header["training"])
     model = model_file.revive(path, header, tensors)
     best = {name.removeprefix(_BEST): array for name, array in tensors.items() if name.startswith(_BEST)}
-    if header["training"]["best"] is not None:
-        with model_file.naming_file(f"{path}: best"):
-            model.check(best)
-    with model_file.naming_file(path):
-        return model, TrainingState.from_dict(header["training"], best)
+    with model_file.naming_file(f"{path}: best"):
+        return model, training.with_best(best, model.check)

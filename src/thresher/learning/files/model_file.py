@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,24 @@ from thresher.data.errors import OneLineError
 from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
 from thresher.engine.atomic import whole_file
-from thresher.learning.files import schema
 from thresher.learning.files.folder import ENSEMBLE, FRONTIER
+from thresher.learning.files.schema import (
+    Fields,
+    Finite,
+    Form,
+    Key,
+    check,
+    check_all,
+    check_present,
+    kinds_of,
+)
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Head
 from thresher.learning.model.prediction import AnyModel
 from thresher.learning.model.recipe import Header, Recipe, layout_of
 from thresher.learning.model.weights import Readout, names_of
-from thresher.learning.training.progress import Curve, curve_of
+from thresher.learning.training.progress import Curve, curve_of, is_curve
 from thresher.learning.training.record import Record
 from thresher.options.messages import mention
 
@@ -45,6 +54,26 @@ _HEAD = 64
 _NO_TENSORS = (SafetensorError, ValueError, TypeError, AttributeError, OverflowError)
 """What reading raises for bytes that are not tensors of a type that NumPy has."""
 Tensors = dict[str, NDArray[Any]]
+EDITION: Fields = {"format": int, "version": str}
+"""Fields of every file, in any format version."""
+MODEL: Fields = {"recipe": dict, "lowest_label": Finite}
+"""Fields of every model."""
+SHOWN: Fields = {"nonzero": int}
+"""Fields of every model that has a file to itself, for the commands that show it."""
+CURVE: Fields = {"curve": Annotated[Curve, Form("points of a curve", is_curve, curve_of)]}
+_OPTIONAL: Fields = {
+    "examples": int,
+    "features_seen": int,
+    "progressive_loss": float | None,
+    "loss_of_later_passes": float,
+    "numbering": tuple[Key, Key, bool],
+    "warm": bool,
+    **CURVE,
+}
+RECIPE: Fields = {**kinds_of(Recipe), "rule": str, "loss": str, "rate": str | None, "layout": dict | None}
+"""Fields of the recipe of a model that can keep learning."""
+_WEIGHTS = ("loss", "outputs", "store", "intercept", "layout")
+"""Fields of the recipe in a file with weights only."""
 _LONGEST = 1000
 """Maximum length of a message: a file may contain text of any length in place of a name."""
 LANES = "lanes"
@@ -289,7 +318,7 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
         raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
     header = _checked(name, metadata, tensors)
     with naming_file(name):
-        schema.check(header, schema.SHOWN)
+        check(header, SHOWN)
     if LANES in header and not lanes:
         raise ModelFileError(
             f"{name}: a checkpoint of many models: resume it with {mention(resume=True)} of the command that"
@@ -337,14 +366,27 @@ def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
     if not whole:
         raise ModelFileError(f"{name}: damaged: the header does not match its checksum")
     with naming_file(name):
-        schema.check(header, schema.EDITION)
+        check(header, EDITION)
         _check_format(name, header)
-        schema.check_model(header)
+        _check_model(header)
     sums = header["crc32"]
     for key in sorted({*sums, *tensors} - {"header"}):
         if key not in tensors or _checksum(tensors[key]) != sums.get(key):
             raise ModelFileError(f"{name}: damaged: {key} does not match its checksum")
     return header
+
+
+def _check_model(given: Any) -> None:
+    """Check the header of a model. Raises StateError."""
+    check(given, MODEL)
+    check_present(given, _OPTIONAL)
+    record_of(given)
+    recipe = given["recipe"]
+    check(recipe, {"rule": str | None}, "recipe")
+    if recipe["rule"] is None:
+        check(recipe, {name: RECIPE[name] for name in _WEIGHTS}, "recipe")
+    else:
+        check_all({"centre": False, **recipe}, RECIPE, "recipe")  # older models do not say
 
 
 def load_readout(path: str | Path) -> tuple[Readout, Header]:

@@ -18,13 +18,13 @@ from thresher.data.formats.choosing import features_of
 from thresher.data.layout import SettledLayout
 from thresher.engine.index import HashedIndex
 from thresher.learning.files import model_file, schema
+from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import LANES, NAMES, Tensors
 from thresher.learning.inspection.feature_names import known_names
 from thresher.learning.model.recipe import Header
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.passes import AUTO
 from thresher.learning.training.record import of_this_version
-from thresher.learning.training.shares import renewed
 
 _BETWEEN = BETWEEN.encode()
 _UNNAMED = 0
@@ -175,25 +175,22 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
     """Where the training of a checkpoint stopped."""
     if "training" not in header:
         return {}
-    training = header["training"]
     with model_file.naming_file(path):
-        schema.check_training(training)
+        training = TrainingState.from_dict(header["training"])
         if LANES in header:
-            schema.check(header[LANES], {"recipes": "a list"}, LANES)
-    names, _, where = training["data"]
-    best = training["best"]
+            schema.check(header[LANES], {"recipes": list}, LANES)
     return {
         "stopped": {
             **({"models": len(header[LANES]["recipes"])} if LANES in header else {}),
-            "pass": training["position"]["number"],
-            "passes": training["passes"] if training.get("settled", True) else AUTO,
-            "replay": training.get("replay", 0),
-            "patience": training["patience"],
-            "order": training["order"],
-            "holdout": training["holdout"][1] or renewed(training["holdout"][0]),
-            "where": where,
-            "data": names,
-            "best_pass": None if best is None else best["number"],
+            "pass": training.position.number,
+            "passes": training.passes if training.settled else AUTO,
+            "replay": training.replay,
+            "patience": training.patience,
+            "order": training.order,
+            "holdout": training.holdout.given.names or training.holdout.share,
+            "where": training.data.where,
+            "data": training.data.names,
+            "best_pass": None if training.best is None else training.best.number,
         }
     }
 

@@ -13,7 +13,7 @@ from thresher.data.errors import DataError
 from thresher.data.formats.choosing import features_of
 from thresher.data.layout import SettledLayout
 from thresher.engine.index import HashedIndex
-from thresher.learning.files.schema import RECIPE
+from thresher.learning.files.model_file import RECIPE
 from thresher.learning.model.objective import F64
 from thresher.learning.model.recipe import Header
 from thresher.learning.model.warm_start import has_small_keys

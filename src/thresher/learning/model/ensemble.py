@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _TABLE = {
-    "format": "a whole number",
-    "models": "a number >= 1",
-    "rows": "text",
-    "record": "an object or null",
+    "format": int,
+    "models": schema.Positive,
+    "rows": str,
+    "record": dict | None,
 }
 
 M = TypeVar("M", Model, Readout)
@@ -210,7 +210,7 @@ def table_in(folder: Path) -> dict[str, Any]:
         table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         schema.check(table, _TABLE, "ensemble")
         if table["record"] is not None:
-            schema.check_record(table["record"])
+            Record.from_dict(table["record"])
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(f"{path}: damaged, or not the table of an ensemble ({error})") from error
     if table["format"] != _FORMAT or table["models"] < 2:

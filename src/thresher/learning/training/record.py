@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any
 
 from thresher.data.report import Report
-from thresher.learning.training.shares import renewed
+from thresher.learning.files.schema import LATER, Form, Positive, check_present, read
+from thresher.learning.training.shares import is_old, is_text, renewed
 
 _COUNTS = ("lines", "examples", "blank", "skipped", "merged")
 
@@ -24,10 +25,10 @@ class Record:
     1
     """
 
-    passes: int = 1
+    passes: Positive = 1
     """the number of passes that produced the weights"""
     order: str = "as-is"
-    holdout: str = ""
+    holdout: Annotated[str, Form("a share of the rows", is_text)] = ""
     """which rows were held out: ``every-10th``; empty: none"""
     where: str = ""
     """the filter that selected rows; empty: all rows"""
@@ -40,10 +41,10 @@ class Record:
     """examples with repeated or unsorted ids"""
     warnings: tuple[str, ...] = ()
     """messages about trouble with the data or the training"""
-    planned: int = 0
+    planned: Positive = field(default=0, metadata=LATER)
     """the number of passes that were to be made, if Ctrl-C ended training in pass `passes`, or if that pass
     was the best and the rule depends on how many there are; else 0"""
-    patience: int = 0
+    patience: Positive = field(default=0, metadata=LATER)
     """the passes without a better hold-out loss for which training waited; 0 unless `planned`, and if Ctrl-C
     ended it"""
 
@@ -67,9 +68,10 @@ class Record:
         return replace(self, passes=number)
 
     @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> Record:
-        """The inverse of `as_dict`, for a dictionary that `header.check_record` has accepted."""
-        return cls(**{**of_this_version(given), "warnings": tuple(given["warnings"])})
+    def from_dict(cls, given: Any) -> Record:
+        """The inverse of `as_dict`. StateError if it is not valid."""
+        check_present(given, {"holdout_every": Annotated[str, Form("every N-th", is_old)]}, "record")
+        return read(cls, of_this_version(given), "record")
 
 
 def passes_made(record: dict[str, Any]) -> int | str:
@@ -89,4 +91,4 @@ def passes_made(record: dict[str, Any]) -> int | str:
 def of_this_version(given: dict[str, Any]) -> dict[str, Any]:
     """A record in a header as this version writes it, from one that may be older."""
     rest = {name: value for name, value in given.items() if name != "holdout_every"}
-    return {"holdout": renewed(given.get("holdout_every", 0)), **rest}
+    return {"holdout": renewed(given["holdout_every"]), **rest} if "holdout_every" in given else rest
