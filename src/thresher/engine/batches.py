@@ -5,6 +5,10 @@ The state and the arguments are as in `outputs`.
 A batch is one example whose features are the summed gradient, with slope and importance 1. So every rule
 supports mini-batches, even rules that measure the example, and a batch of one equals the example itself. Rows
 of an incomplete batch wait in the model, and in its state.
+
+`ft-ftrl` divides by the largest |x|, and a sum of gradients has no such scale: two gradients that nearly
+cancel, or slopes that are nearly zero, made the scale 1e-7 or 1e-38, and the weight as large as its inverse.
+So a rule with `step_on_sum` measures every example separately, and only steps on the summed gradient.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from thresher.engine.verbs import (
     size_before_margin,
     start_over,
     step,
+    step_on_sum,
     values_slopes,
 )
 
@@ -36,10 +41,11 @@ PULL, LOSS, MOVED = range(3)
 
 
 @helper
-def gather(rows, values, begin, end, slopes, places, touched, count, gradients):
+def gather(rows, values, begin, end, slopes, places, touched, count, gradients, extents):
     """Add ``slopes * x`` of an example to the gradients of its rows; return the new number of rows.
 
-    ``places[row]`` is the index of a row in `touched` and `gradients`, plus one; 0 for none yet.
+    ``places[row]`` is the index of a row in `touched` and `gradients`, plus one; 0 for none yet. `extents` is
+    None, or has the largest |x| of each row, for every output with a slope that is not zero.
     """
     for p in range(begin, end):
         place = places[rows[p]]
@@ -50,6 +56,11 @@ def gather(rows, values, begin, end, slopes, places, touched, count, gradients):
             gradients[place - 1] = 0.0
         for k in range(slopes.size):
             gradients[place - 1, k] += slopes[k] * values[p]
+        if extents is not None:
+            own = extents[place - 1]
+            for k in range(slopes.size):
+                if slopes[k] != 0.0:
+                    own[k] = max(own[k], abs(float(values[p])))
     return count
 
 
@@ -99,26 +110,72 @@ def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bcl
 
 
 @helper
+def step_output_on_sum(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, which, touched,
+                       count, held, gradients, extents, b, pull, pulled):  # fmt: skip
+    """One step of output ``which[0]`` on summed gradients, if `pulled` (some slope was not zero).
+
+    Returns the number of rows written: `count` or 0.
+    """
+    k = which[0]
+    if not pulled and not grouped(row_rule):
+        return 0
+    now, bnow, own = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), S[:, :, k]
+    catch_up(past, row_rule, S, touched, 0, count, which)
+    for r in range(count):
+        x = S.dtype.type(extents[r, k])
+        w = meet(row_rule, own, touched[r], held[r, k], x, now)
+        step_on_sum(row_rule, own, touched[r], w, x, S.dtype.type(gradients[r, k]), now)
+        extents[r, k] = 0.0
+    if B.shape[0] > 0 and pulled:
+        step_on_sum(bias_row_rule, B[:, :, k], 0, b, S.dtype.type(1), S.dtype.type(pull), bnow)
+    return count
+
+
+@helper
 def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched, count,
-                 held, gradients, bias, sums, slopes, importance):  # fmt: skip
+                 held, gradients, extents, bias, sums, slopes, importance):  # fmt: skip
     """Step every output, listed in `every`, then advance the clocks."""
     remember(past, rule, B, bias)
     for k in every:
         c = min(k, clocks.shape[0] - 1)
-        written = step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
-                              every[k : k + 1], touched, count, held, gradients, bias[k], sums[PULL, k],
-                              importance, sums[LOSS, k], slopes[k])  # fmt: skip
+        if extents is None:
+            written = step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
+                                  every[k : k + 1], touched, count, held, gradients, bias[k], sums[PULL, k],
+                                  importance, sums[LOSS, k], slopes[k])  # fmt: skip
+        else:
+            written = step_output_on_sum(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B,
+                                         bclocks[c], every[k : k + 1], touched, count, held, gradients,
+                                         extents, bias[k], sums[PULL, k], sums[MOVED, k] > 0.0)  # fmt: skip
         end_output(past, rule, row_rule, S, clocks[c], c, k, touched, written)
     end_step(past, rule, row_rule, bias_rule, S, clocks, bclocks)
 
 
 @helper
-def slopes_of(loss, margins, target, importance, shares, slopes, sums, noted):
+def aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, rows, values, begin, end, k,
+               bias, margin, importance, value, slope):  # fmt: skip
+    """The slope that output k steps with for an example."""
+    now, bnow, size = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), 0.0
+    for p in range(begin, end):
+        x = S.dtype.type(values[p])
+        size += float(size_before_margin(row_rule, S[:, :, k], rows[p], x, now))
+    if B.shape[0] > 0:
+        size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(1), bnow))
+    return aim(rule, bias_rule, margin - bias, bias, importance, value, slope, size, clock, bclock)
+
+
+@helper
+def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, rows, values, begin,
+            end, target, importance, bias, margins, shares, slopes, sums, noted):  # fmt: skip
     """Weighted slopes of an example, added to the sums of its batch; returns whether its loss is finite."""
     value = values_slopes(loss, margins, target, shares, slopes)
     note(noted, importance, value, margins)
     for k in range(margins.size):
         slopes[k] *= importance
+        if each is not None:
+            c = min(k, clocks.shape[0] - 1)
+            slopes[k] = aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
+                                   rows, values, begin, end, k, float(bias[k]), margins[k], importance,
+                                   importance * shares[k], slopes[k])  # fmt: skip
         sums[PULL, k] += slopes[k]
         sums[LOSS, k] += importance * shares[k]
         sums[MOVED, k] += abs(slopes[k])
@@ -160,11 +217,21 @@ def close_batch(single, sums, slopes, noted, tally):
             slopes[k] = 1.0 if sums[MOVED, k] > 0.0 else 0.0
 
 
+@helper
+def copy_clocks(each, clocks, bclocks, target, btarget):
+    """Copy the clocks, to save them before a batch or restore them, if they change within it."""
+    if each is not None:
+        for place in np.ndindex(clocks.shape):
+            target[place] = clocks[place]
+        for place in np.ndindex(bclocks.shape):
+            btarget[place] = bclocks[place]
+
+
 # fmt: off
 @kernel
 def learn_batches(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-    indptr, rows, values, targets, weights, lo, hi, batch, places, past, seen, tally,
+    indptr, rows, values, targets, weights, lo, hi, batch, each, places, past, seen, tally,
 ):
     # fmt: on
     """Learn examples lo..hi-1 in mini-batches of `batch`: the summed gradient is one step of each output.
@@ -173,6 +240,9 @@ def learn_batches(
     is the example itself. Returns the first example not learned: `hi`, or the first of a batch with a loss
     that is not finite, which has changed nothing. `places` (rows of S,) int64 must be zero, and is zero again
     on return.
+
+    Unless `each` is None, each example is processed by itself, and only gradients are summed. So sizes,
+    losses and slopes are per example, and s of a feature is computed from its values, not from their sums.
     """
     outputs, most, every = S.shape[2], np.int64(0), np.arange(S.shape[2])
     for first in range(lo, hi, batch):
@@ -181,10 +251,13 @@ def learn_batches(
     held, bias = np.empty((most, outputs), S.dtype), np.zeros(outputs, S.dtype)
     own, margins, shares = np.empty(outputs, S.dtype), np.empty(outputs), np.empty(outputs)
     slopes, ones, sums, noted = np.empty(outputs), np.ones(outputs), np.empty((3, outputs)), np.empty(4)
+    before, bbefore = clocks.copy(), bclocks.copy()
+    extents = None if each is None else np.zeros((most, outputs))
     for first in range(lo, hi, batch):
         count, last, finite = np.int64(0), min(first + batch, hi), True
-        single = last - first == 1
+        single = each is None and last - first == 1
         begin_batch(sums, noted)
+        copy_clocks(each, clocks, bclocks, before, bbefore)
         if B.shape[0] > 0:
             read_row(bias_row_rule, B, 0, bclocks, bias)
         for i in range(first, last):
@@ -192,14 +265,17 @@ def learn_batches(
             for k in range(outputs):
                 margins[k] = bias[k]
             margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen)
-            finite &= slopes_of(loss, margins, targets[i], float(weights[i]), shares, slopes, sums, noted)
+            finite &= measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
+                              rows, values, begin, end, targets[i], float(weights[i]), bias, margins, shares,
+                              slopes, sums, noted)  # fmt: skip
             count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
-                           gradients)  # fmt: skip
+                           gradients, extents)  # fmt: skip
         read_gathered(row_rule, S, clocks, places, touched, count, held)
         if not finite:
+            copy_clocks(each, before, bbefore, clocks, bclocks)
             return first
         importance = float(weights[first]) if single else 1.0
         close_batch(single, sums, slopes, noted, tally)
         finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched,
-                     count, held, gradients, bias, sums, slopes, importance)  # fmt: skip
+                     count, held, gradients, extents, bias, sums, slopes, importance)  # fmt: skip
     return hi

@@ -28,7 +28,6 @@ from thresher.engine import (
     averaging,
     batches,
     kernels,
-    measured_batches,
     outputs,
 )
 from thresher.engine.compile.inplace import snapshot
@@ -455,8 +454,7 @@ class ManyLoop(Loop):
         self.clock, self.bclock = (np.tile(clock, (own, 1)) for clock in (self.clock, self.bclock))
         self._places = np.zeros(0, np.int64)
         learn = outputs.learn_together if self._together else batches.learn_batches
-        if batch > 1 and measures_each(rule):
-            learn = measured_batches.learn_measured_batches
+        self._each = True if batch > 1 and measures_each(rule) else None
         self._learn = learn.for_parts(head.joint, rule, self.bias_rule)
 
     def targets(self, chunk: Chunk) -> F32:
@@ -469,7 +467,7 @@ class ManyLoop(Loop):
         if not self._together:
             if len(self._places) < len(self.S):
                 self._places = np.zeros(len(self.S), np.int64)
-            room = self.batch, self._places
+            room = self.batch, self._each, self._places
         limits = (read_only(weights), lo, resolved.hi, *room, self._kept())
         return self._learn_with(self._learn, self.head.joint, resolved, targets, *limits)
 
