@@ -32,7 +32,6 @@ WORKS = {
     "thresher.engine.kernels.learn": LEARNING,
     "thresher.engine.outputs.learn_together": OF_MANY,
     "thresher.engine.batches.learn_batches": OF_MANY,
-    "thresher.engine.measured_batches.learn_measured_batches": OF_MANY,
     "thresher.engine.lanes.learn_lanes": Work("learning loop of many models side by side", 4),
     "thresher.batch.kernels.sweep": Work("solver", 2),
 }
