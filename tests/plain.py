@@ -39,10 +39,10 @@ def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         return self.function
 
     monkeypatch.setattr(Kernel, "for_parts", function)
-    monkeypatch.setattr(lanewise.part_of, "_plain", _remembered(lanewise.part_of._plain))
-    monkeypatch.setattr(index, "_FIRST_SIZE", min(index._FIRST_SIZE, 16))
-    for name in ("_MANY", "_FEW"):
-        monkeypatch.setattr(passes, name, passes._LEAST)
+    monkeypatch.setattr(lanewise.part_of, "plain", _remembered(lanewise.part_of.plain))
+    monkeypatch.setattr(index, "FIRST_SIZE", min(index.FIRST_SIZE, 16))
+    for name in ("MANY", "FEW"):
+        monkeypatch.setattr(passes, name, passes.LEAST)
 
 
 def _remembered(part_of: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]:

@@ -49,7 +49,7 @@ def averaged(spec: str, loss: str = "logistic", **options: Any) -> Model:
 @pytest.fixture
 def short_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catch up all rows every 17 examples."""
-    monkeypatch.setattr(tables, "_RING", 17)
+    monkeypatch.setattr(tables, "RING", 17)
 
 
 def check(model: Model, data: Stream) -> None:
@@ -129,7 +129,7 @@ def test_common_scales_are_folded_in_between(spec: str, rate: str, scale: float)
 )
 def test_a_feature_met_once(spec: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its weight stays constant, or becomes zero during the 2,200 examples that do not contain it."""
-    monkeypatch.setattr(tables, "_RING", ring)
+    monkeypatch.setattr(tables, "RING", ring)
     rows = 2_200
     X = np.zeros((rows, 3))
     X[:, 0], X[5, 1], X[1_000, 2] = np.random.default_rng(0).uniform(-1, 1, rows), 1.0, -1.0

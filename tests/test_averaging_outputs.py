@@ -35,7 +35,7 @@ from thresher.learning.model.model import Model
 @pytest.fixture(autouse=True)
 def short_rings(monkeypatch: pytest.MonkeyPatch) -> None:
     """Catch up all rows every 9 steps."""
-    monkeypatch.setattr(tables, "_RING", 9)
+    monkeypatch.setattr(tables, "RING", 9)
 
 
 def averaged(spec: str, loss: str, outputs: str, **options: Any) -> Model:
@@ -106,7 +106,7 @@ class Sparse(Stream):
 @pytest.mark.parametrize("rule", ["fobos:l1=3e-3", "adagrad-fobos:eta=0.2,l1=3e-3"])
 def test_features_met_once(rule: str, ring: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two occurrences the largest outputs of a group shrink together and are joined by the next."""
-    monkeypatch.setattr(tables, "_RING", ring)
+    monkeypatch.setattr(tables, "RING", ring)
     for group in ("single", "l2", "linf"):
         for spec in (f"{rule},group={group}", f"{rule},l2=1e-2,group={group}"):
             with case(spec), not_compiled():
@@ -195,7 +195,7 @@ def test_a_growing_store_frees_rows_that_never_weighed(monkeypatch: pytest.Monke
 
 def test_what_rings_of_many_clocks_hold_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules with a clock for each output have a ring for each, shorter where those are many."""
-    monkeypatch.setattr(tables, "_RINGS", 12)
+    monkeypatch.setattr(tables, "RINGS", 12)
     data = stream_for("softmax", "classes", seed=3, rows=80)
     with not_compiled():
         model = averaged("pegasos:l2=1", "softmax", "classes:3")

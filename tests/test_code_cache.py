@@ -218,7 +218,7 @@ def test_a_command_says_that_others_can_write_to_the_folder(tmp_path: Path) -> N
 
 
 def test_code_that_cannot_be_kept_is_told_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codecache, "_not_warned", threading.Lock())
+    monkeypatch.setattr(codecache, "NOT_WARNED", threading.Lock())
     with pytest.warns(CacheWarning, match="compiled code cannot be kept, .*a: full"):
         codecache._warn(OSError(28, "full", "a"))
     codecache._warn(OSError(28, "full", "b"))  # warnings are errors here
@@ -302,10 +302,10 @@ def _what_another_user_finds(path: Path) -> int:
         if os.geteuid() == 0:
             os.setgid(65534)
             os.setuid(65534)
-        codecache._usable_folder.cache_clear()
+        codecache.usable_folder.cache_clear()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = codecache._usable_folder() == path.parent and codecache._read(path, b"key") == b"code"
+            found = codecache.usable_folder() == path.parent and codecache._read(path, b"key") == b"code"
         return 0 if found and not os.access(path.parent, os.W_OK) else 1
     except BaseException:  # noqa: BLE001 - the child must not go on as a test
         return 2

@@ -1,5 +1,6 @@
 """Cross-validation: the models of a fold are trained without its rows and evaluated on them."""
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_scales_are_those_of_the_rows_that_are_learned(tmp_path: Any) -> None:
 
 @pytest.mark.usefixtures("plainly")
 def test_each_row_is_judged_by_the_models_that_have_not_learned_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PIECE", 30)
+    monkeypatch.setattr(module, "PIECE", 30)
     recipes = [recipe_of("fobos:l1=0.01"), recipe_of("fobos:l1=0.1")]
     folds = folded(recipes, WIDE)
     judged = folds.judge(cut(WIDE, [10, 40]))
@@ -215,9 +216,9 @@ def test_tables_that_no_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     recipes = [Recipe("ftrl", l1=0.1, store="hashed:10")] * 2
     size = 4 * 2 * 1024 * 4 * len(recipes[0].make_rule().SLOTS)
     for memory in (size, float("inf")):
-        monkeypatch.setattr(module, "_memory", lambda memory=memory: memory)
+        monkeypatch.setattr(os, "sysconf", lambda name, memory=memory: memory if "PAGES" in name else 1)
         Folds(recipes, 3, whole=True)
-    monkeypatch.setattr(module, "_memory", lambda: size - 1)
+    monkeypatch.setattr(os, "sysconf", lambda name: size - 1 if "PAGES" in name else 1)
     Folds(recipes, 3)
     with pytest.raises(MemoryError, match=r"for 3 folds of 2 models, which begin with .* GB of state: take"):
         Folds(recipes, 3, whole=True)

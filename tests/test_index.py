@@ -60,7 +60,7 @@ def test_features_are_counted_exactly_until_one_is_freed() -> None:
 
 
 def test_features_that_come_again_after_they_were_freed_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexes, "_ALWAYS_KEPT", 1 << 12)
+    monkeypatch.setattr(indexes, "ALWAYS_KEPT", 1 << 12)
     keys = spread_keys(4, 20_000)
     model = Model("fobos:l1=10", intercept=False)
     for _ in range(3):
@@ -76,7 +76,7 @@ def test_features_that_come_again_after_they_were_freed_count_once(monkeypatch: 
 
 def test_memory_follows_the_live_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two million features that occur once and die, and 10,000 that live, in tables of matching size."""
-    monkeypatch.setattr(indexes, "_ALWAYS_KEPT", 1 << 10)
+    monkeypatch.setattr(indexes, "ALWAYS_KEPT", 1 << 10)
     rng = np.random.default_rng(5)
     model = Model("fobos:l1=2.5e-5", rate="constant:0.2", intercept=False)
     peak = 0.0
@@ -104,8 +104,8 @@ def test_a_table_without_idle_rows_holds_under_64_bytes_a_weight() -> None:
 
 
 def test_sweeping_shrinks_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexes, "_ALWAYS_KEPT", 1 << 8)
-    monkeypatch.setattr(indexes, "_FIRST_SIZE", 1 << 8)
+    monkeypatch.setattr(indexes, "ALWAYS_KEPT", 1 << 8)
+    monkeypatch.setattr(indexes, "FIRST_SIZE", 1 << 8)
     model = Model("fobos:l1=0.001", rate="constant:0.5", intercept=False)
     model.learn(singles(spread_keys(7, 20_000), per_row=10))
     fixed = 4 * int(lookup.NEAR)

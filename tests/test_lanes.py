@@ -9,11 +9,11 @@ import pytest
 
 from tests.plain import compiled_if, not_compiled
 from tests.streams import FLAT, KINDS, LOSSES, RATE, RULES, cut, domain_of, has_rate, settings_of, stream
+from tests.telling import notices_to
 from tests.test_averaging import ABLE
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher.data.chunk import Chunk
 from thresher.engine import lanewise
-from thresher.engine.compile import notices
 from thresher.engine.protocol import writes
 from thresher.lanes.lanes import Lanes
 from thresher.learning.model import octet
@@ -112,12 +112,18 @@ def test_keys_of_64_bits() -> None:
     check([recipe_of(spec) for spec in EACH_KIND], WIDE)
 
 
+@pytest.fixture
+def untold() -> Iterator[None]:
+    """Nothing is told of what is compiled."""
+    with notices_to(None):
+        yield
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_penalties_of_one_rule(
-    name: str, small_tables: None, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, small_tables: None, untold: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """LLVM reports no loop that it could not vectorise."""
-    monkeypatch.setattr(notices, "_tell", [])
     specs = settings_of(name)
     flagged = [spec for spec in specs if "true" in spec.lower() or "false" in spec.lower()]
     rates = [RATE, FLAT] if name == "fobos" else [RATE]
@@ -133,10 +139,9 @@ def test_penalties_of_one_rule(
 
 @pytest.mark.parametrize("way", ["octets"], indirect=True)
 def test_compiled_lanes_in_float64_diverge_one_by_one(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    untold: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """In the middle of a piece; each model stops where it would alone. The docs compile this octet, too."""
-    monkeypatch.setattr(notices, "_tell", [])
     etas = ["0.1", "1e308", "0.02", "2e307", "1e307", "0.01", "0.03", "0.2"]
     recipes = [
         recipe_of(f"adagrad-fobos:eta={eta},l1={0.001 * k}", dtype="float64") for k, eta in enumerate(etas)

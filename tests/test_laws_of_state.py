@@ -83,9 +83,9 @@ def model_of(spec: str, **options: Any) -> Model:
 
 
 def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "_FIRST_SIZE", 8)
-    monkeypatch.setattr(index, "_ALWAYS_KEPT", 8)
-    monkeypatch.setattr(feed, "_PIECE", 30)
+    monkeypatch.setattr(index, "FIRST_SIZE", 8)
+    monkeypatch.setattr(index, "ALWAYS_KEPT", 8)
+    monkeypatch.setattr(feed, "PIECE", 30)
 
 
 def learned(spec: str, chunk: Chunk, **options: Any) -> Model:
@@ -131,7 +131,7 @@ def test_no_cut_changes_anything(name: str, data: st.DataObject) -> None:
 
 def test_pieces_are_no_cut_either(dense: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = learned("fobos:l1=0.1", dense.chunk)
-    monkeypatch.setattr(feed, "_PIECE", 3)
+    monkeypatch.setattr(feed, "PIECE", 3)
     assert fingerprint(learned("fobos:l1=0.1", dense.chunk)) == fingerprint(whole)
 
 

@@ -116,6 +116,10 @@ BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 # only files with one of these words can have what it stands for
 FORBIDDEN = re.compile(r"\bexcept\s*[:\\]|\beval\b|\bexec\b|\ballow_pickle\b")
 
+# ways of setting an attribute of anything, and private names, alone or at the end of a dotted one
+SETTING = ("setattr", "setitem", "delattr")
+PRIVATE = re.compile(r"(.*\.)?_(?!_)\w+").fullmatch
+
 
 class Import(NamedTuple):
     name: str
@@ -400,6 +404,26 @@ def test_nothing_is_swallowed_or_run_from_data(path: Path) -> None:
     if path in SOURCES and path != KEEPS_COMPILED_CODE:
         loaders = [found for found in imports(path) if found.name.split(".")[0] in RUNS_CODE_ON_LOADING]
         assert not loaders, f"line {loaders[0].line}: {loaders[0].name}"
+
+
+@each_of([path for path in WRITTEN if path.is_relative_to(ROOT / "tests")])
+def test_tests_set_no_private_names(path: Path) -> None:
+    text = text_of(path)
+    for node in ast.walk(parse(path)) if "setattr" in text or re.search(r"\._\w+ = ", text) else ():
+        if isinstance(node, ast.Assign):
+            private = [one.attr for one in node.targets if isinstance(one, ast.Attribute) and not is_own(one)]
+            assert not [*filter(PRIVATE, private)], f"line {node.lineno}: sets {private}"
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(SETTING):
+            named = [str(one.value) for one in node.args[:2] if isinstance(one, ast.Constant)]
+            assert not [*filter(PRIVATE, named)], f"line {node.lineno}: sets {named}"
+        if isinstance(node, ast.Constant) and "\nimport " in (program := str(node.value)):
+            named = re.findall(r"^(?!self|cls)\w+(\._(?!exit)[a-z]\w*) = ", program, re.MULTILINE)
+            named += re.findall(r"""["']_[a-zA-Z]\w*["']""", program) if "setattr(" in program else []
+            assert not named, f"line {node.lineno}: a program that sets {named}"
+
+
+def is_own(target: ast.Attribute) -> bool:
+    return isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
 
 
 def test_the_picture_of_the_layout_names_every_module() -> None:

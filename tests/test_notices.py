@@ -2,11 +2,13 @@
 
 import importlib
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import numba
 import pytest
 
+from tests.telling import notices_to
 from thresher.engine.compile import notices
 from thresher.engine.compile.jit import Kernel, kernel
 from thresher.engine.compile.notices import LEARNING, WORKS, compiling, when_compiling, work_of
@@ -16,11 +18,10 @@ SVMLIGHT = "compiling the reader of svmlight: about 5 s"
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def said() -> Iterator[list[str]]:
     found: list[str] = []
-    monkeypatch.setattr(notices, "_tell", [found.append])
-    monkeypatch.setattr(notices, "_announced", set())
-    return found
+    with notices_to(found.append):
+        yield found
 
 
 def grammar_of(module: str, name: str) -> Any:
@@ -66,12 +67,8 @@ def test_compiling_a_kernel_tells(said: list[str], monkeypatch: pytest.MonkeyPat
     assert notices.seconds_compiling() > before
 
 
-def test_python_is_told_by_the_logger(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(notices, "_tell", [notices.log])
-    monkeypatch.setattr(notices, "_announced", set())
-    with caplog.at_level(logging.WARNING, "thresher"), compiling(LEARNING):
+def test_python_is_told_by_the_logger(caplog: pytest.LogCaptureFixture) -> None:
+    with notices_to(notices.log), caplog.at_level(logging.WARNING, "thresher"), compiling(LEARNING):
         pass
     assert [record.name for record in caplog.records] == ["thresher"]
     assert caplog.messages == [

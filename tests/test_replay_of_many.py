@@ -172,21 +172,19 @@ def resumed(make: Callable[[], Any], save: Any, load: Callable[[Path], Any], fol
     """Stop at many places, also in a replay, and end with the same models."""
     path = folder / "c"
     plan, saved = TrainingPlan(replay=10**6, checkpoint=path, checkpoint_every=7), list[bytes]()
-    whole = Trainer(make(), MemorySource([DATA]), plan)
 
     def keep(*given: Any) -> None:
         save(*given)
         saved.append(path.read_bytes())
 
-    whole._save = keep
+    whole = Trainer(make(), MemorySource([DATA]), plan, save=keep)
     whole.run()
     assert len(saved) > 2 * 90 / 7
     for content in [*saved[:1], *saved[11:15], *saved[20::6]]:
         path.write_bytes(content)
         model, state = load(path)
-        again = Trainer(model, MemorySource([DATA]), plan)
+        again = Trainer(model, MemorySource([DATA]), plan, save=save)
         again.continue_from(state)
-        again._save = save
         assert again.run().passes == MADE
         assert [as_bytes(one) for one in again.model.models] == [as_bytes(one) for one in whole.model.models]
 

@@ -93,10 +93,10 @@ def test_a_source_that_was_edited_since_it_was_read_shares_no_code(
 ) -> None:
     """Even if the edit has been taken back: what was imported may be either text."""
     name, copy = "thresher.data.features.crossing", tmp_path / "copy.py"
-    source = stamps._SOURCES[name]
+    source = stamps.SOURCES[name]
     copy.write_text(source.text)
     same = source._replace(path=copy, state=stamps._state_of(copy))
-    monkeypatch.setitem(stamps._SOURCES, name, same)
+    monkeypatch.setitem(stamps.SOURCES, name, same)
     hashed = stamps._digest.__wrapped__
     before = hashed(name)
     assert before == hashed(name)
@@ -104,5 +104,5 @@ def test_a_source_that_was_edited_since_it_was_read_shares_no_code(
     found = {before, hashed(name)}
     copy.unlink()
     found.add(hashed(name))
-    monkeypatch.setattr(stamps, "_THIS_PROCESS", b"another")
+    monkeypatch.setattr(stamps, "THIS_PROCESS", b"another")
     assert len({*found, hashed(name)}) == 3, "one for the text, one for each process"

@@ -58,8 +58,8 @@ SIDE_BY_SIDE: dict[str, list[tuple[str, dict[str, Any]]]] = {
 def test_tables_that_share_an_index_are_as_if_alone(
     members: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(indexes, "_FIRST_SIZE", 8)
-    monkeypatch.setattr(indexes, "_ALWAYS_KEPT", 8)
+    monkeypatch.setattr(indexes, "FIRST_SIZE", 8)
+    monkeypatch.setattr(indexes, "ALWAYS_KEPT", 8)
     chunk = stream(61, 200, features=60).chunk
     chunk = replace(chunk, targets=chunk.labels[:, np.newaxis])
     with not_compiled():
@@ -81,7 +81,7 @@ def test_tables_that_share_an_index_are_as_if_alone(
 
 
 def test_a_row_is_freed_when_it_is_idle_in_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexes, "_ALWAYS_KEPT", 8)
+    monkeypatch.setattr(indexes, "ALWAYS_KEPT", 8)
     keys, freed = spread_keys(9, 6_000), []
     for specs in (["fobos:l1=10"] * 2, ["fobos:l1=10", "sgd"]):
         with not_compiled():

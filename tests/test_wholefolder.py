@@ -33,7 +33,7 @@ from thresher.engine import atomic
 from thresher.engine.atomic import whole_file
 
 path, at, at_once = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "True"
-exchanged, done = atomic._exchanged, []
+real, done = atomic.exchanged, []
 
 def step():
     done.append(1)
@@ -42,9 +42,9 @@ def step():
 
 def exchanging(one, other):
     step()
-    return at_once and exchanged(one, other)
+    return at_once and real(one, other)
 
-atomic._exchanged = exchanging
+atomic.exchanged = exchanging
 changes = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod")
 sys.addaudithook(lambda event, _: event in changes and step())
 with atomic.whole_folder(path, lambda name: name in ("a", "b")) as aside:
@@ -74,11 +74,16 @@ def names(folder: Path) -> list[str]:
     return sorted(one.name for one in folder.iterdir() if one.name != "cache")
 
 
+def cannot_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a system without a call that exchanges two names."""
+    monkeypatch.setattr(atomic, "exchanged", lambda one, other: False)
+
+
 @pytest.fixture(params=["at once", "by two renames"])
 def swap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of exchanging two atomic."""
+    """Both ways of exchanging two folders."""
     if request.param != "at once":
-        monkeypatch.setattr(atomic, "_exchanged", lambda one, other: False)
+        cannot_exchange(monkeypatch)
     return str(request.param)
 
 
@@ -94,9 +99,9 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path, swap: str) -> None:
 def test_two_names_are_exchanged_at_once(tmp_path: Path) -> None:
     write(tmp_path / "f", OLD)
     write(tmp_path / "g", NEW)
-    assert atomic._exchanged(tmp_path / "f", tmp_path / "g")
+    assert atomic.exchanged(tmp_path / "f", tmp_path / "g")
     assert (found(tmp_path / "f"), found(tmp_path / "g")) == (NEW, OLD)
-    assert not atomic._exchanged(tmp_path / "f", tmp_path / "none")
+    assert not atomic.exchanged(tmp_path / "f", tmp_path / "none")
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["at_once", "by_two_renames"])
@@ -145,16 +150,16 @@ def test_writers_side_by_side_leave_the_folder_of_one(tmp_path: Path, swap: str)
 def test_others_take_the_name_between_two_steps(
     tmp_path: Path, swap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    renamed, left = atomic._renamed, [NEW, OLD, NEW]
+    rename, left = os.rename, [NEW, OLD, NEW]
 
-    def late(aside: Path, target: Path) -> bool:
+    def late(aside: Path, target: Path) -> None:
         if left and aside.suffix == ".partial":
             (tmp_path / "f").mkdir(exist_ok=True)
             for name, text in left.pop().items():
                 (tmp_path / "f" / name).write_text(text)
-        return renamed(aside, target)
+        rename(aside, target)
 
-    monkeypatch.setattr(atomic, "_renamed", late)
+    monkeypatch.setattr(os, "rename", late)
     write(tmp_path / "f", {"a": "last"})
     assert len(left) == (2 if swap == "at once" else 0)
     assert (found(tmp_path / "f"), names(tmp_path)) == ({"a": "last"}, ["f"])
@@ -217,7 +222,7 @@ def test_an_old_folder_comes_back_when_the_new_one_cannot_be_named(
             raise PermissionError(13, "Permission denied", str(one))
         rename(one, other)
 
-    monkeypatch.setattr(atomic, "_exchanged", lambda one, other: False)
+    cannot_exchange(monkeypatch)
     monkeypatch.setattr(os, "rename", failing)
     with pytest.raises(PermissionError) as caught:
         write(tmp_path / "f", NEW)

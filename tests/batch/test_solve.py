@@ -183,8 +183,8 @@ def parallel_of(data: Stream, loss: str, intercept: bool = True, **options: Any)
 def test_no_parallel_step_makes_it_worse(
     loss: str, l1: float, l2: float, advance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel, "_ADVANCE", advance)
-    monkeypatch.setattr(shards, "_STRIPE", 4)  # so that each shard has rows
+    monkeypatch.setattr(parallel, "ADVANCE", advance)
+    monkeypatch.setattr(shards, "STRIPE", 4)  # so that each shard has rows
     solver = parallel_of(data_of(5), loss, l1=l1, l2=l2)
     solver.measure_all()
     before = solver.objective()

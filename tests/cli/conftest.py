@@ -2,13 +2,14 @@
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from tests.commands import SAMPLE, own_cache
+from tests.telling import notices_to
 from thresher.cli.main import status_of
 
 ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)
@@ -31,18 +32,16 @@ Thresher = Callable[..., Ran]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The working folder, with 400 rows of RCV1 in ``train.svm`` and 200 others in ``test.svm``."""
     (tmp_path / "train.svm").write_bytes(b"".join(ROWS[:400]))
     (tmp_path / "test.svm").write_bytes(b"".join(ROWS[400:600]))
     monkeypatch.setenv("THRESHER_CACHE_DIR", str(own_cache(tmp_path)))
-    monkeypatch.setattr(
-        "thresher.engine.compile.notices.when_compiling", lambda tell: None
-    )  # or first runs say more
-    monkeypatch.setattr("thresher.engine.compile.notices._tell", [])  # as tests without this fixture do
     monkeypatch.setattr("thresher.learning.training.trainer.seconds_compiling", lambda: 0.0)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    with notices_to(None):  # or first runs say more
+        monkeypatch.setattr("thresher.engine.compile.notices.when_compiling", lambda tell: None)
+        yield tmp_path
 
 
 @pytest.fixture

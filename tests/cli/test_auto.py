@@ -11,6 +11,7 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
+from tests.stopping import once_learned, stopping
 from thresher.lanes import auto
 from thresher.learning.files import model_file
 from thresher.learning.model.recipe import Recipe
@@ -24,9 +25,9 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """The race is decided within 400 rows, for the lane with the lowest loss."""
     monkeypatch.setattr(auto, "FIRST", 64)
     monkeypatch.setattr(auto, "UNTIL", 300)
-    for name in ("_BETTER", "_SURE"):
+    for name in ("BETTER", "SURE"):
         monkeypatch.setattr(auto, name, 0.0)
-    monkeypatch.setattr(auto, "_WEAK", 9.0)
+    monkeypatch.setattr(auto, "WEAK", 9.0)
 
 
 @pytest.fixture
@@ -173,12 +174,9 @@ def test_stopping_changes_nothing(
     ],
     ids=["another", "default", "more given", "another loss", "as another", "as the default"],
 )
-def test_resuming_otherwise(
-    kept: str, options: str, words: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("thresher.cli.train._save", lambda *given: exit(3))
-    with pytest.raises(SystemExit):
-        thresher(f"train train.svm -m a --checkpoint-every 100 --passes 1 -q {kept}")
+def test_resuming_otherwise(kept: str, options: str, words: str, thresher: Thresher) -> None:
+    with stopping(once_learned(100)):
+        assert thresher(f"train train.svm -m a --passes 1 -q {kept}").status == 130
     ran = thresher(f"train train.svm -m a --resume --passes 1 -q {options}")
     assert ran.status != 0
     assert words in ran.err

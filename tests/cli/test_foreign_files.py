@@ -125,7 +125,7 @@ def test_a_loop_of_links_is_an_error_of_one_line(thresher: Thresher) -> None:
 def test_a_pipe_that_nobody_reads_is_not_waited_for(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(atomic, "_PAUSE", 0.001)
+    monkeypatch.setattr(atomic, "PAUSE", 0.001)
     os.mkfifo("pipe")
     assert "pipe: no process reads this pipe" in thresher("train train.svm -m pipe -q").err
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.data.tables import write_jsonl, write_parquet
+from tests.stopping import stopping
 from thresher import Model, load, train
 from thresher.data import DataError
 from thresher.data.layout import Layout
@@ -172,14 +173,9 @@ def test_the_same_in_python(shop: Path) -> None:
         ("--delimiter \\t", "with --delimiter ,; leave --delimiter out"),
     ],
 )
-def test_what_means_the_same_may_be_said_again(
-    thresher: Thresher, shop: Path, said: str, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from thresher.learning.training.trainer import Trainer
-
+def test_what_means_the_same_may_be_said_again(thresher: Thresher, shop: Path, said: str, words: str) -> None:
     (shop / "few.csv").write_text("label,n\n1,2\n0,3\n1,4\n")
-    with monkeypatch.context() as stopping:
-        stopping.setattr(Trainer, "_handle_due", Trainer.interrupt)
+    with stopping():
         assert thresher("train few.csv -m m -q").status == 130
     ran = thresher(f"train few.csv -m m -q --resume {said}")
     assert ran.status == (2 if words else 0), ran.err

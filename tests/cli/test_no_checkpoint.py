@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import ROWS, Thresher
+from tests.stopping import stopping
 from thresher.learning.files import model_file
-from thresher.learning.training.trainer import Trainer
 
 FAILING = {
     "a bad line in the middle": "train bad.svm -m m",
@@ -68,12 +68,9 @@ def test_one_that_was_asked_for_stays(thresher: Thresher, folder: Path) -> None:
     assert left(folder) == {"m.checkpoint"}
 
 
-def test_that_of_a_signal_stays_when_the_run_that_goes_on_fails(
-    thresher: Thresher, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_of_a_signal_stays_when_the_run_that_goes_on_fails(thresher: Thresher, folder: Path) -> None:
     command = "train train.svm bad.svm -m m -q"
-    with monkeypatch.context() as context:
-        context.setattr(Trainer, "_handle_due", lambda self: self.interrupt())
+    with stopping():
         assert thresher(command).status == 130
     assert left(folder) == {"m.checkpoint"}
     kept = (folder / "m.checkpoint").read_bytes()

@@ -23,12 +23,19 @@ NAMES = ["cache", "f", "test.svm", "train.svm"]
 
 _KILLER = """
 import os, sys
+from pathlib import Path
 from thresher.lanes import folder as frontiers
-from thresher.engine import atomic
 from thresher.learning.files import model_file
-owner, name = {"model": (model_file, "save"), "swap": (atomic, "_swap_in"),
-               "removal": (atomic, "_remove_ours"), "picture": (frontiers, "picture")}[sys.argv.pop(1)]
-setattr(owner, name, lambda *given, **named: os._exit(9))
+owner, name = {"model": (model_file, "save"), "swap": (os, "rename"),
+               "removal": (Path, "iterdir"), "picture": (frontiers, "picture")}[sys.argv.pop(1)]
+iterdir = Path.iterdir
+
+def killing(*given, **named):
+    if name == "iterdir" and given[0].suffix != ".partial":
+        return iterdir(*given)
+    os._exit(9)
+
+setattr(owner, name, killing)
 import thresher.__main__
 """
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.learning.test_replay import during
+from tests.stopping import once_learned, stopping
 from thresher.cli import signals
 from thresher.learning.training import interruption
 from thresher.options.option import settled
@@ -70,7 +71,7 @@ def test_standard_input_is_replayed(thresher: Thresher, monkeypatch: pytest.Monk
     assert thresher("train - -m b -q --no-cache").status == 0
     assert Path("a").read_bytes() == Path("b").read_bytes()
     pipe(monkeypatch, rows)
-    assert stopped(thresher, monkeypatch, "-q --no-cache", 512, "-").status == 130
+    assert stopped(thresher, "-q --no-cache", 512, "-").status == 130
     pipe(monkeypatch, rows[:-9])
     assert "changed since it was first read" in thresher("train - -m b -q --no-cache --resume").err
     pipe(monkeypatch, rows)
@@ -98,25 +99,10 @@ def test_wrong_values(options: str, said: str, thresher: Thresher) -> None:
 
 
 def stopped(
-    thresher: Thresher,
-    monkeypatch: pytest.MonkeyPatch,
-    options: str,
-    after: int,
-    data: str = "train.svm",
-    command: str = "train",
+    thresher: Thresher, options: str, after: int, data: str = "train.svm", command: str = "train"
 ) -> Any:
     """Train, stopped with a checkpoint after so many examples."""
-    from thresher.learning.training.trainer import Trainer
-
-    handle = Trainer._handle_due
-
-    def watch(self: Trainer[Any]) -> None:
-        if self.model.examples >= after:
-            self.stopper.ask()
-        handle(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_handle_due", watch)
+    with stopping(once_learned(after)):
         return thresher(f"{command} {data} -m b {options}")
 
 
@@ -126,7 +112,7 @@ def test_a_stopped_run_is_resumed_without_options(
     after: int, kind: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert thresher(f"train train.svm -m a -q {kind}").status == 0
-    ran = stopped(thresher, monkeypatch, f"-q {kind}", after)
+    ran = stopped(thresher, f"-q {kind}", after)
     assert ran.status == 130
     assert Path("b").exists() == (after > 200)
     if not kind:
@@ -141,7 +127,7 @@ def test_a_stopped_run_is_resumed_without_options(
 def test_a_resumed_run_takes_the_passes_that_it_is_given(
     thresher: Thresher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stopped(thresher, monkeypatch, "-q", 256)
+    stopped(thresher, "-q", 256)
     ran = thresher("train train.svm -m b -q --resume --replay 1GB")
     assert ran.status == 2
     assert "made with --replay 64000000; leave --replay out" in ran.err
@@ -151,7 +137,7 @@ def test_a_resumed_run_takes_the_passes_that_it_is_given(
 
 
 def test_a_replay_that_is_stopped_leaves_a_model(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = stopped(thresher, monkeypatch, "-q", 512)
+    ran = stopped(thresher, "-q", 512)
     assert ran.status == 130
     saved = "the model is saved in b; checkpoint in b.checkpoint, continue with --resume"
     assert ran.err == f"thresher: stopped after 512 examples, in pass 3 of {MADE}; {saved}\n"
@@ -173,7 +159,7 @@ def test_a_full_disk_leaves_the_checkpoint_of_a_replay(
 
     with monkeypatch.context() as patch:
         patch.setattr(Model, "save", full)
-        ran = stopped(thresher, monkeypatch, "-q", 512)
+        ran = stopped(thresher, "-q", 512)
     assert ran.status == 1
     assert ran.err == (
         "thresher: b: the disk is full; stopped after 512 examples; checkpoint in b.checkpoint, continue with"
@@ -190,7 +176,7 @@ def test_a_replay_that_is_stopped_leaves_the_best_pass(
         thresher(f"train train.svm -m a --passes {k} {options} --json").json["holdout_loss"]
         for k in (1, 2, 3)
     ]
-    ran = stopped(thresher, monkeypatch, options, 512)
+    ran = stopped(thresher, options, 512)
     assert ran.status == 130
     assert thresher("evaluate b test.svm --json").json["loss"] == pytest.approx(min(losses[:2]))
     assert losses[1] != losses[0]
@@ -237,10 +223,10 @@ def interrupted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]
 
     def begin() -> None:
         during(monkeypatch, 2)
-        monkeypatch.setattr(signals, "_interrupter", handler := signals._Interrupter())
-        monkeypatch.setattr(signals, "_end", lambda: None)  # which would end the process of the tests
+        handler = signals.Interrupter(end=lambda: None)  # the usual one would end the process of the tests
+        monkeypatch.setattr(signals, "INTERRUPTER", handler)
         monkeypatch.setattr(interruption, "PLAIN", {signal.default_int_handler})
-        monkeypatch.setattr(interruption, "_SIGNALS", [signal.SIGINT])
+        monkeypatch.setattr(interruption, "SIGNALS", [signal.SIGINT])
         signals.install_handlers()
         assert signal.getsignal(signal.SIGINT) is handler
 
@@ -295,7 +281,7 @@ def test_a_stopped_path_is_resumed_in_its_replay(thresher: Thresher, monkeypatch
     command = "path train.svm --l1 0.5:2:2 -q"
     assert thresher(f"{command} -m a").status == 0
     for after in (100, 600):
-        ran = stopped(thresher, monkeypatch, "-q --l1 0.5:2:2", after, command="path")
+        ran = stopped(thresher, "-q --l1 0.5:2:2", after, command="path")
         assert ran.status == 130
         assert Path("b").exists() == (after == 600)
         if after == 600:
@@ -332,7 +318,7 @@ def test_other_passes_for_a_replay_go_on_from_memory(
     from thresher.learning.files import checkpoint
     from thresher.learning.training.trainer import TrainingPlan
 
-    stopped(thresher, monkeypatch, "-q", 256)
+    stopped(thresher, "-q", 256)
     before = checkpoint.load(Path("b.checkpoint"))[1]
     assert before.position.number > 1
     asked = settled(TrainRun, {"passes": 9})

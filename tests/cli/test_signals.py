@@ -15,8 +15,8 @@ from tests.cli.conftest import Thresher
 from tests.commands import environment, run_code
 from thresher.data.errors import DataError
 from thresher.learning.inspection import feature_names
+from thresher.learning.model.model import Model
 from thresher.learning.training.interruption import Stopper
-from thresher.learning.training.trainer import Trainer
 
 TABLE = "label,a,b\n1,2.5,x\n0,3,y\n1,4,x\n0,1,y\n"
 STOPPING = "thresher: stopping after the current step\n"
@@ -117,7 +117,7 @@ def test_names_that_cannot_be_read_do_not_cost_the_model(
 def test_a_signal_between_the_last_example_and_the_saving_waits(
     thresher: Thresher, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before(monkeypatch, Trainer, "_outcome", signal.SIGTERM)
+    before(monkeypatch, Model, "end_passes", signal.SIGTERM)
     ran = thresher("train a.csv -m m -q")
     assert (ran.status, ran.err) == (130, f"{STOPPING}thresher: interrupted; the model is saved in m\n")
     assert (table / "m").exists()

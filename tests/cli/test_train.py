@@ -9,10 +9,10 @@ import pytest
 from tests.cli.conftest import NARROW, Thresher
 from tests.models import without_record
 from tests.plain import not_compiled
+from tests.stopping import in_pass, once_learned, stopping
 from thresher import evaluate, load, train
 from thresher.learning.files import model_file
 from thresher.learning.training.shares import held_out
-from thresher.learning.training.trainer import Trainer
 from thresher.parts import REGISTRY
 
 KEYS = ["examples", "passes", "progressive_loss", "nonzero", "features_seen"]
@@ -127,13 +127,12 @@ def test_a_share_is_held_out(thresher: Thresher) -> None:
     assert thresher("train train.svm -m one --holdout 0.29 --json").json["holdout_examples"] == 116
 
 
-def test_another_share_is_not_gone_on_with(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_share_is_not_gone_on_with(thresher: Thresher) -> None:
     command = "train train.svm -m m --checkpoint-every 100 -q --rule ftrl"
     whole = thresher(f"{command} --holdout 0.4 --passes 2")
     assert whole.status == 0
     content = Path("m").read_bytes()
-    with monkeypatch.context() as context:
-        context.setattr(Trainer, "_over", lambda self: self.interrupt())
+    with stopping(once_learned(200)):
         assert thresher(f"{command} --holdout 0.4 --passes 2").status == 130
     other = thresher(f"{command} --holdout 0.5 --resume")
     assert other.status == 1
@@ -349,14 +348,10 @@ def test_a_hold_out_that_can_be_read_once_is_refused_for_many_passes(
     assert "the hold-out can be read only once" in ran.err
 
 
-def test_a_resumed_training_makes_the_passes_that_were_asked_for(
-    folder: Path, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    over = Trainer._over
+def test_a_resumed_training_makes_the_passes_that_were_asked_for(folder: Path, thresher: Thresher) -> None:
     command = "train train.svm -q --holdout every-5th --passes 4 --early-stop 3"
     assert thresher(f"{command} -m whole").status == 0
-    with monkeypatch.context() as patch:
-        patch.setattr(Trainer, "_over", lambda it: it.interrupt() if it.position.number == 2 else over(it))
+    with stopping(in_pass(2)):
         assert thresher(f"{command} -m m").status == 130
     ran = thresher("train train.svm -q --holdout every-5th --resume --passes 1 -m m")
     assert (ran.status, (folder / "m.checkpoint").exists()) == (2, True)

@@ -47,7 +47,7 @@ class Ray:
 
 def test_a_ray_that_does_not_start_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = Ray(Exception("The node timed out\n  during startup."))  # as Ray raises it
-    monkeypatch.setattr(connection, "_imported", lambda: ray)
+    monkeypatch.setattr(connection, "import_ray", lambda: ray)
     expected = r"^Ray could not be started on this machine: The node timed out during startup\.$"
     with pytest.raises(NoRayError, match=expected):
         Connection(None, 2)
@@ -60,9 +60,9 @@ def test_sockets_have_room_in_the_folder(tmp_path: Path, monkeypatch: pytest.Mon
     folder = tempfile.mkdtemp(dir="/tmp", prefix="t") if fits else str(tmp_path / ("x" * 90))
     Path(folder).mkdir(exist_ok=True)
     monkeypatch.setattr(tempfile, "tempdir", folder)
-    monkeypatch.setattr(connection, "_LONGEST", 150 if fits else 103)
+    monkeypatch.setattr(connection, "LONGEST_SOCKET", 150 if fits else 103)
     ray = Ray()
-    monkeypatch.setattr(connection, "_imported", lambda: ray)
+    monkeypatch.setattr(connection, "import_ray", lambda: ray)
     Connection(None, 1).close()
     assert os.path.dirname(ray.given["_temp_dir"]) == (folder if fits else "/tmp")
     assert os.listdir(folder) == []
@@ -73,7 +73,7 @@ def test_sockets_have_room_in_the_folder(tmp_path: Path, monkeypatch: pytest.Mon
 def test_auto_is_an_address_that_must_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: str
 ) -> None:
-    monkeypatch.setattr(connection, "_imported", lambda: Ray(AssertionError("Ray is asked")))
+    monkeypatch.setattr(connection, "import_ray", lambda: Ray(AssertionError("Ray is asked")))
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     if noted == "the environment":
@@ -86,7 +86,7 @@ def test_auto_is_an_address_that_must_answer(
 
 
 def test_one_thread_at_a_time_uses_ray(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_imported", Ray)
+    monkeypatch.setattr(connection, "import_ray", Ray)
     first = Connection(None, 1)
     with ThreadPoolExecutor(1) as other:
         with pytest.raises(NoRayError, match=r"^another thread of this process reads with workers= or ray="):
@@ -99,8 +99,8 @@ def test_one_thread_at_a_time_uses_ray(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_another_cluster_than_that_of_the_session_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = Ray()
     monkeypatch.setattr(ray, "is_initialized", lambda: True)
-    monkeypatch.setattr(connection, "_imported", lambda: ray)
-    monkeypatch.setattr(connection, "_check_answers", lambda address: None)
+    monkeypatch.setattr(connection, "import_ray", lambda: ray)
+    monkeypatch.setattr(connection, "check_answers", lambda address: None)
     for address in (None, "auto", "127.0.0.1:1", "localhost:1"):
         Connection(address, 1).close()
     expected = r"^this process is connected to the Ray cluster at 127\.0\.0\.1:1, not to 127\.0\.0\.1:2$"
@@ -121,7 +121,7 @@ def test_whole_numbers_of_numpy_are_numbers_of_workers(
     path = tmp_path / "a.svm"
     path.write_text("1 1:1\n-1 2:1\n")
     ray = Ray(Exception("asked"))
-    monkeypatch.setattr(connection, "_imported", lambda: ray)
+    monkeypatch.setattr(connection, "import_ray", lambda: ray)
     with pytest.raises(NoRayError, match=r"asked$"):
         thresher.train(str(path), workers=np.int64(3))  # type: ignore[arg-type]
     assert ray.given["num_cpus"] == 3
@@ -139,7 +139,7 @@ def test_standard_input_is_refused_before_ray_starts(
 ) -> None:
     path = tmp_path / "a.svm"
     path.write_text("1 1:1\n-1 2:1\n")
-    monkeypatch.setattr(connection, "_imported", lambda: pytest.fail("Ray is started"))
+    monkeypatch.setattr(connection, "import_ray", lambda: pytest.fail("Ray is started"))
     names = {"data": str(path), "holdout": str(path), given: "-"}
     with pytest.raises(DataError, match=r"^standard input: other processes cannot read standard input"):
         thresher.train(names["data"], holdout=names["holdout"], workers=1)

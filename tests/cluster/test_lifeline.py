@@ -63,8 +63,8 @@ def test_calls_under_way_end_before_the_connection_does(node: Server) -> None:
 def test_a_head_that_is_out_of_reach_for_long_has_ended(
     node: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifeline, "_EVERY", 0.02)
-    monkeypatch.setattr(lifeline, "_WITHOUT_HEAD", 0.1)
+    monkeypatch.setattr(lifeline, "EVERY", 0.02)
+    monkeypatch.setattr(lifeline, "WITHOUT_HEAD", 0.1)
     head, ended = Server(socket.AF_INET, ("127.0.0.1", 0)), threading.Event()
     line = Lifeline(ended.set)
     line.watch(node.address, f"127.0.0.1:{head.address[1]}")
@@ -78,8 +78,8 @@ def test_a_head_that_is_out_of_reach_for_long_has_ended(
 def test_a_head_that_cannot_be_reached_from_here_is_not_watched(
     node: Server, monkeypatch: pytest.MonkeyPatch, head: str
 ) -> None:
-    monkeypatch.setattr(lifeline, "_EVERY", 0.01)
-    monkeypatch.setattr(lifeline, "_WITHOUT_HEAD", 0.05)
+    monkeypatch.setattr(lifeline, "EVERY", 0.01)
+    monkeypatch.setattr(lifeline, "WITHOUT_HEAD", 0.05)
     ended = threading.Event()
     line = Lifeline(ended.set)
     line.watch(node.address, head)
@@ -105,7 +105,7 @@ def test_the_learner_goes_on_alone(
     monkeypatch.setattr(pieces, "PIECE_BYTES", 2000)
     monkeypatch.setattr(pieces, "PIECE_ROWS", 60)
     monkeypatch.setattr(reader, "BATCH_BYTES", 1)
-    monkeypatch.setattr(readers, "_POLL", 0.01)
+    monkeypatch.setattr(readers, "POLL", 0.01)
     sample = ALL[name]
     paths = [written(sample, tmp_path / f"{k}{sample.ending}", sample.mixed(300, 30, k)[0]) for k in range(2)]
     if sample.packed:

@@ -314,7 +314,7 @@ def test_boosting_begins_again_if_a_worker_is_lost(nodes: Nodes, data: list[str]
 def test_boosting_ends_if_workers_keep_getting_lost(
     nodes: Nodes, data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thresher.batch.solving._TRIES", 1)
+    monkeypatch.setattr("thresher.batch.solving.TRIES", 1)
 
     def disturb(row: Round) -> None:
         for one in processes("Worker"):

@@ -32,8 +32,8 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch, as_commands_say: None) -> None
     monkeypatch.setattr(pieces, "PIECE_BYTES", 2000)
     monkeypatch.setattr(pieces, "PIECE_ROWS", 60)
     monkeypatch.setattr(reader, "BATCH_BYTES", 1)
-    monkeypatch.setattr(driving, "_POLL", 0.01)
-    monkeypatch.setattr(driving, "_REPORTED", 1000)
+    monkeypatch.setattr(driving, "POLL", 0.01)
+    monkeypatch.setattr(driving, "REPORTED", 1000)
 
 
 def elsewhere(sample: Sample, data: Any, ray: FakeRay, on_error: str = "skip", count: int = 2) -> Any:
@@ -117,9 +117,9 @@ def test_what_is_lost_is_read_again(tmp_path: Path, name: str, fault: str) -> No
 
 
 def test_the_learner_reads_alone_while_no_reader_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driving, "_REPLACED", 0.1)
-    monkeypatch.setattr(driving, "_SOON", 0.05)
-    monkeypatch.setattr(driving, "_PATIENCE", 0.1)
+    monkeypatch.setattr(driving, "REPLACED", 0.1)
+    monkeypatch.setattr(driving, "SOON", 0.05)
+    monkeypatch.setattr(driving, "PATIENCE", 0.1)
     sample = ALL["svmlight"]
     paths = [written(sample, tmp_path / f"{k}.svm", sample.good(150, k)) for k in range(4)]
     plain = read(opened(sample, paths, threads=1))
@@ -141,7 +141,7 @@ def test_the_learner_reads_alone_while_no_reader_can(tmp_path: Path, monkeypatch
 def test_a_reader_that_is_never_replaced_holds_nothing_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driving, "_REPLACED", 0.1)
+    monkeypatch.setattr(driving, "REPLACED", 0.1)
     sample = ALL["svmlight"]
     paths = [written(sample, tmp_path / f"{k}.svm", sample.good(150, k)) for k in range(4)]
     ray = FakeRay(lambda number, call: number == 1 and call == "next", hangs=lambda number: number > 1)

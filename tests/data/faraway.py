@@ -90,6 +90,6 @@ def faraway(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Faraway, lis
         return PyFileSystem(system), url.removeprefix("far://host").partition("?")[0].lstrip("/")
 
     monkeypatch.setattr(remote, "resolved", resolved)
-    monkeypatch.setattr(remote, "_LISTED", {})
+    monkeypatch.setattr(remote, "LISTED", {})
     monkeypatch.setattr("time.sleep", slept.append)
     return system, slept

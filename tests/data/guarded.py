@@ -173,7 +173,7 @@ def parse_lines(sample: Sample, layout: Layout, domain: str = "binary") -> int:
         found = exactly(plain.parse(Block(usual, len(text), LINES, 0, 1, 0, 0)))
         for at_end in (True, False):
             if isinstance(careful, delimited.DelimitedParser):
-                careful._room = places.at("room", len(text) + PAD)
+                careful.room = places.at("room", len(text) + PAD)
             memory = places.at("text", len(whole), at_end=at_end)
             memory[:] = whole
             block = Block(memory, len(text), LINES, 0, 1, 0, 0)

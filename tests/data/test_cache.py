@@ -198,7 +198,7 @@ def test_a_hash_is_remembered_until_the_file_changes(tmp_path: Path, monkeypatch
     assert stamp(path) is None  # a change within the same clock tick would go unnoticed
     table.remember({path: (stamp(path), first)})
     assert table.look_up(path) is None
-    monkeypatch.setattr(content_module, "_SETTLED", 0)
+    monkeypatch.setattr(content_module, "SETTLED", 0)
     table.remember({path: (stamp(path), first)})
     assert table.look_up(path) == first
     time.sleep(0.02)

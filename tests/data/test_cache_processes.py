@@ -17,10 +17,10 @@ from thresher.data import clear_cache
 OPTIONS = ["--passes", "2", "--quiet"]
 MOMENTS = {
     "a batch is half written": ("BatchWriter.write", 3),
-    "the keys are widened": ("BatchWriter._widen", 1),
+    "the keys are widened": ("os.replace", 1),
     "the last batch is due": ("BatchWriter.finish", 1),
     "all is written and nothing synced": ("os.fsync", 1),
-    "all is synced and not renamed": ("os.replace", 1),
+    "all is synced and not renamed": ("os.replace", 2),
     "the table of contents is due": ("json.dumps", 1),
 }
 KILLED = """

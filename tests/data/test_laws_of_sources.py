@@ -147,7 +147,7 @@ def test_where_a_live_stream_pauses_changes_no_row(
     expected, pipe = read(source), tmp_path / "pipe"
     os.mkfifo(pipe)
     monkeypatch.setattr(RawFile, "is_ready", lambda *_: False)
-    monkeypatch.setattr(Pipeline, "_has_enough", lambda _: False)
+    monkeypatch.setattr(Pipeline, "has_enough", lambda _: False)
     readinto = RawFile.readinto
     for k, pack in enumerate([bytes, *PACKERS.values()]):
         most = (1, 7, 60)[k % 3]

@@ -105,7 +105,7 @@ def test_factors_that_went_by_are_found_in_a_second_reading(tmp_path: Path) -> N
 def test_names_come_in_several_readings_where_room_is_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LETTERS", 40)
+    monkeypatch.setattr(module, "NAME_BYTES", 40)
     (path := tmp_path / "a.vw").write_text("1 |s " + " ".join(f"name{k}" for k in range(20)) + "\n")
     assert len(all_named(path, Layout("vw"))) == 20
 

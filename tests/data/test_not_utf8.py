@@ -43,7 +43,7 @@ def decodes(line: bytes) -> bool:
 
 @pytest.mark.parametrize("size", [8, 1 << 15])
 def test_the_lines_are_those_that_do_not_decode(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(utf8, "_SLICE", size)
+    monkeypatch.setattr(utf8, "SLICE", size)
     choose = random.Random(7)
     for _ in range(3000):
         text = b"".join(choose.choices(PIECES, k=choose.randint(0, 12))) + b"\n"

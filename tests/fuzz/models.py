@@ -195,9 +195,9 @@ def strict(model: Model) -> Model:
 def small_and_plain(compiled: bool) -> Iterator[None]:
     """Use stores that are swept from the ninth row on, and plain Python unless compiled."""
     with compiled_if(compiled), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "_FIRST_SIZE", 8)
-        patch.setattr(index, "_ALWAYS_KEPT", 8)
-        patch.setattr(feed, "_PIECE", 50)
+        patch.setattr(index, "FIRST_SIZE", 8)
+        patch.setattr(index, "ALWAYS_KEPT", 8)
+        patch.setattr(feed, "PIECE", 50)
         yield
 
 

@@ -16,7 +16,7 @@ import os, signal, sys
 place, at, when = sys.argv.pop(1), int(sys.argv.pop(1)), sys.argv.pop(1)
 if place == "batch":
     from thresher.data import cache_file as module
-    owner, name = module.BatchWriter, "_append"
+    owner, name = module.BatchWriter, "write"
 else:
     owner, name = os, place
 whole, calls = getattr(owner, name), []

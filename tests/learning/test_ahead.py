@@ -16,7 +16,9 @@ import pytest
 from tests.commands import SAMPLE, start
 from tests.plain import not_compiled
 from tests.streams import RULES, has_rate, settings_of
+from tests.telling import notices_to
 from thresher.data import open_source
+from thresher.engine import kernels
 from thresher.engine.compile import notices
 from thresher.engine.compile.notices import compiling, seconds_compiling
 from thresher.engine.folders import cache_folder
@@ -40,7 +42,7 @@ HEADS += [("hinge", "labels:1-3"), ("absolute", "values:2"), ("logistic", "class
 @pytest.fixture
 def few_features(monkeypatch: pytest.MonkeyPatch) -> None:
     """Number of functions compiled."""
-    monkeypatch.setattr(ahead, "_FEATURES", 64)
+    monkeypatch.setattr(ahead, "FEATURES", 64)
 
 
 @pytest.mark.usefixtures("few_features")
@@ -141,9 +143,9 @@ def test_nobody_compiles_beside_what_no_cache_can_keep(
 ) -> None:
     monkeypatch.setattr(os, "fork", lambda: pytest.fail("a process was begun"))
     monkeypatch.setattr("threading.active_count", lambda: 1)
-    monkeypatch.setattr("thresher.engine.compile.codecache._usable_folder", lambda: None)
+    monkeypatch.setattr("thresher.engine.compile.codecache.usable_folder", lambda: None)
     compile_ahead(Model(), False).wait()
-    monkeypatch.setattr("thresher.engine.compile.codecache._usable_folder", lambda: tmp_path)
+    monkeypatch.setattr("thresher.engine.compile.codecache.usable_folder", lambda: tmp_path)
     kind = ahead._kind(Model(), False)
     assert ahead._cache().lacks_mark(*kind)
     ahead._cache().mark(*kind)
@@ -155,10 +157,8 @@ def test_a_second_process_that_finds_all_compiled_is_not_told_of(
     seconds: str, told: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said, marks = list[str](), list[Any]()
-    monkeypatch.setattr(notices, "_tell", [said.append])
-    monkeypatch.setattr(notices, "_announced", set())
-    monkeypatch.setattr(ahead, "_cache", lambda: SimpleNamespace(mark=lambda *kind: marks.append(kind)))
-    with subprocess.Popen(["sleep", seconds]) as process:
+    monkeypatch.setattr(kernels.learn, "cache", SimpleNamespace(mark=lambda *kind: marks.append(kind)))
+    with notices_to(said.append), subprocess.Popen(["sleep", seconds]) as process:
         ahead.Ahead(process.pid, ("this", "kind")).wait()
         process.returncode = 0  # it has been waited for
     assert (len(said), marks) == (told, [("this", "kind")])
@@ -175,7 +175,7 @@ def test_a_second_process_that_finds_all_compiled_is_not_told_of(
 def test_it_tells_of_what_is_compiled(
     options: dict[str, Any], work: notices.Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ahead, "_cache", lambda: SimpleNamespace(lacks_mark=lambda *kind: True))
+    monkeypatch.setattr(kernels.learn, "cache", SimpleNamespace(lacks_mark=lambda *kind: True))
     monkeypatch.setattr("threading.active_count", lambda: 1)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr("os.fork", lambda: 1 << 30)

@@ -46,7 +46,7 @@ def compared(a: Readout, b: Readout, top: int = 20) -> dict[str, Any]:
 @given(WEIGHTS, WEIGHTS, st.integers(0, 6), st.sampled_from([1, 2, 5, 100]))
 def test_every_weight_is_compared(a: dict[int, float], b: dict[int, float], top: int, step: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diff, "_STEP", step)
+        patch.setattr(diff, "STEP", step)
         found = compared(model(a), model(b), top)
     pairs = {key: (a.get(key, 0.0), b.get(key, 0.0)) for key in sorted(a.keys() | b.keys())}
     counts = dict.fromkeys(("added", "removed", "changed_sign", "grew", "shrank", "same"), 0)

@@ -40,7 +40,7 @@ def test_what_is_compiled_for_a_model_serves_its_copy(
     another: Callable[[Model], Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both tables grow."""
-    monkeypatch.setattr("thresher.engine.index._FIRST_SIZE", 8)
+    monkeypatch.setattr("thresher.engine.index.FIRST_SIZE", 8)
     check_a_copy("fobos", another)
 
 

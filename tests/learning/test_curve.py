@@ -91,7 +91,7 @@ def test_weights_are_not_counted_in_a_large_table_that_is_nearly_empty(
 ) -> None:
     small = trained(8, store="hashed:9").curve
     assert None not in [point.nonzero for point in small]
-    monkeypatch.setattr(progress, "_ROWS", 100)
+    monkeypatch.setattr(progress, "ALWAYS_COUNTED", 100)
     assert trained(8, store="hashed:9").curve == tuple(one._replace(nonzero=None) for one in small)
 
 

@@ -96,15 +96,13 @@ def test_files_copies_and_checkpoints_keep_them(options: dict[str, Any], tmp_pat
     whole = Model(RULE, **options)
     run(whole, 3)
     path, plan = tmp_path / "c", TrainingPlan(3, checkpoint=tmp_path / "c", checkpoint_every=1)
-    trainer = Trainer(Model(RULE, **options), MemorySource([DATA]), plan)
     saved: list[bytes] = []
 
     def keep(*given: Any) -> None:
         checkpoint.save(*given)
         saved.append(path.read_bytes())
 
-    trainer._save = keep
-    trainer.run()
+    Trainer(Model(RULE, **options), MemorySource([DATA]), plan, save=keep).run()
     assert len(saved) == 3 * len(DATA)
     for number in (68, 69, 70, 71, 150):
         path.write_bytes(saved[number])

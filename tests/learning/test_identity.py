@@ -16,6 +16,7 @@ from tests.commands import own_cache
 from tests.data.tables import WRITERS
 from tests.data.test_tables import some_rows
 from tests.learning.test_checkpoints import ROWS
+from tests.stopping import once_learned, stopping
 from thresher import Model, open_source
 from thresher.data import DataError, clear_cache
 from thresher.data.layout import Layout
@@ -103,15 +104,7 @@ def trainer(
 
 def stopped_after(ready: Trainer[Model], examples: int) -> None:
     """Stop with a checkpoint after this many examples."""
-    tend = ready._handle_due
-
-    def watch() -> None:
-        if ready.model.examples >= examples:
-            ready.stopper.ask()
-        tend()
-
-    ready._handle_due = watch  # type: ignore[method-assign]
-    with pytest.raises(Interrupted):
+    with stopping(once_learned(examples)), pytest.raises(Interrupted):
         ready.run()
 
 

@@ -16,6 +16,7 @@ from tests.learning.test_identity import CHANGED, FORMS, Form, trainer
 from thresher import open_source
 from thresher.data import CacheWriter, Chunk, DataError, open_cache
 from thresher.data.layout import Layout
+from thresher.data.source import Source
 from thresher.learning.model.model import Model
 from thresher.learning.training.passes import Passes
 from thresher.learning.training.trainer import Trainer
@@ -29,14 +30,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def between_passes(ready: Trainer[Model], change: Callable[[], object]) -> None:
     """Train, calling `change` after the first pass."""
-    over = ready._over
+    reread = ready.reread
 
-    def then() -> bool:
-        if ready.position.number == 1:
+    def changed() -> Source:
+        if ready.position.number == 2:
             change()
-        return over()
+        return reread()
 
-    ready._over = then  # type: ignore[method-assign]
+    ready.reread = changed
     ready.run()
 
 
@@ -213,7 +214,7 @@ def test_no_cache_serves_rows_of_before_an_edit(
     edit: Callable[[str], None], settled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if settled:
-        monkeypatch.setattr("thresher.data.files.content._SETTLED", 0)
+        monkeypatch.setattr("thresher.data.files.content.SETTLED", 0)
     names = ["a.svm", "b.svm"]
     Path("a.svm").write_bytes(b"".join(ROWS[:150]))
     Path("b.svm").write_bytes(b"".join(ROWS[150:]))

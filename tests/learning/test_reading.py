@@ -39,7 +39,7 @@ def test_every_way_of_reading_gives_the_same_margins(
         expected = np.concatenate([model.predict(data.rows(i, i + 1)) for i in range(len(data))])
         assert len(np.unique(expected)) > 20
         for block in (1 << 16, 1, 7, 30):
-            monkeypatch.setattr(margins, "_BLOCK", block)
+            monkeypatch.setattr(margins, "BLOCK", block)
             assert model.predict(data).tobytes() == expected.tobytes()
             assert model.readout().predict(data).tobytes() == expected.tobytes()
 
@@ -62,7 +62,7 @@ def test_an_example_may_be_longer_than_any_block() -> None:
     ends = np.arange(0, keys.size + 1, 1 << 12)
     whole = Chunk.from_csr(ends[[0, -1]], keys, values, np.ones(1, np.float32))
     model.learn(whole)
-    assert margins._BLOCK < whole.nnz < len(model.loop.S)
+    assert margins.BLOCK < whole.nnz < len(model.loop.S)
     pieces = model.predict(Chunk.from_csr(ends, keys, values, np.ones(ends.size - 1, np.float32)))
     assert pieces.max() > 1
     assert model.predict(whole)[0] == pytest.approx(pieces.sum())

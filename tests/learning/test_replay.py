@@ -24,6 +24,7 @@ from tests.commands import own_cache
 from tests.data.tables import WRITERS
 from tests.data.test_tables import some_rows
 from tests.learning.test_checkpoints import BLOCK, ROWS, litter
+from tests.stopping import in_pass, stopping
 from thresher import Chunk, Model, open_source
 from thresher.data import DataError, MemorySource, compact, concat
 from thresher.data.chunk import Place
@@ -45,7 +46,7 @@ MADE = 3
 """Passes over rows that fit"""
 TRIED = 3
 """Runs are resumed from every third checkpoint and the last two; every other one with other chunks."""
-USUAL = {name: getattr(passes_module, name) for name in ("_MANY", "_FEW")}
+USUAL = {name: getattr(passes_module, name) for name in ("MANY", "FEW")}
 ENOUGH = 64_000_000
 
 
@@ -178,7 +179,7 @@ def test_it_equals_passes_that_read_the_data_again(case: Case, automatic: None) 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_goes_on_from_any_checkpoint(case: Case, automatic: None, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(case)
-    monkeypatch.setattr(compact, "_MOST_ROWS", 30)
+    monkeypatch.setattr(compact, "MOST_ROWS", 30)
     taken: list[bytes] = []
     save = checkpoint.save
 
@@ -244,15 +245,7 @@ def test_other_rows_are_noticed_when_a_replay_is_resumed() -> None:
 
 
 def stop_in_pass(ready: Trainer[Model], number: int) -> None:
-    tend = ready._handle_due
-
-    def watch() -> None:
-        if ready.position.number == number:
-            ready.stopper.ask()
-        tend()
-
-    ready._handle_due = watch  # type: ignore[method-assign]
-    with pytest.raises(Interrupted):
+    with stopping(in_pass(number)), pytest.raises(Interrupted):
         ready.run()
 
 
@@ -383,14 +376,14 @@ def test_files_that_seem_too_long_are_not_kept_but_read_again_if_they_are_not(
     assert not kept
 
 
-def test_memory_of_rows_is_returned_at_once() -> None:
-    rows = CompactRows()
-    rows.add(Chunk.from_csr([0, 1], [1], [1.0], [1]))
-    (block,) = (weakref.ref(one) for one in rows._blocks)
-    root = weakref.ref(_root(rows._blocks[0]._keys))
-    kept = Kept(MemorySource([Chunk.from_csr([0, 1], [1], [1.0], [1])]), 1)
-    kept._rows = rows
-    del rows
+def test_memory_of_rows_is_returned_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.svm").write_text("1 1:1\n")
+    kept = Kept(open_source(tmp_path / "a.svm"), 1000)
+    for _ in kept.chunks():
+        pass
+    assert kept.rows_kept == 1
+    (block,) = (weakref.ref(one) for one in kept._rows._blocks)  # type: ignore[union-attr]
+    root = weakref.ref(_root(block()._keys))  # type: ignore[union-attr]
     kept.drop()
     assert block() is root() is None
 
@@ -410,7 +403,7 @@ def test_kept_rows_are_the_rows_however_they_are_cut(
         groups=np.arange(50, dtype=np.uint64),
     )
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("_BLOCK_BYTES", 36 * room), ("_MOST_ROWS", most), ("_MOST_VALUES", 2 * most)):
+        for name, value in (("BLOCK_BYTES", 36 * room), ("MOST_ROWS", most), ("MOST_VALUES", 2 * most)):
             patch.setattr(compact, name, value)
         rows, at = CompactRows(), 0
         for size in cycle(cuts):
@@ -533,7 +526,7 @@ def test_a_budget_is_for_automatic_passes() -> None:
 def during(monkeypatch: pytest.MonkeyPatch, number: int, signals: int = 1) -> None:
     """Send Ctrl-C in a pass, with nothing of an earlier test that still waits for it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    handle = Trainer._handle_due
+    handle = Trainer.handle_due
 
     def watch(self: Trainer[Any]) -> None:
         if self.position.number == number and self.model.examples % 60 == 8:
@@ -541,7 +534,7 @@ def during(monkeypatch: pytest.MonkeyPatch, number: int, signals: int = 1) -> No
                 signal.raise_signal(signal.SIGINT)
         handle(self)
 
-    monkeypatch.setattr(Trainer, "_handle_due", watch)
+    monkeypatch.setattr(Trainer, "handle_due", watch)
     monkeypatch.setattr("thresher.learning.training.progress.until_due", lambda done: 1)
 
 

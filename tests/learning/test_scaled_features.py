@@ -55,7 +55,7 @@ def test_a_feature_is_scaled_as_a_numeric_column_is(scale: str, store: str) -> N
 def test_room_for_features_leaves_no_trace(scale: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for room in (1, 7, 1 << 12):
-        monkeypatch.setattr(scaling, "_FIRST_ROOM", room)
+        monkeypatch.setattr(scaling, "FIRST_ROOM", room)
         model = Model("ftrl", scale=scale)
         for piece in range(0, 150, 10):
             model.learn(table().chunk, piece, piece + 10)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from thresher.data.chunk import Chunk
+from thresher.engine.atomic import whole_file
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 
@@ -64,13 +65,12 @@ def test_nothing_is_learned_while_a_model_is_saved(tmp_path: Path, monkeypatch: 
     model = Model("sgd")
     model.learn(ROWS)
 
-    def sums(*args: Any) -> Any:
+    def opened(*args: Any) -> Any:
         with pytest.raises(RuntimeError, match="another thread is learning with this model or saving it"):
             model.learn(ROWS)
-        return pieces(*args)
+        return whole_file(*args)
 
-    pieces = model_file._pieces
-    monkeypatch.setattr(model_file, "_pieces", sums)
+    monkeypatch.setattr(model_file, "whole_file", opened)
     model_file.save(model, tmp_path / "model")
     assert model_file.load(tmp_path / "model")[0].examples == 2
 

@@ -18,6 +18,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
+
 from tests.commands import environment
 from tests.forks import forked
 from tests.plain import compiled_if
@@ -25,7 +27,7 @@ from tests.recorded import inputs, masks
 from tests.recorded.objects import shown
 from tests.recorded.sessions import Line, Session, Stop, line_of
 from tests.served import run_here
-from thresher.engine.compile import notices
+from tests.telling import notices_to
 
 _SCREEN = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"}
 _WATCHED = """
@@ -75,13 +77,9 @@ def recorded(session: Session, place: Path) -> str:
 @contextmanager
 def _quietly() -> Iterator[None]:
     """Without messages about compiling, and without waiting for the disk."""
-    told, sync = notices._tell[:], os.fsync
-    notices.when_compiling(None)
-    os.fsync = lambda file: None  # type: ignore[assignment]
-    try:
+    with notices_to(None), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
         yield
-    finally:
-        notices._tell[:], os.fsync = told, sync
 
 
 def _files(folder: Path) -> dict[str, bytes]:

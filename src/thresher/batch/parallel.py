@@ -10,7 +10,7 @@ from thresher.batch import kernels
 from thresher.batch.rounds import I64, NOISE, SWEEPS, BoostPlan, Rounds
 from thresher.batch.shards import Holder, ShardFacts, Share
 
-_ADVANCE, _RETREAT = 0.9, 1.5
+ADVANCE, RETREAT = 0.9, 1.5
 """Factors for the widths after a step within its bound, and after one beyond it."""
 _OF_INTERCEPT = 5 * SWEEPS
 
@@ -82,8 +82,8 @@ class Parallel(Rounds):
         violation = float(self.gap[self._chosen].max(initial=0.0))
         before, again = self._loss, False
         while not self._step(before, again):
-            self.ease, again = min(1.0, self.ease * _RETREAT), True
-        self.ease *= _ADVANCE
+            self.ease, again = min(1.0, self.ease * RETREAT), True
+        self.ease *= ADVANCE
         return violation
 
     def _step(self, before: float, again: bool) -> bool:

@@ -134,7 +134,7 @@ F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
 SHARDS = 16
-_STRIPE = 256
+STRIPE = 256
 """Rows in a row of one shard: row r is in shard (r // 256) mod 16"""
 
 
@@ -293,6 +293,6 @@ class Here:
 
 def stripes(first: int, chunk: Chunk) -> Iterator[tuple[int, Chunk]]:
     """The rows of a chunk, whose first row has the number `first`, by shard."""
-    shards = np.arange(first, first + len(chunk)) // _STRIPE % SHARDS
+    shards = np.arange(first, first + len(chunk)) // STRIPE % SHARDS
     for number in np.unique(shards).tolist():
         yield number, chunk.take(shards == number)

@@ -75,7 +75,8 @@ _SOLVERS: dict[str, Callable[[Any, bool, Any, BoostPlan], Rounds]] = {
 
 
 STORE = "growing"
-_TRIES = 3
+TRIES = 3
+"""How often the work is begun, if workers are lost."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +178,10 @@ def solved(
 ) -> Boosted:
     """Fit a model to all examples of `source`; `started` is the start of the work, by `time.perf_counter`.
 
-    If a worker that holds rows is lost, the work begins again, up to `_TRIES` times in all.
+    If a worker that holds rows is lost, the work begins again, up to `TRIES` times in all.
     """
     started += prepare_readers()
-    for tries_left in reversed(range(_TRIES)):
+    for tries_left in reversed(range(TRIES)):
         try:
             with closing(solver_of(source, intercept, loss, plan)) as solver:
                 found = Boosted(solver, loss, _solution(solver, plan, started, callback))

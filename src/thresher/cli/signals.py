@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -84,29 +85,6 @@ _GRACE = 2.0
 """seconds to shut down cleanly"""
 
 
-class _Interrupter:
-    """Raises KeyboardInterrupt once; exits the process if that does not end it (a compiler is running)."""
-
-    def __init__(self) -> None:
-        self.came = False
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        if not self.came:
-            self.came = True
-            timer = threading.Timer(_GRACE, _end)
-            timer.daemon = True
-            timer.start()
-            raise KeyboardInterrupt
-
-
-_interrupter = _Interrupter()
-
-
-def came() -> bool:
-    """Whether a signal has arrived."""
-    return _interrupter.came
-
-
 def _end() -> None:
     wholefile = sys.modules.get("thresher.engine.atomic")  # too late to import anything
     if wholefile is not None:
@@ -115,12 +93,37 @@ def _end() -> None:
     os._exit(INTERRUPTED)
 
 
+class Interrupter:
+    """Raises KeyboardInterrupt once; calls `end` if that does not end the process (a compiler is running)."""
+
+    def __init__(self, end: Callable[[], None] = _end) -> None:
+        self.came, self._end = False, end
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal."""
+        if not self.came:
+            self.came = True
+            timer = threading.Timer(_GRACE, self._end)
+            timer.daemon = True
+            timer.start()
+            raise KeyboardInterrupt
+
+
+INTERRUPTER = Interrupter()
+"""The handler of this process."""
+
+
+def came() -> bool:
+    """Whether a signal has arrived."""
+    return INTERRUPTER.came
+
+
 def install_handlers() -> None:
     """Raise KeyboardInterrupt on every signal that asks the program to stop, unless it is ignored."""
     from thresher.learning.training.interruption import PLAIN, take
 
-    PLAIN.add(_interrupter)
-    take(_interrupter)
+    PLAIN.add(INTERRUPTER)
+    take(INTERRUPTER)
 
 
 def ignore() -> None:

@@ -30,7 +30,7 @@ _PREFIX = "thresher-ray-"
 _ATTEMPTS, _PAUSE = 100, 0.1
 _SHORT = "/tmp"
 _AUTO = "auto"
-_LONGEST = 103
+LONGEST_SOCKET = 103
 """Bytes in the path of a socket: 107 on Linux, 103 on macOS."""
 
 
@@ -47,8 +47,8 @@ class Connection:
         self._unreturned: list[list[Any]] = []
         """what was borrowed when the connection was lost"""
         if address is not None and "ray" not in sys.modules:
-            _check_answers(address)  # sooner than to import Ray
-        self.ray: Any = _imported()
+            check_answers(address)  # sooner than to import Ray
+        self.ray: Any = import_ray()
         _enter()
         self._entered = True
         self._was_connected = self.ray.is_initialized()
@@ -71,7 +71,7 @@ class Connection:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         _silence(True)
         if address is not None:
-            _check_answers(address)
+            check_answers(address)
             try:
                 self.ray.init(address=address, **quiet)
             except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.RayError) as error:
@@ -181,7 +181,7 @@ def _place() -> str:
     socket_in = (
         f"{folder}/{_PREFIX}{pid}-abcdefgh/session_2000-01-01_00-00-00_000000_{pid}/sockets/plasma_store"
     )
-    return _SHORT if len(os.fsencode(socket_in)) > _LONGEST and os.path.isdir(_SHORT) else folder
+    return _SHORT if len(os.fsencode(socket_in)) > LONGEST_SOCKET and os.path.isdir(_SHORT) else folder
 
 
 def _remove(folder: str) -> None:
@@ -268,7 +268,7 @@ def _node_and_head(ray: Any) -> tuple[str, str]:
     return path, here.gcs_address
 
 
-def _check_answers(address: str) -> None:
+def check_answers(address: str) -> None:
     """Raise `NoRayError` if nothing listens at HOST:PORT; Ray itself would wait for many minutes."""
     found = _noted_address() if address == _AUTO else address
     host, _, port = found.rpartition("://")[2].rpartition(":")
@@ -305,7 +305,8 @@ def check_installed() -> None:
         raise NoRayError("Ray is not installed: pip install 'thresher[ray]'")
 
 
-def _imported() -> Any:
+def import_ray() -> Any:
+    """The module `ray`."""
     if (
         "yaml" in sys.modules and sys.modules["yaml"] is None
     ):  # the command line keeps Numba from importing it

@@ -22,11 +22,11 @@ from contextlib import contextmanager, suppress
 
 _PATIENCE = 10.0
 """Seconds to wait for calls under way."""
-_EVERY = 5.0
+EVERY = 5.0
 """Seconds from one attempt to reach the head to the next, and for each."""
 _AFTER_ERROR = 1.0
 """Seconds in which a node whose other connections break must end, if that is why."""
-_WITHOUT_HEAD = 40.0
+WITHOUT_HEAD = 40.0
 """Seconds for which the head may be out of reach; it may be starting again."""
 
 
@@ -63,7 +63,7 @@ class Lifeline:
         except OSError:
             line.close()
             return
-        line.settimeout(_EVERY)
+        line.settimeout(EVERY)
         self._look = select.poll()
         self._look.register(line, select.POLLIN)
         self._socket = line
@@ -123,7 +123,7 @@ class Lifeline:
 
     def _wait_for_an_end(self, line: socket.socket) -> None:
         reached = time.monotonic()
-        while time.monotonic() - reached < _WITHOUT_HEAD:
+        while time.monotonic() - reached < WITHOUT_HEAD:
             try:
                 if not line.recv(1 << 10):  # a node that lives does not speak first
                     return
@@ -137,7 +137,7 @@ class Lifeline:
 
 def _answers(address: tuple[str, int]) -> bool:
     try:
-        socket.create_connection(address, _EVERY).close()
+        socket.create_connection(address, EVERY).close()
     except OSError:
         return False
     return True

@@ -130,14 +130,16 @@ _ASKED = 2
 """Calls to a reader under way at once."""
 _TRIES = 3
 """How often a piece is begun by another reader before the learner reads it itself."""
-_SOON, _PATIENCE = 15.0, 60.0
+SOON, PATIENCE = 15.0, 60.0
 """Seconds to wait for readers before the user is told, and before training begins; then they are waited for
 while reading."""
-_REPLACED = 15.0
+REPLACED = 15.0
 """Seconds to wait for another reader after one was lost; then the learner reads the piece itself."""
 _MINUTE = 60.0
-_POLL = 0.2
-_REPORTED = 5
+POLL = 0.2
+"""Seconds between two looks at whether the pass has ended."""
+REPORTED = 5
+"""Losses of readers that are reported."""
 
 
 class RayReaders:
@@ -166,9 +168,9 @@ class RayReaders:
             started = [self.take() for _ in range(self.count)]
             with self.connection.calling():
                 answers = [one.ready.remote() for one in started]
-            if not self._wait_for_one(answers, _SOON):
+            if not self._wait_for_one(answers, SOON):
                 self.warn("no worker has started yet: the cluster may have no free processor")
-                self._wait_for_one(answers, _PATIENCE - _SOON)
+                self._wait_for_one(answers, PATIENCE - SOON)
             for one in started:
                 self.give_back(one)
 
@@ -177,7 +179,7 @@ class RayReaders:
         until = time.monotonic() + patience
         while time.monotonic() < until:
             with self.connection.calling():
-                if self.ray.wait(answers, timeout=_POLL)[0]:
+                if self.ray.wait(answers, timeout=POLL)[0]:
                     return True
         return False
 
@@ -190,8 +192,8 @@ class RayReaders:
                 self._ray_lost = True
                 return
             self._losses += 1
-            last = " (further losses are not reported)" if self._losses == _REPORTED else ""
-            if self._losses <= _REPORTED:
+            last = " (further losses are not reported)" if self._losses == REPORTED else ""
+            if self._losses <= REPORTED:
                 self.warn(f"a reader of {name} was lost; {then}{last}")
 
     def say_pace(self, line: str) -> None:
@@ -301,7 +303,7 @@ class Pass:
         readers = self._readers
         while True:
             try:
-                stream = self._streams.get(timeout=_POLL if readers.alone else _REPLACED)
+                stream = self._streams.get(timeout=POLL if readers.alone else REPLACED)
             except queue.Empty:
                 if not readers.alone:
                     readers.warn("no worker takes the next piece; this process reads until one does")
@@ -385,7 +387,7 @@ class Pass:
         until = time.monotonic() + patience
         while not (self._stopped.is_set() or self._finished) and time.monotonic() < until:
             with self._readers.connection.calling():
-                if self._ray.wait([reference], timeout=_POLL)[0]:
+                if self._ray.wait([reference], timeout=POLL)[0]:
                     self._ray.get(reference)
                     return True
         return False
@@ -426,7 +428,7 @@ class Pass:
                 tries += 1
                 if not self._stopped.is_set():
                     self._readers.say_lost(self._source.names[stream.piece.file], "another takes over")
-                reader = self._started(_REPLACED) if tries < _TRIES else None
+                reader = self._started(REPLACED) if tries < _TRIES else None
 
     def _batches(self, piece: Piece, reader: Any) -> Iterator[tuple[Note, Any]]:
         name = self._source.names[piece.file]
@@ -452,7 +454,7 @@ class Pass:
     def _put(self, stream: _Stream, note: Note, reference: Any) -> None:
         while not self._stopped.is_set() and not stream.abandoned:
             try:
-                stream.batches.put((note, reference), timeout=_POLL)
+                stream.batches.put((note, reference), timeout=POLL)
                 return
             except queue.Full:
                 continue

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place
 
-_BLOCK_BYTES = 64 << 20
+BLOCK_BYTES = 64 << 20
 """Memory for this much is reserved at once. Only what is written takes memory."""
-_MOST_ROWS, _MOST_VALUES = 1 << 15, 1 << 18
+MOST_ROWS, MOST_VALUES = 1 << 15, 1 << 18
 """Maximum size of a chunk that is yielded, unless one row has more values."""
 _IN_CACHE = 1 << 14
 """Keys that are mixed at a time: 2.6 ns each; all at once, 13."""
@@ -89,8 +89,8 @@ class DistinctKeys:
 
 def _end(whole: Chunk, lo: int) -> int:
     """The end of the chunk that begins with row `lo`."""
-    hi = int(np.searchsorted(whole.indptr, whole.indptr[lo] + _MOST_VALUES, side="right")) - 1
-    return min(max(hi, lo + 1), lo + _MOST_ROWS, len(whole))
+    hi = int(np.searchsorted(whole.indptr, whole.indptr[lo] + MOST_VALUES, side="right")) - 1
+    return min(max(hi, lo + 1), lo + MOST_ROWS, len(whole))
 
 
 class _Block:
@@ -100,8 +100,8 @@ class _Block:
         """For rows like those of `like`, the first of which is row `row`."""
         self._width = 0 if like.targets is None else like.targets.shape[1]
         grouped = like.groups is not None
-        rows = max(1, _BLOCK_BYTES // (16 + 4 * self._width + 8 * grouped))
-        values = max(_BLOCK_BYTES // 12, int(like.indptr[row + 1] - like.indptr[row]))
+        rows = max(1, BLOCK_BYTES // (16 + 4 * self._width + 8 * grouped))
+        values = max(BLOCK_BYTES // 12, int(like.indptr[row + 1] - like.indptr[row]))
         spans: list[tuple[int, Any]] = [
             (rows + 1, np.int64),
             (values, np.uint64),

@@ -47,7 +47,7 @@ _NAMED = 50
 _ABANDONED = 24 * 3600.0
 """seconds without a write after which a file counts as abandoned, if locks cannot tell"""
 
-_POLLS, _PAUSE = 100, 0.1
+POLLS, PAUSE = 100, 0.1
 """How often, and after how many seconds, to look for a reader of a pipe"""
 
 _unfinished: set[Path] = set()
@@ -115,14 +115,14 @@ def _keep_permissions(target: Path, temporary: Path) -> None:
 
 def _await_reader(pipe: Path) -> None:
     """Wait until a process reads a named pipe, which opening would do without end; OSError if none does."""
-    for _ in range(_POLLS):
+    for _ in range(POLLS):
         try:
             os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
             return
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise
-        time.sleep(_PAUSE)
+        time.sleep(PAUSE)
     raise OSError(errno.ENXIO, "no process reads this pipe", str(pipe))
 
 
@@ -365,7 +365,7 @@ def _swap_in(temporary: Path, target: Path, ours: Ours) -> None:
     away = temporary.with_suffix(_REPLACED)
     try:
         for _ in range(_ATTEMPTS):
-            if _renamed(temporary, target) or _exchanged(temporary, target):
+            if _renamed(temporary, target) or exchanged(temporary, target):
                 return
             _settle(away, target, ours)  # another process has replaced the folder meanwhile
             with contextlib.suppress(FileNotFoundError):
@@ -386,7 +386,7 @@ def _renamed(temporary: Path, target: Path) -> bool:
     return True
 
 
-def _exchanged(one: Path, other: Path) -> bool:
+def exchanged(one: Path, other: Path) -> bool:
     """Exchange two names atomically; False if the system or the file system cannot."""
     first, second = os.fsencode(one), os.fsencode(other)
     calls: dict[str, tuple[str, tuple[int | bytes, ...]]] = {

@@ -64,9 +64,11 @@ U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 F32 = NDArray[np.float32]
 
-_FIRST_SIZE = 1 << 12
+FIRST_SIZE = 1 << 12
+"""Rows of a table at first."""
 _MOST_ROWS = np.iinfo(np.uint32).max
-_ALWAYS_KEPT = 1 << 17  # rows; smaller tables double without freeing any
+ALWAYS_KEPT = 1 << 17
+"""Rows; smaller tables double without freeing any."""
 
 
 class RowTable(Protocol):
@@ -159,7 +161,7 @@ class GrowingIndex(_Index):
     def __init__(self) -> None:
         super().__init__()
         self.seen = np.zeros(0, np.uint8)  # keys are counted when their rows are created
-        self.size = _FIRST_SIZE
+        self.size = FIRST_SIZE
         self._known = np.zeros(self.size, np.uint64)
         self._slots = empty_index(self.size)
         self._registers = np.zeros(REGISTERS, np.uint8)
@@ -202,9 +204,9 @@ class GrowingIndex(_Index):
     def make_room(self, needed: int) -> None:
         """Free rows that are idle in every table, then make room for `needed`; MemoryError beyond 2^32."""
         kept = self._count
-        if kept + needed > _ALWAYS_KEPT:
+        if kept + needed > ALWAYS_KEPT:
             kept = self._free_idle()
-        size = max(min(2 * kept, _ALWAYS_KEPT), kept + kept // 2, kept + needed)
+        size = max(min(2 * kept, ALWAYS_KEPT), kept + kept // 2, kept + needed)
         if size > _MOST_ROWS:
             raise MemoryError("more than 2^32 live features")
         if size == self.size:
@@ -266,7 +268,7 @@ class GrowingIndex(_Index):
             "counts",
             "rows created minus rows freed must equal the rows in use",
         )
-        most = min(max(_FIRST_SIZE, _ALWAYS_KEPT, (1 + batch) * count), _MOST_ROWS)
+        most = min(max(FIRST_SIZE, ALWAYS_KEPT, (1 + batch) * count), _MOST_ROWS)
         require(1 <= count <= size <= most, "counts", f"room for {size} rows is not what {count} rows take")
         distinct = ascending(np.sort(known[1:]))  # np.unique is 100 times slower
         require(distinct and known[0] == 0, "keys", "every key needs one row, and row 0 has no key")
@@ -290,7 +292,7 @@ class DirectIndex(_Index):
 
     def __init__(self) -> None:
         super().__init__()
-        self.size = _FIRST_SIZE
+        self.size = FIRST_SIZE
         self.seen = np.zeros(self.used, np.uint8)
 
     @property

@@ -19,10 +19,10 @@ from thresher.learning.model.recipe import Recipe
 ALPHA, L1 = (1.0, 10.0, 3.0, 1 / 3), (1.0, 2.0)
 """Divisors of the default step size and threshold; measured on the data sets of docs/default.md."""
 FIRST, UNTIL = 256, 1 << 16
-_BETTER = 0.01
-_SURE = 2.0
+BETTER = 0.01
+SURE = 2.0
 """To replace the default, a lane must have a loss lower by this share and this many standard errors."""
-_WEAK = 4.0
+WEAK = 4.0
 """A lane this many standard errors worse than the best is dropped before the end."""
 
 
@@ -36,11 +36,11 @@ class Leader:
         first = min(lanes.alive)
         if last:
             behind = record.excess(first, best)
-            enough = lanes.examples >= FIRST and behind.share >= _BETTER and behind.errors >= _SURE
+            enough = lanes.examples >= FIRST and behind.share >= BETTER and behind.errors >= SURE
             kept = [best if enough else first]
         else:
-            kept = [k for k in lanes.alive if k in (first, best) or record.excess(k, best).errors < _WEAK]
-            if len(kept) == 2 and record.excess(first, best).errors >= _WEAK:
+            kept = [k for k in lanes.alive if k in (first, best) or record.excess(k, best).errors < WEAK]
+            if len(kept) == 2 and record.excess(first, best).errors >= WEAK:
                 kept = [best]
         for k in lanes.alive:
             if k not in kept:

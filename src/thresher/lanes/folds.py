@@ -47,7 +47,8 @@ from thresher.options.messages import mention
 
 _MOST_FOLDS, _MOST_MODELS = 1000, 4096
 _FORWARD = "forward:"
-_PIECE = 1 << 17  # nonzeros evaluated at a time: each of many models reads them in one call
+PIECE = 1 << 17
+"""Nonzeros evaluated at a time: each of many models reads them in one call."""
 
 
 @dataclass(frozen=True)
@@ -276,7 +277,7 @@ class _Judge:
     def add(self, chunk: Chunk) -> None:
         """Add rows; predict once there are enough of them."""
         self._waiting.append(chunk)
-        if sum(one.nnz for one in self._waiting) >= _PIECE:
+        if sum(one.nnz for one in self._waiting) >= PIECE:
             self._predict()
 
     def _predict(self) -> None:

@@ -26,7 +26,8 @@ from thresher.lanes.lanes import Lanes
 from thresher.learning.model.recipe import Recipe, penalty_field
 
 _MOST = 256
-_PILOT_ROWS = 4096
+PILOT_ROWS = 4096
+"""Rows that the pilot learns."""
 _PILOT: list[float] = [float(10.0 ** (k / 2)) for k in range(-16, 13)]
 """From 1e-8 to 1e6 in steps of half a power of ten."""
 _TEN = 10
@@ -125,9 +126,9 @@ class PenaltyRange:
         """
         pilot = _Pilot(recipe, ready)
         with closing(source.chunks()) as chunks:
-            early = pilot.learn(chunks, _PILOT_ROWS // 8)
+            early = pilot.learn(chunks, PILOT_ROWS // 8)
         with closing(source.chunks()) as chunks:
-            late = pilot.learn(chunks, _PILOT_ROWS)
+            late = pilot.learn(chunks, PILOT_ROWS)
             expected = pilot.rows_in(source) if rows is None else rows
         full = max(count for _, count in late)
         if not full:
@@ -135,7 +136,7 @@ class PenaltyRange:
         high = 2.0 * max(value for value, count in late if count)
         low = max(value for value, count in late if count >= 0.9 * full)
         power = math.log(max(_penalty_for_ten(late) / _penalty_for_ten(early), 1.0)) / math.log(8.0)
-        high *= max(expected / _PILOT_ROWS, 1.0) ** min(power, 1.0)
+        high *= max(expected / PILOT_ROWS, 1.0) ** min(power, 1.0)
         return self._between(max(min(low, high / 100), high / _SPAN), high)
 
 

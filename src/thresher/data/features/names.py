@@ -25,7 +25,8 @@ from thresher.engine.lookup import empty_index
 
 BETWEEN = " × "
 """Separates the factors in the name of a product."""
-_LETTERS = 1 << 24
+NAME_BYTES = 1 << 24
+"""Room for the names found in one reading."""
 _SHOWN = 4
 """Names in a `repr`"""
 _ROOM = 4
@@ -100,7 +101,7 @@ class Namer:
             np.zeros(room, np.uint64),
             np.zeros(room, np.bool_),
             np.zeros((room, rows.FIELDS), np.uint64),
-            np.zeros(_LETTERS, np.uint8),
+            np.zeros(NAME_BYTES, np.uint8),
             np.zeros(rows.COUNTERS, np.int64),
             np.uint64(mask),
         )

@@ -25,7 +25,7 @@ from thresher.engine.atomic import whole_file
 from thresher.engine.folders import cache_folder, private_folder
 
 _PIECE = 1 << 20
-_SETTLED = 2_000_000_000
+SETTLED = 2_000_000_000
 """Nanoseconds within which a file may change again without a new time stamp."""
 _REMEMBERED = 1000
 
@@ -120,7 +120,7 @@ def stamp(name: str) -> list[int] | None:
         status = os.stat(name)
     except OSError:
         return None
-    if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < _SETTLED:
+    if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) < SETTLED:
         return None
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
@@ -138,7 +138,7 @@ def remote_content(name: str) -> Content | None:
         return None
     with named(name):
         size, modified = remote.file_info(name)
-    if size is None or modified is None or time.time_ns() - modified < _SETTLED:
+    if size is None or modified is None or time.time_ns() - modified < SETTLED:
         return None
     return _identified(name, size, modified)
 

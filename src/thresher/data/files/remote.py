@@ -53,13 +53,13 @@ class FileInfo(NamedTuple):
     """nanoseconds since 1970"""
 
 
-_LISTED: dict[str, tuple[Any, str]] = {}
+LISTED: dict[str, tuple[Any, str]] = {}
 """File system and path of URLs found by listing."""
 
 
 def system_of(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it; raises `DataError` if none supports it."""
-    return _LISTED.get(url) or resolved(url)
+    return LISTED.get(url) or resolved(url)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -139,7 +139,7 @@ def matching(url: str) -> list[str]:
         raise DataError(f"{url}: the first name after :// cannot be a pattern")
     system, folder, names = _files_below(base + mark + options, deep=len(wanted) > 1)
     found = {f"{base}/{n}{mark}{options}": (system, folder + n) for n in names if _fits(n.split("/"), wanted)}
-    _LISTED.update(found)
+    LISTED.update(found)
     return sorted(found)
 
 

@@ -196,7 +196,7 @@ class Pipeline:
         live: bool = False,
     ) -> None:
         self._blocks = blocks
-        self._busy = self._has_enough if live else None
+        self._busy = self.has_enough if live else None
         self._taken = self._used = 0
         self._parser = parser
         self._size = size
@@ -249,7 +249,7 @@ class Pipeline:
         self._stop()
         return None
 
-    def _has_enough(self) -> bool:
+    def has_enough(self) -> bool:
         """Whether each thread has a block that is being parsed, or is parsed and not used yet."""
         return self._taken - self._used >= len(self._threads) and not self._stopped
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_SLICE = 1 << 15
+SLICE = 1 << 15
+"""Bytes that are checked at a time."""
 _BEFORE = 3
 """Maximum bytes of a character before its last"""
 _UNDEFINED = (0x81, 0x8D, 0x8F, 0x90, 0x9D)
@@ -43,9 +44,9 @@ def undecoded(text: NDArray[np.uint8]) -> Undecoded | None:
         return None
     at = 0
     while at < text.size:  # in slices, whose decoded text stays in the processor's cache
-        last = at + _SLICE >= text.size
+        last = at + SLICE >= text.size
         try:
-            at += codecs.utf_8_decode(text.data[at : at + _SLICE], "strict", last)[1]
+            at += codecs.utf_8_decode(text.data[at : at + SLICE], "strict", last)[1]
         except UnicodeDecodeError:
             return _places(text)
     return None
@@ -53,7 +54,7 @@ def undecoded(text: NDArray[np.uint8]) -> Undecoded | None:
 
 def _places(text: NDArray[np.uint8]) -> Undecoded:
     found, characters = list[NDArray[np.int64]](), 0
-    for start in range(0, text.size + 1, _SLICE):
+    for start in range(0, text.size + 1, SLICE):
         wrong, good = _wrong(text, start)
         found.append(wrong)
         characters += good
@@ -69,9 +70,9 @@ def _wrong(text: NDArray[np.uint8], start: int) -> tuple[NDArray[np.int64], int]
     Each byte but the first of a character is a continuation (10xxxxxx), and no other byte is one; so is none
     after the end.
     """
-    before, own = text[max(0, start - _BEFORE) : start], text[start : start + _SLICE]
+    before, own = text[max(0, start - _BEFORE) : start], text[start : start + SLICE]
     zeros = np.zeros(_BEFORE, np.uint8)
-    own = np.concatenate([zeros[before.size :], before, own, zeros[: own.size < _SLICE]])
+    own = np.concatenate([zeros[before.size :], before, own, zeros[: own.size < SLICE]])
     if own.view(np.int8).min() >= 0:
         return np.zeros(0, np.int64), 0
     byte, last, second, third = own[3:], own[2:-1], own[1:-2], own[:-3]

@@ -50,7 +50,7 @@ from thresher.engine.folders import (
 )
 
 _MAGIC = b"thresher compiled code 1\n"
-_not_warned = threading.Lock()
+NOT_WARNED = threading.Lock()
 """Acquired forever by the first warning"""
 _config: Any = numba.config
 _compiler: Any = compiler  # these modules have no type hints
@@ -64,7 +64,7 @@ def code_folder() -> Path:
 
 
 @functools.cache
-def _usable_folder() -> Path | None:
+def usable_folder() -> Path | None:
     """The folder if it is safe and this user may read it; else None, with one warning per process."""
     try:
         folder = private_folder(code_folder())
@@ -78,7 +78,7 @@ def _usable_folder() -> Path | None:
 
 def _warn(error: OSError) -> None:
     """Warn once per process, from whichever thread or file is first."""
-    if not _not_warned.acquire(blocking=False):
+    if not NOT_WARNED.acquire(blocking=False):
         return
     where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     warnings.warn(
@@ -168,7 +168,7 @@ class CodeCache(_Cache):
         roots = [self._function, *(parts[name] for name in sorted(parts))]
         if not self._enabled or not all(_has_file(root.__module__) for root in roots):
             return None
-        folder = _usable_folder()
+        folder = usable_folder()
         if folder is None:
             return None
         facts = (

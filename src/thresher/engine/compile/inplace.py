@@ -30,13 +30,13 @@ class InPlace:
 
     def __init__(self, plain: Callable[..., Any], typer: Callable[..., Any]) -> None:
         functools.update_wrapper(self, plain)
-        self._plain = plain
+        self.plain = plain
         typing: Any = type_callable(self)
         typing(lambda context: typer)
 
     def __call__(self, *args: Any) -> Any:
         """Call the plain Python function."""
-        return self._plain(*args)
+        return self.plain(*args)
 
     def emits(self, emit: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator for the function that emits the body: ``(context, builder, signature, values)``."""

@@ -43,16 +43,22 @@ def log(message: str) -> None:
     logging.getLogger("thresher").warning(message)
 
 
-_tell: list[Callable[[str], None]] = [log]
+Tell = Callable[[str], None]
+_tell: Tell | None = log
 _announced: set[str] = set()
 
 
-def when_compiling(tell: Callable[[str], None] | None) -> None:
+def when_compiling(tell: Tell | None) -> Tell | None:
     """Call `tell` with a line each time this process compiles something slow; None: no lines.
 
-    `tell` may be called from any thread.
+    `tell` may be called from any thread. What was told before this call does not count as told. Returns what
+    was called until now.
     """
-    _tell[:] = [] if tell is None else [tell]
+    global _tell
+    with _spent.lock:
+        before, _tell = _tell, tell
+        _announced.clear()
+    return before
 
 
 def work_of(function: str, types: Iterable[Any]) -> Work | None:
@@ -69,9 +75,10 @@ def _announce(work: Work) -> None:
     with _spent.lock:
         first, again = not _announced, " again, for other options" if work.what in _announced else ""
         _announced.add(work.what)
-    if _tell:
+        tell = _tell
+    if tell is not None:
         once = ", once for these options" if first else ""
-        _tell[0](f"{COMPILING}{work.what}{again}: about {work.seconds} s{once}")
+        tell(f"{COMPILING}{work.what}{again}: about {work.seconds} s{once}")
 
 
 class _Spent:

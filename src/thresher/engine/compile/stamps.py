@@ -60,19 +60,21 @@ def _read_all() -> dict[str, _Source]:
     return found
 
 
-_SOURCES = _read_all()
-_THIS_PROCESS = os.urandom(16)
+SOURCES = _read_all()
+"""The modules of thresher as they were when this process began."""
+THIS_PROCESS = os.urandom(16)
+"""Stands for this process in stamps of code that no other process may use."""
 
 
 @functools.cache
 def _imports(module: str) -> frozenset[str]:
     """The modules of thresher that a module imports at module level."""
     found: set[str] = set()
-    for package, names, plain in _IMPORT.findall(_SOURCES[module].text):
+    for package, names, plain in _IMPORT.findall(SOURCES[module].text):
         words = re.findall(r"(\w+)(?: as \w+)?", re.sub(r"#[^\n]*", "", names))
         inner = {f"{package}.{word}" for word in words}
-        found |= inner if inner and inner <= _SOURCES.keys() else {plain or package, *inner}
-    return frozenset(name for name in found if name in _SOURCES)
+        found |= inner if inner and inner <= SOURCES.keys() else {plain or package, *inner}
+    return frozenset(name for name in found if name in SOURCES)
 
 
 def closure(modules: Iterable[str]) -> list[str]:
@@ -115,9 +117,9 @@ def _digest(module: str) -> bytes:
     If its file has changed since it was read here, nobody knows which text was imported: then no other
     process gets the compiled code of this one, nor this one theirs.
     """
-    source = _SOURCES[module]
+    source = SOURCES[module]
     known = hashlib.sha256(source.text.encode()).digest()
-    return known if _state_of(source.path) == source.state else known + _THIS_PROCESS
+    return known if _state_of(source.path) == source.state else known + THIS_PROCESS
 
 
 class _Seen:
@@ -132,7 +134,7 @@ class _Seen:
     def follow(self, value: Any) -> None:
         """Add a value and everything it refers to."""
         module = str(getattr(value, "__module__", None))
-        if module in _SOURCES:
+        if module in SOURCES:
             self.modules.add(module)
         elif isinstance(value, _PLAIN):
             self._say(type(value).__name__, repr(value))

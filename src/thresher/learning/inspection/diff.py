@@ -19,7 +19,8 @@ from thresher.learning.model.recipe import Header
 from thresher.learning.model.warm_start import has_small_keys
 from thresher.learning.model.weights import Readout
 
-_STEP = 1 << 19
+STEP = 1 << 19
+"""Keys of each model that are compared at a time."""
 _HASHING = ("hash", "bits", "seed")
 """Fields of a layout that determine the key of a name."""
 
@@ -109,7 +110,7 @@ def _ids_in_both(a: Readout, b: Readout, kinds: list[str]) -> bool:
 
 def _pairs(a: Readout, b: Readout) -> Iterator[tuple[NDArray[np.uint64], F64, F64]]:
     """Blocks of the keys in either model, with their weights in both ``(keys, outputs)``."""
-    marks = np.union1d(a.keys[::_STEP], b.keys[::_STEP])
+    marks = np.union1d(a.keys[::STEP], b.keys[::STEP])
     for k, low in enumerate(marks):
         parts = []
         for one in (a, b):

@@ -109,7 +109,8 @@ def check(state: Tensors, batch: int, head: Head) -> None:
         check_labels(state[_PREFIX + "labels"], head.domain, targets if listed else None)
 
 
-_PIECE = 1 << 19  # nonzeros resolved at a time: few calls, and the rows stay in cache
+PIECE = 1 << 19
+"""Nonzeros resolved at a time: few calls, and the rows stay in cache."""
 
 _LOOKED_AT = 1000
 """How many examples before a non-finite loss are searched for large values."""
@@ -231,7 +232,7 @@ class Feed:
         for learner in learners:
             learner.loop.count_as(again)
         chunk = self.intake.learned(chunk, again)
-        for piece in chunk.pieces(_PIECE):  # small enough for its values to stay in cache
+        for piece in chunk.pieces(PIECE):  # small enough for its values to stay in cache
             if not (self._extremes or again or self._watched(learners)):
                 self._extremes = has_extremes(piece)
             if self.batch == 1:
@@ -295,8 +296,8 @@ class Feed:
     def _learn_piece(self, chunk: Chunk, fed: list[_Feeding], lo: int, stop: int) -> int:
         hi = stop
         indptr, keys, values = read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values)
-        if len(keys) > _PIECE:
-            hi = int(np.searchsorted(indptr, indptr[lo] + _PIECE, side="right")) - 1
+        if len(keys) > PIECE:
+            hi = int(np.searchsorted(indptr, indptr[lo] + PIECE, side="right")) - 1
         hi = min(lo + max((hi - lo) // self.batch, 1) * self.batch, stop)
         resolved = self.index.resolve(keys, indptr, values, lo, hi, self._rows)
         fits = resolved.hi

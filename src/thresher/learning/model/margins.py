@@ -22,17 +22,17 @@ from thresher.engine.index import Index
 Array = NDArray[Any]
 Read = Callable[[Array, Array], None]
 """Writes the weights of rows (n,) uint32 to an array (n, *inner)."""
-_BLOCK = 1 << 16
+BLOCK = 1 << 16
 """Weights held at a time, unless the whole table is read."""
 _TABLE = 1 << 22
 """Maximum number of weights in a table that is read as a whole."""
-_PLACES: Array = read_only(np.arange(_BLOCK, dtype=np.uint32))
+_PLACES: Array = read_only(np.arange(BLOCK, dtype=np.uint32))
 
 
 def first_rows(read: Read, count: int, inner: tuple[int, ...], dtype: Any) -> Array:
     """Weights of the rows 0..count-1 ``(count, *inner)``."""
     out: Array = np.empty((count, *inner), dtype)
-    step = _step(inner, _BLOCK)
+    step = _step(inner, BLOCK)
     if count <= step:
         read(_PLACES[:count], out)
         return out
@@ -50,7 +50,7 @@ def margins(read: Read, index: Index, size: int, bias: Array, inner: tuple[int, 
     if size <= chunk.nnz and size <= _step(inner, _TABLE):
         return table_margins(index, first_rows(read, size, inner, bias.dtype), bias, chunk)
     indptr, rows, values = _found(index, chunk)
-    out, step = np.empty((len(chunk), *inner)), _step(inner, _BLOCK)
+    out, step = np.empty((len(chunk), *inner)), _step(inner, BLOCK)
     used = int(indptr[-1])  # an index may merge features; entries after these are unused
     if used <= step:
         _read_and_add_up(read, bias, indptr, rows[:used], values, out)
@@ -65,7 +65,7 @@ def margins(read: Read, index: Index, size: int, bias: Array, inner: tuple[int, 
 def _read_and_add_up(read: Read, bias: Array, indptr: Array, rows: Array, values: Array, out: Array) -> None:
     held: Array = np.empty((len(rows), *out.shape[1:]), bias.dtype)
     read(rows, held)
-    places = _PLACES if len(rows) <= _BLOCK else read_only(np.arange(len(rows), dtype=np.uint32))
+    places = _PLACES if len(rows) <= BLOCK else read_only(np.arange(len(rows), dtype=np.uint32))
     _add_up(held, bias, indptr, places, values, out)
 
 

@@ -46,7 +46,8 @@ F32 = NDArray[np.float32]
 Numbers = NDArray[np.uint32]
 
 
-_FIRST_ROOM = 1 << 10
+FIRST_ROOM = 1 << 10
+"""Features for which there is room at first."""
 
 
 class Columns:
@@ -89,7 +90,7 @@ class Features(Columns):
         super().__init__(keys)
         self._count = len(self._known)
         self._registers = np.zeros(REGISTERS, np.uint8)  # required by find_or_add; never read
-        self._make_room(_FIRST_ROOM)
+        self._make_room(FIRST_ROOM)
 
     def __len__(self) -> int:
         return self._count - 1

@@ -72,8 +72,10 @@ class Origin:
             bclock.reshape(-1, bclock.shape[-1])[:, self._started] = 1.0
 
 
-_RING = 1 << 14  # steps between two sweeps over all rows of an averaged model
-_RINGS = 1 << 20  # upper limit for that number times the number of clocks
+RING = 1 << 14
+"""Steps between two sweeps over all rows of an averaged model."""
+RINGS = 1 << 20
+"""Upper limit for that number times the number of clocks."""
 
 
 class History:
@@ -81,7 +83,7 @@ class History:
 
     def __init__(self, drifts: tuple[str, ...], clock: Array) -> None:
         clocks = clock.shape[:-1]
-        steps = min(_RING, _RINGS // max(1, *clocks, 1)) if drifts else 0
+        steps = min(RING, RINGS // max(1, *clocks, 1)) if drifts else 0
         self.ring = np.zeros((*clocks, steps + 1, 2, len(drifts)))
         self.place = np.zeros((*clocks, 2), np.int64)
 

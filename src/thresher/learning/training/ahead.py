@@ -37,7 +37,7 @@ _DEATH_OF_PARENT = 1
 _UNTOLD = 0.5
 """Seconds of waiting that need no message"""
 _typeof: Any = numba.typeof
-_FEATURES = 1 << 13
+FEATURES = 1 << 13
 """More than a new table has room for, so that the code that grows it is compiled too."""
 
 
@@ -155,11 +155,11 @@ def _kind(
 
 def learn_anything(model: Model, predicts: bool, learners: Sequence[Learns] = ()) -> None:
     """Run everything that training does with `model`, or the learners, on made-up examples."""
-    keys, begins = np.arange(_FEATURES, dtype=np.uint64), np.array([0, _FEATURES, _FEATURES + 1])
+    keys, begins = np.arange(FEATURES, dtype=np.uint64), np.array([0, FEATURES, FEATURES + 1])
     chunk = Chunk.from_csr(
         begins,
         np.append(keys, keys[:1]),
-        np.full(_FEATURES + 1, 1e-6, np.float32),
+        np.full(FEATURES + 1, 1e-6, np.float32),
         model.head.any_labels(2),
     )
     for one in learners or [model]:

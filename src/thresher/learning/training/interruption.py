@@ -30,7 +30,7 @@ class Interrupted(KeyboardInterrupt):
         return as_shown(super().__str__())
 
 
-_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 """Signals that ask a program to stop; Windows has no SIGHUP."""
 
 
@@ -43,7 +43,7 @@ def take(handler: Any) -> dict[int, Any]:
 
     Call it from the main thread only.
     """
-    return {n: signal.signal(n, handler) for n in _SIGNALS if signal.getsignal(n) != signal.SIG_IGN}
+    return {n: signal.signal(n, handler) for n in SIGNALS if signal.getsignal(n) != signal.SIG_IGN}
 
 
 class _WaitingError(BaseException):

@@ -52,10 +52,10 @@ MOST_PASSES = 10**9
 MOST_REPLAY = 1 << 50
 _CROWDED, _ROOMY = 15, 30
 """Examples for each feature up to which later passes soon bring noise, and from which they bring none."""
-_MANY, _FEW, _LEAST = 40, 5, 3
+MANY, FEW, LEAST = 40, 5, 3
 """Passes over rows that are roomy, over crowded ones, and over very many rows."""
 _WORK = 4_000_000
-"""Non-zeros in all passes from which there are only `_LEAST`: about a tenth of a second."""
+"""Non-zeros in all passes from which there are only `LEAST`: about a tenth of a second."""
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]?B)?", re.IGNORECASE)
 
@@ -105,8 +105,8 @@ def passes_for(size: Size) -> int:
         return 1
     least, most = _CROWDED * size.features, _ROOMY * size.features
     beyond = min(max(size.rows, least), most) - least
-    passes = _FEW + (_MANY - _FEW) * beyond // max(most - least, 1) if size.features else _MANY
-    return min(passes, max(_LEAST, _WORK // max(size.nonzeros, 1)))
+    passes = FEW + (MANY - FEW) * beyond // max(most - least, 1) if size.features else MANY
+    return min(passes, max(LEAST, _WORK // max(size.nonzeros, 1)))
 
 
 def bytes_of(replay: int | str) -> int:

@@ -189,7 +189,8 @@ def _cut(text: str, width: int) -> str:
 MOST = 256
 """Maximum number of points: more than 64 powers of two, 32 passes and 58 powers of two of passes."""
 _PASSES = 32
-_ROWS, _FILLED = 1 << 16, 4
+ALWAYS_COUNTED, FILLED = 1 << 16, 4
+"""Rows of a table whose weights are always counted; of a larger one a quarter must be in use."""
 
 
 class CurvePoint(NamedTuple):
@@ -255,7 +256,7 @@ def marked(curve: Curve, model: _Counting, rows: int) -> Curve:
     if (curve and curve[-1].examples >= model.examples) or not math.isfinite(model.tally.loss):
         return curve
     seen = model.features_seen
-    nonzero = model.nonzero if rows <= max(_ROWS, _FILLED * seen) else None
+    nonzero = model.nonzero if rows <= max(ALWAYS_COUNTED, FILLED * seen) else None
     return (*curve, CurvePoint(model.examples, *model.tally, nonzero, seen))
 
 

@@ -376,7 +376,7 @@ class Trainer(Generic[M]):
             if learned := len(examples := rows.counting()):
                 self.label = self.model.head.shown_label(examples, learned - 1)
                 self._hand_over(False)
-                self._handle_due()
+                self.handle_due()
             lo = hi
 
     def _hand_over(self, over: bool) -> None:
@@ -398,7 +398,8 @@ class Trainer(Generic[M]):
             due = min(due, self.plan.checkpoint_every - done % self.plan.checkpoint_every)
         return due
 
-    def _handle_due(self) -> None:
+    def handle_due(self) -> None:
+        """Between two examples: add to curve and table, stop or save a checkpoint, whatever is due."""
         done, every = self.model.examples, self.plan.report_every
         if progress.is_due(done):
             self.model.mark()

@@ -462,7 +462,7 @@ class DelimitedParser:
         self._on_error, self._arenas = reading.on_error, reading.arenas
         self._reading, self._spans = reading, room_for_spans()
         self._bad = bad_table(reading.on_error)
-        self._room = np.zeros(0, np.uint8)
+        self.room = np.zeros(0, np.uint8)
 
     def parse(self, block: Block) -> Parsed:
         """Parse the examples of a block into arrays of an arena."""
@@ -573,10 +573,10 @@ class DelimitedParser:
         if not self._dialect.quotes:
             return None
         if not (block.text[: block.size] == _QUOTE).any():
-            return self._room[:0]
-        if len(self._room) < block.size + PAD:
-            self._room = np.empty(block.size + PAD, np.uint8)
-        return self._room
+            return self.room[:0]
+        if len(self.room) < block.size + PAD:
+            self.room = np.empty(block.size + PAD, np.uint8)
+        return self.room
 
     def _columns_for(self, block: Block, numbers: int) -> RowArrays:
         """Columns for the rows of a block; lines are counted only if rows have several targets."""
