@@ -1,11 +1,7 @@
 """Hand-made faults, applied one at a time to a copy of the project: does a test fail?
 
-A mutant is a patch in this folder. Its first lines say what it breaks and which tests must fail for it::
-
-    Breaks: the lazy update of a weight has the wrong sign
-    Fails: tests/test_laws.py::test_lazy_is_eager_on_any_stream[fobos]
-
-First all tests that are named must pass without any mutant.
+`mutants.toml` has what each mutant breaks, where, and which tests must fail for it. First all tests that are
+named must pass without any mutant.
 """
 
 from __future__ import annotations
@@ -22,7 +18,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
+
+from tests.mutants.faults import Mutant, all_mutants, applied
 
 ROOT = Path(__file__).parents[2]
 COPIED = (
@@ -31,26 +29,6 @@ COPIED = (
 )
 _SOME_FAILED, _ENDLESS = 1, -1
 _LEFT_OUT = shutil.ignore_patterns("__pycache__")
-
-
-class Mutant(NamedTuple):
-    """One fault."""
-
-    name: str
-    path: Path
-    breaks: str
-    fails: list[str]
-
-
-def mutant_of(path: Path) -> Mutant:
-    """Read a patch."""
-    head = path.read_text(encoding="utf-8").partition("\n--- ")[0].splitlines()
-    said = [line.partition(": ") for line in head if line]
-    breaks = [text for key, _, text in said if key == "Breaks"]
-    fails = [text for key, _, text in said if key == "Fails"]
-    if len(breaks) != 1 or not fails or len(said) != len(breaks) + len(fails):
-        raise SystemExit(f"{path.name}: begin with one line 'Breaks: ...' and lines 'Fails: a test'")
-    return Mutant(path.stem, path, breaks[0], fails)
 
 
 def copy_of_project(folder: Path) -> Path:
@@ -81,23 +59,11 @@ def test(project: Path, tests: Sequence[str], cache: Path, minutes: float) -> tu
     return run.returncode, out
 
 
-def patch(project: Path, mutant: Mutant, *options: str) -> None:
-    """Apply the patch to the copy, or undo it with ``--reverse``."""
-    command = ["git", "apply", "-C1", *options, str(mutant.path)]
-    alone = {**os.environ, "GIT_CEILING_DIRECTORIES": str(project.parent)}
-    done = subprocess.run(command, cwd=project, env=alone, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{mutant.name} does not fit the sources any more:\n{done.stderr}")
-
-
 def verdict(project: Path, mutant: Mutant, cache: Path) -> tuple[str, float]:
     """``caught``, or what happened instead, and the seconds it took."""
     began = time.perf_counter()
-    patch(project, mutant)
-    try:
+    with applied(mutant, project / "src"):
         status, out = test(project, mutant.fails, cache, 5)
-    finally:
-        patch(project, mutant, "--reverse")
     seconds = time.perf_counter() - began
     words = {0: "SURVIVED", _SOME_FAILED: "caught", _ENDLESS: "ENDLESS"}
     return words.get(status, f"NO TEST RAN\n{out}"), seconds
@@ -110,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     known.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants tried side by side")
     known.add_argument("--list", action="store_true", help="print names and what they break, try none")
     chosen = known.parse_args(arguments)
-    mutants = [mutant_of(path) for path in sorted(Path(__file__).parent.glob("*.patch"))]
+    mutants = all_mutants()
     if chosen.only:
         unknown = {*chosen.only} - {mutant.name for mutant in mutants}
         if unknown:
