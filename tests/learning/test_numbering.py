@@ -1,5 +1,6 @@
 """Numbered features: files that count ids from 1, and matrices, which count columns from 0."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.plain import not_compiled
 from thresher.data.errors import DataError
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file
+from thresher.learning.files.schema import read
 from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier
 
 FILE = "ids.svm"
@@ -160,10 +162,11 @@ def test_estimators_know_their_columns() -> None:
 def test_a_resumed_training_remembers_the_ids_of_the_first_run() -> None:
     seen, chunk = Seen(), next(thresher.open_source(FILE).chunks())
     seen.add(chunk.rows(0, 60), None)
-    again = Seen.from_dict(seen.as_dict())
+    saved = json.loads(json.dumps(seen.as_dict()))
+    again = read(Seen, saved, "seen")
     again.add(chunk.rows(60, 120), None)
     assert again.span == (1, WIDTH)
-    assert Seen.from_dict({k: v for k, v in seen.as_dict().items() if k != "span"}).span is None
+    assert read(Seen, {k: v for k, v in saved.items() if k != "span"}, "seen").span is None
 
 
 def test_named_features_have_no_numbering() -> None:

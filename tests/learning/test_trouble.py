@@ -21,6 +21,7 @@ from thresher.data.layout import SettledLayout
 from thresher.learning.diagnostics.advice import scale_remedy
 from thresher.learning.diagnostics.findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss
+from thresher.learning.files.schema import read
 from thresher.learning.model.objective import Head
 from thresher.learning.model.recipe import Recipe
 
@@ -172,7 +173,7 @@ def test_spans_of_features_do_not_depend_on_cuts() -> None:
     for k in range(0, 300, 7):
         parts.add(rows.rows(k, k + 7), None)
     assert parts.spans == whole.spans
-    assert Seen.from_dict(json.loads(json.dumps(whole.as_dict()))).spans == whole.spans
+    assert read(Seen, json.loads(json.dumps(whole.as_dict())), "seen").spans == whole.spans
 
 
 # --- labels
@@ -399,7 +400,7 @@ def test_what_was_seen_does_not_depend_on_cuts(places: list[int]) -> None:
         parts.add(part, layout)
     assert whole.as_dict() == parts.as_dict()
     assert len(whole.labels) <= 256
-    again = Seen.from_dict(json.loads(json.dumps(parts.as_dict())))
+    again = read(Seen, json.loads(json.dumps(parts.as_dict())), "seen")
     assert again.as_dict() == parts.as_dict()
 
 

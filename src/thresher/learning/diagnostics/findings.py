@@ -243,7 +243,7 @@ def _large(run: Run) -> list[tuple[str, float]]:
     """Names and largest values of features on another scale than the rest, largest first."""
     sizes = sorted([1.0, *(size for size in run.seen.largest if size)])  # 1: the intercept
     typical = sizes[(len(sizes) - 1) // 2]
-    found = [(key, size) for key, size in run.seen.features if size > _UNLIKE * typical]
+    found = [(key, size) for key, size in run.seen.features.items() if size > _UNLIKE * typical]
     found.sort(key=lambda one: -one[1])
     names = feature_names([key for key, _ in found], run.model.recipe.layout)
     return [(name, size) for name, (_, size) in zip(names, found, strict=True)]

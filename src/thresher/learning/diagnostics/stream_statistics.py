@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
+from thresher.learning.files.schema import LATER, Finite, Form, Key, Positive, form_of
 from thresher.learning.model.objective import Head
 from thresher.learning.model.scaling import alone
 from thresher.learning.training.learner import Tally, total
@@ -32,59 +34,65 @@ _FEATURES = 256
 """Maximum number of features: the first to appear."""
 _ROWS, _NUMBERS = 4096, 1 << 14
 """Feature sizes are taken from this many rows, and from this many values in them."""
-_FIELDS = (
-    "rows",
-    "changes",
-    "rises",
-    "falls",
-    "zeros",
-    "positive",
-    "positives",
-    "weight",
-    "last",
-    "low",
-    "high",
-    "stride",
-    "numbers",
-    "weightless",
-    "measured",
+_SIZES = Form(
+    "features and sizes",
+    form_of(list[tuple[Key, Finite]]).fits,
+    lambda v: {key: float(size) for key, size in v},
 )
+_SPANS = Form(
+    "features and values",
+    form_of(list[tuple[Key, Finite, Finite, int]]).fits,
+    lambda v: {key: tuple(span) for key, *span in v},
+)
+_SPAN = Form("a span of keys", lambda v: form_of(tuple[Key, Key]).fits(v) and v[0] <= v[1], tuple)
 
 
+@dataclass(eq=False)
 class Seen:
     """A sample of the labels (every `stride`-th), how often labels change, and the sizes of features."""
 
-    def __init__(self) -> None:
-        self.rows = self.changes = self.rises = self.falls = self.zeros = 0
-        self.positive = self.weight = 0.0
-        """total importance of the examples with a positive label, and of all"""
-        self.positives = 0
-        """examples with a positive label"""
-        self.last = self.low = self.high = 0.0
-        """the last label, the lowest and the highest"""
-        self.stride = 1
-        self.labels: list[float] = []
-        self.weights: list[float] = []
-        """importances of the sampled labels"""
-        self.numbers = 0
-        """values in the rows whose features were measured"""
-        self.sizes: dict[int, float] = {}
-        """the largest magnitude of each feature"""
-        self.spans: dict[int, tuple[float, float, int]] = {}
-        """its lowest and highest value other than 0 (0: none), and in how many measured rows it is not 0"""
-        self.measured = 0
-        """rows whose features were measured"""
-        self.weightless = 0
-        """rows of importance 0, which count nowhere else"""
-        self.marks: list[tuple[int, float, float]] = []
-        """examples, sum of losses, sum of importances; the number of examples at least doubles"""
-        self.passes: list[tuple[float, float, float | None]] = []
-        """sums of losses and importances at the end of each pass, and the held-out loss"""
-        self.span: tuple[int, int] | None = None
-        """the lowest and the highest key, if features have no columns"""
-        self.columns: int | None = None
-        """the number of columns of a matrix"""
-        self._settled = False
+    rows: int = 0
+    changes: int = 0
+    rises: int = 0
+    falls: int = 0
+    zeros: int = 0
+    positive: Finite = 0.0
+    weight: Finite = 0.0
+    """total importance of the examples with a positive label, and of all"""
+    positives: int = field(default=0, metadata=LATER)
+    """examples with a positive label"""
+    last: Finite = 0.0
+    low: Finite = 0.0
+    high: Finite = 0.0
+    """the last label, the lowest and the highest"""
+    stride: Positive = 1
+    labels: list[Finite] = field(default_factory=list)
+    weights: list[Finite] = field(default_factory=list)
+    """importances of the sampled labels"""
+    numbers: int = 0
+    """values in the rows whose features were measured"""
+    features: Annotated[dict[int, float], _SIZES] = field(default_factory=dict)
+    """the largest magnitude of each measured feature"""
+    spans: Annotated[dict[int, tuple[float, float, int]], _SPANS] = field(
+        default_factory=dict, metadata=LATER
+    )
+    """its lowest and highest value other than 0 (0: none), and in how many measured rows it is not 0"""
+    measured: int = field(default=0, metadata=LATER)
+    """rows whose features were measured"""
+    weightless: int = field(default=0, metadata=LATER)
+    """rows of importance 0, which count nowhere else"""
+    marks: list[tuple[int, float, float]] = field(default_factory=list)
+    """examples, sum of losses, sum of importances; the number of examples at least doubles"""
+    passes: list[tuple[float, float, float | None]] = field(default_factory=list)
+    """sums of losses and importances at the end of each pass, and the held-out loss"""
+    span: Annotated[tuple[int, int] | None, _SPAN] = field(default=None, metadata=LATER)
+    """the lowest and the highest key, if features have no columns"""
+    columns: int | None = field(default=None, init=False)
+    """the number of columns of a matrix"""
+
+    def __post_init__(self) -> None:
+        """A checkpoint with rows has a place for each numeric column."""
+        self._settled = bool(self.rows)
 
     def add(self, chunk: Chunk, layout: SettledLayout | None) -> None:
         """Add the next examples."""
@@ -148,12 +156,12 @@ class Seen:
         high = np.maximum.reduceat(np.where(values, values, -np.inf), begins)
         largest, found = np.maximum.reduceat(np.abs(values), begins), keys[begins]
         counts = np.diff(begins, append=len(keys))
-        known = np.isin(found, np.array(list(self.sizes), np.uint64))
+        known = np.isin(found, np.array(list(self.features), np.uint64))
         fresh = np.flatnonzero(~known)
         fresh = fresh[np.argsort(order[begins[fresh]])]  # the sort is stable: this is where keys first appear
-        for place in [*np.flatnonzero(known), *fresh[: _FEATURES - len(self.sizes)]]:
+        for place in [*np.flatnonzero(known), *fresh[: _FEATURES - len(self.features)]]:
             key = int(found[place])
-            self.sizes[key] = max(self.sizes.get(key, 0.0), float(largest[place]))
+            self.features[key] = max(self.features.get(key, 0.0), float(largest[place]))
             lowest, highest, count = self.spans.get(key, (0.0, 0.0, 0))
             if largest[place]:
                 lowest, highest = min(lowest or np.inf, low[place]), max(highest or -np.inf, high[place])
@@ -163,7 +171,7 @@ class Seen:
         """Reserve a place for numeric columns, whenever they first appear."""
         self._settled = True
         for key in list(numeric_keys(layout))[:_FEATURES]:
-            self.sizes.setdefault(key, 0.0)
+            self.features.setdefault(key, 0.0)
 
     def mark(self, examples: int, tally: Tally) -> None:
         """Record the loss, if the number of examples has at least doubled since the last mark."""
@@ -273,38 +281,16 @@ class Seen:
         return [held for _, _, held in self.passes if held is not None]
 
     @property
-    def features(self) -> list[tuple[int, float]]:
-        """The keys of the measured features, with their largest magnitudes."""
-        return list(self.sizes.items())
-
-    @property
     def largest(self) -> list[float]:
         """The largest magnitude of each measured feature."""
-        return list(self.sizes.values())
+        return list(self.features.values())
 
     def as_dict(self) -> dict[str, Any]:
         """The state for a checkpoint."""
-        own = {name: getattr(self, name) for name in _FIELDS}
-        lists = {"labels": self.labels, "weights": self.weights, "marks": self.marks, "passes": self.passes}
-        lists |= {"span": [*self.span]} if self.span else {}
-        lists |= {"spans": [[key, *span] for key, span in self.spans.items()]}
-        return own | lists | {"features": [[key, size] for key, size in self.sizes.items()]}
-
-    @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> Seen:
-        """The inverse of `as_dict`."""
-        seen = cls()
-        for name in _FIELDS:
-            setattr(seen, name, given.get(name, 0))
-        seen.labels, seen.weights = list(given["labels"]), list(given["weights"])
-        seen.marks = [(int(a), float(b), float(c)) for a, b, c in given["marks"]]
-        seen.passes = [(float(a), float(b), c) for a, b, c in given["passes"]]
-        seen.sizes = {int(key): float(size) for key, size in given["features"]}
-        seen.spans = {int(key): (low, high, count) for key, low, high, count in given.get("spans", ())}
-        if "span" in given:
-            seen.span = given["span"][0], given["span"][1]
-        seen._settled = bool(seen.rows)
-        return seen
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        own |= {"features": list(self.features.items())}
+        own |= {"spans": [(key, *span) for key, span in self.spans.items()]}
+        return {name: value for name, value in own.items() if value is not None}
 
 
 _STEPS = 40

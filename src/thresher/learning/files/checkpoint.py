@@ -15,7 +15,7 @@ from thresher.data.source import Source
 from thresher.engine.sound import StateError
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file, schema
-from thresher.learning.files.schema import LATER, Finite, Form, Key, Positive, check_all, form_of, kinds_of
+from thresher.learning.files.schema import LATER, Form, Key, Positive, check_all, form_of, kinds_of
 from thresher.learning.model.model import Model
 from thresher.learning.training.holdout import Best, Holdout
 from thresher.learning.training.learner import Tally
@@ -93,30 +93,6 @@ def _best(given: dict[str, Any] | None) -> Best | None:
     return Best(**given, state={})
 
 
-_OLDER = {"span": [0, 0], "weightless": 0, "positives": 0, "measured": 0, "spans": []}
-"""What the statistics in older checkpoints do not have"""
-_COUNTED = ("rows", "changes", "rises", "falls", "zeros", "numbers", "weightless", "positives", "measured")
-_SEEN: schema.Fields = {
-    **dict.fromkeys(_COUNTED, int),
-    **dict.fromkeys(("positive", "weight", "last", "low", "high"), Finite),
-    "stride": Positive,
-    **dict.fromkeys(("labels", "weights"), list[Finite]),
-    "marks": list[tuple[int, float, float]],
-    "passes": list[tuple[float, float, float | None]],
-    "features": list[tuple[Key, Finite]],
-    "spans": list[tuple[Key, Finite, Finite, int]],
-    "span": tuple[Key, Key],
-}
-
-
-def _seen(given: dict[str, Any]) -> Seen:
-    whole = {**_OLDER, **given}
-    check_all(whole, _SEEN, "seen")
-    if whole["span"][0] > whole["span"][1]:
-        raise StateError("seen: span must be the lowest and the highest key")
-    return Seen.from_dict(given)
-
-
 _CONTENTS = Form(
     "hashes and sizes", form_of(list[tuple[Key, Key]]).fits, lambda v: [Content(*one) for one in v]
 )
@@ -174,7 +150,7 @@ class TrainingState:
     best: Annotated[Best | None, form_of(dict | None)._replace(made=_best)]
     passes_since: int
     """passes since the best one"""
-    seen: Annotated[Seen, form_of(dict)._replace(made=_seen)]
+    seen: Seen
     """statistics of the examples"""
     replay: int = field(default=0, metadata=LATER)
     """bytes of the rows that may be kept in memory; 0: none"""

@@ -109,7 +109,7 @@ def _each(words: str, forms: Sequence[Form], made: Callable[[Any], Any]) -> Form
 def kinds_of(cls: Any) -> Fields:
     """The types of the fields of a dataclass or named tuple."""
     found = get_type_hints(cls, include_extras=True)
-    names = [one.name for one in fields(cls)] if is_dataclass(cls) else cls._fields
+    names = [one.name for one in fields(cls) if one.init] if is_dataclass(cls) else cls._fields
     return {name: found[name] for name in names}
 
 
