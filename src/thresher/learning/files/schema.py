@@ -1,8 +1,7 @@
 """What the header of a file must hold, from the types of the classes that it becomes.
 
 A named tuple is a list there, a dataclass an object, and a `Form` anything else. Everything is checked before
-it is used. The types are our own to read because a library (msgspec) would take as many lines for the forms,
-and add a compiled dependency and its import to every command that opens a model.
+it is used.
 """
 
 from __future__ import annotations
