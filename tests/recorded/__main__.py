@@ -8,13 +8,13 @@ python -m tests.recorded uncovered [FOLDER]
 from __future__ import annotations
 
 import argparse
-import difflib
 import fnmatch
 import sys
 import time
 from pathlib import Path
 
 from tests.recorded.coverage import uncovered
+from tests.recorded.masks import changed, without_models
 from tests.recorded.running import place, recorded
 from tests.recorded.sessions import Session, sessions
 
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     with place() as folders:
         for session in chosen:
             began, path = time.perf_counter(), said.folder / f"{session.name}.txt"
-            text = recorded(session, folders)
+            text = without_models(recorded(session, folders)) if said.kept else recorded(session, folders)
             if said.times:
                 print(f"{time.perf_counter() - began:6.2f} {session.name}", flush=True)
             if said.what == "record":
@@ -59,10 +59,8 @@ def _wanted(session: Session, only: list[str] | None, kept: bool) -> bool:
 
 def _differs(name: str, path: Path, text: str) -> bool:
     """Print what has changed."""
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
-    old, new = (one.splitlines(keepends=True) for one in (before, text))
-    sys.stdout.writelines(difflib.unified_diff(old, new, f"{name} recorded", f"{name} now", n=4))
-    return before != text
+    sys.stdout.write(change := changed(name, path, text))
+    return bool(change)
 
 
 def _left_over(folder: Path, chosen: list[Session], remove: bool) -> int:

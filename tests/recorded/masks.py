@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import struct
@@ -87,6 +88,18 @@ def file(name: str, data: bytes, folder: Path) -> str:
     told = f"{name}: {len(lines):,} lines, {digest(text.encode())}\n"
     some = [] if name.endswith((".svg", ".html")) else lines[:_LINES]
     return told + "".join(f"  {line[:200]}\n" for line in some)
+
+
+def without_models(text: str) -> str:
+    """A recording with models named only: their last digits may differ on another processor."""
+    return re.sub(r"^(\S+): model of .*\n(?:  .*\n)*", r"\1: a model\n", text, flags=re.MULTILINE)
+
+
+def changed(name: str, path: Path, text: str) -> str:
+    """What differs from the recording in a file; empty if nothing does."""
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    old, new = (one.splitlines(keepends=True) for one in (before, text))
+    return "".join(difflib.unified_diff(old, new, f"{name} recorded", f"{name} now", n=4))
 
 
 def model(name: str, data: bytes) -> str:
