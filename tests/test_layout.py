@@ -48,7 +48,7 @@ ARROWS = {
         *("engine.compile.jit", "engine.verbs", "cluster.elsewhere", "cluster.lifeline", "cluster.reader"),
         *("data.*", "options.checks", "options.messages", "parts", "batch.*", "_version"),
         *("learning.model.objective", "learning.files.model_file", "learning.model.weights"),
-        "learning.diagnostics.findings",
+        "learning.diagnostics.*",
     ),
     # pictures: they know nothing of what they show
     "drawing": ("drawing.*",),

@@ -20,7 +20,8 @@ from thresher.data.inputs.any_data import Data
 from thresher.lanes import comparison
 from thresher.lanes.comparison import AnyFrontier
 from thresher.lanes.models import CrossValidation, Frontier, Tuned, with_choice
-from thresher.learning.diagnostics.findings import troubles_of_reading, warn
+from thresher.learning.diagnostics.column_findings import troubles_of_reading
+from thresher.learning.diagnostics.findings import warn
 from thresher.learning.evaluation.slices import names_of_columns
 from thresher.learning.files import model_file
 from thresher.learning.inspection import plots

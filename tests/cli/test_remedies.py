@@ -42,7 +42,9 @@ IN_WORDS = re.compile(
     r"(?:^|: |, or )(?:add|check|leave|let|remove|replace|shuffle|store|such lines|take|try|turn|use|write) "
 )
 """A literal of a warning that tells users to do something"""
-WARNINGS = ("learning/diagnostics/findings.py:", "learning/diagnostics/advice.py:")
+WARNINGS = tuple(
+    f"learning/diagnostics/{name}.py:" for name in ("findings", "column_findings", "run_findings", "advice")
+)
 FLAGS = {
     "no-header",
     "label-weights",

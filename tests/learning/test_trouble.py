@@ -19,7 +19,7 @@ from tests.streams import cut
 from thresher import Chunk, TroubleWarning, cv, ensemble, evaluate, path, train, tune
 from thresher.data.layout import SettledLayout
 from thresher.learning.diagnostics.advice import scale_remedy
-from thresher.learning.diagnostics.findings import Run, troubles_of
+from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss
 from thresher.learning.files.schema import read
 from thresher.learning.model.objective import Head

@@ -205,7 +205,7 @@ def test_train_begins_with_a_model_or_its_file(tmp_path: Path) -> None:
     found = [thresher.train(ROWS, "ftrl", init=init) for init in (before, before.readout(), tmp_path / "m")]
     assert len({one.weights()[1].tobytes() for one in found}) == 1
     assert found[0].tally.average < thresher.train(ROWS, "ftrl").tally.average
-    with pytest.raises(TypeError, match="expected a model, not int"):
+    with pytest.raises(TypeError, match="init: expected a model, not int"):
         thresher.train(ROWS, "ftrl", init=3)  # type: ignore[arg-type]
 
 

@@ -21,13 +21,9 @@ from thresher.data.layout import has_columns
 from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.data.sources.pieces import prepare_readers
-from thresher.learning.diagnostics.findings import (
-    FEW,
-    Trouble,
-    no_weights,
-    troubles_of_columns,
-    troubles_of_reading,
-)
+from thresher.learning.diagnostics.column_findings import troubles_of_columns, troubles_of_reading
+from thresher.learning.diagnostics.findings import FEW, Trouble
+from thresher.learning.diagnostics.run_findings import no_weights
 from thresher.learning.files import model_file
 from thresher.learning.model.objective import Head
 from thresher.learning.model.weights import Readout

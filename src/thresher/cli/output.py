@@ -107,7 +107,7 @@ def shown_use(use: dict[str, Any] | None, as_json: bool) -> dict[str, Any]:
 
 def tell_reading(report: Any) -> None:
     """Print what a model that does not learn should tell of the lines and columns of data."""
-    from thresher.learning.diagnostics.findings import troubles_of_reading
+    from thresher.learning.diagnostics.column_findings import troubles_of_reading
 
     tell_skipped(report)
     tell_warnings(troubles_of_reading(report))

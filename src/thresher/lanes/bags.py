@@ -16,7 +16,7 @@ from thresher.data.chunk import Chunk
 from thresher.engine.lookup import mix, scatter
 from thresher.engine.sound import StateError, Tensors, given, require
 from thresher.lanes.model_set import SplitModelSet
-from thresher.learning.diagnostics.findings import with_warnings
+from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file, schema
 from thresher.learning.files.checkpoint import TrainingState

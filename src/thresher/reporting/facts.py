@@ -15,7 +15,8 @@ from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.report import Report
 from thresher.lanes import folder
 from thresher.lanes.models import Frontier
-from thresher.learning.diagnostics.findings import Trouble, troubles_of_columns, troubles_of_reading
+from thresher.learning.diagnostics.column_findings import troubles_of_columns, troubles_of_reading
+from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.evaluation.curves import Ranking
 from thresher.learning.evaluation.figures import Assessment, assessed
 from thresher.learning.evaluation.slices import figures_of_slices, slices_of

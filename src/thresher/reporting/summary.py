@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from thresher.learning.diagnostics.findings import NO_WEIGHT
+from thresher.learning.diagnostics.run_findings import NO_WEIGHT
 from thresher.learning.model.objective import Head
 from thresher.learning.training.record import passes_made
 from thresher.options.messages import as_stored

@@ -15,7 +15,7 @@ from thresher.learning.inspection.formatting import figure_lines, of_first_pass,
 from thresher.learning.model.ensemble import files_of, table_in
 from thresher.learning.model.recipe import settings
 from thresher.learning.training.record import passes_made
-from thresher.options.messages import as_shown, spelled
+from thresher.options.messages import as_shown, flag_of, spelled
 from thresher.runs.repeat import remaking
 
 _SHOWN = 50
@@ -120,7 +120,7 @@ def _told_model(found: dict[str, Any]) -> list[str]:
             cells = [[one.get(head) for head in heads] for one in rows[:_SHOWN]]
             lines += ["", *table_of([head.replace("_", " ") for head in heads], cells)]
         if len(rows) > _SHOWN:
-            every = spelled("--json has all", "the dictionary has all")
+            every = spelled(f"{flag_of('json')} has all", "the dictionary has all")
             lines.append(f"... and {len(rows) - _SHOWN:,} more: {every}")
         if rows is read and len(read) < len(found["columns"]):
             lines.append(f"{len(found['columns']) - len(read):,} columns were not read")

@@ -173,9 +173,14 @@ def is_folder(source: Path, options: Any) -> bool:
     started = not source.is_file() and Path(f"{source}.checkpoint").exists()
     found = folder.is_frontier(source)
     if started and not found:
-        raise UsageError(f"{source} is not finished: run it again with the same options and --resume")
+        raise UsageError(
+            f"{source} is not finished: run it again with the same options and {mention('resume')}"
+        )
     if found and any(name not in _OF_FOLDERS for name in given_in(options)):
-        raise UsageError(f"{source} is a folder of learned models: only --choose and --plot apply to it")
+        raise UsageError(
+            f"{source} is a folder of learned models: only {mention('choose')} and {mention('plot')} apply"
+            " to it"
+        )
     return found
 
 

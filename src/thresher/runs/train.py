@@ -142,7 +142,10 @@ def _weights_of(model: ModelOrFile) -> Readout:
     """The weights of a model, a file or an estimator. `ModelFileError`; TypeError for anything else."""
     if isinstance(model, str | os.PathLike):
         return model_file.load_readout(os.fspath(model))[0]
-    ready = as_model(model)
+    try:
+        ready = as_model(model)
+    except TypeError as error:
+        raise TypeError(f"init: {error}") from error
     return ready.readout() if isinstance(ready, Model) else ready
 
 

@@ -105,8 +105,8 @@ class SparseOnlineEstimator(SparseEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, coef: Any, intercept: Any) -> list[Any]:
         from thresher.data.inputs.matrices import MatrixSource
+        from thresher.learning.training.progress import PassPrinter
         from thresher.learning.training.trainer import Trainer, TrainingPlan
-        from thresher.sklearn.verbose import PassPrinter
 
         going_on = self.warm_start and self.__sklearn_is_fitted__()
         self._starts = self._starts if going_on else not (coef is None and intercept is None)

@@ -17,11 +17,11 @@ from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import Figures, Holdout
+from thresher.learning.training.progress import PassPrinter
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.messages import warn_user
 from thresher.sklearn.estimator import F64, EncodedLabels
 from thresher.sklearn.row_order import weighted
-from thresher.sklearn.verbose import PassPrinter
 
 
 class HeldOutRows:

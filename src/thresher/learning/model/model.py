@@ -19,7 +19,8 @@ from thresher.engine import kernels
 from thresher.engine.index import HashedIndex
 from thresher.engine.sound import Tensors
 from thresher.learning.diagnostics.advice import divergence_remedy, feature_name, largest_in
-from thresher.learning.diagnostics.findings import Trouble, with_warnings
+from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.model.divergence import (
     Before,

@@ -23,7 +23,8 @@ from thresher.data.inputs.any_data import Data, as_source, is_beside, opened, wi
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.engine.index import HashedIndex, Index
-from thresher.learning.diagnostics.findings import troubles_of_reading, warn
+from thresher.learning.diagnostics.column_findings import troubles_of_reading
+from thresher.learning.diagnostics.findings import warn
 from thresher.learning.model.agreement import Numbering, check_format, in_agreement, numbering_of
 from thresher.learning.model.objective import F64, Head, Output
 from thresher.learning.model.recipe import with_gaps

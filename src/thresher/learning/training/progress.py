@@ -287,3 +287,26 @@ def _is_point(given: Any) -> bool:
 def curve_of(given: Any) -> Curve:
     """The curve in `given`, which `is_curve` has accepted."""
     return tuple(CurvePoint(*one) for one in given)
+
+
+class PassPrinter(Unwatched):
+    """Prints a line after each pass, as verbose estimators do."""
+
+    def __init__(self, model: Any, verbose: int) -> None:
+        self._model, self._verbose = model, verbose
+
+    def passed(self, end: PassEnd) -> None:
+        """Print examples so far, the loss of the pass, number of nonzero weights and hold-out loss."""
+        if not self._verbose:
+            return
+        held = "" if end.holdout is None else f", held-out loss {end.holdout['loss']:.6g}"
+        loss = "progressive loss" if end.number == 1 else "loss on rows seen before"
+        print(
+            f"pass {end.number}: examples {end.examples:,}, {loss} {end.loss:.6g},"
+            f" non-zero {self._model.nonzero:,}{held}"
+        )
+
+    def say(self, message: str) -> None:
+        """Print a line."""
+        if self._verbose:
+            print(as_shown(message))

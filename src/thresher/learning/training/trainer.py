@@ -22,16 +22,15 @@ from thresher.data.sources.pieces import prepare_readers
 from thresher.engine.atomic import discard
 from thresher.engine.compile.notices import seconds_compiling
 from thresher.engine.protocol import writes
+from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import (
-    Run,
     Trouble,
     ended_early,
     learned_too,
     one_class_held_out,
-    troubles_of,
-    troubles_of_reading,
     unused_groups,
 )
+from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import DataOrigin, Held, Position, TrainingState

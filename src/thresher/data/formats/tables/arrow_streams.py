@@ -25,7 +25,6 @@ from thresher.data.formats.tables.arrow_files import (
 )
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.inputs.arrays import is_missing
-from thresher.data.labels import Domain
 from thresher.data.layout import AnyLayout, Layout
 from thresher.data.sources.parsed import ParsedSource
 from thresher.options.messages import mention
@@ -169,13 +168,11 @@ class StreamSource(ParsedSource):
         given: Any,
         layout: AnyLayout | None = None,
         *,
-        domain: str | Domain = "binary",
-        on_error: str = "fail",
-        threads: int | None = None,
-        unlabelled: bool = False,
         where: str = "",
         marked: str = "",
+        unlabelled: bool = False,
         weighed_beside: bool = False,
+        **options: Any,
     ) -> None:
         """`weighed_beside`: whether importances were given beside the table."""
         if isinstance(layout, Layout) and layout.missing:
@@ -191,16 +188,8 @@ class StreamSource(ParsedSource):
         filters = [Filter(where, self._stream.schema, NAME)] if where else []
         marks = [Filter(marked, self._stream.schema, NAME, MARKED)] if marked else []
         form = BatchFormat([kinds], filters, marks, has_words(kinds, self._stream.schema))
-        super().__init__(
-            *([NAME], settled_by, form, layout),
-            domain=domain,
-            on_error=on_error,
-            threads=threads,
-            where=where,
-            marked=marked,
-            unlabelled=unlabelled,
-            may_be_words=form.may_be_words,
-        )
+        options |= {"where": where, "marked": marked, "unlabelled": unlabelled}
+        super().__init__([NAME], settled_by, form, layout, may_be_words=form.may_be_words, **options)
         self.rereadable, self.weighed_beside = not self._stream.once, weighed_beside
 
     def first_batch(self) -> Any:
