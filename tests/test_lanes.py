@@ -57,7 +57,7 @@ def bits(model: Model) -> tuple[bytes, ...]:
     """Weights by key, in any row order, and all shared state."""
     keys, weights = model.weights()
     state = model.loop.state()
-    shared = [state[name] for name in sorted(state) if name != "S"]
+    shared = [state[name] for name in sorted(state) if not name.endswith("S")]
     assert len(keys) or "unmet" in state or model.nonzero == 0
     return tuple(np.ascontiguousarray(a).tobytes() for a in (keys, weights, *shared))
 

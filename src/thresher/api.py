@@ -40,7 +40,7 @@ from thresher.options.checks import check_flag, check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.judging import EvaluateRun, MeasuringRun
 from thresher.options.lanes import BEST, CvOptions, CvRun, PathOptions, PathRun, TuneOptions
-from thresher.options.option import DEFAULT_RULE, settled, takes
+from thresher.options.option import settled, takes
 from thresher.options.training import EnsembleOptions, EnsembleRun, TrainOptions, TrainRun
 from thresher.runs import boost as runs_boost
 from thresher.runs import cv as runs_cv
@@ -111,6 +111,10 @@ def train(
         init: a model, a model file, or an estimator, with any rule, whose weights to start from: see
             `start_from`. Files and tables are then read as its training data were, except for the options
             given here.
+        continue_from: a model, a model file, or an estimator, to go on from with these data, as if they
+            followed those that it has learned: its rule, its options and its whole state are kept, and it is
+            copied. `passes` counts those over `data`; with one pass each, the result is, bit for bit, the
+            model of all data in one stream (docs/continue.md).
         names: keep the names of the features with nonzero weights; the data are read once more for this.
         plot: an SVG file to draw progressive loss and sparsity over the examples to.
         report_every: print the table of progress, a row per this many examples; 0: rows at 1, 2, 4, 8, ...
@@ -133,7 +137,7 @@ def train(
     >>> train(np.eye(4), [1, 1, -1, -1], l1=0.01, passes=3).nonzero
     4
     """
-    labels, rule = labels_or_part(data, y, "rule", options.get("rule", DEFAULT_RULE), DEFAULT_RULE)
+    labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settled(TrainRun, {**options, "rule": rule, "loss": loss}, train)
     with _elsewhere(given):
         ui = Silent() if given["report_every"] is None else Printing()
@@ -167,6 +171,7 @@ def ensemble(
         order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
             ``passes="auto"`` makes one pass.
         holdout, holdout_every, early_stop, patience: as for `train`; the ensemble is evaluated as a whole.
+        continue_from: an ensemble, or its folder, whose models go on with these data.
         outputs, passes, replay, on_error, threads, cache, layout, where, report_every, options: as for
             `train`.
 
@@ -176,7 +181,7 @@ def ensemble(
     >>> len(found.models), found.spread([{140: 0.5}]).shape
     (4, (1,))
     """
-    labels, rule = labels_or_part(data, y, "rule", options.get("rule", DEFAULT_RULE), DEFAULT_RULE)
+    labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settled(EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
     with _elsewhere(given):
         ui = Silent() if given["report_every"] is None else Printing()
@@ -205,6 +210,7 @@ def path(
         choose: ``best``, the lowest loss; ``1se``, the sparsest within one standard error of it;
             ``within:P%``, the sparsest whose loss is at most P % higher; ``nnz:N``, the best with at most N
             weights, for which the data are read once more, with penalties between the two models next to N.
+        continue_from: a frontier, or the folder of one, whose models go on with these data.
         outputs, passes, replay, order, early_stop, patience: as for `train`. All models make the same passes.
         on_error, threads, cache, layout, where, options: as for `train`.
 
@@ -216,7 +222,7 @@ def path(
     >>> 900 < frontier.model("nnz:1000").nonzero < 1100, len(frontier.points)
     (True, 12)
     """
-    labels, rule = labels_or_part(data, y, "rule", options.get("rule", DEFAULT_RULE), DEFAULT_RULE)
+    labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settled(PathRun, {**options, "rule": rule, "loss": loss}, path)
     with _elsewhere(given):
         run = runs_path.prepare(inputs_of(data, labels, sample_weight, groups), given, Silent())
@@ -265,7 +271,7 @@ def cv(
     >>> 800 < found.model("nnz:900").nonzero < 1000
     True
     """
-    labels, rule = labels_or_part(data, y, "rule", options.get("rule", DEFAULT_RULE), DEFAULT_RULE)
+    labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settled(CvRun, {**options, "rule": rule, "loss": loss}, cv)
     check_flag("refit", refit)
     with _elsewhere(given):

@@ -82,6 +82,23 @@ CASES = [
         "train d.svm -m m --rule sgd --replay 1MB",
         then="train d.svm -m m --rule sgd --passes 5",
     ),
+    # going on with other data
+    Case(
+        "add --ensemble {}",
+        {"d.svm": ROWS, "new.svm": svm(seed=2)},
+        "train new.svm -m m --continue many",
+        then="train new.svm -m m2 --ensemble poisson:2 --continue many",
+        before=("train d.svm -m many --ensemble 2 -q",),
+        python=False,
+    ),
+    Case(
+        "{} has {} penalties from {} to {}; leave --l1 out",
+        {"d.svm": ROWS, "new.svm": svm(seed=2)},
+        "path new.svm -m f2 --continue f --l1 0.5:2:4",
+        then="path new.svm -m f2 --continue f",
+        before=("path d.svm -m f --l1 0.5:2:2 -q",),
+        python=False,
+    ),
     # hold-outs and folds
     Case(
         "--group keeps rows together that are drawn, but {} are held out, whatever their group:"
@@ -760,7 +777,6 @@ ELSEWHERE = {
     " or use --weight '' to evaluate": "an option with an empty value: tests/cli/test_importance.py",
     "{} is not finished: run it again with the same options and --resume": STOPPED,
     "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,
-    "the checkpoint has {} penalties from {} to {}; leave --l1 out": STOPPED,
     "the checkpoint was made with --order {}; leave --order out": STOPPED,
     "the checkpoint was made with --replay {}; leave --replay out": STOPPED,
     "{} is left from an earlier run and not used; --resume continues from it": STOPPED,

@@ -55,8 +55,9 @@ def _check_targets(data: list[str], options: TrainCommand) -> None:
             )
     else:
         check_model(path, beside, inputs)
-    if options["init"] is not None:
-        check_outputs(beside, [str(options["init"])])
+    check_outputs(
+        beside, [str(options[name]) for name in ("init", "continue_from") if options[name] is not None]
+    )
     check_curve(options["curve"])
     check_picture(options["plot"])
 

@@ -225,16 +225,16 @@ def weighed(trained: SettledLayout, column: str) -> SettledLayout:
     )
 
 
-def extending(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:
-    """How to read data for a new model that starts from one `trained` on other data.
+def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool = False) -> AnyLayout:
+    """How to read data for a model that starts from one `trained` on other data, or goes on from it.
 
     The columns of that model keep their kinds; new ones become features, as `chosen` or as they look. Its
-    groups are those of its own rows.
+    groups are those of its own rows, unless the new rows are `grouped` alike.
     Raises the errors of `for_new_data`.
     """
     if not trained.columns:
         return for_new_data(trained, chosen)
-    if not chosen.get("group"):
+    if not (grouped or chosen.get("group")):
         trained = trained.ungrouped()
     given = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
     known = {name: kind for name, kind in zip(trained.columns, trained.kinds, strict=True) if kind != EMPTY}

@@ -18,6 +18,9 @@ ONE, VALUES, LISTED = 0, 1, 2
 """What a label field holds: one number, a number for each output, or a list of classes."""
 
 
+_NO_OTHERS = " (new classes need a new model: train it on all data)"
+
+
 class Range(NamedTuple):
     """A domain, for compiled code."""
 
@@ -45,6 +48,8 @@ class Domain:
     """what is expected, for messages"""
     open: bool = False
     """whether labels are ignored and may be missing"""
+    settled: bool = False
+    """whether a model has learned these classes and goes on: there can be no others"""
     words: WordTable | None = field(default=None, compare=False, repr=False)
     """the words used as labels; None: labels are numbers"""
     kind: ClassVar[int] = ONE
@@ -76,8 +81,15 @@ class Domain:
             return replace(self, words=WordTable(words, otherwise=0.0))
         self.check_words(words)
         step = int(self.high - self.low) // (len(words) - 1)
-        meaning = f"one of the classes {listed_words(words)} as label"
+        meaning = f"one of the classes {listed_words(words)} as label{_NO_OTHERS * self.settled}"
         return replace(self, meaning=meaning, words=WordTable(words, int(self.low), step))
+
+    def of_model(self, goes_on: bool) -> Domain:
+        """This domain for the data of a new model, or of one that `goes_on` and has its classes."""
+        if not goes_on:
+            return self
+        numbered = self.kind == ONE and ":" in self.name
+        return replace(self, settled=True, meaning=self.meaning + _NO_OTHERS * numbered)
 
     def check_words(self, words: Sequence[str]) -> None:
         """Raise `DataError` unless there is a class for each word."""

@@ -51,6 +51,16 @@ def require(holds: Any, name: str, wanted: str) -> None:
         raise StateError(f"{name}: {wanted}")
 
 
+def under(tensors: Tensors, prefix: str) -> dict[str, NDArray[Any]]:
+    """The tensors whose names begin with `prefix`, without it."""
+    return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
+
+
+def copied(tensors: Tensors) -> dict[str, NDArray[Any]]:
+    """Copies that no later learning changes."""
+    return {name: array.copy() for name, array in tensors.items()}
+
+
 def ascending(keys: NDArray[np.uint64]) -> bool:
     """Whether the keys are strictly increasing."""
     return bool((keys[1:] > keys[:-1]).all())

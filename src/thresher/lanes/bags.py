@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
+from thresher.data.errors import OneLineError
 from thresher.engine.lookup import mix, scatter
-from thresher.engine.sound import StateError, Tensors, given, require
+from thresher.engine.sound import StateError, Tensors, given, require, under
 from thresher.lanes.model_set import SplitModelSet
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
@@ -110,9 +113,13 @@ class Bagging(Ensemble[Model], SplitModelSet):
     [[7, 9], [8]]
     """
 
-    def __init__(self, recipe: Recipe, bags: Bags) -> None:
+    def __init__(
+        self, recipe: Recipe, bags: Bags, models: Sequence[Model] = (), record: Record | None = None
+    ) -> None:
+        """`models` and `record` are those of an ensemble that goes on with other data."""
         self.bags = bags
-        super().__init__([Model(recipe) for _ in range(bags.count)], bags.rows)
+        super().__init__(models or [Model(recipe) for _ in range(bags.count)], bags.rows, record)
+        self._given = self._first = 0 if record is None else record.examples
         self._last = 0
 
     @property
@@ -165,22 +172,44 @@ class Bagging(Ensemble[Model], SplitModelSet):
     def state(self) -> dict[str, NDArray[Any]]:
         """The whole learning state as arrays; that of model k under ``k.``."""
         whole = {f"{k}.{n}": a for k, one in enumerate(self.models) for n, a in one.state().items()}
-        return whole | {_COUNTERS: np.array([self._given, self._pass, self._rows, self._last])}
+        return whole | {_COUNTERS: np.array([self._given, self._pass, self._rows, self._last, self._first])}
 
     def check(self, state: Tensors) -> None:
         """StateError if an ensemble with this recipe and these bags cannot be in `state`."""
-        counters = given(state, _COUNTERS, (4,), np.int64)
+        counters = given(state, _COUNTERS, (None,), np.int64)
+        require(len(counters) in (4, 5), _COUNTERS, "four or five numbers")  # four in older checkpoints
         known = bool((counters >= 0).all()) and counters[3] < len(self.models)
         require(known, _COUNTERS, "numbers of examples and the number of a model")
         for k, model in enumerate(self.models):
-            model.check(_under(state, f"{k}."))
+            model.check(under(state, f"{k}."))
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from `state`, taken from an ensemble with the same recipe and bags; else StateError."""
         self.check(state)
         for k, model in enumerate(self.models):
-            model.restore(_under(state, f"{k}."))
-        self._given, self._pass, self._rows, self._last = state[_COUNTERS].tolist()
+            model.restore(under(state, f"{k}."))
+        self._given, self._pass, self._rows, self._last, self._first = [*state[_COUNTERS].tolist(), 0][:5]
+
+
+def to_go_on(ensemble: Any) -> Bagging:
+    """An ensemble to go on with: a copy of one, or the one in a folder.
+
+    `ModelFileError`; ValueError for one with weights only; TypeError for anything else.
+    """
+    if isinstance(ensemble, str | PathLike):
+        folder = Path(ensemble)
+        rows, record, given = Ensemble.read(folder)
+        models = [model_file.load(file)[0] for file in given]
+    elif isinstance(ensemble, Ensemble):
+        if not all(isinstance(model, Model) for model in ensemble.models):
+            raise OneLineError("the models of the ensemble have only weights: name its folder")
+        rows, record, models = ensemble.rows, ensemble.record, [copy(model) for model in ensemble.models]
+    else:
+        raise TypeError(f"expected an ensemble, not {type(ensemble).__name__}")
+    if record is None:
+        raise OneLineError("the ensemble does not say how many rows it has learned")
+    recipe = models[0].recipe
+    return Bagging(recipe, Bags(len(models), rows, recipe.seed), models, record)
 
 
 def save(path: Path, bagging: Bagging, training_state: TrainingState) -> None:
@@ -208,8 +237,8 @@ def load(path: Path) -> tuple[Bagging, TrainingState]:
         schema.check(saved, _FIELDS, LANES)
         training = TrainingState.from_dict(header["training"])
         bagging = _bagging_of(saved)
-        bagging.restore(_under(tensors, _STATE))
-        return bagging, training.with_best(_under(tensors, _BEST), bagging.check)
+        bagging.restore(under(tensors, _STATE))
+        return bagging, training.with_best(under(tensors, _BEST), bagging.check)
 
 
 def _bagging_of(saved: dict[str, Any]) -> Bagging:
@@ -218,7 +247,3 @@ def _bagging_of(saved: dict[str, Any]) -> Bagging:
     except (IndexError, KeyError, TypeError, AttributeError) as error:
         raise StateError(f"lanes: damaged ({error})") from error
     return Bagging(recipe, Bags.of(saved["ensemble"], recipe.seed))
-
-
-def _under(tensors: Tensors, prefix: str) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): a for name, a in tensors.items() if name.startswith(prefix)}

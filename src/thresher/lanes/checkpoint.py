@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from thresher.engine.sound import StateError, Tensors
+from thresher.engine.sound import StateError, Tensors, under
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race
@@ -72,12 +72,12 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> Loaded:
     header, tensors = model_file.read(path, lanes=True)
     if model_file.LANES not in header or "training" not in header:
         raise ModelFileError(f"{path}: not a checkpoint of a frontier")
-    racing = _under(tensors, _RACE)
+    racing = under(tensors, _RACE)
     if bool(racing) != (race is not None) or "ensemble" in header[model_file.LANES]:
         raise ModelFileError(f"{path}: a checkpoint of another command with many models")
     with model_file.naming_file(path):
         training = TrainingState.from_dict(header["training"])
-        lanes = _lanes_of(header[model_file.LANES], _under(tensors, _STATE), race)
+        lanes = _lanes_of(header[model_file.LANES], under(tensors, _STATE), race)
         if lanes.race is not None:
             lanes.race.record.restore(racing)
         holdout = LanesHoldout()
@@ -106,7 +106,7 @@ def _judged(holdout: LanesHoldout, saved: dict[str, Any], tensors: Tensors, lane
     try:
         for k, one in saved["bests"].items():
             schema.check(one, BEST, "best")
-            number, state = _number(k, lanes), _under(tensors, f"{_BEST}{k}.")
+            number, state = _number(k, lanes), under(tensors, f"{_BEST}{k}.")
             lanes.models[number].check(state)
             holdout.bests[number] = Best(int(one["number"]), dict(one["figures"]), state)
             holdout.waited[number] = int(saved["waited"][k])
@@ -126,7 +126,3 @@ def _number(text: Any, lanes: Lanes) -> int:
     if not 0 <= number < len(lanes.models):
         raise StateError(f"lanes: there is no lane {number}")
     return number
-
-
-def _under(tensors: Tensors, prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): a for name, a in tensors.items() if name.startswith(prefix)}

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
+from thresher.data.errors import OneLineError
 from thresher.engine.lookup import resized
-from thresher.engine.sound import Tensors
+from thresher.engine.sound import Tensors, under
 from thresher.lanes.model_set import ModelSet
 from thresher.lanes.race import Race
 from thresher.learning.diagnostics.stream_statistics import Seen
@@ -21,7 +23,9 @@ from thresher.learning.model.octet import LaneLoop, gathered
 from thresher.learning.model.preparation import Admission
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.learner import Tally
+from thresher.learning.training.progress import of_earlier
 from thresher.learning.training.record import Record
+from thresher.options.messages import mention, mention_command
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
 """Fields of a Recipe in which lanes may differ."""
@@ -80,6 +84,28 @@ class Lanes(ModelSet):
         """drops weak lanes"""
         self._learners = [_Lane(k, model) for k, model in enumerate(self.models)]
         self._first = 0
+
+    @classmethod
+    def going_on(
+        cls, models: Sequence[Model], dropped: dict[int, str], say: Callable[[str], None] = lambda line: None
+    ) -> Lanes:
+        """Lanes that go on from the states of `models`, which have learned the same rows side by side.
+
+        ValueError if they have not: each can then only go on alone.
+        """
+        lanes = cls([model.recipe for model in models], say)
+        shared, *others = [model.shared_state() for k, model in enumerate(models) if k not in dropped]
+        if not all(_are_same(shared, other) for other in others):
+            raise OneLineError(
+                "not all of these models are of the same pass over the same rows, so they cannot go on"
+                " side by side: go on with one of them,"
+                f" {mention_command('train')} {mention(continue_from='MODEL')}"
+            )
+        own = {k: model.loop.state() for k, model in enumerate(models) if k not in dropped}
+        lanes.restore(shared | {f"lane.{k}.{n}": a for k in own for n, a in own[k].items()}, dropped)
+        for lane, model in zip(lanes.models, models, strict=True):
+            lane.curve, lane.names, lane.numbering = of_earlier(model.curve), model.names, model.numbering
+        return lanes
 
     def __reduce__(self) -> Any:
         """Raise TypeError for copies and pickles: lanes share state."""
@@ -227,12 +253,11 @@ class Lanes(ModelSet):
         """Continue from the `state` of lanes with these recipes, some dropped or resting. StateError."""
         for k, reason in dropped.items():
             self.drop(k, reason)
-        rows, steps = self._feed.check(state, self.models[0].head)
-        for k in self.alive:
-            self.models[k].loop.check(_of_lane(state, k), rows, steps)
+        own = [(self.models[k].loop, under(state, f"lane.{k}.")) for k in self.alive]
+        self._feed.check(state, own, self.models[0].head)
         self._feed.restore(state)
         for k in self.alive:
-            self.models[k].continue_from(_of_lane(state, k))
+            self.models[k].continue_from(under(state, f"lane.{k}."))
         for k in self.dropped:
             self.models[k].loop.S = resized(self.models[k].loop.S[:0], self._feed.index.size)  # to be read
         for k in resting:
@@ -249,9 +274,8 @@ def alone(lane: Model) -> Model:
     return model
 
 
-def _of_lane(state: Tensors, number: int) -> dict[str, NDArray[Any]]:
-    prefix = f"lane.{number}."
-    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+def _are_same(one: Tensors, other: Tensors) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
 def _check_alike(one: Recipe, other: Recipe) -> None:

@@ -69,7 +69,9 @@ class SplitModelSet(ModelSet):
     _given = 0
     """number of examples given so far"""
     _pass = _rows = 0
-    """the pass, and the number of its rows so far"""
+    """the pass, and the number of its next row"""
+    _first = 0
+    """the number of the first row of a pass, where the stream goes on with other data"""
 
     @abstractmethod
     def _dealt(self, chunk: Chunk) -> Callable[[int], Chunk]:
@@ -85,7 +87,7 @@ class SplitModelSet(ModelSet):
     def begin_pass(self, number: int, passes: int = 0) -> None:
         """Start pass `number`, from 1, of `passes` over the same data in the same order, or resume it."""
         if number != self._pass:
-            self._pass, self._rows = number, 0
+            self._pass, self._rows = number, self._first
         for one in self.members:
             one.begin_pass(number, passes)
 

@@ -25,6 +25,7 @@ from thresher.options.training import (
     PassesOption,
     ResumablePasses,
     SourceOptions,
+    going_on,
     picture,
 )
 
@@ -112,6 +113,12 @@ class PathChoice(TypedDict, total=False):
     choose: Annotated[str | None, choice("best; for a folder, the choice made when it was written", None)]
 
 
+class PathStart(TypedDict, total=False):
+    """What `path` begins with."""
+
+    continue_from: Annotated[Any, going_on("the models in this folder", "DIR")]
+
+
 class PathOptions(
     LaneOptions,
     RangeOption,
@@ -121,6 +128,7 @@ class PathOptions(
     PathHoldout,
     EarlyStopOptions,
     CheckpointOptions,
+    PathStart,
     SourceOptions,
     total=False,
 ):

@@ -158,7 +158,7 @@ def check_names(function: Callable[..., Any], given: Iterable[str], known: Itera
             continue
         if name in COMMAND_ONLY and f"{name}s" not in names:
             raise TypeError(f"{name} is an option of the command line; {COMMAND_ONLY[name]}")
-        rule = given.get("rule", DEFAULT_RULE) if isinstance(given, Mapping) else DEFAULT_RULE
+        rule = (given.get("rule") if isinstance(given, Mapping) else None) or DEFAULT_RULE
         near = meant(name, [one for one in names if one not in lacking(rule, names)])
         hint = f"; did you mean {' or '.join(map(_typed, near))}?" if near else ""
         hint = hint or f"; it has {', '.join(names)}"

@@ -178,8 +178,20 @@ class CacheOption(TypedDict, total=False):
     ]
 
 
+def going_on(what: str, metavar: str) -> Any:
+    """The option for what to go on from."""
+    return Option(
+        _Initial(),
+        f"Go on from {what} with other data, as if they followed those that were learned before: with all "
+        "options and all that is known.",
+        metavar,
+    )
+
+
 class StartOptions(TypedDict, total=False):
     """What training begins with."""
+
+    continue_from: Annotated[ModelOrFile | None, going_on("this model", "MODEL")]
 
     init: Annotated[
         ModelOrFile | None,

@@ -142,6 +142,8 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     }
     if facts["record"]:
         record = facts["record"]
+        if often := record.get("continued"):
+            shown |= {"continued": f"{often:,} time{'s' * (often > 1)}"}
         shown |= {"passes": passes_made(record), "order": record["order"]}
         shown |= {name: record[name] for name in ("holdout", "where") if record[name]}
     shown |= {"format": facts["layout"]["format"]} if facts["layout"].get("format") else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,14 @@ from thresher.lanes import bags as bags_file
 from thresher.lanes.bags import Bagging, Bags
 from thresher.lanes.lanes import Lanes
 from thresher.learning.files import checkpoint
+from thresher.learning.files.folder import ENSEMBLE
+from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.model.warm_start import start_from
+from thresher.learning.model.warm_start import start_from, to_go_on
 from thresher.learning.model.weights import Readout
+from thresher.learning.training.progress import of_earlier
+from thresher.learning.training.record import Record
 from thresher.options.layouts import of_options
 from thresher.options.messages import literal, mention, spelled
 from thresher.options.model import RecipeOptions
@@ -46,13 +51,26 @@ class Learner(ABC):
         self.check_loaded(learner)
         return learner, before
 
+    def go_on(self, given: Any) -> tuple[Any, Record]:
+        """A trained model or its file, to go on with, and its record. The errors of `load` and `to_go_on`."""
+        with of_options():
+            if isinstance(given, str | PathLike) and ENSEMBLE.is_at(Path(given)):
+                rows, _, files = Ensemble.read(Path(given))
+                spec = f"{rows}:{len(files)}"
+                remedy = spelled(f"add --ensemble {spec}", f"use thresher.ensemble, models={literal(spec)}")
+                raise UsageError(f"{given} is an ensemble: {remedy}")
+            model = to_go_on(given)
+        self.check_loaded(model, "the model")
+        model.curve = of_earlier(model.curve)
+        return model, record_to_go_on(model, model.record)
+
     @abstractmethod
     def read(self, path: Path) -> tuple[Any, TrainingState]:
         """The content of a checkpoint. `ModelFileError`."""
 
-    def check_loaded(self, learner: Any) -> None:
+    def check_loaded(self, learner: Any, whose: str = "the checkpoint") -> None:
         """`UsageError` if the options contradict what was loaded."""
-        check_same(given_in(self.options, RecipeOptions), learner.recipe)
+        check_same(given_in(self.options, RecipeOptions), learner.recipe, whose)
 
     @abstractmethod
     def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Any:
@@ -106,20 +124,20 @@ class Auto(Learner):
         """The lanes, or the winner if it is already chosen."""
         return auto.load(path)
 
-    def check_loaded(self, learner: Lanes | Model) -> None:
+    def check_loaded(self, learner: Lanes | Model, whose: str = "the checkpoint") -> None:
         """The rule of a winner must be among those that these options race."""
         given = {
             name: value for name, value in given_in(self.options, RecipeOptions).items() if name != "rule"
         }
         if not isinstance(learner, Model):
-            check_same(given, learner.models[0].recipe)
+            check_same(given, learner.models[0].recipe, whose)
             return
         own = {name: given.pop(name) for name in ("l1", "alpha") if name in given}
-        check_same(given, learner.recipe)
+        check_same(given, learner.recipe, whose)
         more = own | ({"rate": given["rate"]} if "rate" in given else {})
         known = Recipe(loss=learner.recipe.loss, outputs=learner.recipe.outputs, **more)
         if learner.recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
-            made = f"the checkpoint was made with {mention(rule=learner.recipe.rule)}"
+            made = f"{whose} was made with {mention(rule=learner.recipe.rule)}"
             raise UsageError(f"{made}: give the same options")
 
     def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Lanes:
@@ -176,11 +194,19 @@ class Many(Learner):
         """The ensemble."""
         return bags_file.load(path)
 
-    def check_loaded(self, learner: Bagging) -> None:
+    def go_on(self, given: Any) -> tuple[Bagging, Record]:
+        """The ensemble."""
+        with of_options():
+            found = bags_file.to_go_on(given)
+        self.check_loaded(found, "the ensemble")
+        assert found.record is not None
+        return found, found.record
+
+    def check_loaded(self, learner: Bagging, whose: str = "the checkpoint") -> None:
         """The models must be as many, and learn the same rows, as well."""
-        super().check_loaded(learner)
+        super().check_loaded(learner, whose)
         if learner.bags.spec != self._spec:
-            raise UsageError(f"the checkpoint was made with {_bags(learner.bags.spec)}")
+            raise UsageError(f"{whose} was made with {_bags(learner.bags.spec)}")
 
     def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Bagging:
         """The ensemble; all its models start with the same weights."""
@@ -213,18 +239,23 @@ def learner_of(options: Any, bags: int | str | None) -> Learner:
     return Auto(options) if races else One(options)
 
 
-def check_same(given: dict[str, Any], recipe: Recipe) -> None:
-    """`UsageError` if an option contradicts the recipe of a checkpoint."""
+def record_to_go_on(model: Model, record: Record | None) -> Record:
+    """The record of a model; one with what is known, if Python taught it more than that says."""
+    return record or Record(lines=model.examples, examples=model.examples)
+
+
+def check_same(given: dict[str, Any], recipe: Recipe, whose: str = "the checkpoint") -> None:
+    """`UsageError` if an option contradicts the recipe of a checkpoint, or of a model to go on from."""
     options = dict(given)
     of_rule = {name: options.pop(name) for name in OF_RULES if name in options}
     if isinstance(of_rule.get("rule"), Recipe):
-        raise UsageError("the checkpoint contains the recipe; leave it out")
+        raise UsageError(f"{whose} contains the recipe; leave it out")
     if of_rule and _other(recipe, "rule", {"rate": None, **of_rule}):
-        raise _made_otherwise(recipe, "rule", *of_rule)
+        raise _made_otherwise(whose, recipe, "rule", *of_rule)
     for name, value in options.items():
         field = "rate" if name == "eta0" else name
         if _other(recipe, field, {name: value}):
-            raise _made_otherwise(recipe, field, name)
+            raise _made_otherwise(whose, recipe, field, name)
 
 
 def _other(recipe: Recipe, field: str, options: dict[str, Any]) -> bool:
@@ -236,8 +267,6 @@ def _other(recipe: Recipe, field: str, options: dict[str, Any]) -> bool:
     return bool(getattr(changed, field) != getattr(recipe, field))
 
 
-def _made_otherwise(recipe: Recipe, field: str, *options: str) -> UsageError:
+def _made_otherwise(whose: str, recipe: Recipe, field: str, *options: str) -> UsageError:
     flags = " and ".join(map(mention, options))
-    return UsageError(
-        f"the checkpoint was made {as_option(field, getattr(recipe, field))}; leave {flags} out"
-    )
+    return UsageError(f"{whose} was made {as_option(field, getattr(recipe, field))}; leave {flags} out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -16,19 +17,24 @@ from thresher.lanes.folder import FrontierTable
 from thresher.lanes.frontier import Learned, choose, joined, points_of
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
+from thresher.lanes.models import Frontier
 from thresher.lanes.penalties import PenaltyRange, penalty_in, penalty_name, with_penalty
-from thresher.learning.files import model_file
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.record import Record
+from thresher.learning.training.shares import Part
 from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.lanes import AUTO, BEST
-from thresher.options.layouts import layout_asked
-from thresher.options.messages import mention
+from thresher.options.layouts import layout_asked, of_options
+from thresher.options.messages import mention, mention_command
+from thresher.options.model import RecipeOptions
 from thresher.options.option import UsageError, given_in
 from thresher.runs.lanes import check_varied, chosen_of, compile_penalties_ahead, recipes_of
+from thresher.runs.learners import check_same, record_to_go_on
 from thresher.runs.preparing import (
     Inputs,
+    Ready,
     again_of,
     agreed,
     check_written,
@@ -41,7 +47,7 @@ from thresher.runs.preparing import (
     trainer_of,
 )
 from thresher.runs.repeat import passes_said, train_command
-from thresher.runs.train import look_at
+from thresher.runs.train import follow, look_at, reading_on
 from thresher.runs.ui import Ui
 
 
@@ -60,6 +66,8 @@ class FrontierTraining:
     ui: Ui
     beside: list[float]
     """penalties of the finished models, in the folder, to which these lanes will be added"""
+    goes_on: bool = False
+    """whether the models had learned other data before, which models with further penalties would lack"""
 
     @property
     def penalty(self) -> str:
@@ -70,7 +78,7 @@ class FrontierTraining:
     def rereadable(self) -> bool:
         """Whether data and hold-out can be read again, to train with further penalties."""
         held = self.judging.given
-        return self.trainer.source.rereadable and (held is None or held.rereadable)
+        return not self.goes_on and self.trainer.source.rereadable and (held is None or held.rereadable)
 
     def run(self) -> Outcome:
         """Train. Raises `Interrupted`, `DataError`, `DivergedError`."""
@@ -144,6 +152,9 @@ class FrontierTraining:
             "passes": passes_said(chosen.record.passes if chosen.record else 1, chosen.recipe),
             "holdout": held if found.use else None,
         }
+        if self.goes_on:
+            old = Path(self.options["continue_from"])
+            own |= {"rule": None, "continue_from": old / folder.file_of(found.chosen)}
         return train_command(
             data, None, {**given_in(self.options), **own, "resume": None, "early_stop": None}
         )
@@ -200,12 +211,10 @@ def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
 
     Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
-    spare = options.get("checkpoint")
-    if isinstance(options["holdout"], str) and options["holdout"] == "none":
-        options = options.but(holdout=None, holdout_every=0)
+    spare, options = options.get("checkpoint"), _said(options)
     plan, judge = plan_of(options, ui, spare, default=10)
-    base, read = ready(inputs, options.but(l1=None), layout_asked(options), plan.holdout_every, ui)
-    check_varied(options, base)
+    trained = _going_on(options, ui)
+    base, read = _basis(inputs, options, trained, plan.holdout_every, ui)
     loaded = checkpoint.load(options["checkpoint"]) if options.get("resume") else None
     before = None if loaded is None else loaded.training
     plan = agreed(plan, options, before)
@@ -214,28 +223,85 @@ def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
     elif spare is not None:
         look_at(spare, ui)
     ahead = compile_penalties_ahead(base, plan.judges(judge), ui)
-    source = source_of(inputs, base.head().domain, read)
-    held = holdout_of(judge, base.head().domain, source, read, plan.passes == 1)
+    domain = base.head().domain
+    source = source_of(inputs, domain.of_model(trained is not None), read)
+    held = holdout_of(judge, domain, source, read, plan.passes == 1)
     check_written([], options, inputs.data, source, held)
     order = order_of(options, before, base.seed)
-    if loaded is None:
-        again = partial(again_of, inputs, source, base.head().domain, read)
-        recipes = recipes_of(base, options, again, not source.rereadable, order, ahead)
-        lanes, judging, finished = Lanes(recipes, ui.say), LanesHoldout(), list[float]()
-    else:
+    beside: Any = {"ready": ahead.wait, "before": before}
+    beside["stopper"] = ui.stopper(checkpoint=spare is not None)
+    judging, finished = LanesHoldout(), list[float]()
+    if loaded is not None:
         lanes, _, judging, finished = loaded
         _check_same(loaded, base, options["l1"], spare)
+        lanes.layout = source.layout
+    elif trained is not None:
+        lanes, beside["earlier"] = trained
+        source = follow(lanes, source, lanes.lead)
+    else:
+        again = partial(again_of, inputs, source, domain, read)
+        lanes = Lanes(recipes_of(base, options, again, not source.rereadable, order, ahead), ui.say)
+        lanes.layout = source.layout
     judging.begin(plan.holdout_every, held)
-    lanes.layout = source.layout
-    beside: Any = {"ready": ahead.wait, "judging": lambda every, given: judging}
+    beside["judging"] = lambda every, given: judging
     beside["save"] = partial(checkpoint.save, holdout=judging, beside=finished)
-    beside["stopper"] = ui.stopper(checkpoint=spare is not None)
-    more = budget.budget_of(options["choose"] or BEST) is not None and source.rereadable and not finished
+    budgeted = budget.budget_of(options["choose"] or BEST) is not None and source.rereadable
+    more = budgeted and not finished and trained is None
     trainer = trainer_of(lanes, source, plan, order, held, options["cache"], ui, more=more, **beside)
-    if before is not None:
-        with model_file.naming_file(spare):
-            trainer.continue_from(before)
-    return FrontierTraining(trainer, judging, inputs, source, options, read, ui, finished)
+    goes_on = trained is not None
+    return FrontierTraining(trainer, judging, inputs, source, options, read, ui, finished, goes_on)
+
+
+def _said(options: Any) -> Any:
+    """The options, where a hold-out of none is said as no rows."""
+    none = isinstance(options["holdout"], str) and options["holdout"] == "none"
+    return options.but(holdout=None, holdout_every=0) if none else options
+
+
+def _basis(inputs: Inputs, options: Any, trained: tuple[Lanes, Record] | None, part: Part, ui: Ui) -> Ready:
+    """The recipe of all models, and how the data are read."""
+    if trained is not None:
+        lanes = trained[0]
+        return Ready(lanes.recipe, reading_on(inputs, options, lanes.lead, part))
+    found = ready(inputs, options.but(l1=None), layout_asked(options), part, ui)
+    check_varied(options, found.recipe)
+    return found
+
+
+def _going_on(options: Any, ui: Ui) -> tuple[Lanes, Record] | None:
+    """The lanes of a frontier that go on, and their record; None for new ones. The errors of `prepare`."""
+    given = options["continue_from"]
+    if given is None:
+        return None
+    if isinstance(given, str | os.PathLike):
+        path = Path(given)
+        if not folder.is_frontier(path):
+            raise UsageError(
+                f"{path}: not the folder of {mention_command('path')}: it contains no {folder.TABLE}"
+            )
+        points, models = folder.load_models(path, folder.load(path))
+    elif isinstance(given, Frontier):
+        points, models = given.points, given.models
+    else:
+        raise TypeError(f"expected a frontier, not {type(given).__name__}")
+    dropped = {k: point.dropped for k, point in enumerate(points) if point.dropped is not None}
+    with of_options():
+        lanes = Lanes.going_on(models, dropped, ui.say)
+    _check_agree(options, lanes)
+    return lanes, record_to_go_on(lanes.lead, models[lanes.alive[0]].record)
+
+
+def _check_agree(options: Any, lanes: Lanes) -> None:
+    """`UsageError` if options contradict the recipes of models that go on."""
+    said, recipe = given_in(options, RecipeOptions), lanes.recipe
+    _check_penalties(said.pop("l1", None), [penalty_in(model.rule) for model in lanes.models], "the folder")
+    rule = {name: said.pop(name) for name in ("rule", "alpha") if name in said}
+    check_same(said, recipe, "the frontier")
+    with of_options():
+        if rule and with_penalty(replace(recipe, **rule), penalty_in(lanes.lead.rule)).rule != recipe.rule:
+            raise UsageError(
+                f"the frontier was made with {mention(rule=recipe.rule)}; leave {mention(*rule)} out"
+            )
 
 
 def _check_finished(beside: list[float], spare: Path) -> None:
@@ -254,13 +320,9 @@ def _check_same(loaded: Loaded, base: Recipe, l1: Any, spare: Path) -> None:
     lanes = loaded.lanes
     if loaded.beside:
         _check_finished(loaded.beside, spare)
-    had = loaded.beside or [penalty_in(model.rule) for model in lanes.models]
-    wanted = PenaltyRange(AUTO if l1 is None else l1)
-    if (wanted.values and wanted.values != had) or (l1 is not None and wanted.count != len(had)):
-        raise UsageError(
-            f"the checkpoint has {len(had)} penalties from {had[0]:g} to {had[-1]:g};"
-            f" leave {mention('l1')} out"
-        )
+    _check_penalties(
+        l1, loaded.beside or [penalty_in(model.rule) for model in lanes.models], "the checkpoint"
+    )
     before = lanes.models[0].recipe
     if penalty_name(before.rule) != penalty_name(base.rule):
         raise UsageError(f"the checkpoint was made with {mention(rule=before.rule)}")
@@ -269,3 +331,12 @@ def _check_same(loaded: Loaded, base: Recipe, l1: Any, spare: Path) -> None:
         then = getattr(before, field.name)
         if field.name != "layout" and getattr(now, field.name) != then:
             raise UsageError(f"the checkpoint was made with {field.name} {then}: give the same options")
+
+
+def _check_penalties(l1: Any, had: list[float], whose: str) -> None:
+    """`UsageError` if other penalties are asked for than there are."""
+    wanted = PenaltyRange(AUTO if l1 is None else l1)
+    if (wanted.values and wanted.values != had) or (l1 is not None and wanted.count != len(had)):
+        raise UsageError(
+            f"{whose} has {len(had)} penalties from {had[0]:g} to {had[-1]:g}; leave {mention('l1')} out"
+        )

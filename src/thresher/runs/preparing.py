@@ -37,12 +37,14 @@ from thresher.data.order import Order, make_order
 from thresher.data.source import Source
 from thresher.data.sources.parsed import OnError
 from thresher.engine.atomic import check_writable
+from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.model.agreement import check_holdout
 from thresher.learning.model.objective import classes_of, leaves_classes_open
 from thresher.learning.model.recipe import Recipe, with_gaps, without_means
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, bytes_of
+from thresher.learning.training.record import Record
 from thresher.learning.training.shares import Part, check_ungrouped, condition_of, part_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.layouts import fields_given, layout_asked, of_options
@@ -418,13 +420,25 @@ def trainer_of(
     ui: Ui,
     *,
     more: int = 0,
+    earlier: Record | None = None,
+    before: TrainingState | None = None,
     **beside: Any,
 ) -> Trainer[Any]:
-    """What trains the model in all passes over the source; `more` counts further readings."""
+    """What trains the model in all passes over the source; `more` counts further readings.
+
+    `earlier` is the record of the model, if it goes on with other data; `before` the state in the checkpoint
+    of the plan, if it resumes. `ModelFileError` if that was of other data.
+    """
     reads = Passes(source, order.reads(plan.passes) + more, cached=cache)
     ui.show_classes(model.head, source.layout.classes if source.layout else ())
     beside |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns_seen(source)}
-    return Trainer(model, reads.first, plan, watcher=ui.watcher, **beside)
+    trainer = Trainer(model, reads.first, plan, watcher=ui.watcher, **beside)
+    if earlier is not None:
+        trainer.follow(earlier)
+    if before is not None and plan.checkpoint is not None:
+        with model_file.naming_file(plan.checkpoint):
+            trainer.continue_from(before)
+    return trainer
 
 
 # What is written

@@ -67,9 +67,9 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     patience = 0 if record is None else record.get("patience", 0)
     if stopped or record is None or (record.get("planned") and not patience):
         return None
+    defining = {**_asked(recipe), **_table(layout)}
     more = {
-        **_asked(recipe),
-        **_table(layout),
+        **({"continue_from": "OLD"} if record.get("continued") else defining),
         "where": record["where"] or None,
         **({"init": "INIT"} if info["warm"] else {}),
         **({"passes": record["passes"]} if is_automatic(recipe) else {}),

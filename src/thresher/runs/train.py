@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from thresher.data.inputs.any_data import Data, is_matrix
 from thresher.data.layout import AnyLayout
@@ -17,11 +17,13 @@ from thresher.learning.files.model_file import looks_like_ours
 from thresher.learning.inspection.feature_names import check_nameable, check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.model import Model, as_model
-from thresher.learning.model.prediction import ModelOrFile
+from thresher.learning.model.prediction import ModelOrFile, Predictor
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.model.warm_start import checked_data, layout_from
+from thresher.learning.model.warm_start import checked_data, extended, layout_from
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.ahead import Ahead, compile_ahead
+from thresher.learning.training.record import Record
+from thresher.learning.training.shares import Part, check_ungrouped
 from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.layouts import layout_asked, of_layouts
 from thresher.options.messages import mention, mention_command
@@ -32,6 +34,7 @@ from thresher.runs.preparing import (
     agreed,
     are_files,
     check_written,
+    groups_of,
     holdout_of,
     layout_of_checkpoint,
     order_of,
@@ -98,33 +101,28 @@ def prepare(
     learner, spare = learner_of(options, bags), options.get("checkpoint")
     plan, judge = plan_of(options, ui, spare)
     resumed, before = _resumed(learner, options)
-    started = None if options.get("init") is None else _weights_of(options["init"])
     plan = agreed(plan, options, before)
     if resumed is None:
         if spare is not None:
             look_at(spare, ui)
-        layout = _layout(inputs.data, options, started)
-        recipe, read = ready(inputs, learner.options, layout, plan.holdout_every, ui, started)
-        model = learner.new(recipe, started, ui)
+        model, read, like, earlier = _begin(inputs, options, learner, plan.holdout_every, ui)
     else:
-        model, layout = resumed, layout_of_checkpoint(options, resumed.recipe.layout)
+        model, like, earlier = resumed, None, None
+        layout = layout_of_checkpoint(options, resumed.recipe.layout)
         read = reading_of(options, plan.holdout_every) | {"layout": layout}
     example = learner.example(model)
     ahead = _ahead(learner, model, example, plan.judges(judge), ui)
     order = order_of(options, before, example.recipe.seed)
     learner.check(order, plan.passes)
-    source = source_of(inputs, model.head.domain, read)
+    source = source_of(inputs, model.head.domain.of_model(earlier is not None), read)
     held = holdout_of(judge, model.head.domain, source, read, plan.passes == 1)
     check_written(outputs, options, inputs.data, source, held)
-    model.layout = source.layout
-    source = checked_data(started, source)
+    source = _fitted(model, source, like) if earlier is None else follow(model, source, model)
     if options.get("names"):
         check_names_again(source, example.store)
-    beside = {"ready": ahead.wait, "stopper": ui.stopper(checkpoint=spare is not None), **learner.beside(ui)}
+    beside = {"ready": ahead.wait, "earlier": earlier, "before": before, **learner.beside(ui)}
+    beside["stopper"] = ui.stopper(checkpoint=spare is not None)
     trainer = trainer_of(model, source, plan, order, held, options["cache"], ui, **beside)
-    if before is not None:
-        with model_file.naming_file(spare):
-            trainer.continue_from(before)
     return Training(trainer, learner, source, bool(options.get("names")))
 
 
@@ -135,7 +133,59 @@ def _resumed(learner: Learner, options: Any) -> tuple[Any, Any]:
     if options.get("init") is not None:
         both = f"{mention('init')} starts a new training, {mention('resume')} continues one"
         raise UsageError(f"{both}: give only one of them")
-    return learner.load(options["checkpoint"])
+    model, before = learner.load(options["checkpoint"])
+    if options.get("continue_from") is not None and before.earlier is None:
+        raise UsageError(f"the checkpoint was made without {mention('continue_from')}; leave it out")
+    return model, before
+
+
+class _Beginning(NamedTuple):
+    """What a training begins with."""
+
+    model: Any
+    read: dict[str, Any]
+    """how the data are opened"""
+    like: Predictor | None
+    """the weights that the model starts from"""
+    earlier: Record | None
+    """the record of the model, if it goes on"""
+
+
+def _begin(inputs: Inputs, options: Any, learner: Learner, part: Part, ui: Ui) -> _Beginning:
+    """A new model, perhaps with the weights of another; or a trained one, which goes on."""
+    init, old = options.get("init"), options.get("continue_from")
+    if old is None:
+        started = None if init is None else _weights_of(init)
+        layout = _layout(inputs.data, options, started)
+        recipe, read = ready(inputs, learner.options, layout, part, ui, started)
+        return _Beginning(learner.new(recipe, started, ui), read, started, None)
+    if init is not None:
+        both = f"{mention('init')} starts a new model, {mention('continue_from')} goes on with one"
+        raise UsageError(f"{both}: give only one of them")
+    model, earlier = learner.go_on(old)
+    return _Beginning(model, reading_on(inputs, options, model, part), None, earlier)
+
+
+def _fitted(model: Any, source: Source, like: Predictor | None) -> Source:
+    """The source, for a new model, or one `like` another, which gets its layout. `DataError`."""
+    model.layout = source.layout
+    return checked_data(like, source)
+
+
+def reading_on(inputs: Inputs, options: Any, model: Predictor, part: Part) -> dict[str, Any]:
+    """How data are opened for a model that goes on with them. `UsageError`."""
+    layout = _layout(inputs.data, options, model, grouped=True)
+    check_ungrouped(part, groups_of(inputs, layout, options))
+    return reading_of(options, part) | {"layout": layout}
+
+
+def follow(model: Any, source: Source, one: Predictor) -> Source:
+    """The source, for a model, or several like `one`, to go on with. New columns are features from here on.
+
+    `DataError` for features of another kind.
+    """
+    model.layout = extended(model.layout, source.layout)
+    return checked_data(one, source, "the model was")
 
 
 def _weights_of(model: ModelOrFile) -> Readout:
@@ -153,15 +203,18 @@ def _ahead(learner: Learner, model: Any, example: Any, judges: bool, ui: Ui) -> 
     return compile_ahead(example, judges, *learner.before(model, example)) if ui.forks else Ahead()
 
 
-def _layout(data: Data, options: Any, started: Readout | None) -> AnyLayout | None:
-    """How to read the data: as given, as in a recipe, or as the data of the initial weights were read."""
+def _layout(data: Data, options: Any, started: Predictor | None, grouped: bool = False) -> AnyLayout | None:
+    """How to read the data: as given, as in a recipe, or as the data of the model to start from were read.
+
+    `grouped` as in `layout_from`.
+    """
     rule = options["rule"]
     found = layout_asked(options) or (rule.layout if isinstance(rule, Recipe) else None)
     ids = started is not None and kind_of_model(started).features != COLUMNS
     if started is None or (ids and not are_files(data)) or is_matrix(data):
         return found
     with of_layouts():
-        return layout_from(started, found)
+        return layout_from(started, found, grouped)
 
 
 def look_at(spare: Path, ui: Ui) -> None:

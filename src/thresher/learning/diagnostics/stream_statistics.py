@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,16 @@ _SPANS = Form(
     lambda v: {key: tuple(span) for key, *span in v},
 )
 _SPAN = Form("a span of keys", lambda v: form_of(tuple[Key, Key]).fits(v) and v[0] <= v[1], tuple)
+
+
+class Start(NamedTuple):
+    """What a model had learned before the data that are counted."""
+
+    examples: int = 0
+    tally: Tally = Tally(0.0, 0.0)
+    """sums over examples when they were new"""
+    total: Tally = Tally(0.0, 0.0)
+    """sums over all passes"""
 
 
 @dataclass(eq=False)
@@ -87,12 +97,18 @@ class Seen:
     """sums of losses and importances at the end of each pass, and the held-out loss"""
     span: Annotated[tuple[int, int] | None, _SPAN] = field(default=None, metadata=LATER)
     """the lowest and the highest key, if features have no columns"""
+    start: Start = field(default=Start(), metadata=LATER)
+    """what the model had learned before, on other data; marks and passes do not count it"""
     columns: int | None = field(default=None, init=False)
     """the number of columns of a matrix"""
 
     def __post_init__(self) -> None:
         """A checkpoint with rows has a place for each numeric column."""
         self._settled = bool(self.rows)
+
+    def begin(self, examples: int, tally: Tally, repeated: Tally) -> None:
+        """Count from here on: a model that has learned other data goes on."""
+        self.start = Start(examples, tally, total([tally, repeated]))
 
     def add(self, chunk: Chunk, layout: SettledLayout | None) -> None:
         """Add the next examples."""
@@ -175,29 +191,37 @@ class Seen:
 
     def mark(self, examples: int, tally: Tally) -> None:
         """Record the loss, if the number of examples has at least doubled since the last mark."""
+        examples, tally = examples - self.start.examples, tally.since(self.start.tally)
         if not self.marks or examples >= 2 * self.marks[-1][0]:
             self.marks.append((examples, tally.loss, tally.weight))
 
     def end(self, examples: int, tally: Tally) -> None:
         """Record the loss at the end of the first pass."""
+        examples, tally = examples - self.start.examples, tally.since(self.start.tally)
         self.marks = [mark for mark in self.marks if 2 * mark[0] <= examples]
         self.marks.append((examples, tally.loss, tally.weight))
 
     def passed(self, tally: Tally, heldout: float | None) -> None:
-        """Record the end of a pass."""
+        """Record the end of a pass, given the sums over all passes."""
+        tally = tally.since(self.start.total)
         self.passes.append((tally.loss, tally.weight, heldout))
 
     def of_model(self, curve: Curve, tally: Tally, repeated: Tally) -> Seen:
         """A copy with the loss curve of one model, nothing held out, and all later passes as one."""
-        seen = copy(self)
-        seen.passes, seen.marks = [(*tally, None)], []
-        if repeated.weight > 0:
-            seen.passes.append((*total([tally, repeated]), None))
+        seen, first = copy(self), self.start.examples
+        before = next(
+            (point.tally for point in reversed(curve) if 0 < point.examples <= first), Tally(0.0, 0.0)
+        )
+        seen.start = Start(first, before)
+        own = tally.since(before)
+        seen.passes, seen.marks = [(*own, None)], []
+        if repeated.weight > 0 and not first:
+            seen.passes.append((*total([own, repeated]), None))
         for point in curve:
-            if point.examples < self.rows:
-                seen.mark(point.examples, Tally(point.loss, point.weight))
+            if first < point.examples < first + self.rows:
+                seen.mark(point.examples, point.tally)
         if curve:
-            seen.end(self.rows, tally)
+            seen.end(first + self.rows, tally)
         return seen
 
     def forget_losses(self) -> None:

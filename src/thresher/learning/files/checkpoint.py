@@ -20,6 +20,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.training.holdout import Best, Holdout
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.progress import Row
+from thresher.learning.training.record import Record
 from thresher.learning.training.shares import NUMBERED, as_text, is_old, is_text, renewed
 from thresher.options.messages import mention
 
@@ -156,6 +157,8 @@ class TrainingState:
     """bytes of the rows that may be kept in memory; 0: none"""
     settled: bool = field(default=True, metadata=LATER)
     """whether the number of passes is known"""
+    earlier: Record | None = field(default=None, metadata=LATER)
+    """the record of the model that goes on, if it had learned other data before"""
 
     def check_same(self, before: TrainingState) -> None:
         """Raise ValueError unless data, hold-out and order are those of `before`.
@@ -192,6 +195,7 @@ class TrainingState:
             "best": best,
             "position": asdict(self.position),
             "seen": self.seen.as_dict(),
+            "earlier": None if self.earlier is None else self.earlier.as_dict(),
         }
 
     @classmethod

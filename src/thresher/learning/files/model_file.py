@@ -438,7 +438,8 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         )
     state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
     if not state:
-        raise ModelFileError(f"{path}: contains only weights and cannot keep learning")
+        start = f"{mention('init')} starts a new model from these"
+        raise ModelFileError(f"{path}: contains only weights and cannot keep learning: {start}")
     with naming_file(path), _naming_unknown_parts(path):
         model = Model(Recipe.from_dict(header["recipe"]))
         model.restore(state)

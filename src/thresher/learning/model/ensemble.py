@@ -131,17 +131,22 @@ class Ensemble(Predictor, Generic[M]):
         `Model.load` loads one of its files as a model that can keep learning.
         """
         folder = Path(path)
-        if not ENSEMBLE.is_at(folder):
-            raise ModelFileError(f"{folder}: not the folder of an ensemble: it contains no {ENSEMBLE.table}")
-        table = table_in(folder)
-        models = [model_file.load_readout(file)[0] for file in files_of(folder, table)]
+        rows, record, files = cls.read(folder)
+        models = [model_file.load_readout(file)[0] for file in files]
         meanings = [(parts.spec_of(model.loss), model.head.outputs) for model in models]
         for k, meaning in enumerate(meanings):
             if meaning != meanings[0]:
                 raise ModelFileError(f"{folder}: {ENSEMBLE.model_file(k)} has another loss than the others")
-        return Ensemble(
-            models, table["rows"], None if table["record"] is None else Record.from_dict(table["record"])
-        )
+        return Ensemble(models, rows, record)
+
+    @staticmethod
+    def read(folder: Path) -> tuple[str, Record | None, list[Path]]:
+        """How rows were given to the models in a folder, their record, and their files. `ModelFileError`."""
+        if not ENSEMBLE.is_at(folder):
+            raise ModelFileError(f"{folder}: not the folder of an ensemble: it contains no {ENSEMBLE.table}")
+        table = table_in(folder)
+        record = None if table["record"] is None else Record.from_dict(table["record"])
+        return table["rows"], record, files_of(folder, table)
 
     @reads_elsewhere
     def spread(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:

@@ -30,11 +30,12 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.labels import check_labels
 from thresher.engine.index import Resolved, make_index
-from thresher.engine.sound import MOST_STEPS, Tensors, given, offsets, require
+from thresher.engine.sound import MOST_STEPS, Tensors, copied, given, offsets, require, under
 from thresher.learning.model.divergence import EXTREME, Before, DivergedError, has_extremes, ranges
 from thresher.learning.model.objective import Head
 from thresher.learning.model.preparation import Intake
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.model.tables import BEFORE_END as BEFORE_END_OF_LOOP
 from thresher.learning.model.tables import ManyLoop, OneLoop
 from thresher.options.checks import check_chunk
 
@@ -71,6 +72,7 @@ def _enter() -> None:
 
 
 _PREFIX = "pending."
+BEFORE_END = "feed-before-end."
 _ARRAYS = ("indptr", "keys", "values", "labels", "weights")
 
 
@@ -178,6 +180,8 @@ class Feed:
         self._turn = Lock()
         self._rows = np.empty(0, np.uint32)
         self._pending = concat([])
+        self._before_end = dict[str, NDArray[Any]]()
+        """the state before the last, incomplete batch was learned; empty if no batch was incomplete"""
 
     @property
     def waits(self) -> bool:
@@ -225,6 +229,8 @@ class Feed:
         if lo > 0 or stop < len(chunk):
             chunk = chunk.rows(lo, stop)
         chunk = chunk.counting()
+        if len(chunk):
+            self._go_on(learners)
         labels = chunk.labels if chunk.targets is None else chunk.targets
         if labels.size:
             lowest = labels.item() if labels.size == 1 else float(labels.min())
@@ -258,9 +264,24 @@ class Feed:
             self._pending = concat([chunk.rows(whole, stop)])
 
     def finish(self, learners: Learners) -> None:
-        """Learn the examples of an incomplete batch as a smaller batch."""
+        """Learn the examples of an incomplete batch as a smaller batch, as if the stream ended here.
+
+        If more is learned, these examples are the beginning of its first batch, as if it had not ended; but
+        not those of a later pass, after which other data come.
+        """
         with self.at_rest():
+            if self.waits and not any(one.loop.again for one in learners):
+                self._before_end = copied(self.state())
+                for one in learners:
+                    one.loop.before_end = copied(one.loop.state())
             self._finish(learners)
+
+    def _go_on(self, learners: Learners) -> None:
+        """Continue from before the end, if the last batch was incomplete."""
+        if self._before_end:
+            self.restore(self._before_end)
+            for one in learners:
+                one.loop.restore(one.loop.before_end)
 
     def _finish(self, learners: Learners) -> None:
         waiting, self._pending = self._pending, concat([])
@@ -352,10 +373,22 @@ class Feed:
         """The shared part of the learning state."""
         counts = np.array([self.learned, self.lowest_label])
         whole = {**self.index.tensors(), **self.intake.state(), "counters": counts}
-        return whole if self.batch == 1 else whole | state_of(self._pending)
+        if self.batch > 1:
+            whole |= state_of(self._pending) | {BEFORE_END + n: a for n, a in self._before_end.items()}
+        return whole
 
-    def check(self, state: Tensors, head: Head) -> tuple[int, int]:
-        """Validate `state`; return its table rows and examples learned. StateError if it is invalid."""
+    def check(self, state: Tensors, loops: Sequence[tuple[OneLoop | ManyLoop, Tensors]], head: Head) -> None:
+        """StateError unless `state` is one of this feed, and those of the `loops` belong to it."""
+        rows, steps = self._checked(state, head)
+        before, befores = under(state, BEFORE_END), [under(own, BEFORE_END_OF_LOOP) for _, own in loops]
+        for loop, own in loops:
+            loop.check(own, rows, steps)
+        require(all(bool(own) == bool(before) for own in befores), BEFORE_END, "all or nothing must be there")
+        if before:
+            self.check(before, [(loop, own) for (loop, _), own in zip(loops, befores, strict=True)], head)
+
+    def _checked(self, state: Tensors, head: Head) -> tuple[int, int]:
+        """Check `state`; return its table rows and examples learned."""
         steps, lowest = given(state, "counters", (2,), np.float64)
         counted = 0 <= steps <= MOST_STEPS and steps == np.floor(steps)
         require(
@@ -375,5 +408,6 @@ class Feed:
         self.intake.restore(state)
         self.learned, self.lowest_label = int(state["counters"][0]), float(state["counters"][1])
         self._extremes = True  # nothing is known about the data before
+        self._before_end = under(state, BEFORE_END)
         if self.batch > 1:
             self._pending = restored(state).counting()

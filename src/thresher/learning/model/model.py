@@ -460,11 +460,15 @@ class Model(Predictor):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The whole learning state as arrays."""
-        return self._feed.state() | self.loop.state()
+        return self.shared_state() | self.loop.state()
+
+    def shared_state(self) -> dict[str, NDArray[Any]]:
+        """The part of the state that depends on the rows alone: lanes share it."""
+        return self._feed.state()
 
     def check(self, state: Tensors) -> None:
         """StateError if a model with these parts and options cannot be in `state`."""
-        self.loop.check(state, *self._feed.check(state, self.head))
+        self._feed.check(state, [(self.loop, state)], self.head)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from `state`, taken from a model with the same parts and options; else StateError."""

@@ -35,7 +35,7 @@ from thresher.engine.compile.jit import Kernel
 from thresher.engine.index import HashedIndex, Index, Resolved
 from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, measures_each, shares_a_clock, writes
-from thresher.engine.sound import Tensors, given, require
+from thresher.engine.sound import Tensors, given, require, under
 from thresher.learning.model.margins import Read, first_rows, margins
 from thresher.learning.model.objective import F64, Head
 from thresher.learning.model.recipe import Recipe
@@ -72,6 +72,7 @@ class Origin:
             bclock.reshape(-1, bclock.shape[-1])[:, self._started] = 1.0
 
 
+BEFORE_END = "before-end."
 RING = 1 << 14
 """Steps between two sweeps over all rows of an averaged model."""
 RINGS = 1 << 20
@@ -142,6 +143,8 @@ class Loop:
         self.index = index
         self._left = False
         self._again, self._aside = False, np.zeros(2)
+        self.before_end = dict[str, Array]()
+        """the state before the last, incomplete batch was learned; empty if no batch was incomplete"""
         self._begin()
         self._origin = Origin(self.bias_rule, head.loss)
         self._row_rule, self._bias_row_rule = in_dtype(rule, dtype), in_dtype(self.bias_rule, dtype)
@@ -309,8 +312,9 @@ class Loop:
         return {"clock": self.clock, "bclock": self.bclock, "B": self.B}
 
     def state(self) -> dict[str, Array]:
-        """Rows, clocks, intercept and sums."""
-        return {"S": self.S[: self.index.used], **self.clocks(), **self._tallies()}
+        """Rows, clocks, intercept and sums, now and before the end."""
+        now = {"S": self.S[: self.index.used], **self.clocks(), **self._tallies()}
+        return now | {BEFORE_END + name: array for name, array in self.before_end.items()}
 
     def _tallies(self) -> dict[str, Array]:
         """Sums over new examples, then over those that came again, and whether these still come."""
@@ -342,6 +346,7 @@ class Loop:
         self.B, self.tally = state["B"].copy(), state["tally"].copy()
         again = state.get("again", np.zeros(3))
         self._again, self._aside = False, again[:2].copy()
+        self.before_end = under(state, BEFORE_END)
         self.count_as(bool(again[2]))
 
 

@@ -9,7 +9,9 @@ in their next step, and rules with constraints would have to project.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import fields
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -18,15 +20,18 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.class_words import listed_words
 from thresher.data.columns import extending, for_new_data
-from thresher.data.errors import DataError
-from thresher.data.layout import AnyLayout, Layout, has_columns
+from thresher.data.errors import DataError, OneLineError
+from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.engine.index import HashedIndex
 from thresher.engine.protocol import writes
+from thresher.learning.files import model_file
 from thresher.learning.model.agreement import in_agreement
 from thresher.learning.model.divergence import first_broken
-from thresher.learning.model.model import Model
+from thresher.learning.model.model import Model, as_model
+from thresher.learning.model.prediction import Predictor
 from thresher.learning.model.weights import Readout
+from thresher.options.messages import mention
 
 _SMALL = 1 << 48
 """One hash of a name in 65,536 is smaller; ids chosen by people always are."""
@@ -79,10 +84,11 @@ def _first_beyond(numbers: NDArray[Any], dtype: Any) -> int:
         return first_broken(numbers.astype(dtype))
 
 
-def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
+def layout_from(weights: Any, given: AnyLayout | None, grouped: bool = False) -> AnyLayout | None:
     """How to read data for a model that starts from `weights`: as for these, changed by the options `given`.
 
-    Columns that these weights do not know may be added. `DataError` if features would differ.
+    Columns that these weights do not know may be added; `grouped` as in `extending`. `DataError` if features
+    would differ.
     """
     trained = weights.layout
     if trained is None:
@@ -95,24 +101,52 @@ def layout_from(weights: Readout, given: AnyLayout | None) -> AnyLayout | None:
     plain = Layout()
     given_fields = {one.name: getattr(given, one.name, None) for one in fields(Layout)}
     chosen = {name: one for name, one in given_fields.items() if one not in (None, getattr(plain, name))}
-    return for_new_data(trained, chosen) if settled is not None else extending(trained, chosen)
+    return for_new_data(trained, chosen) if settled is not None else extending(trained, chosen, grouped)
 
 
-def checked_data(weights: Readout | None, source: Source) -> Source:
+def to_go_on(given: Any) -> Model:
+    """A model to go on with: the one in a file, or a copy of a model or of that of an estimator.
+
+    `ModelFileError`; ValueError for a model with weights only; TypeError for anything else.
+    """
+    if isinstance(given, str | PathLike):
+        model, header = model_file.load(fspath(given))
+        if "training" in header:
+            raise model_file.ModelFileError(
+                f"{given}: a checkpoint: finish the training with {mention('resume')} of the command that"
+                " wrote it"
+            )
+        return model
+    ready = as_model(given)
+    if isinstance(ready, Readout):
+        raise OneLineError(f"the model has only weights: {mention('init')} starts a new model from these")
+    return copy(ready)
+
+
+def extended(trained: SettledLayout | None, now: SettledLayout | None) -> SettledLayout | None:
+    """The layout of a model that goes on with data that are read as `now`; new columns are features of it."""
+    if trained is None or now is None:
+        return now or trained
+    return now if {*now.columns} - {*trained.columns} else trained
+
+
+def checked_data(
+    weights: Predictor | None, source: Source, whose: str = "the initial weights were"
+) -> Source:
     """The source; `DataError` if its data cannot have the features of these weights, if there are any."""
     if weights is None:
         return source
-    _check_words(weights, source.layout)
-    return in_agreement(weights, source, "the initial weights were learned from")
+    _check_words(weights, source.layout, whose)
+    return in_agreement(weights, source, f"{whose} learned from")
 
 
-def _check_words(weights: Readout, layout: AnyLayout | None) -> None:
+def _check_words(weights: Predictor, layout: AnyLayout | None, whose: str) -> None:
     """`DataError` if labels are words, but those of the weights were numbers: nothing says which is which."""
     words = layout.classes if layout is not None else ()
     if words and not weights.classes:
         raise DataError(
-            "the initial weights were learned from labels that are numbers, and these are words"
-            f" ({listed_words(words)}): write numbers in place of the words"
+            f"{whose} learned from labels that are numbers, and these are words ({listed_words(words)}):"
+            " write numbers in place of the words"
         )
 
 

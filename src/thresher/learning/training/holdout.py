@@ -138,6 +138,8 @@ class Holdout:
 
     seed = 0
     """seed of the choice of rows"""
+    first = 0
+    """number of the first row, where the stream goes on with other data"""
     _head: Head | None = None
     _words: tuple[str, ...] = ()
     _names = ""
@@ -173,13 +175,13 @@ class Holdout:
         if isinstance(self.every, Last):
             yield from self._before_the_last(self.every, chunks)
         else:
-            offered = learned = 0
+            offered, learned = self.first, 0
             for chunk in chunks:
                 rest = self._split(chunk, self._held(chunk, offered))
                 offered, learned = offered + len(chunk), learned + len(rest)
                 yield rest
             if not learned:
-                raise self._none_left(offered)
+                raise self._none_left(offered - self.first)
         self._read, self.incomplete = True, False
 
     def _none_left(self, rows: int) -> DataError:

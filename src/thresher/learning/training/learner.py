@@ -33,6 +33,10 @@ class Tally(NamedTuple):
         """Mean loss; None before the first example."""
         return self.average if self.weight else None
 
+    def since(self, earlier: Tally) -> Tally:
+        """Sums over the examples after those of an earlier tally."""
+        return Tally(self.loss - earlier.loss, self.weight - earlier.weight)
+
 
 def total(tallies: Iterable[Tally]) -> Tally:
     """Sums over the examples of several tallies."""

@@ -208,9 +208,14 @@ class CurvePoint(NamedTuple):
     """number of distinct features seen"""
 
     @property
+    def tally(self) -> Tally:
+        """The sums."""
+        return Tally(self.loss, self.weight)
+
+    @property
     def average(self) -> float:
         """Progressive loss; NaN if the total importance is zero."""
-        return Tally(self.loss, self.weight).average
+        return self.tally.average
 
     def as_dict(self) -> dict[str, Any]:
         """The content in JSON."""
@@ -258,6 +263,11 @@ def marked(curve: Curve, model: _Counting, rows: int) -> Curve:
     seen = model.features_seen
     nonzero = model.nonzero if rows <= max(ALWAYS_COUNTED, FILLED * seen) else None
     return (*curve, CurvePoint(model.examples, *model.tally, nonzero, seen))
+
+
+def of_earlier(curve: Curve) -> Curve:
+    """The curve of a model that goes on with other data: of the ends of passes, only the last is kept."""
+    return tuple(point for point in curve if is_due(point.examples) or point is curve[-1])
 
 
 def up_to(curve: Curve, examples: int) -> Curve:

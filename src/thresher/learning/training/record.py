@@ -10,6 +10,8 @@ from thresher.learning.files.schema import LATER, Form, Positive, check_present,
 from thresher.learning.training.shares import is_old, is_text, renewed
 
 _COUNTS = ("lines", "examples", "blank", "skipped", "merged")
+_RARE = ("planned", "patience", "continued")
+"""Fields that are stored only if they are not 0"""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class Record:
     patience: Positive = field(default=0, metadata=LATER)
     """the passes without a better hold-out loss for which training waited; 0 unless `planned`, and if Ctrl-C
     ended it"""
+    continued: Positive = field(default=0, metadata=LATER)
+    """how often training went on with other data; counts of lines are sums, all else is of the last data"""
 
     @classmethod
     def of(
@@ -56,10 +60,17 @@ class Record:
         counts = {name: getattr(report, name) for name in _COUNTS}
         return cls(passes, order, holdout, where, **counts)
 
+    def after(self, earlier: Record | None) -> Record:
+        """The record of a model that goes on from one with an `earlier` record."""
+        if earlier is None:
+            return self
+        counts = {name: getattr(earlier, name) + getattr(self, name) for name in _COUNTS}
+        return replace(self, continued=earlier.continued + 1, **counts)
+
     def as_dict(self) -> dict[str, Any]:
         """The record as stored in the header."""
         own = asdict(self) | {"warnings": list(self.warnings)}
-        return {name: value for name, value in own.items() if value or name not in ("planned", "patience")}
+        return {name: value for name, value in own.items() if value or name not in _RARE}
 
     def of_pass(self, number: int) -> Record:
         """The record of the model of this pass."""

@@ -155,6 +155,8 @@ class Trainer(Generic[M]):
 
     cut_short = False
     """whether Ctrl-C ended a replay"""
+    _earlier: Record | None = None
+    """the record of the model, if it has learned other data before"""
     _here = False
     """whether Ctrl-C ends training, not the program"""
 
@@ -199,6 +201,12 @@ class Trainer(Generic[M]):
         self._save: Save = save or checkpoint.save
         self._keep_contents()
 
+    def follow(self, earlier: Record) -> None:
+        """Go on with a model that has learned other data, of which it has the `earlier` record."""
+        self._earlier, self.holdout.first = earlier, earlier.examples
+        self._seen.begin(self.model.examples, self.model.tally, self.model.repeated)
+        self.reported = self.model.tally
+
     def _bytes_to_keep(self) -> int:
         cause = "this order" if self.model.may_replay(True) else "this rule"
         return bytes_to_keep(self.plan.replay, self.model.may_replay(self.order.steady), cause)
@@ -232,6 +240,7 @@ class Trainer(Generic[M]):
             best=self.holdout.best,
             passes_since=self.holdout.passes_since,
             seen=self._seen,
+            earlier=self._earlier,
         )
 
     def continue_from(self, before: TrainingState) -> None:
@@ -242,6 +251,8 @@ class Trainer(Generic[M]):
             raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
         self.position, self.label, self.table = before.position, before.label, list(before.table)
         self.reported, self._seen = before.reported, before.seen
+        self._earlier = before.earlier
+        self.holdout.first = 0 if before.earlier is None else before.earlier.examples
         if before.position.number > 1 and not self.model.repeated.weight:
             self.reported = self.model.repeated  # an older checkpoint has one sum of all passes
         self.holdout.best, self.holdout.passes_since = before.best, before.passes_since
@@ -515,7 +526,7 @@ class Trainer(Generic[M]):
     def _keep_record(self, best: int | None) -> None:
         """Give the model the record of its training; `best` is the pass it was restored to, if any."""
         settings = (self.order.spec, as_text(self.holdout.every), self.source.where)
-        record = Record.of(self._report, best or self._number, *settings)
+        record = Record.of(self._report, best or self._number, *settings).after(self._earlier)
         # other passes, if more or fewer were planned
         depends = writes(type(self.model.recipe.make_rule()), "begin_pass")
         if self.cut_short and (best is None or depends):
