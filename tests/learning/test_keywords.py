@@ -14,9 +14,11 @@ from tests.plain import not_compiled
 from thresher.cli.app import command_of
 from thresher.data.layout import Layout
 from thresher.learning.model.recipe import Recipe
-from thresher.options.data import LayoutOptions, ReadOptions
+from thresher.options.data import LayoutOptions, ReadOptions, TableOptions
 from thresher.options.model import RecipeOptions
-from thresher.options.option import declared
+from thresher.options.option import PYTHON, declared
+from thresher.options.output import TrainCommand
+from thresher.runs import repeat
 
 NO_KEYWORDS = {
     "model": "the model is returned: Model.save writes it",
@@ -46,6 +48,14 @@ def options() -> set[str]:
 def test_every_option_of_train_is_a_keyword() -> None:
     assert options() - keywords() == NO_KEYWORDS.keys()
     assert not NO_KEYWORDS.keys() & keywords()
+
+
+def test_the_command_that_repeats_a_training_says_every_option_that_changes_it() -> None:
+    known = declared(RecipeOptions).keys() | declared(TableOptions).keys() | {*repeat.SAID, *repeat.UNSAID}
+    own = declared(TrainCommand).items()
+    unknown = {name for name, one in own if one.option.face != PYTHON} - known
+    assert not unknown, f"name them in SAID or UNSAID of runs/repeat.py: {', '.join(sorted(unknown))}"
+    assert not {*repeat.SAID} & {*repeat.UNSAID}
 
 
 def test_the_table_names_every_field() -> None:

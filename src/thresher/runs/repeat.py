@@ -22,8 +22,13 @@ from thresher.runs.preparing import OF_RULES
 _DATA = ["DATA"]
 _SOLVER = ("l1", "l2", "order", "tolerance", "seed")
 _COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
-_UNSAID = (
-    *("model", "curve", "plot", "quiet", "strict", "json"),
+SAID = (
+    *("where", "init", "continue_from", "passes", "order", "holdout", "early_stop"),
+    *("on_error", "names", "weights_only", "resume", "ensemble"),
+)
+"""Options of a run that a command repeats: those that the record of a model tells of"""
+UNSAID = (
+    *("model", "curve", "plot", "quiet", "strict", "json", "report_every"),
     *("checkpoint_every", "threads", "workers", "ray", "cache", "replay"),
     *("l1", "l2", "alpha", "eta0"),
 )
@@ -32,7 +37,7 @@ _UNSAID = (
 
 def train_command(data: Sequence[str], model: Path | None, options: Mapping[str, Any]) -> str:
     """``thresher train`` with the options that it has; those that are None were not given."""
-    said = {name: value for name, value in options.items() if name not in _UNSAID}
+    said = {name: value for name, value in options.items() if name not in UNSAID}
     own = [*data, "-m", "MODEL" if model is None else str(model)]
     rest = [name for name in said if name not in {*declared(RecipeOptions), *declared(TableOptions)}]
     words = [*words_of(RecipeOptions, said), *words_of(TableOptions, said)]
@@ -71,7 +76,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     more = {
         **({"continue_from": "OLD"} if record.get("continued") else defining),
         "where": record["where"] or None,
-        **({"init": "INIT"} if info["warm"] else {}),
+        **({"init": "INIT"} if info["warm"] and not record.get("continued") else {}),
         **({"passes": record["passes"]} if is_automatic(recipe) else {}),
         **_training(record),
         **({"passes": record["planned"], "early_stop": patience} if patience else {}),
