@@ -65,8 +65,11 @@ def _quarantined(keep: int | None) -> None:
 
 
 CHECKS: dict[str, tuple[bytes, Callable[[], object]]] = {
-    "a model": (OLDER_MODEL, lambda: saving.check_model(Path("t"), [], [])),
-    "a curve": (b"examples\t", lambda: saving.check_curve(Path("t"))),
+    "a model": (OLDER_MODEL, lambda: saving.check_targets(Path("t"), {"on_error": "fail"}, [])),
+    "a curve": (
+        b"examples\t",
+        lambda: saving.check_targets(None, {"on_error": "fail", "curve": Path("t")}, []),
+    ),
     "predictions": (b"0.5\n", lambda: saving.check_predictions(Path("t"), ())),
     "a report": (BEGINNING.encode(), lambda: page.check_target("t")),
     "a checkpoint": (OLDER_MODEL, lambda: training.look_at(Path("t"), Silent())),

@@ -29,7 +29,7 @@ MADE = 5
 @pytest.fixture(autouse=True)
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FtFtrl, "AUTOMATIC", True)
-    for module in ("learning.training.passes", "lanes.models"):
+    for module in ("learning.training.passes", "runs.tune"):
         monkeypatch.setattr(f"thresher.{module}.passes_for", lambda size: MADE)
 
 

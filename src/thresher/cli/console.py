@@ -49,14 +49,6 @@ def tell(line: str) -> None:
     print(f"thresher: {line}", file=sys.stderr, flush=True)
 
 
-def ended(run: Any) -> Any:
-    """The outcome of a run; the progress bar is removed even if it fails."""
-    try:
-        return run.run()
-    finally:
-        run.trainer.watcher.close()
-
-
 def elsewhere(options: Any) -> Any:
     """Within this block, files are read as `workers` and `ray` say."""
     from thresher.cluster.elsewhere import reading_elsewhere

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from thresher.cli import saving
-from thresher.cli.console import Console, ended
+from thresher.cli.console import Console
 from thresher.cli.errors import check_strictly
 from thresher.options.arguments import DATA
 from thresher.options.lanes import CvCommand
 
 if TYPE_CHECKING:
-    from thresher.lanes.models import CrossValidation
     from thresher.learning.training.trainer import Outcome
-    from thresher.runs.cv import Validation
 
 ARGUMENTS, OPTIONS = (DATA,), CvCommand
 
@@ -27,72 +24,34 @@ def command(data: list[str], options: CvCommand) -> None:
     A rule with a fixed penalty, or with none, is evaluated as it is. A run that is interrupted in its first
     pass saves nothing.
     """
+    from thresher.cli.output import figures_of_run, show_run, shown_use, tell_outcome
     from thresher.data.sources.pieces import prepare_readers
+    from thresher.lanes.models import of_estimates
     from thresher.runs import cv as runs
-    from thresher.runs.lanes import chosen_of
-    from thresher.runs.preparing import Inputs, quarantine_of
+    from thresher.runs.preparing import Inputs
 
-    model, started = options["model"], time.perf_counter()
-    saving.check_model(model, [quarantine_of(options["on_error"])], data)
-    ui = Console(options["quiet"])
+    model, started, ui = options["model"], time.perf_counter(), Console(options["quiet"])
+    saving.check_targets(model, options, data)
     run = runs.prepare(Inputs(data), options, ui, refit=model is not None, outputs=[model])
     started += prepare_readers()
-    outcome = ended(run)
+    outcome: Outcome = saving.ended(run)
     found = run.judged()
-    found.fill(options["choose"])
-    number, which = chosen_of(found.points, options["choose"], ui.warn)
-    summary = {"chosen": number, "choice": which, "penalty": found.penalty, "folds": run.split.shown}
-    summary |= _use(found, number, which, options["json"], ui)
-    summary |= {"command": run.command(data, outcome, found.points[number].spec)}
-    summary["seconds"] = round(time.perf_counter() - started, 3)
-    if model is None:
-        _tell(run, outcome, found, summary, options)
-    else:
-        with saving.unbroken(model):
+    number, which, use = run.choose(found)
+    used, own = shown_use(use, options["json"]), dict[str, Any]()
+    again = {"command": run.command(data, outcome, found.points[number].spec)}
+    took = {"seconds": round(time.perf_counter() - started, 3)}
+    with nullcontext() if model is None else saving.unbroken(model):
+        if model is not None:
             (final := found.model(which)).save(model)
-            summary |= {"nonzero": final.nonzero, "model": str(model)}
-            _tell(run, outcome, found, summary, options)
-    saving.tell_interrupted(run.trainer.cut_short, model)
-
-
-def _use(found: CrossValidation, number: int, which: str, as_json: bool, ui: Console) -> dict[str, Any]:
-    """The use of a budget of weights, if there is one."""
-    from thresher.cli.output import shown_use
-    from thresher.lanes.budget import use_of
-
-    use = use_of(found.points, number, which)
-    if use and found.folds.whole is None:
-        ui.warn(
-            "weights are means over the folds, and a model of all rows has more: give --model to choose by "
-            "its own"
-        )
-    return shown_use(use, as_json)
-
-
-def _tell(
-    run: Validation,
-    outcome: Outcome,
-    found: CrossValidation,
-    summary: dict[str, Any],
-    options: CvCommand,
-) -> None:
-    from thresher.cli.output import in_json, show_figures, show_result, tell_outcome
-    from thresher.lanes import models
-
-    outcome.warnings, model = run.troubles(outcome), options["model"]
-    tell_outcome(outcome)
-    figures = {"folds": summary["folds"], "examples": outcome.examples, "passes": outcome.passes}
-    figures["seconds"] = summary["seconds"]
-    figures |= {"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}
-    figures["skipped"] = outcome.skipped
-    figures |= {name: summary[name] for name in ("budget", "nonzero", "model", "command") if name in summary}
-    if options["json"]:
+            own = {"nonzero": final.nonzero, "model": str(model)}
+        outcome.warnings = run.troubles(outcome)
+        tell_outcome(outcome)
+        figures = {"folds": run.split.shown, **figures_of_run(outcome), **took, **used, **own, **again}
+        del figures["features_seen"]
         lanes = [point.as_dict(found.penalty) for point in found.points]
-        figures = {"lanes": lanes, **summary, **figures, "warnings": in_json(outcome.warnings)}
-    elif not options["quiet"]:
-        click.echo("\n".join(models.of_estimates(found.points, found.penalty, summary["chosen"])))
-    if model is None:
-        show_figures(figures, options["json"])
-    else:
-        show_result(figures, options["json"], model)
-    check_strictly(outcome.warnings, options["strict"], model)
+        whole = {"lanes": lanes, "chosen": number, "choice": which, "penalty": found.penalty}
+        whole |= {"folds": run.split.shown, **used, **again, **took, **own}
+        table = of_estimates(found.points, found.penalty, number)
+        show_run(figures, outcome.warnings, options, table, whole)
+        check_strictly(outcome.warnings, options)
+    saving.tell_interrupted(run.trainer.cut_short, model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
@@ -32,11 +31,11 @@ class OutputClosedError(Exception):
     """The reader of our output, such as head, closed the pipe."""
 
 
-def check_strictly(warnings: Sequence[Any], strict: bool, written: Path | None) -> None:
-    """`WarnedError` if `strict` is set and there are warnings."""
-    if strict and warnings:
+def check_strictly(warnings: Sequence[Any], options: Any) -> None:
+    """`WarnedError` if the options are strict and there are warnings."""
+    if options["strict"] and warnings:
         count = "a warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
-        saved = "" if written is None else f"; the result is saved in {written}"
+        saved = "" if options["model"] is None else f"; the result is saved in {options['model']}"
         raise WarnedError(f"{count}, and --strict was given{saved}")
 
 

@@ -17,20 +17,19 @@ def command(model: str, data: list[str], options: NameCommand) -> None:
     with these features. Labels are ignored.
     """
     from thresher.cli.output import show_result
-    from thresher.cli.saving import check_model, check_model_first, unbroken
+    from thresher.cli.saving import check_model_first, check_targets, unbroken
     from thresher.data.files.paths import expand
     from thresher.runs.name import find
-    from thresher.runs.preparing import check_outputs, quarantine_of
+    from thresher.runs.preparing import check_outputs, written_beside
 
     path = Path(model)
     check_model_first(path, data, "name")
     target = options["output_file"] or path
     inputs = [*expand(data), *([model] if options["output_file"] else [])]
-    spare = quarantine_of(options["on_error"])
     if options["output_file"]:
-        check_model(target, [spare], inputs)
+        check_targets(target, options, inputs)
     else:  # the model that is read: if it is none, reading it says why
-        check_outputs([target, spare], inputs)
+        check_outputs([target, *written_beside(options)], inputs)
     found = find(path, data, options, target)
     figures = {"nonzero": found.header["nonzero"], "named": len(found.names), "model": str(target)}
     with unbroken(target):

@@ -52,8 +52,29 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def show_result(figures: Mapping[str, Any], as_json: bool, written: Path) -> None:
-    """Print figures after the result was `written` to a file; ignore a closed pipe."""
+def show_run(
+    figures: Mapping[str, Any],
+    warnings: Sequence[Trouble],
+    options: Any,
+    table: Sequence[str] = (),
+    whole: Mapping[str, Any] | None = None,
+) -> None:
+    """Print the figures of a run once its result is saved, if it is: after a `table` of its models.
+
+    As JSON, what is `whole` comes before the figures, and the warnings after them.
+    """
+    if options["json"]:
+        figures = {**(whole or {}), **figures, "warnings": in_json(warnings)}
+    elif table and not options["quiet"]:
+        click.echo("\n".join(table))
+    show_result(figures, options["json"], options["model"])
+
+
+def show_result(figures: Mapping[str, Any], as_json: bool, written: Path | None) -> None:
+    """Print figures. If the result was `written` to a file, ignore a closed pipe."""
+    if written is None:
+        show_figures(figures, as_json)
+        return
     try:
         show_figures(figures, as_json)
         sys.stdout.flush()
@@ -239,8 +260,10 @@ def watcher(quiet: bool) -> Quiet:
     return Terminal() if sys.stderr.isatty() else Plain()
 
 
-def write_curve(path: Path, table: Iterable[Row]) -> None:
-    """Write the table as tab-separated values with a header."""
+def write_curve(path: Path | None, table: Iterable[Row]) -> None:
+    """Write the table as tab-separated values with a header, if a path is given."""
+    if path is None:
+        return
     from thresher.engine.atomic import whole_file
     from thresher.learning.training.progress import Row
 

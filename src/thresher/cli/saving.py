@@ -1,4 +1,4 @@
-"""Write the model after training, even if a signal arrives or the output pipe is closed.
+"""A run that writes: what it may replace, and what is saved when a signal stops it.
 
 Files of another kind are never overwritten.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,7 @@ from thresher.options.option import UsageError
 
 if TYPE_CHECKING:
     from thresher.learning.files.folder import FolderKind
-    from thresher.learning.training.interruption import Interrupted, Stopper
-    from thresher.learning.training.trainer import Trainer
+    from thresher.learning.training.interruption import Stopper
 
 
 _HEAD = 1 << 12
@@ -29,27 +28,29 @@ _NUMBERS = re.compile(
 )
 
 
-def check_model(path: Path | None, beside: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
-    """Check that a model can be written to `path`, and other outputs `beside` it; OSError, UsageError.
+def check_targets(
+    path: Path | None, options: Any, inputs: Iterable[str | Path], kind: FolderKind | None = None
+) -> None:
+    """Check that a model, or a folder of a `kind`, can be written, and the files in the options beside it.
 
-    An existing file must be empty, a model or a checkpoint.
+    An existing file must be empty, a model or a checkpoint. OSError, UsageError.
     """
     from thresher.data.files.paths import begins_a_model
-    from thresher.runs.preparing import check_outputs
+    from thresher.runs.preparing import check_outputs, written_beside
 
-    check_outputs([path, *beside], inputs)
-    _check(path, "a model", begins_a_model)
-
-
-def check_folder(
-    kind: FolderKind, path: Path, beside: Sequence[Path | None], inputs: Iterable[str | Path]
-) -> None:
-    """Check that a folder of this kind can be written, and other outputs outside it; OSError, UsageError."""
-    from thresher.runs.preparing import check_outputs
-
-    kind.check(path)
-    check_outputs(beside, inputs)
-    check_outside(path, beside)
+    beside, held = written_beside(options), options.get("holdout")
+    read = [*inputs, "-" if held is None else str(held)]
+    if path is None or kind is None:
+        check_outputs([path, *beside], read)
+        _check(path, "a model", begins_a_model)
+    else:
+        kind.check(path)
+        check_outputs(beside, read)
+        check_outside(path, beside)
+    started = [options.get(name) for name in ("init", "continue_from")]
+    check_outputs(beside, [str(one) for one in started if one is not None])
+    _check(options.get("curve"), "a curve", lambda head: head.startswith(_CURVE))
+    check_picture(options.get("plot"))
 
 
 def check_outside(folder: Path, others: Iterable[Path | None]) -> None:
@@ -57,11 +58,6 @@ def check_outside(folder: Path, others: Iterable[Path | None]) -> None:
     for one in others:
         if one is not None and os.path.realpath(one.parent) == os.path.realpath(folder):
             raise UsageError(f"{one}: the whole folder {folder} is replaced: name a file outside it")
-
-
-def check_curve(path: Path | None) -> None:
-    """UsageError if `path` exists, is not empty, and is not a table written by --curve."""
-    _check(path, "a curve", lambda head: head.startswith(_CURVE))
 
 
 def check_picture(path: str | os.PathLike[str] | None) -> None:
@@ -114,14 +110,19 @@ def make_stopper() -> Stopper:
 
 
 @contextmanager
-def signals_wait(path: Path, stopper: Stopper) -> Iterator[None]:
-    """Defer signals while the block writes `path`.
+def unbroken(path: Path, stopper: Stopper | None = None) -> Iterator[None]:
+    """Defer signals while the block writes `path`; without a `stopper`, nothing has handled them so far.
 
     Raises `StoppedAfterSaving` afterwards if one arrived in the block or before it.
     """
-    stopper.worth_keeping = True
-    yield
-    tell_interrupted(stopper.asked, path)
+    waiting = stopper or make_stopper().listen()
+    try:
+        waiting.worth_keeping = True
+        yield
+        tell_interrupted(waiting.asked, path)
+    finally:
+        if stopper is None:
+            waiting.close()
 
 
 def tell_interrupted(came: bool, path: Path | None) -> None:
@@ -140,42 +141,29 @@ def saved_before(path: Path) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def unbroken(path: Path) -> Iterator[None]:
-    """Defer signals while the block writes `path`, in a command that has not handled signals so far.
+def ended(run: Any, save: Callable[[], object] | None = None, said: str = "") -> Any:
+    """The outcome of a run; the progress bar is removed even if it fails.
 
-    Raises `StoppedAfterSaving` afterwards if one arrived.
-    """
-    stopper = make_stopper().listen()
-    try:
-        with signals_wait(path, stopper):
-            yield
-    finally:
-        stopper.close()
-
-
-def kept(stopped: Interrupted, trainer: Trainer[Any], save: Callable[[], object], said: str) -> Interrupted:
-    """The exception `stopped`; the result is saved first, as `said`, if a replay was stopped.
-
-    It has learned all rows.
+    If a replay is stopped, the result, which has learned all rows, is saved first, as `said`.
     """
     from thresher.learning.model.divergence import DivergedError
     from thresher.learning.training.interruption import Interrupted
 
-    number, passes = trainer.position.number, trainer.repetition.passes
-    if number == 1 or not trainer.repetition.keeps:
-        return stopped
+    trainer = run.trainer
     try:
-        trainer.keep_best()
-        save()
-    except DivergedError:
-        return stopped
-    except OSError as error:
-        error.add_note(str(stopped))
-        raise
-    return Interrupted(stopped.checkpoint, stopped.examples, f", in pass {number} of {passes}; {said}")
-
-
-def without_names(path: Path) -> str:
-    """The message when reading the names was interrupted."""
-    return f"the model is saved in {path} without the names of features; thresher name adds them"
+        with closing(trainer.watcher):
+            return run.run()
+    except Interrupted as stopped:
+        number, passes = trainer.position.number, trainer.repetition.passes
+        if save is None or number == 1 or not trainer.repetition.keeps:
+            raise
+        try:
+            trainer.keep_best()
+            save()
+        except DivergedError:
+            raise stopped from None
+        except OSError as error:
+            error.add_note(str(stopped))
+            raise
+        more = f", in pass {number} of {passes}; {said}"
+        raise Interrupted(stopped.checkpoint, stopped.examples, more) from None

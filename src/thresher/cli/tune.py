@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
-
-import click
 
 from thresher.cli import saving
 from thresher.cli.console import Console
@@ -25,28 +24,26 @@ def command(data: list[str], options: TuneCommand) -> None:
     The choice is by the loss on rows before they are learned. The report is on other rows.
     """
     from thresher.runs import tune as runs
-    from thresher.runs.preparing import Inputs, quarantine_of
+    from thresher.runs.preparing import Inputs
 
     path, ui = options["model"], Console(options["quiet"])
-    saving.check_model(path, [quarantine_of(options["on_error"])], data)
+    saving.check_targets(path, options, data)
     search = runs.prepare(Inputs(data), options, ui, outputs=[path])
-    try:
+    with closing(ui.watcher):
         search.run()
-    finally:
-        ui.watcher.close()
     found = search.tuned()
     with saving.unbroken(path):
         found.model.save(path)
         _tell(search, found, data, options)
     saving.tell_interrupted(search.interrupted, path)
-    check_strictly(found.warnings, options["strict"], path)
+    check_strictly(found.warnings, options)
 
 
 def _tell(search: Search, found: Tuned, data: list[str], options: TuneCommand) -> None:
-    from thresher.cli.output import in_json, show_result, tell_skipped, tell_warnings, tell_weightless
+    from thresher.cli.output import show_run, tell_skipped, tell_warnings, tell_weightless
     from thresher.lanes.models import of_trials
 
-    model, chosen, path = found.model, found.trials[found.chosen], options["model"]
+    model, chosen = found.model, found.trials[found.chosen]
     if search.lines is not None:
         tell_skipped(search.lines)
     tell_weightless(search.weightless, model.examples)
@@ -62,14 +59,10 @@ def _tell(search: Search, found: Tuned, data: list[str], options: TuneCommand) -
         "report_on": search.reported_on(options["holdout"]),
         **{f"report_{name}": value for name, value in found.report.items()},
         "command": search.command(data, options),
-        "model": str(path),
+        "model": str(options["model"]),
     }
-    if options["json"]:
-        trials, warned = [one.as_dict() for one in found.trials], in_json(found.warnings)
-        figures = {"trials": trials, "chosen": found.chosen, **figures, "warnings": warned}
-    else:
+    if not options["json"]:
         figures = {name: value for name, value in figures.items() if value is not None}
-        if not options["quiet"]:
-            click.echo("late loss: over the last half of the rows used for choosing; the lowest is chosen")
-            click.echo("\n".join(of_trials(found.trials, found.chosen)))
-    show_result(figures, options["json"], path)
+    head = "late loss: over the last half of the rows used for choosing; the lowest is chosen"
+    whole = {"trials": [one.as_dict() for one in found.trials], "chosen": found.chosen}
+    show_run(figures, found.warnings, options, [head, *of_trials(found.trials, found.chosen)], whole)

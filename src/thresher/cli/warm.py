@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from thresher.data.formats.listing import EXAMPLES, FORMATS
 from thresher.options.judging import WarmCommand
-from thresher.options.option import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from thresher.learning.model.model import Model
-
 
 ARGUMENTS, OPTIONS = (), WarmCommand
 
@@ -27,97 +17,9 @@ def command(options: WarmCommand) -> None:
     This covers runs with these rules, losses, formats and outputs. Code for --average, --batch, --store,
     --bins and --interact is compiled on first use.
     """
-    from thresher import parts
-    from thresher.learning.training.ahead import compile_now
+    from thresher.runs.warm import prepare
 
-    outputs, lenient = options["outputs"], options["losses"] == "all"
-    chosen = _named(options["formats"], list(FORMATS), "format")
-    models = {
-        f"{rule} with {loss} loss": _model(rule, loss, outputs, lenient)
-        for rule in _named(options["rules"], parts.names("rule"), "rule")
-        for loss in _named(options["losses"], parts.names("loss"), "loss")
-    }
-    if not any(models.values()):
-        raise UsageError(f"no loss supports the outputs {outputs}")
-    for one in chosen:
-        _timed(f"reading {one}", _read, one)
-    for words, model in models.items():
-        if model is not None:
-            _timed(words, compile_now, model)
-
-
-def _named(text: str, known: list[str], kind: str) -> list[str]:
-    """The names in `text`; UsageError for an unknown one."""
-    found = known if text == "all" else [name.strip() for name in text.split(",")]
-    for name in found:
-        if name not in known:
-            raise UsageError(f"no {kind} is called '{name}'; known: all, {', '.join(known)}")
-    return found
-
-
-def _timed(what: str, work: Callable[[Any], None], given: Any) -> None:
-    """Run `work(given)` and print what was done and how long it took."""
-    started = time.perf_counter()
-    work(given)
-    click.echo(f"{what}: {time.perf_counter() - started:.1f} s")
-
-
-def _read(name: str) -> None:
-    import tempfile
-
-    from thresher.data import open_source
-    from thresher.data.layout import Layout
-    from thresher.learning.model.preparation import Intake
-    from thresher.learning.model.scaling import alone
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"sample.{name}"
-        for write in _samples(name):
-            write(path)
-            source, intake = open_source(path, layout=Layout(gaps=True)), Intake(centre=True)
-            source.keep_hash = True
-            intake.bind(source.layout)
-            for chunk in source.chunks():
-                intake.learned(alone(chunk, source.layout), again=False)
-
-
-def _samples(name: str) -> Iterator[Callable[[Path], Any]]:
-    """Functions that write samples to cover all code that reads the format; wide tables have their own."""
-    from thresher.data.layout import DELIMITERS
-    from thresher.data.text.sorting import FEW
-
-    if name not in EXAMPLES:
-        yield lambda path: _write_table(name, path)
-        return
-    yield lambda path: path.write_text(EXAMPLES[name], encoding="ascii")
-    if name in DELIMITERS:
-        cells: tuple[list[str], ...] = ["label", *(f"c{k}" for k in range(FEW))], ["1"] * (FEW + 1), []
-        wide = "\n".join(DELIMITERS[name].join(row) for row in cells)
-        yield lambda path: path.write_text(wide, encoding="ascii")
-
-
-def _write_table(name: str, path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.feather
-    import pyarrow.parquet
-
-    table = pa.table({"label": [1, -1], "size": [0.5, 1.0], "colour": ["red", "blue"]})
-    if name == "parquet":
-        pa.parquet.write_table(table, path)
-    else:
-        pa.feather.write_feather(table, path, compression="uncompressed")
-
-
-def _model(rule: str, loss: str, outputs: str, lenient: bool) -> Model | None:
-    """A model to compile for. If the loss does not fit the outputs: None if `lenient`, else UsageError."""
-    from thresher.learning.model.model import Model
-    from thresher.learning.model.recipe import Recipe
-    from thresher.options.layouts import of_options
-
-    try:
-        with of_options():
-            return Model(Recipe(rule, loss, outputs=outputs))
-    except UsageError:
-        if lenient:
-            return None
-        raise
+    for what, compile_it in prepare(options).items():
+        started = time.perf_counter()
+        compile_it()
+        click.echo(f"{what}: {time.perf_counter() - started:.1f} s")

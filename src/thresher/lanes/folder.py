@@ -16,6 +16,7 @@ from thresher.lanes.frontier import Learned, Point, picture
 from thresher.learning.files import model_file
 from thresher.learning.files.folder import FRONTIER
 from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.inspection.plots import write
 from thresher.learning.model.model import Model
 
 TABLE, PICTURE = FRONTIER.table, "frontier.svg"
@@ -36,6 +37,11 @@ class FrontierTable:
     def use(self) -> dict[str, Any] | None:
         """What the chosen model uses of a budget of weights, if it was chosen by one."""
         return use_of(self.points, self.chosen, self.choice)
+
+    def draw(self, path: Path | None) -> None:
+        """Write the picture, if a path is given. OSError."""
+        if path is not None:
+            write(path, picture(self.points, self.chosen))
 
     def as_dict(self) -> dict[str, Any]:
         """The content in JSON."""
@@ -71,8 +77,7 @@ def save(path: Path, frontier: FrontierTable, models: Sequence[Model]) -> None:
         for k, model in enumerate(models):
             if frontier.points[k].dropped is None:
                 model_file.save(model, temporary / file_of(k))
-        with whole_file(temporary / PICTURE) as file:
-            file.write(picture(frontier.points, frontier.chosen))
+        frontier.draw(temporary / PICTURE)
         with whole_file(temporary / TABLE) as file:
             json.dump({"format": _FORMAT, "version": __version__, **frontier.as_dict()}, file, indent=1)
 

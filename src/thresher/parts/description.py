@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from typing import Any, NamedTuple
 
+from thresher.options.messages import flag_of
 from thresher.parts.registry import REGISTRY, limit_of, lookup, parameters, part_name, spec_of
 
 _SENTENCE = re.compile(r"(.*?\.)(?:\s+[A-Z`]|$)", re.DOTALL)
+_WIDTH, _RATE = 100, flag_of("rate")
 
 
 class Parameter(NamedTuple):
@@ -23,6 +26,7 @@ class Parameter(NamedTuple):
 class Description(NamedTuple):
     """The description of a part. Texts keep the line breaks and empty lines of the docstring."""
 
+    kind: str
     name: str
     update: str
     """the mathematics: everything before the lazy update"""
@@ -48,6 +52,37 @@ class Description(NamedTuple):
         found = _SENTENCE.match(first)
         return found[1] if found else first
 
+    @property
+    def summary(self) -> str:
+        """The part in a few lines, as ``thresher rules`` prints it."""
+        lines = [self.line, f"step sizes: {_RATE}" if self.rate else "", self.reference]
+        return "\n".join([self.spec, *(_indented(" ".join(line.split())) for line in lines if line), ""])
+
+    @property
+    def page(self) -> str:
+        """All of it, as ``thresher rules NAME`` prints it."""
+        lazy = f"Lazy update: {self.lazy}" if self.lazy else ""
+        texts = [self.name, *(text for text in (self.update, lazy, self.notes) if text)]
+        if self.reference:
+            texts.append(f"Reference: {self.reference}")
+        rate = f" {_RATE} {self.rate}" if self.rate else ""
+        return "\n\n".join(
+            [*texts, self._table(), f"With all defaults: {flag_of(self.kind)} {self.spec}{rate}"]
+        )
+
+    def _table(self) -> str:
+        rows = [("parameter", "default", "must be"), *self.parameters]
+        if self.rate:
+            rows.append((_RATE, self.rate, "see thresher rates"))
+        widths = [max(len(row[k]) for row in rows) for k in (0, 1)]
+        return "\n".join(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {c}".rstrip() for a, b, c in rows)
+
+
+def _indented(text: str) -> str:
+    return textwrap.fill(
+        text, _WIDTH, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
+    )
+
 
 def describe(kind: str, name: str) -> Description:
     """Describe the part of a kind called `name`; SpecError with near matches if there is none.
@@ -66,6 +101,7 @@ def describe(kind: str, name: str) -> Description:
         elif not paragraph.startswith(">>>"):
             sections["notes" if sections["lazy"] else "update"].append(paragraph)
     return Description(
+        kind=kind,
         name=name,
         rate="" if rate is None else spec_of(rate),
         parameters=tuple(_parameter(cls, *pair) for pair in parameters(cls).items()),

@@ -11,7 +11,7 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identified
-from thresher.lanes.budget import reading_again
+from thresher.lanes.budget import reading_again, use_of
 from thresher.lanes.folds import Folds, Results, Split, check_order, check_size, estimates_of
 from thresher.lanes.models import CrossValidation
 from thresher.lanes.penalties import PenaltyRange, penalty_name, with_penalty
@@ -21,9 +21,9 @@ from thresher.learning.training.ahead import Ahead
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import layout_asked, of_options
-from thresher.options.messages import mention
+from thresher.options.messages import flag_of, mention, spelled
 from thresher.options.option import given_in
-from thresher.runs.lanes import compile_penalties_ahead, is_varied, recipes_of
+from thresher.runs.lanes import chosen_of, compile_penalties_ahead, is_varied, recipes_of
 from thresher.runs.preparing import (
     Inputs,
     again_of,
@@ -59,6 +59,16 @@ class Validation:
         results, learn = self._results(self.trainer), self._further
         points = estimates_of(results, self.penalty is not None)
         return CrossValidation(self.penalty, points, self.trainer.model, _results=results, _learn=learn)
+
+    def choose(self, found: CrossValidation) -> tuple[int, str, dict[str, Any] | None]:
+        """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
+        found.fill(self.options["choose"])
+        number, which = chosen_of(found.points, self.options["choose"], self.ui.warn)
+        use = use_of(found.points, number, which)
+        if use and found.folds.whole is None:
+            remedy = f"give {spelled(flag_of('model'), 'refit=True')} to choose by its own"
+            self.ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
+        return number, which, use
 
     def troubles(self, outcome: Outcome) -> list[Trouble]:
         """Trouble with the data, the training and the folds."""

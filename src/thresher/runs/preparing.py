@@ -451,9 +451,8 @@ def check_written(
 
     It reads `data` with `sources`, of which some may be None, and further `inputs`. OSError, `UsageError`.
     """
-    own = [None if options.get(name) is None else Path(options[name]) for name in ("checkpoint", "plot")]
     read = [name for one in sources if one is not None for name in one.names] if are_files(data) else []
-    check_outputs([*outputs, *own, quarantine_of(options["on_error"])], [*inputs, *read])
+    check_outputs([*outputs, *written_beside(options)], [*inputs, *read])
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
@@ -479,7 +478,9 @@ def _identity(path: Path) -> object:
     return status.st_dev, status.st_ino
 
 
-def quarantine_of(on_error: str) -> Path | None:
-    """The file of ``quarantine=FILE``."""
-    kind, _, path = on_error.partition("=")
-    return Path(path) if kind == "quarantine" else None
+def written_beside(options: Any) -> list[Path]:
+    """The files in the options of a run that are written beside its result."""
+    kind, _, rejected = options["on_error"].partition("=")
+    named = [options.get(name) for name in ("curve", "plot", "checkpoint")]
+    named.append(rejected if kind == "quarantine" else None)
+    return [Path(name) for name in named if name is not None]

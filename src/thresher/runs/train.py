@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from thresher.data.errors import DataError
 from thresher.data.inputs.any_data import Data, is_matrix
 from thresher.data.layout import AnyLayout
 from thresher.data.source import Source
 from thresher.engine.atomic import clear_abandoned
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import looks_like_ours
+from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import check_nameable, check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.model import Model, as_model
@@ -56,6 +58,7 @@ class Training:
     source: Source
     names: bool
     """whether to find the names of features"""
+    ui: Ui
 
     @property
     def model(self) -> Any:
@@ -68,6 +71,53 @@ class Training:
         if not self.names and self._has_names() and not self.source.rereadable:
             outcome.warnings += names_follow(self.model, self.source)
         return outcome
+
+    def save(self, path: Path, state: bool) -> bool:
+        """Write the model, then again with names if they are wanted; False if a signal interrupted that.
+
+        OSError; `DataError` if names cannot be read.
+        """
+        self.model.save(path, state=state)
+        self.trainer.discard_checkpoint()
+        if not self.will_name:
+            return True
+        self.ui.say("reading the names of features")
+        try:
+            if not self.trainer.stopper.unless_asked(self.name):
+                return False
+        except DataError as error:
+            raise DataError(f"{error} ({self.without_names(path)})") from error
+        self.model.save(path, state=state)
+        return True
+
+    def without_names(self, path: Path) -> str:
+        """What is saved if the names are not read, in words."""
+        return f"the model is saved in {path} without the names of features; thresher name adds them"
+
+    def draw(self, path: str | os.PathLike[str] | None, outcome: Outcome) -> None:
+        """Draw the table of progress, if a path is given. OSError."""
+        if path is not None:
+            stages, loss = plots.stages_of_table(outcome.table), self.model.recipe.loss
+            plots.write(Path(path), plots.learning(stages, str(loss), outcome.holdout))
+
+    def figures(self, outcome: Outcome) -> dict[str, Any]:
+        """Figures of what `run` has learned, and of the run."""
+        model, waiting = self.model, self.model.features_waiting
+        return {
+            "examples": outcome.examples,
+            "passes": outcome.passes,
+            "progressive_loss": outcome.progressive_loss,
+            "nonzero": outcome.nonzero,
+            "features_seen": outcome.features_seen,
+            **({} if waiting is None else {"features_waiting": waiting}),
+            **({} if model.names is None else {"named": len(model.names)}),
+            "seconds": round(outcome.seconds, 3),
+            **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
+            "examples_per_second": round(outcome.examples_per_second),
+            "skipped": outcome.skipped,
+            **({"importance_0": outcome.weightless} if outcome.weightless else {}),
+            **self.learner.figures(model),
+        }
 
     def _has_names(self) -> bool:
         """Whether the model has names of the weights that it started from."""
@@ -123,7 +173,7 @@ def prepare(
     beside = {"ready": ahead.wait, "earlier": earlier, "before": before, **learner.beside(ui)}
     beside["stopper"] = ui.stopper(checkpoint=spare is not None)
     trainer = trainer_of(model, source, plan, order, held, options["cache"], ui, **beside)
-    return Training(trainer, learner, source, bool(options.get("names")))
+    return Training(trainer, learner, source, bool(options.get("names")), ui)
 
 
 def _resumed(learner: Learner, options: Any) -> tuple[Any, Any]:
