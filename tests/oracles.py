@@ -136,6 +136,7 @@ class Ftrl(Oracle):
     """FTRL-Proximal: McMahan et al., Ad Click Prediction (KDD 2013), Algorithm 1.
 
     σ = (√(n + g²) − √n)/α; z += g − σw; n += g²; w = −soft(z, λ₁) / ((β + √n)/α + λ₂), 0 before any gradient.
+    With a half-life of N, z and n *= 2^(−1/N) after each step, before w is computed.
     """
 
     def __init__(self, rule: Any, mask: Vector) -> None:
@@ -148,6 +149,8 @@ class Ftrl(Oracle):
         sigma = (np.sqrt(self.n + g * g) - np.sqrt(self.n)) / r.alpha
         self.z[:] += g - sigma * w
         self.n[:] += g * g
+        self.z[:] *= 0.5 ** (1 / r.half_life.examples)
+        self.n[:] *= 0.5 ** (1 / r.half_life.examples)
         top = _soft(self.z, r.l1 * self.mask)
         bottom = (r.beta + np.sqrt(self.n)) / r.alpha + r.l2 * self.mask
         return np.where(top == 0, 0.0, -top / np.where(top == 0, 1.0, bottom))

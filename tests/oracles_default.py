@@ -23,6 +23,8 @@ class FtFtrl(Oracle):
     v = sw of every other becomes v − γκ/(3a).
     In a batch (c) and (e) are of each example; |x| in (a) is the largest that has a slope, γ = g/s with
     g the sum.
+    With a half-life of N, after each step z, n and the sums (t, N, L, G, U, V) *= 2^(−1/N), a *= 2^(−1/2N),
+    and w is read as w·(|z|r − l1√n)₊/(|z| − l1√n) of the feature's last step, k steps ago, r = 2^(−k/2N).
     What the group of a feature needs of each output: `pull` = -zκ, `held` = λf(√n + G)κ, `unit` = 1/(sa).
     """
 
@@ -38,9 +40,11 @@ class FtFtrl(Oracle):
         self.sums, self.growth, self.factor = np.zeros(4), np.zeros(3), np.ones(2)
         self.rho, self.kappa, self.l1 = np.ones(1), np.ones_like(mask), np.full(1, rule.l1)
         self.pull, self.held, self.unit = np.zeros_like(mask), np.zeros_like(mask), np.ones_like(mask)
+        self.fades, self.r = rule.half_life.fades(), np.ones_like(mask)
+        self.last_w, self.size, self.least = (np.zeros_like(mask) for _ in range(3))
 
     def begin_pass(self, number: int, w: Vector, passes: int) -> None:
-        share = self.rule.relax if number > 1 else 0.0
+        share = self.rule.relax if number > 1 and not self.fades else 0.0
         self.relaxed[0] = share > 0 and number > passes - max(1, int(share * passes))
         if number > 1:
             age, forget = self.last[0] + 1 - self.met, self.rule.forget
@@ -98,6 +102,19 @@ class FtFtrl(Oracle):
         return self.move(g, t)
 
     def move(self, g: Vector, t: int) -> Vector:
+        """(a) and (d), then what is left of all of it."""
+        w = self.moved(g, t)
+        if not self.fades:
+            return w
+        f = 0.5 ** (1 / self.rule.half_life.examples)
+        for array, left in ((self.z, f), (self.n, f), (self.a, f**0.5), (self.r, f**0.5)):
+            array *= left
+        self.sums *= f
+        self.growth[:2] *= f
+        above = np.maximum(self.size * self.r - self.least, 0.0)
+        return self.last_w * above / np.where(above > 0, self.size - self.least, 1.0)
+
+    def moved(self, g: Vector, t: int) -> Vector:
         """(a) and (d)."""
         before_s = self.scales(self.x)
         self.last[0] = t
@@ -126,4 +143,7 @@ class FtFtrl(Oracle):
         self.n[:] = np.where(g != 0, root**2, self.n)
         self.z[:] = np.where(g != 0, z, self.z)
         self.met[:] = np.where(g != 0, t, self.met)
+        for mine, now in ((self.size, abs(z)), (self.least, self.rule.l1 * self.mask * root), (self.r, 1.0)):
+            mine[:] = np.where(g != 0, now, mine)
+        self.last_w[:] = np.where(g != 0, w, self.last_w)
         return out

@@ -59,6 +59,8 @@ SETTINGS: dict[str, list[str]] = {
         "alpha=0.2,l1=1,forget=3",
         "l1=0.7,taper=2",
         "l1=1.2,taper=1",
+        "alpha=0.2,l1=0.5,half_life=7",
+        "l1=0.3,forget=3,taper=2,half_life=20",
     ],
     "cumulative": ["l1=0.1"],
     "normalized": ["eta=0.1,adaptive=false", "eta=0.05"],
@@ -80,7 +82,13 @@ SETTINGS: dict[str, list[str]] = {
     "rda": ["gamma=2,l1=0.05", "gamma=2,l1=0.01,rho=0.02"],
     "adagrad-fobos": ["eta=0.2,l1=0.1", "eta=0.2,l1=0.05,l2=0.3,delta=0.1", "eta=0.1,l1=0,l2=0,delta=0"],
     "adagrad-rda": ["eta=0.2,l1=0.05", "eta=0.2,l1=0.02,l2=0.05,delta=0.1", "eta=0.1,l1=0.01,delta=0"],
-    "ftrl": ["alpha=0.2,beta=0,l1=0,l2=0", "alpha=0.2,l1=0.3,l2=0.5", "alpha=0.1,beta=0,l1=0.1"],
+    "ftrl": [
+        "alpha=0.2,beta=0,l1=0,l2=0",
+        "alpha=0.2,l1=0.3,l2=0.5",
+        "alpha=0.1,beta=0,l1=0.1",
+        "alpha=0.2,l1=0.1,half_life=7",
+        "alpha=0.1,beta=0,l1=0,half_life=20",
+    ],
     "pa": ["eta=0.5"],
     "pa-i": ["C=0.01", "C=3"],
     "pa-ii": ["C=0.01", "C=3"],
@@ -134,11 +142,17 @@ def kinds_of(name: str) -> list[str]:
 
     Enough for what is done to a state, whatever the numbers.
     """
-    first: dict[tuple[bool, ...], str] = {}
+    first: dict[tuple[Any, ...], str] = {}
     for spec in settings_of(name):
         made: Any = parts.make("rule", spec)
-        first.setdefault(tuple(bool(value) for value in made if not isinstance(value, tuple)), spec)
+        first.setdefault(tuple(type(v) if isinstance(v, tuple) else bool(v) for v in made), spec)
     return list(dict.fromkeys([*first.values(), settings_of(name)[-1]]))
+
+
+def averages(spec: str) -> bool:
+    """Whether there is a formula for the sum of its weights between two visits."""
+    rule: Any = parts.make("rule", spec)
+    return rule.DRIFTS is not None and not (hasattr(rule, "half_life") and rule.half_life.fades())
 
 
 def has_rate(spec: str) -> bool:

@@ -18,6 +18,7 @@ from tests.streams import (
     RULES,
     Stream,
     Vector,
+    averages,
     case,
     cut,
     domain_of,
@@ -74,7 +75,7 @@ def check(model: Model, data: Stream) -> None:
 def test_the_mean_of_the_dense_path(name: str, short_rings: None) -> None:
     for loss in ("hinge", "poisson"):
         data = stream(seed=1, rows=64, domain=domain_of(loss))
-        for spec in settings_of(name):
+        for spec in filter(averages, settings_of(name)):
             with case(spec, loss), not_compiled():
                 check(averaged(spec, loss), data)
 
@@ -172,6 +173,8 @@ def test_a_rule_that_cannot_be_averaged_names_those_that_can() -> None:
         ValueError, match=r"^subgradient cannot be averaged: .*; these rules can: .*sgd"
     ) as told:
         Model("subgradient", average=True)
+    with pytest.raises(ValueError, match="ftrl cannot be averaged with a half_life"):
+        Model("ftrl:half_life=9", average=True)
     assert all(name in str(told.value) for name in ABLE)
     assert "\n" not in str(told.value)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.plain import not_compiled
-from tests.streams import case, settings_of
+from tests.streams import averages, case, settings_of
 from tests.test_averaging import ABLE
 from tests.test_laws_of_outputs import (
     CLASSES,
@@ -48,7 +48,7 @@ def averaged(spec: str, loss: str, outputs: str, **options: Any) -> Model:
 @pytest.mark.parametrize("name", ABLE)
 def test_the_mean_of_the_dense_path(name: str) -> None:
     data = stream_for("softmax", "classes", seed=1, rows=32)
-    for spec in [*settings_of(name), *grouped(name)]:
+    for spec in [*filter(averages, settings_of(name)), *grouped(name)]:
         with case(spec), not_compiled():
             check(averaged(spec, "softmax", "classes:3"), data)
 

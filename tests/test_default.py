@@ -37,7 +37,7 @@ def test_the_knob_has_one_name_everywhere(tmp_path: Path, capsys: pytest.Capture
     """`l1` and `alpha` beside the rule are those of its SPEC; they are errors for rules without them."""
     data, expected = (
         stream(46, 60, 8),
-        "ft-ftrl:alpha=2.0,l1=0.5,adapt=0.3,forget=0.0,group=single,relax=0.25,taper=1500.0",
+        "ft-ftrl:alpha=2.0,l1=0.5,adapt=0.3,forget=0.0,group=single,relax=0.25,taper=1500.0,half_life=inf",
     )
     assert spec_of(Model(l1=0.5, alpha=2).rule) == expected
     assert spec_of(train(data.chunk, l1=0.5, alpha=2).rule) == expected

@@ -40,10 +40,12 @@ class FromThePage:
         forget: float,
         relax: float,
         taper: float,
+        half_life: float,
         intercept: bool,
     ) -> None:
         self.loss, self.alpha, self.l1, self.adapt, self.forget = loss, alpha, l1, adapt, forget
         self.relax, self.relaxed, self.taper, self.lifted = relax, False, taper, l1
+        self.half_life, self.left_by_step = half_life, dict[Any, tuple[float, float, float, int]]()
         self.intercept, self.number, self.T = intercept, 1, 0
         self.first: float | None = None
         self.s: dict[int, float] = {}
@@ -121,6 +123,24 @@ class FromThePage:
         if self.relaxed:
             self.w[j] = w - g * self.kappa / (3 * wide * a) if w else 0.0
         self.s[j], self.z[j], self.r[j], self.a[j], self.last[j] = wide, z, new, a, self.T
+        self.left_by_step[j] = self.w[j], abs(z), new, self.T
+
+    def fade(self) -> None:
+        """With `half_life`, after each batch; the intercept is called "b" here."""
+        f = 0.5 ** (1 / self.half_life)
+        self.t, self.N, self.D, self.Q, self.U, self.V = (
+            f * old for old in (self.t, self.N, self.D, self.Q, self.U, self.V)
+        )
+        for j in self.s:
+            self.z[j], self.r[j], self.a[j] = self.z[j] * f, self.r[j] * f**0.5, self.a[j] * f**0.5
+            self.w[j] = self.read(j, self.l1)
+        self.z_b, self.r_b, self.a_b = self.z_b * f, self.r_b * f**0.5, self.a_b * f**0.5
+        self.b = self.read("b", 0.0) if "b" in self.left_by_step else 0.0
+
+    def read(self, j: Any, l1: float) -> float:
+        w, size, r, last = self.left_by_step[j]
+        zeta = size * 0.5 ** ((self.T + 1 - last) / (2 * self.half_life))
+        return 0.0 if zeta <= l1 * r else w * (zeta - l1 * r) / (size - l1 * r)
 
     def end_passes(self) -> None:
         for j, w in self.w.items() if self.relaxed else ():
@@ -138,6 +158,7 @@ class FromThePage:
         self.a_b += sigma
         self.r_b = new
         self.b = -self.z_b * self.kappa_b / self.a_b
+        self.left_by_step["b"] = self.b, abs(self.z_b), self.r_b, self.T
 
     def learn(self, rows: Rows, batch: int) -> None:
         for first in range(0, len(rows), batch):
@@ -155,6 +176,8 @@ class FromThePage:
                 self.step(j, largest[j], pull)
             if self.intercept and sum(slopes) != 0:
                 self.step_intercept(sum(slopes))
+            if self.half_life < math.inf:
+                self.fade()
 
 
 def rows_of(loss: str, features: int) -> Rows:
@@ -180,6 +203,8 @@ def settings() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "squared", {"l1": 0.3, "relax": 1.0, "forget": 4.0}
     yield from ((loss, {"l1": l1, "taper": 1.5}) for loss, l1 in (("logistic", 0.5), ("squared", 1.2)))
     yield "logistic", {"l1": 0.5, "taper": 1.5, "relax": 0.5}
+    yield from ((loss, {"l1": 0.4, "half_life": 9.0}) for loss in ("hinge", "squared"))
+    yield "logistic", {"l1": 0.3, "taper": 1.5, "forget": 4.0, "half_life": 15.0}
 
 
 @pytest.mark.parametrize("batch", [1, 4, 7])
@@ -187,7 +212,8 @@ def test_the_page_is_the_code(batch: int) -> None:
     for loss, given in settings():
         with case(loss, given), not_compiled():
             rule = dict[str, Any](
-                {"alpha": 3.0, "l1": 1.0, "adapt": 0.3, "forget": 0.0, "relax": 0.0, "taper": 0.0, **given}
+                {"alpha": 3.0, "l1": 1.0, "adapt": 0.3, "forget": 0.0, "relax": 0.0, "taper": 0.0}
+                | {"half_life": math.inf, **given}
             )
             rows, intercept = rows_of(loss, rule.pop("features", FEATURES)), rule.pop("intercept", True)
             copy = FromThePage(loss, intercept=intercept, **rule)

@@ -8,7 +8,7 @@ import pytest
 
 import thresher
 from tests.plain import not_compiled
-from tests.streams import RATE, RULES, case, fingerprint, has_rate, kinds_of, labels_of
+from tests.streams import RATE, RULES, averages, case, fingerprint, has_rate, kinds_of, labels_of
 from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.lanes.bags import Bagging, Bags
@@ -62,7 +62,7 @@ def with_zeros(chunk: Chunk, places: Any) -> Chunk:
 def recipe_of(spec: str, options: dict[str, Any]) -> Recipe | None:
     """None if the rule does not have these options."""
     rule = parts.lookup("rule", spec.partition(":")[0])
-    if options.get("average") and rule.DRIFTS is None:
+    if options.get("average") and not averages(spec):
         return None
     if "admit" in options and rule.__name__ == "Simplex":  # no feature waits if weights do not start at zero
         return None

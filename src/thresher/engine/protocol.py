@@ -20,8 +20,10 @@ from thresher.engine.compile.part_errors import declare_part, declare_returned
 
 T = TypeVar("T", bound=type)
 
-IN_SPECS = ("group",)
+IN_SPECS = ("group", "half_life")
 """Fields that are parts of the kind with the same name, and are written in the SPEC"""
+NUMBERED = ("half_life",)
+"""Those written as a number, the only field of these parts; their LIMITS decide which part it is"""
 
 
 class Verb(NamedTuple):
@@ -48,6 +50,7 @@ PROTOCOL: dict[str, dict[str, Verb]] = {
     "joint loss": {},
     "rate": {},
     "group": {},
+    "half_life": {},
     "rule": {},
     "past": {},
 }
@@ -58,6 +61,7 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     "joint loss": {"DOMAIN": "classes", "PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False},
     "rate": {},
     "group": {},
+    "half_life": {},
     "rule": {
         "CLOCK": ("unused",),
         "PENALTIES": (),
@@ -73,6 +77,7 @@ NEEDED: dict[str, dict[str, str]] = {
     "joint loss": {},
     "rate": {},
     "group": {},
+    "half_life": {},
     "rule": {"SLOTS": "the columns of its state"},
 }
 

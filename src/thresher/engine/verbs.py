@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.engine.compile.part_errors import NUMBER, PAIR, TRUTH
-from thresher.engine.protocol import IN_SPECS, rebuilt, verb
+from thresher.engine.protocol import rebuilt, verb
 
 # Losses
 
@@ -70,6 +70,21 @@ def together(self, out, owed):
 @verb("group", required=True, arrays=True, returns=NUMBER)
 def dual(self, v):
     """The dual norm of v: the smallest penalty strength that makes v zero."""
+
+
+# Sums that fade
+
+
+@verb("half_life", returns=TRUTH)
+def fades(self):
+    """Whether sums fade. Default: no."""
+    return False
+
+
+@verb("half_life", returns=NUMBER)
+def left(self, amount, missed):
+    """What is left of a sum after `missed` examples. Default: all of it."""
+    return amount
 
 
 # Rules. First the verbs for an example, in the order of the calls; then those called between examples.
@@ -261,7 +276,7 @@ def intercept(self):
     It has its own row and clock, so no rule needs to know about the intercept.
     """
     cls = type(self)
-    groups = {f: d for f, d in cls._field_defaults.items() if f in IN_SPECS}
+    groups = {f: d for f, d in cls._field_defaults.items() if f == "group"}
     return rebuilt(self, **dict.fromkeys(cls.PENALTIES, 0.0), **groups)
 
 

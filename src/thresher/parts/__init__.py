@@ -6,7 +6,7 @@
 import pkgutil
 from importlib import import_module
 
-from thresher.parts import groups, joint, losses, rates, rules
+from thresher.parts import fading, groups, joint, losses, rates, rules
 from thresher.parts.description import Description, describe
 from thresher.parts.registry import (
     AUTO,
@@ -36,6 +36,7 @@ __all__ = [
     "as_saved",
     "changed",
     "describe",
+    "fading",
     "fields_said",
     "groups",
     "joint",

@@ -34,7 +34,7 @@ import math
 import numpy as np
 
 from thresher.engine.compile.jit import scalar
-from thresher.engine.verbs import dual, grouped, step_within, together
+from thresher.engine.verbs import dual, fades, grouped, left, step_within, together
 from thresher.parts.registry import SpecError
 
 PLACES = (
@@ -58,13 +58,32 @@ _MOST = 4.0
 """Keeps the step size within a factor of e^-4 and e^4 of the one set by `alpha`."""
 
 
-def begin(l1, forget, group, length):
-    """The clock, of this length, at the first example. SpecError if both `forget` and a group are given."""
-    if forget > 0.0 and grouped(group):
-        raise SpecError("ft-ftrl: forget does not work with a group; leave out one of them")
-    clock = np.zeros(length)
-    clock[THRESHOLD], clock[PASS], clock[TIME] = l1, 1.0, 1.0
+def clock0(self):
+    """The clock at the first example. SpecError if a group is given with `forget` or `half_life`."""
+    for field, on in (("forget", self.forget > 0.0), ("half_life", fades(self.half_life))):
+        if on and grouped(self.group):
+            raise SpecError(f"ft-ftrl: {field} does not work with a group; leave out one of them")
+    clock = np.zeros(len(self.CLOCK))
+    clock[THRESHOLD], clock[PASS], clock[TIME] = self.l1, 1.0, 1.0
     return clock
+
+
+def tick(self, clock):
+    """Advance to the next example; statistics fade like the sums of a row."""
+    clock[TIME] += 1.0
+    if fades(self.half_life):
+        for place in range(COUNT, SPREAD + 1):
+            clock[place] = left(self.half_life, clock[place], 1.0)
+
+
+@scalar
+def settled(self, S, j, now):
+    """The weight of row j times s: v, or what is left of it: v (|z| r - l1 root) / (|z| - l1 root)."""
+    if fades(self.half_life) and S[j, INVERSE_SCALE] > 0.0:
+        size, least = abs(S[j, Z]), self.l1 * S[j, ROOT]
+        above = left(self.half_life, size, 0.5 * (now[TIME] - S[j, MET])) - least
+        return S.dtype.type(S[j, V] * above / (size - least) if above > 0.0 else 0.0)
+    return S[j, V]
 
 
 @scalar
@@ -119,8 +138,9 @@ def place(self, S, rows, w, now):
 def begin_pass(self, clock, number, S, passes):
     """Set the threshold and the step size of a pass, and whether it shrinks weights."""
     if number > abs(clock[PASS]):
-        _advance(number, self.forget, S, clock)
-    _relax(0.0 if grouped(self.group) else self.relax, number, passes, S, clock)
+        _advance(self, number, S, clock)
+    without = grouped(self.group) or fades(self.half_life)
+    _relax(0.0 if without else self.relax, number, passes, S, clock)
 
 
 def end_passes(self, clock, S):
@@ -128,12 +148,12 @@ def end_passes(self, clock, S):
     _relax(0.0, 1, 1, S, clock)
 
 
-def _advance(number, forget, S, clock):
+def _advance(self, number, S, clock):
     """In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t).
 
     Not with 30 examples of each pass per feature met: then h goes on adapting.
     """
-    met, t, before = _met(forget, S, clock[TIME]), clock[COUNT], abs(clock[PASS])
+    met, t, before = _met(self, S, clock), clock[COUNT], abs(clock[PASS])
     if t < _ROOMY * met * before:
         factor = math.sqrt(number / before) ** min(1.0, _FEW * met / t)
         clock[GROWTH] -= math.log(factor)
@@ -160,9 +180,10 @@ def unshrunk(S, v, g, a):
 
 
 @scalar
-def forgotten(forget, S, j, time):
+def forgotten(self, S, j, now):
     """Whether row j, (v, z, root, a, inverse, met), is zero and had no gradient in `forget` examples."""
-    return forget > 0.0 and S[j, V] == 0.0 and time - S[j, MET] > forget
+    old = self.forget > 0.0 and now[TIME] - S[j, MET] > self.forget
+    return old and settled(self, S, j, now) == 0.0
 
 
 def couple(self, T, out, now):
@@ -183,9 +204,14 @@ def couple(self, T, out, now):
             out[k] *= T[k, INVERSE_SCALE] / T[k, A]
 
 
-def _met(forget, S, time):
+def _met(self, S, clock):
     """How many rows have had a gradient and are not forgotten."""
-    old = (S[:, V] == 0.0) & (S.dtype.type(time) - S[:, MET] > forget) if forget > 0.0 else False
+    age = S.dtype.type(clock[TIME]) - S[:, MET]
+    zero = S[:, V] == 0.0
+    if fades(self.half_life):
+        root = np.exp2(-0.5 * age.astype(np.float64) / self.half_life.examples)
+        zero |= abs(S[:, Z]) * root <= self.l1 * S[:, ROOT]
+    old = zero & (age > self.forget) if self.forget > 0.0 else False
     return np.count_nonzero((S[:, INVERSE_SCALE] > 0.0) & np.logical_not(old))
 
 
@@ -200,10 +226,10 @@ def sound(self, S, clock, steps):
 
 
 @scalar
-def share(forget, S, j, x, time):
+def share(self, S, j, x, now):
     """(x / s)^2, with s at least |x|."""
     ratio, one = x * S[j, INVERSE_SCALE], S.dtype.type(1)
-    if S[j, INVERSE_SCALE] <= 0.0 or forgotten(forget, S, j, time):
+    if S[j, INVERSE_SCALE] <= 0.0 or forgotten(self, S, j, now):
         return one if x != 0.0 else ratio
     return min(ratio * ratio, one)
 
@@ -213,7 +239,7 @@ def outgrown(self, S, j, x, now):
     over = (
         (S[j, INVERSE_SCALE] <= 0.0)
         | (abs(x) * S[j, INVERSE_SCALE] > S.dtype.type(1))
-        | forgotten(self.forget, S, j, now[TIME])
+        | forgotten(self, S, j, now)
     )
     return over & (x != 0.0) & (now[INVERSE] != 0.0)
 
@@ -222,7 +248,7 @@ def step(self, S, j, w, x, slope, now):
     """Rescale row j if it is outgrown, then step it."""
     if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
         return
-    rescale(self.forget, S, j, x, now)
+    rescale(self, S, j, x, now)
     step_within(self, S, j, w, x, slope, now)
 
 
@@ -230,14 +256,14 @@ def step_on_sum(self, S, j, w, x, gradient, now):
     """Rescale row j if an example of the batch has outgrown it, then step it."""
     if gradient == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
         return
-    rescale(self.forget, S, j, x, now)
+    rescale(self, S, j, x, now)
     step_within(self, S, j, w, gradient, S.dtype.type(1), now)
 
 
 @scalar
-def rescale(forget, S, j, x, now):
+def rescale(self, S, j, x, now):
     """Rescale row j to |x| if that is its first value, or larger than all before."""
-    if forgotten(forget, S, j, now[TIME]):
+    if forgotten(self, S, j, now):
         S[j, INVERSE_SCALE] = 0.0
     if S[j, INVERSE_SCALE] <= 0.0 or abs(x) * S[j, INVERSE_SCALE] > S.dtype.type(1):
         inverse = min(1.0 / float(abs(x)), _WIDEST)
@@ -274,4 +300,4 @@ def give_evidence(S, j, v, now):
     wanted = abs(v) * now[INVERSE] + l1
     q = (wanted + math.sqrt(wanted * wanted + 4.0 * l1)) / 2.0
     S[j, V], S[j, Z] = v, -math.copysign(q * q * usual, v)
-    S[j, ROOT], S[j, A] = q * usual, q * usual * now[PER_LENGTH]
+    S[j, ROOT], S[j, A], S[j, MET] = q * usual, q * usual * now[PER_LENGTH], now[TIME]

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from thresher.engine import verbs as verbs  # declares the verbs checked here
-from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, implements, rebuilt
+from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, NUMBERED, implements, rebuilt
 from thresher.options.messages import as_shown, mention, mention_command
 from thresher.parts.declarations import LIMITS, check_declarations, check_first_steps
 from thresher.parts.known_as import NAMES, PARAMETERS, SPARSE_RULES
@@ -125,7 +125,7 @@ def _check_values_at_birth(kind: str, cls: Any) -> None:
     def new(klass: type, *args: Any, **kwargs: Any) -> Any:
         values = [_as_float(v) for v in plain(klass, *args, **kwargs)]
         for place, field in enumerate(cls._fields):
-            values[place] = value = make(field, values[place]) if field in IN_SPECS else values[place]
+            values[place] = value = _nested(cls, field, values[place]) if field in IN_SPECS else values[place]
             if isinstance(cls._field_defaults.get(field), float) and not isinstance(value, float):
                 raise SpecError(f"{part_name(cls)}: {field} must be a number, not {value!r}")
             _check_limit(cls, field, value)
@@ -138,6 +138,17 @@ def _check_values_at_birth(kind: str, cls: Any) -> None:
 
     cls._field_defaults.update({field: _as_float(value) for field, value in cls._field_defaults.items()})
     cls.__new__ = new
+
+
+def _nested(cls: Any, field: str, value: Any) -> Any:
+    """The part of the kind `field` that a value is or, for a numbered kind, that allows the number."""
+    if field not in NUMBERED or isinstance(value, tuple):
+        return make(field, value)
+    number = _as_number(cls, field, value)
+    for known in REGISTRY[field].values():
+        if LIMITS[limit_of(known, "examples")](number):
+            return known(number)
+    raise SpecError(f"{part_name(cls)}: {field} must be > 0, or inf, not {number:g}")
 
 
 def _check_link(loss: Any) -> None:
@@ -348,7 +359,9 @@ def _read_fields(cls: Any, text: str) -> dict[str, Any]:
     raw: dict[str, str] = {}
     for place, item in enumerate(text.split(",") if text.strip() else []):
         field, equals, value = (s.strip() for s in item.partition("="))
-        if field in IN_SPECS and field in known and not value:
+        spelled = field.replace("-", "_")
+        field = spelled if spelled in known else field
+        if field in IN_SPECS and field in known and not value and field not in NUMBERED:
             raise SpecError(f"{part_name(cls)}: {field} must be one of {', '.join(REGISTRY[field])}")
         if not equals and field in known:
             raise SpecError(f"{part_name(cls)}: {field} needs a value: write {field}=VALUE")
@@ -369,7 +382,7 @@ def _read_fields(cls: Any, text: str) -> dict[str, Any]:
 def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
     text, default = raw[field], cls._field_defaults[field]
     if field in IN_SPECS:
-        return lookup(field, text)()
+        return _nested(cls, field, text) if field in NUMBERED else lookup(field, text)()
     if text in _numbers(cls) - {field} and field in _numbers(cls):  # theta=gravity
         named = raw.get(text, cls._field_defaults[text])
         if named in _numbers(cls):
@@ -382,10 +395,14 @@ def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
         if text.lower() not in flags:
             raise SpecError(f"{part_name(cls)}: {field} must be true or false, not {text!r}")
         return flags[text.lower()]
+    return _as_number(cls, field, text)
+
+
+def _as_number(cls: Any, field: str, value: Any) -> float:
     try:
-        return float("" if "_" in text else text)  # Python reads 1_0 as 10
-    except ValueError:
-        raise SpecError(f"{part_name(cls)}: {field} must be a number, not {text!r}") from None
+        return float("" if "_" in str(value) else value)  # Python reads 1_0 as 10
+    except (TypeError, ValueError):
+        raise SpecError(f"{part_name(cls)}: {field} must be a number, not {value!r}") from None
 
 
 def spec_of(value: Any) -> str:
@@ -399,7 +416,7 @@ def as_saved(spec: str) -> str:
     """The SPEC in a file, with the parameters of its rule that did not exist when the file was written.
 
     >>> as_saved("ft-ftrl:alpha=3.0,l1=1.0,adapt=0.3,forget=0.0,group=single")
-    'ft-ftrl:alpha=3.0,l1=1.0,adapt=0.3,forget=0.0,group=single,relax=0.0,taper=0.0'
+    'ft-ftrl:alpha=3.0,l1=1.0,adapt=0.3,forget=0.0,group=single,relax=0.0,taper=0.0,half_life=inf'
     """
     name, _, given = spec.partition(":")
     named = {one.partition("=")[0] for one in given.split(",")}
@@ -409,7 +426,8 @@ def as_saved(spec: str) -> str:
 
 def _written(value: Any) -> str:
     if isinstance(value, tuple):
-        return part_name(type(value))
+        numbered = any(type(value) in REGISTRY[kind].values() for kind in NUMBERED)
+        return _written(value[0]) if numbered else part_name(type(value))
     return str(value).lower() if isinstance(value, bool) else repr(float(value))
 
 

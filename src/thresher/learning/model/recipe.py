@@ -45,7 +45,7 @@ class Recipe:
     for everything else that no model can have.
 
     >>> Recipe("ft-ftrl", l1=2.0).rule
-    'ft-ftrl:alpha=3.0,l1=2.0,adapt=0.3,forget=0.0,group=single,relax=0.25,taper=1500.0'
+    'ft-ftrl:alpha=3.0,l1=2.0,adapt=0.3,forget=0.0,group=single,relax=0.25,taper=1500.0,half_life=inf'
     >>> Recipe("pegasos", "hinge") == Recipe("pegasos", "hinge", dtype="float32")
     True
     """

@@ -36,6 +36,7 @@ from thresher.engine.index import HashedIndex, Index, Resolved
 from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, measures_each, shares_a_clock, writes
 from thresher.engine.sound import Tensors, given, require, under
+from thresher.engine.verbs import fades
 from thresher.learning.model.margins import Read, first_rows, margins
 from thresher.learning.model.objective import F64, Head
 from thresher.learning.model.recipe import Recipe
@@ -517,6 +518,11 @@ def make_loop(recipe: Recipe, head: Head, rule: Any, index: Index) -> OneLoop | 
 
 
 def _check_average(rule: Any) -> None:
+    if hasattr(rule, "half_life") and fades(rule.half_life):
+        raise ValueError(
+            f"{parts.part_name(type(rule))} cannot be averaged with a half_life: there is no formula for the"
+            " sum of weights that fade; leave out one of them"
+        )
     if rule.DRIFTS is None:
         able = sorted(
             n for n, cls in parts.REGISTRY["rule"].items() if getattr(cls, "DRIFTS", None) is not None

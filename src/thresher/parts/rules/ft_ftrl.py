@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from thresher.engine.verbs import alone, grouped
+from thresher.engine.verbs import alone, fades, grouped, left
 from thresher.parts import ft_ftrl_state
+from thresher.parts.fading import Lasting
 from thresher.parts.ft_ftrl_state import (
     FACTOR,
     FLOOR,
@@ -80,14 +81,22 @@ class FtFtrl(NamedTuple):
     With `forget` above 0, a coordinate that is zero and had no gradient in the last `forget` examples is
     forgotten: its row is free, and it is new when it occurs again.
 
+    With a finite `half_life` = H the world may drift: z, n and all sums over the examples are multiplied by
+    2^(-1/H) after each example (or batch), a and sqrt(n) by r = 2^(-1/(2H)). So T stops growing, and steps
+    stop shrinking. A weight is read, k examples after its last step, as w (|z| r^k - l1 sqrt(n)) /
+    (|z| - l1 sqrt(n)) with the w, z and n of that step, and as zero from where this changes its sign: the
+    older the evidence, the less of it exceeds the noise. With `forget` such a row is free. `relax` has no
+    effect, and a given weight fades only from its first gradient on.
+
     With many outputs, `group` = ``l2`` or ``linf`` keeps or drops a feature for all of them: the prox of that
     norm is applied to the vector z kappa of its outputs, with the dual norm of l1 (sqrt(n) + G) kappa as
     strength, and the result replaces z kappa in w = -z kappa / (s a). If all a are equal, this is FTRL with
-    the mixed norm. `forget` must then be 0.
+    the mixed norm. `forget` must then be 0 and `half_life` infinite.
 
-    Lazy update: none needed, since w depends only on its own z, n, a and s at its last step. The row holds
-    v = s w (with a group v = -z kappa / a) and 1 / s: a larger |x| leaves v unchanged, and a step takes one
-    square root and one division.
+    Lazy update: none needed, since w depends only on its own z, n, a and s at its last step; if sums fade,
+    one power for the examples since, as `met` holds the time of that step. The row holds v = s w (with a
+    group v = -z kappa / a) and 1 / s: a larger |x| leaves v unchanged, and a step takes one square root and
+    one division.
 
     Reference: McMahan et al., Ad Click Prediction (KDD 2013), Algorithm 1; the threshold by Oiwa, Matsushima
     and Nakagawa, Frequency-aware Truncated Methods (ECML PKDD 2011), equation 9 with p = 2; s, t and N by
@@ -106,26 +115,25 @@ class FtFtrl(NamedTuple):
     group: Any = Single()
     relax: float = 0.25
     taper: float = 1500.0
+    half_life: Any = Lasting()
     SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
     CLOCK = (*PLACES, "begun", "origin")
     DRIFTS, PENALTIES, RELATIVE_IMPORTANCE, AUTOMATIC = (), ("l1",), True, True
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1", "relax": "in [0, 1]"}
-    TUNED, LATER = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}, {"relax": 0.0, "taper": 0.0}
+    TUNED = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}
+    LATER = {"relax": 0.0, "taper": 0.0, "half_life": math.inf}
+    clock0, tick = ft_ftrl_state.clock0, ft_ftrl_state.tick
     place, sound, couple = ft_ftrl_state.place, ft_ftrl_state.sound, ft_ftrl_state.couple
     begin_pass, end_passes = ft_ftrl_state.begin_pass, ft_ftrl_state.end_passes
     outgrown, step, step_on_sum = ft_ftrl_state.outgrown, ft_ftrl_state.step, ft_ftrl_state.step_on_sum
 
     def intercept(self):
         """A copy without a threshold and without `adapt`."""
-        return FtFtrl(self.alpha, l1=0.0, adapt=0.0, relax=0.0, taper=self.taper)
-
-    def clock0(self):
-        """The clock at the start of the first pass."""
-        return ft_ftrl_state.begin(self.l1, self.forget, self.group, len(self.CLOCK))
+        return FtFtrl(self.alpha, 0.0, adapt=0.0, relax=0.0, taper=self.taper, half_life=self.half_life)
 
     def weight(self, S, j, now):
         """Weight of row j."""
-        return S[j, V] * S[j, INVERSE_SCALE]
+        return ft_ftrl_state.settled(self, S, j, now) * S[j, INVERSE_SCALE]
 
     def grouped(self):
         """Whether a group norm is set."""
@@ -138,7 +146,7 @@ class FtFtrl(NamedTuple):
 
     def size_before_margin(self, S, j, x, now):
         """(x / s)^2, for N."""
-        return ft_ftrl_state.share(self.forget, S, j, x, now[TIME])
+        return ft_ftrl_state.share(self, S, j, x, now)
 
     def note_after_margin(self, margin, importance, value, slope, size, clock):
         """Update the statistics with the example."""
@@ -149,19 +157,17 @@ class FtFtrl(NamedTuple):
         ft_ftrl_state.adapt_steps(self.adapt, slope * margin, clock)
         return slope
 
-    def tick(self, clock):
-        """Advance to the next example."""
-        clock[TIME] += 1.0
-
     def step_within(self, S, j, w, x, slope, now):
         """Add the gradient, relative to the feature's scale, then recompute w."""
         if slope == 0.0 or x == 0.0 or now[INVERSE] == 0.0:
             return
+        life, half = self.half_life, 0.5 * (now[TIME] - S[j, MET])
+        old = left(life, S[j, ROOT], half)
         g = slope * (x * S[j, INVERSE_SCALE])
-        root = math.sqrt(S[j, ROOT] * S[j, ROOT] + g * g)
-        v = w / S[j, INVERSE_SCALE] if grouped(self.group) else S[j, V]
-        z = S[j, Z] + g - (root - S[j, ROOT]) * v * now[INVERSE]
-        a = S[j, A] + (root - S[j, ROOT]) * now[PER_LENGTH]
+        root = math.sqrt(old * old + g * g)
+        v = w / S[j, INVERSE_SCALE] if grouped(self.group) or fades(life) else S[j, V]
+        z = left(life, left(life, S[j, Z], half), half) + g - (root - old) * v * now[INVERSE]
+        a = left(life, S[j, A], half) + (root - old) * now[PER_LENGTH]
         if a > 0.0:
             held = now[THRESHOLD] * root + now[FLOOR]
             pull = alone(self.group, z, held) * now[FACTOR]
@@ -173,4 +179,4 @@ class FtFtrl(NamedTuple):
 
     def idle(self, S, j, w, now):
         """Whether there was no gradient yet, or the row is forgotten."""
-        return S[j, INVERSE_SCALE] == 0.0 or ft_ftrl_state.forgotten(self.forget, S, j, now[TIME])
+        return S[j, INVERSE_SCALE] == 0.0 or ft_ftrl_state.forgotten(self, S, j, now)
