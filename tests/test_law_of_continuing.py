@@ -269,6 +269,15 @@ def test_findings_are_those_of_the_new_data() -> None:
     assert f"the progressive loss is {new.average:.6g}, " in found.record.warnings[0]
 
 
+def test_an_ensemble_goes_on_with_as_many_models(whole: Chunk) -> None:
+    first, second = halves(whole)
+    before = thresher.ensemble(first, "ftrl", models="disjoint:3")
+    found = thresher.ensemble(second, continue_from=before)
+    assert (len(found.models), found.rows) == (3, "disjoint")
+    with pytest.raises(ValueError, match=r"is an ensemble: go on with it in thresher\.ensemble"):
+        thresher.train(second, continue_from=before)
+
+
 def test_the_winner_of_a_race_goes_on(whole: Chunk) -> None:
     first, second = halves(whole)
     before = thresher.train(first, rule="auto", passes=1)

@@ -50,6 +50,7 @@ from thresher.runs import report as runs_report
 from thresher.runs import train as runs_train
 from thresher.runs import tune as runs_tune
 from thresher.runs.inspecting import describe, difference
+from thresher.runs.learners import bags_of
 from thresher.runs.preparing import inputs_of, labels_or_part
 from thresher.runs.train import Training
 from thresher.runs.ui import Printing, Silent
@@ -157,7 +158,7 @@ def ensemble(
     y: ArrayLike | Spec | None = None,
     loss: Spec | None = None,
     *,
-    models: int | str = 8,
+    models: int | str | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     **options: Unpack[EnsembleOptions],
@@ -167,7 +168,8 @@ def ensemble(
     Args:
         data, y, loss, sample_weight, groups, rule: as for `train`; but not the rule ``auto``.
         models: ``N`` or ``poisson:N``: N models that learn each row with a Poisson(1) importance (bagging);
-            or ``disjoint:N``: each row is learned by one of N models. The draws depend on `seed`.
+            or ``disjoint:N``: each row is learned by one of N models. The draws depend on `seed`. Default: 8,
+            or as many as go on.
         order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
             ``passes="auto"`` makes one pass.
         holdout, holdout_every, early_stop, patience: as for `train`; the ensemble is evaluated as a whole.
@@ -185,7 +187,12 @@ def ensemble(
     given = settled(EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
     with _elsewhere(given):
         ui = Silent() if given["report_every"] is None else Printing()
-        run = runs_train.prepare(inputs_of(data, labels, sample_weight, groups), given, ui, bags=models)
+        run = runs_train.prepare(
+            inputs_of(data, labels, sample_weight, groups),
+            given,
+            ui,
+            bags=models or bags_of(given["continue_from"]) or 8,
+        )
         found: Ensemble[Model] = _learned(run)
     return found
 

@@ -84,14 +84,6 @@ CASES = [
     ),
     # going on with other data
     Case(
-        "add --ensemble {}",
-        {"d.svm": ROWS, "new.svm": svm(seed=2)},
-        "train new.svm -m m --continue many",
-        then="train new.svm -m m2 --ensemble poisson:2 --continue many",
-        before=("train d.svm -m many --ensemble 2 -q",),
-        python=False,
-    ),
-    Case(
         "{} has {} penalties from {} to {}; leave --l1 out",
         {"d.svm": ROWS, "new.svm": svm(seed=2)},
         "path new.svm -m f2 --continue f --l1 0.5:2:4",
@@ -610,8 +602,7 @@ CASES = [
     ),
     # commands
     Case(
-        "weights are means over the folds, and a model of all rows has more:"
-        " give --model to choose by its own",
+        "weights are means over the folds, and a model of all rows has more: {}",
         {"d.svm": ROWS},
         "cv d.svm --folds 2 --l1 0.1:1:2 --choose nnz:2",
         then="cv d.svm --folds 2 --l1 0.1:1:2 --choose nnz:2 --model n",
@@ -777,6 +768,7 @@ ELSEWHERE = {
     " or use --weight '' to evaluate": "an option with an empty value: tests/cli/test_importance.py",
     "{} is not finished: run it again with the same options and --resume": STOPPED,
     "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,
+    "the checkpoint goes on from another model: give the same --continue": STOPPED,
     "the checkpoint was made with --order {}; leave --order out": STOPPED,
     "the checkpoint was made with --replay {}; leave --replay out": STOPPED,
     "{} is left from an earlier run and not used; --resume continues from it": STOPPED,

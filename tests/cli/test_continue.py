@@ -58,7 +58,12 @@ def test_info_says_how_often_a_model_was_continued(thresher: Thresher) -> None:
     thresher("train b.svm -m m --continue m --passes 2 -q")
     shown = thresher("info m").out
     assert "continued              1 time\n" in shown
-    assert "thresher train DATA -m MODEL --passes 2 --continue OLD" in shown
+    (command,) = [line.split(maxsplit=1)[1] for line in shown.splitlines() if line.startswith("command")]
+    thresher("train a.svm -m a --passes 1 -q")
+    again = command.replace("DATA", "b.svm").replace("MODEL", "again -q").replace("OLD", "a")
+    ran = thresher(again.removeprefix("thresher "))
+    assert ran.status == 0, ran.err
+    assert tensors("again") == tensors("m")
     thresher("train b.svm -m m --continue m --passes 1 -q")
     found = thresher("info m --json").json
     assert found["record"]["continued"] == 2
@@ -139,22 +144,102 @@ def test_options_that_agree_with_the_model_are_taken(thresher: Thresher) -> None
         ("nothing", "nothing: No such file or directory"),
         ("a.svm", "a.svm: not a thresher model"),
         (".", ".: a directory, not a model"),
-        ("light", "contains only weights and cannot keep learning: --init starts a new model from these"),
-        ("solved", "made by a batch solver: it contains only weights and cannot keep learning"),
-        ("many", "many is an ensemble: add --ensemble poisson:2"),
+        ("light", "contains only weights and cannot keep learning: --init can start a new model from them"),
+        ("solved", "made by a batch solver: it contains only weights and cannot keep learning: --init can"),
         ("folder", "thresher path folder --choose best -m MODEL extracts one of its models"),
     ],
 )
 def test_what_cannot_go_on_is_said_in_a_line(thresher: Thresher, given: str, words: str) -> None:
     thresher("train a.svm -m light --weights-only -q")
     thresher("boost a.svm -m solved -q")
-    thresher("train a.svm -m many --ensemble 2 -q")
     thresher("path a.svm -m folder --l1 0.1:1:2 -q")
     ran = thresher(f"train b.svm -m b --continue {given} -q")
     assert ran.status in (1, 2)
     assert words in ran.err
     assert ran.err.count("\n") == 1
     assert not Path("b").exists()
+
+
+def test_figures_of_the_new_data_are_shown_apart(thresher: Thresher) -> None:
+    first = thresher("train a.svm -m a --passes 1 -q --json").json
+    assert "new_examples" not in first
+    ran = thresher("train b.svm -m b --continue a --json --passes 1")
+    new, found = ran.json["new_progressive_loss"], ran.json
+    total = first["progressive_loss"] * 120 + new * 80
+    assert found["new_examples"] == 80
+    assert found["progressive_loss"] == pytest.approx(total / 200)
+    rows = [int(line.split()[0]) for line in ran.err.splitlines()[1:]]
+    assert rows == [121, 122, 124, 128, 136, 152, 184, 200]
+
+
+def test_it_goes_on_in_one_pass_if_it_was_made_in_one(thresher: Thresher) -> None:
+    thresher("train a.svm -m one --passes 1 -q")
+    thresher("train a.svm -m many -q")
+    assert thresher("train b.svm -m m --continue one -q --json").json["passes"] == 1
+    assert thresher("train b.svm -m m --continue one -q --json --passes auto").json["passes"] > 1
+    assert thresher("train b.svm -m m --continue many -q --json").json["passes"] > 1
+
+
+def test_the_same_rows_again_are_noticed(thresher: Thresher) -> None:
+    thresher("train a.svm -m a --passes 1 -q")
+    assert thresher("train b.svm -m b --continue a -q").err == ""
+    ran = thresher("train b.svm -m c --continue b -q")
+    assert "these rows look like those that the model learned last" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_warnings_advise_only_what_can_be_done(thresher: Thresher) -> None:
+    ids = "".join(f"{'yes' if k % 7 < 4 else 'no'},{k % 7},r{k}\n" for k in range(300))
+    Path("ids.csv").write_text("label,size,row\n" + ids)
+    Path("more.csv").write_text("label,size,row\n" + ids.replace("r", "s"))
+    Path("fewer.csv").write_text("label,row\n" + "".join(f"yes,t{k}\n" for k in range(300)))
+    assert "--ignore row" in thresher("train ids.csv -m a -q").err
+    assert thresher("train more.csv -m b --continue a -q").err == ""
+    ran = thresher("train fewer.csv -m c --continue b -q")
+    assert (
+        ran.err == "warning: fewer.csv has no column size, so every row has a missing value there: add it\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "options", ["--numeric 2", "--bins 2-3", "--text 3", "--label 2", "--categorical size"]
+)
+def test_columns_are_what_they_were_however_they_are_named(thresher: Thresher, options: str) -> None:
+    Path("a.tsv").write_text("".join(f"{k % 2}\t{k % 7}\t{'uv'[k % 2]}\n" for k in range(60)))
+    thresher("train a.tsv -m tsv --no-header --label 1 -q")
+    thresher("train a.csv -m csv -q")
+    model, data = ("csv", "a.csv") if "size" in options else ("tsv", "a.tsv")
+    named = "--categorical 2" if options == "--numeric 2" else options
+    ran = thresher(f"train {data} -m m --continue {model} -q {named}")
+    assert ran.status == 2
+    assert "the model was trained with other columns; leave" in ran.err
+
+
+def test_a_new_label_is_not_what_other_options_are_for(thresher: Thresher) -> None:
+    thresher("train a.svm -m a -q")
+    Path("odd.svm").write_text("7 1:1\n")
+    ran = thresher("train odd.svm -m b --continue a -q")
+    assert "expected a label -1, 0 or 1 (new classes need a new model: train it on all data)" in ran.err
+
+
+def test_a_day_of_one_label_teaches_something(thresher: Thresher) -> None:
+    Path("ones.svm").write_text("".join(f"1 {1 + k % 4}:1\n" for k in range(150)))
+    thresher("train a.svm -m a -q")
+    assert "labels are the same" in thresher("train ones.svm -m b -q").err
+    assert "labels are the same" not in thresher("train ones.svm -m b --continue a -q").err
+
+
+def test_a_checkpoint_is_of_one_old_model(thresher: Thresher) -> None:
+    thresher("train a.svm -m a --passes 1 -q")
+    thresher("train ab.svm -m ab --passes 1 -q")
+    thresher("train b.svm -m whole --continue a --passes 1 -q")
+    with stopping():
+        assert thresher("train b.svm -m b --continue a -q").status == 130
+    ran = thresher("train b.svm -m b --continue ab --resume -q")
+    assert ran.status == 2
+    assert "the checkpoint goes on from another model: give the same --continue" in ran.err
+    assert thresher("train b.svm -m b --continue a --resume -q").status == 0
+    assert tensors("b") == tensors("whole")
 
 
 def test_a_checkpoint_is_resumed_not_continued(thresher: Thresher, interrupted: None) -> None:
@@ -183,6 +268,9 @@ def test_a_frontier_goes_on(thresher: Thresher) -> None:
         assert tensors(f"B/lane-00{k}.model") == tensors(f"AB/lane-00{k}.model")
     assert f"--continue A/lane-00{ran.json['chosen']}.model" in ran.json["command"]
     assert "--rule" not in ran.json["command"]
+    ran = thresher("path b.svm -m A --continue A --passes 1 -q --json")
+    assert "command" not in ran.json  # it would go on from models that have learned these rows
+    assert thresher("path b.svm -m C --continue nosuch -q").err == "thresher: nosuch: no such folder\n"
     for options, words in (
         ("--l1 0.2:0.4:2", "the folder has 3 penalties from 0.1 to 1; leave --l1 out"),
         ("--rule fobos", "leave --rule out"),
@@ -197,8 +285,10 @@ def test_a_frontier_goes_on(thresher: Thresher) -> None:
 
 def test_the_range_that_was_asked_for_may_be_said_again(thresher: Thresher) -> None:
     thresher("path a.svm -m A --l1 0.1:1:3 --passes 1 -q")
-    ran = thresher("path b.svm -m B --continue A --l1 0.1:1:3 --rule ft-ftrl --passes 1 -q --choose nnz:2")
+    ran = thresher("path b.svm -m B --continue A --l1 0.1:1:3 --rule ft-ftrl --passes 1 -q --choose nnz:14")
     assert ran.status == 0, ran.err
+    assert "they would lack the data learned before" in ran.err
+    assert "--l1" not in ran.err
 
 
 def test_an_ensemble_goes_on(thresher: Thresher) -> None:
@@ -207,5 +297,7 @@ def test_an_ensemble_goes_on(thresher: Thresher) -> None:
     thresher("train ab.svm -m AB --ensemble 2 --passes 1 -q")
     for k in range(2):
         assert tensors(f"B/model-00{k}.model") == tensors(f"AB/model-00{k}.model")
+    assert thresher("train b.svm -m C --continue A --passes 1 -q").status == 0
+    assert tensors("C/model-001.model") == tensors("AB/model-001.model")
     ran = thresher("train b.svm -m C --ensemble disjoint:2 --continue A -q")
     assert "the ensemble was made with --ensemble poisson:2" in ran.err

@@ -8,15 +8,18 @@ from tests.cli.conftest import Thresher
 from tests.commands import SAMPLE, run_code
 
 NOTING = """
-import os, sys
 from thresher.cli.main import run
+from thresher.engine.compile import codecache
 
-def note(event, given):
-    if event == "open" and given[1] == "rb" and os.path.basename(os.path.dirname(given[0])) == "code":
+def noting(function):
+    def noted(path, *others):
         with open("looked-up", "a") as file:
-            file.write(os.path.basename(given[0]) + "\\n")
+            file.write(path.name + "\\n")
+        return function(path, *others)
+    return noted
 
-sys.addaudithook(note)
+codecache.read_code = noting(codecache.read_code)
+codecache.write_code = noting(codecache.write_code)
 run()
 """
 

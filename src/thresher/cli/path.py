@@ -92,17 +92,24 @@ def _take(source: Path, options: PathCommand) -> None:
         show_figures(used, False)
 
 
-def _tell(outcome: Outcome, found: FrontierTable, command: str, path: Path, options: PathCommand) -> None:
+def _tell(
+    outcome: Outcome, found: FrontierTable, command: str | None, path: Path, options: PathCommand
+) -> None:
     from thresher.cli.output import figures_of_run, show_run, shown_use, tell_outcome
     from thresher.lanes.folder import PICTURE, file_of
     from thresher.lanes.models import of_points
 
     tell_outcome(outcome)
     figures, used = figures_of_run(outcome), shown_use(found.use, options["json"])
+    said = {} if command is None else {"command": command}
     if options["json"]:
-        figures |= {"model": str(path), "command": command, **used}
+        figures |= {"model": str(path), **said, **used}
     else:
-        figures |= {**used, "picture": str(path / PICTURE), "chosen": str(path / file_of(found.chosen))}
-        figures["command"] = command
+        figures |= {
+            **used,
+            "picture": str(path / PICTURE),
+            "chosen": str(path / file_of(found.chosen)),
+            **said,
+        }
     table = of_points(found.points, found.penalty, found.chosen)
     show_run(figures, outcome.warnings, options, table, found.as_dict())

@@ -24,9 +24,10 @@ def command(data: list[str], options: TrainCommand) -> None:
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
     from thresher.learning.files.folder import ENSEMBLE
     from thresher.runs import train as runs
+    from thresher.runs.learners import bags_of
     from thresher.runs.preparing import Inputs
 
-    path, bags = options["model"], options["ensemble"]
+    path, bags = options["model"], options["ensemble"] or bags_of(options["continue_from"])
     options["checkpoint"] = Path(f"{path}.checkpoint")
     saving.check_targets(path, options, data, ENSEMBLE if bags else None)
     if bags and options["names"]:

@@ -232,14 +232,16 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool =
     groups are those of its own rows, unless the new rows are `grouped` alike.
     Raises the errors of `for_new_data`.
     """
-    if not trained.columns:
+    if not trained.columns or chosen.get("header", trained.header) != trained.header:
         return for_new_data(trained, chosen)
     if not (grouped or chosen.get("group")):
         trained = trained.ungrouped()
     given = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
     known = {name: kind for name, kind in zip(trained.columns, trained.kinds, strict=True) if kind != EMPTY}
+    find = finder(trained.columns)
     for option, value in given.items():
-        named = names_in(value) if option == LABEL else [value] if isinstance(value, str) else value
+        said = names_in(value) if option == LABEL else [value] if isinstance(value, str) else value
+        named = [name for one in said for name in find(one) or [one]]
         if any(known.get(name, option) not in (option, ABSENT) for name in named):
             raise DataError(f"the model was trained with other columns; leave {mention(option)} out")
         known = {name: kind for name, kind in known.items() if kind != ABSENT or name not in named}

@@ -88,8 +88,8 @@ class Domain:
         """This domain for the data of a new model, or of one that `goes_on` and has its classes."""
         if not goes_on:
             return self
-        numbered = self.kind == ONE and ":" in self.name
-        return replace(self, settled=True, meaning=self.meaning + _NO_OTHERS * numbered)
+        meaning = _TWO if self.name == "binary" else self.meaning
+        return replace(self, settled=True, meaning=meaning + _NO_OTHERS * self.has_classes)
 
     def check_words(self, words: Sequence[str]) -> None:
         """Raise `DataError` unless there is a class for each word."""
@@ -161,6 +161,7 @@ class Listed(_Several):
 
 
 _LARGEST = float(np.finfo(np.float32).max)
+_TWO = "a label -1, 0 or 1"
 _BINARY = (
     "a label -1, 0 or 1"
     f" (for other classes: {mention(classes='A,B')}; for many: {mention(outputs='classes')};"

@@ -94,6 +94,14 @@ def unread(penalties: Sequence[float]) -> str:
     return f"the data can be read only once: to use more of the budget of weights, run again with {span}"
 
 
+def lonely() -> str:
+    """The message if further models would lack the data that those of `between` have learned before."""
+    return (
+        "models with penalties between would use more of the budget of weights, but they would lack the data"
+        " learned before: to have them, train on all data again"
+    )
+
+
 def fill(
     points: Sequence[Penalised], which: str, tried: set[str], learn: Callable[[list[float]], None] | None
 ) -> None:

@@ -104,7 +104,10 @@ class PassesOption(TypedDict, total=False):
 class ResumablePasses(TypedDict, total=False):
     """How often the data are passed over, if a run may be resumed."""
 
-    passes: Annotated[int | str, _passes("auto; with --resume, as before")]
+    passes: Annotated[
+        int | str,
+        _passes("auto; with --resume, as before; with --continue, 1 if the model was made in one pass"),
+    ]
 
 
 class LoopOptions(TypedDict, total=False):
@@ -182,8 +185,8 @@ def going_on(what: str, metavar: str) -> Any:
     """The option for what to go on from."""
     return Option(
         _Initial(),
-        f"Go on from {what} with other data, as if they followed those that were learned before: with all "
-        "options and all that is known.",
+        f"Go on from {what} with other data, as if they followed those learned before. What defines a model "
+        "is kept; --passes, --order, --holdout and the like are those of this run.",
         metavar,
     )
 

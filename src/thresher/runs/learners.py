@@ -54,11 +54,8 @@ class Learner(ABC):
     def go_on(self, given: Any) -> tuple[Any, Record]:
         """A trained model or its file, to go on with, and its record. The errors of `load` and `to_go_on`."""
         with of_options():
-            if isinstance(given, str | PathLike) and ENSEMBLE.is_at(Path(given)):
-                rows, _, files = Ensemble.read(Path(given))
-                spec = f"{rows}:{len(files)}"
-                remedy = spelled(f"add --ensemble {spec}", f"use thresher.ensemble, models={literal(spec)}")
-                raise UsageError(f"{given} is an ensemble: {remedy}")
+            if bags_of(given) is not None:
+                raise UsageError(f"{given} is an ensemble: go on with it in thresher.ensemble")
             model = to_go_on(given)
         self.check_loaded(model, "the model")
         model.curve = of_earlier(model.curve)
@@ -169,6 +166,14 @@ class Auto(Learner):
     def figures(self, model: Model) -> dict[str, Any]:
         """The settings that won."""
         return {"rule": model.recipe.rule}
+
+
+def bags_of(given: Any) -> str | None:
+    """How many models an ensemble has, or the one in a folder, and which rows they learn; None for others."""
+    if isinstance(given, str | PathLike) and ENSEMBLE.is_at(Path(given)):
+        rows, _, files = Ensemble.read(Path(given))
+        return f"{rows}:{len(files)}"
+    return f"{given.rows}:{len(given.models)}" if isinstance(given, Ensemble) else None
 
 
 def _bags(spec: str) -> str:

@@ -38,6 +38,7 @@ from thresher.runs.preparing import (
     again_of,
     agreed,
     check_written,
+    going_on_like,
     holdout_of,
     layout_of_checkpoint,
     order_of,
@@ -47,7 +48,7 @@ from thresher.runs.preparing import (
     trainer_of,
 )
 from thresher.runs.repeat import passes_said, train_command
-from thresher.runs.train import follow, look_at, reading_on
+from thresher.runs.train import check_goes_on, columns_of, follow, look_at, reading_on
 from thresher.runs.ui import Ui
 
 
@@ -127,7 +128,7 @@ class FrontierTraining:
         learned = self.learned()
         between = budget.between(learned.points, which)
         if between and not self.rereadable:
-            self.ui.warn(budget.unread(between))
+            self.ui.warn(budget.lonely() if self.goes_on else budget.unread(between))
         if not between or not self.rereadable:
             return learned
         saved(learned)
@@ -141,10 +142,11 @@ class FrontierTraining:
         folder.save(path, found, learned.models)
         return found
 
-    def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str:
+    def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str | None:
         """The command that trains the chosen model for as many passes as were best, on all rows.
 
-        For a budget of weights, on the same rows: a model of more rows has more weights.
+        For a budget of weights, on the same rows: a model of more rows has more weights. None if the models
+        to go on from are no longer there, because these replace them.
         """
         held = None if self.options["holdout_every"] == 0 else self.options["holdout"] or "every-10th"
         own = {
@@ -154,6 +156,8 @@ class FrontierTraining:
         }
         if self.goes_on:
             old = Path(self.options["continue_from"])
+            if old.resolve() == self.options["model"].resolve():
+                return None
             own |= {"rule": None, "continue_from": old / folder.file_of(found.chosen)}
         return train_command(
             data, None, {**given_in(self.options), **own, "resume": None, "early_stop": None}
@@ -215,13 +219,11 @@ def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
     plan, judge = plan_of(options, ui, spare, default=10)
     trained = _going_on(options, ui)
     base, read = _basis(inputs, options, trained, plan.holdout_every, ui)
-    loaded = checkpoint.load(options["checkpoint"]) if options.get("resume") else None
+    loaded = _loaded(options, trained, spare, ui)
     before = None if loaded is None else loaded.training
-    plan = agreed(plan, options, before)
+    plan = agreed(going_on_like(plan, options, trained[1]) if trained else plan, options, before)
     if loaded is not None:
         read["layout"] = layout_of_checkpoint(options, loaded.lanes.layout)
-    elif spare is not None:
-        look_at(spare, ui)
     ahead = compile_penalties_ahead(base, plan.judges(judge), ui)
     domain = base.head().domain
     source = source_of(inputs, domain.of_model(trained is not None), read)
@@ -237,6 +239,7 @@ def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
         lanes.layout = source.layout
     elif trained is not None:
         lanes, beside["earlier"] = trained
+        beside["known"] = columns_of(lanes)
         source = follow(lanes, source, lanes.lead)
     else:
         again = partial(again_of, inputs, source, domain, read)
@@ -245,11 +248,23 @@ def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
     judging.begin(plan.holdout_every, held)
     beside["judging"] = lambda every, given: judging
     beside["save"] = partial(checkpoint.save, holdout=judging, beside=finished)
-    budgeted = budget.budget_of(options["choose"] or BEST) is not None and source.rereadable
-    more = budgeted and not finished and trained is None
+    fills = budget.budget_of(options["choose"] or BEST) is not None and not finished and trained is None
+    more = fills and source.rereadable
     trainer = trainer_of(lanes, source, plan, order, held, options["cache"], ui, more=more, **beside)
     goes_on = trained is not None
     return FrontierTraining(trainer, judging, inputs, source, options, read, ui, finished, goes_on)
+
+
+def _loaded(options: Any, trained: tuple[Lanes, Record] | None, spare: Path | None, ui: Ui) -> Loaded | None:
+    """The checkpoint to resume from; None for a new run, before which what is there is looked at."""
+    if options.get("resume"):
+        loaded = checkpoint.load(options["checkpoint"])
+        if trained is not None:
+            check_goes_on(loaded.training, trained[1])
+        return loaded
+    if spare is not None:
+        look_at(spare, ui)
+    return None
 
 
 def _said(options: Any) -> Any:
@@ -275,6 +290,8 @@ def _going_on(options: Any, ui: Ui) -> tuple[Lanes, Record] | None:
         return None
     if isinstance(given, str | os.PathLike):
         path = Path(given)
+        if not path.exists():
+            raise UsageError(f"{path}: no such folder")
         if not folder.is_frontier(path):
             raise UsageError(
                 f"{path}: not the folder of {mention_command('path')}: it contains no {folder.TABLE}"

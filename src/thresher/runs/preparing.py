@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -210,6 +210,13 @@ def agreed(plan: TrainingPlan, options: Any, before: TrainingState | None) -> Tr
     kept = before.replay if number is None or under_way > 1 else 0  # places in a replay are those of its rows
     made = number or (1 if kept else before.passes)
     return replace(plan, passes=made, replay=kept, patience=plan.patience or before.patience)
+
+
+def going_on_like(plan: TrainingPlan, options: Any, earlier: Record | None) -> TrainingPlan:
+    """The plan, of one pass unless asked for more, if the model that goes on was made in one pass."""
+    asked = options["passes"] is not None or options["replay"] is not None
+    once = earlier is not None and earlier.passes == 1 and not asked
+    return replace(plan, passes=1, replay=0) if once else plan
 
 
 def order_of(options: Any, before: TrainingState | None, seed: int) -> Order:
@@ -421,17 +428,19 @@ def trainer_of(
     *,
     more: int = 0,
     earlier: Record | None = None,
+    known: Collection[str] = (),
     before: TrainingState | None = None,
     **beside: Any,
 ) -> Trainer[Any]:
     """What trains the model in all passes over the source; `more` counts further readings.
 
-    `earlier` is the record of the model, if it goes on with other data; `before` the state in the checkpoint
-    of the plan, if it resumes. `ModelFileError` if that was of other data.
+    `earlier` is the record of the model, if it goes on with other data, and `known` its columns; `before` the
+    state in the checkpoint of the plan, if it resumes. `ModelFileError` if that was of other data.
     """
     reads = Passes(source, order.reads(plan.passes) + more, cached=cache)
     ui.show_classes(model.head, source.layout.classes if source.layout else ())
-    beside |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns_seen(source)}
+    columns = [one for one in columns_seen(source) if one.name not in known]
+    beside |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns}
     trainer = Trainer(model, reads.first, plan, watcher=ui.watcher, **beside)
     if earlier is not None:
         trainer.follow(earlier)

@@ -74,7 +74,8 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
         return None
     defining = {**_asked(recipe), **_table(layout)}
     more = {
-        **({"continue_from": "OLD"} if record.get("continued") else defining),
+        **defining,
+        **({"continue_from": "OLD"} if record.get("continued") else {}),
         "where": record["where"] or None,
         **({"init": "INIT"} if info["warm"] and not record.get("continued") else {}),
         **({"passes": record["passes"]} if is_automatic(recipe) else {}),

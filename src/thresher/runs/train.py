@@ -14,6 +14,7 @@ from thresher.data.layout import AnyLayout
 from thresher.data.source import Source
 from thresher.engine.atomic import clear_abandoned
 from thresher.learning.files import model_file
+from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import looks_like_ours
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import check_nameable, check_namer, keep_names, names_follow
@@ -36,6 +37,7 @@ from thresher.runs.preparing import (
     agreed,
     are_files,
     check_written,
+    going_on_like,
     groups_of,
     holdout_of,
     layout_of_checkpoint,
@@ -107,6 +109,7 @@ class Training:
             "examples": outcome.examples,
             "passes": outcome.passes,
             "progressive_loss": outcome.progressive_loss,
+            **outcome.figures_of_new,
             "nonzero": outcome.nonzero,
             "features_seen": outcome.features_seen,
             **({} if waiting is None else {"features_waiting": waiting}),
@@ -156,6 +159,7 @@ def prepare(
         if spare is not None:
             look_at(spare, ui)
         model, read, like, earlier = _begin(inputs, options, learner, plan.holdout_every, ui)
+        plan = going_on_like(plan, options, earlier)
     else:
         model, like, earlier = resumed, None, None
         layout = layout_of_checkpoint(options, resumed.recipe.layout)
@@ -167,10 +171,11 @@ def prepare(
     source = source_of(inputs, model.head.domain.of_model(earlier is not None), read)
     held = holdout_of(judge, model.head.domain, source, read, plan.passes == 1)
     check_written(outputs, options, inputs.data, source, held)
+    known = () if earlier is None else columns_of(model)
     source = _fitted(model, source, like) if earlier is None else follow(model, source, model)
     if options.get("names"):
         check_names_again(source, example.store)
-    beside = {"ready": ahead.wait, "earlier": earlier, "before": before, **learner.beside(ui)}
+    beside = {"ready": ahead.wait, "earlier": earlier, "known": known, "before": before, **learner.beside(ui)}
     beside["stopper"] = ui.stopper(checkpoint=spare is not None)
     trainer = trainer_of(model, source, plan, order, held, options["cache"], ui, **beside)
     return Training(trainer, learner, source, bool(options.get("names")), ui)
@@ -184,9 +189,19 @@ def _resumed(learner: Learner, options: Any) -> tuple[Any, Any]:
         both = f"{mention('init')} starts a new training, {mention('resume')} continues one"
         raise UsageError(f"{both}: give only one of them")
     model, before = learner.load(options["checkpoint"])
-    if options.get("continue_from") is not None and before.earlier is None:
-        raise UsageError(f"the checkpoint was made without {mention('continue_from')}; leave it out")
+    if options.get("continue_from") is not None:
+        check_goes_on(before, learner.go_on(options["continue_from"])[1])
     return model, before
+
+
+def check_goes_on(before: TrainingState, earlier: Record) -> None:
+    """`UsageError` unless a checkpoint is of a training that went on from a model with this record."""
+    if before.earlier is None:
+        raise UsageError(f"the checkpoint was made without {mention('continue_from')}; leave it out")
+    if before.earlier != earlier:
+        raise UsageError(
+            f"the checkpoint goes on from another model: give the same {mention('continue_from')}"
+        )
 
 
 class _Beginning(NamedTuple):
@@ -227,6 +242,11 @@ def reading_on(inputs: Inputs, options: Any, model: Predictor, part: Part) -> di
     layout = _layout(inputs.data, options, model, grouped=True)
     check_ungrouped(part, groups_of(inputs, layout, options))
     return reading_of(options, part) | {"layout": layout}
+
+
+def columns_of(model: Any) -> Sequence[str]:
+    """The columns that a model knows; none if its data were no table."""
+    return () if model.layout is None else model.layout.columns
 
 
 def follow(model: Any, source: Source, one: Predictor) -> Source:

@@ -56,6 +56,7 @@ def _read(name: str) -> None:
             intake.bind(source.layout)
             for chunk in source.chunks():
                 intake.learned(alone(chunk, source.layout), again=False)
+                chunk.take(chunk.weights > 0)  # as hold-outs do
 
 
 def _samples(name: str) -> Iterator[Callable[[Path], Any]]:

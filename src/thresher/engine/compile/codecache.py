@@ -138,7 +138,7 @@ class CodeCache(_Cache):
     def kept(self, sig: Any, codegen: Any, words: str = "") -> Any:
         """What `keep` stored for a signature, in Numba's form, or None."""
         found = self._place(sig, codegen, words)
-        payload = None if found is None else _read(*found)
+        payload = None if found is None else read_code(*found)
         return None if payload is None else _Reviver(io.BytesIO(payload)).load()
 
     def keep(self, sig: Any, data: Any, words: str = "") -> None:
@@ -148,18 +148,18 @@ class CodeCache(_Cache):
         found = self._place(sig, data.target_context.codegen(), words)
         if found is not None:
             bare = data._replace(type_annotation="")  # a listing that takes 1 ms to write
-            _write(*found, _serialize.dumps(bare._reduce()))
+            write_code(*found, _serialize.dumps(bare._reduce()))
 
     def lacks_mark(self, sig: Any, words: str) -> bool:
         """Whether a `mark` for the signature, `words` and current code can be stored and is missing."""
         found = self._place(sig, cpu_target.target_context.codegen(), words)
-        return found is not None and os.access(found[0].parent, os.W_OK) and _read(*found) is None
+        return found is not None and os.access(found[0].parent, os.W_OK) and read_code(*found) is None
 
     def mark(self, sig: Any, words: str) -> None:
         """Record that the function, and what is used with it for `words`, was compiled for a signature."""
         found = self._place(sig, cpu_target.target_context.codegen(), words)
         if found is not None:
-            _write(*found, b"")
+            write_code(*found, b"")
 
     def _place(self, sig: Any, codegen: Any, words: str = "") -> tuple[Path, bytes] | None:
         """The file for a signature, and the key stored in it; None if it cannot be cached."""
@@ -217,8 +217,8 @@ def _environment(module: str, constants: list[Any], name: str) -> Any:
     return found
 
 
-def _read(path: Path, key: bytes) -> bytes | None:
-    """What `_write` wrote for this key; None if there is nothing or others could have changed it."""
+def read_code(path: Path, key: bytes) -> bytes | None:
+    """What `write_code` wrote for this key; None if there is nothing or others could have changed it."""
     try:
         with open(path, "rb") as file:
             check_private_file(file.fileno(), path)
@@ -235,7 +235,7 @@ def _head(key: bytes) -> bytes:
     return _MAGIC + len(key).to_bytes(8, "little") + key
 
 
-def _write(path: Path, key: bytes, payload: bytes) -> None:
+def write_code(path: Path, key: bytes, payload: bytes) -> None:
     """Write the file completely or not at all; concurrent writers of the same file do no harm."""
     from thresher.engine.atomic import whole_file  # not among the sources that compiled code depends on
 

@@ -196,12 +196,15 @@ def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Trou
     return [trouble for find in _OF_COLUMNS if (trouble := find(SeenTable(columns, layout))) is not None]
 
 
-def troubles_of_reading(report: Report, layout: Any = None) -> list[Trouble]:
-    """Trouble with columns that reading has shown; `layout`: the one settled for these data, if any."""
+def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = False) -> list[Trouble]:
+    """Trouble with columns that reading has shown; `layout`: the one settled for these data, if any.
+
+    `goes_on`: whether the model had learned other data before, so that its columns are as they are.
+    """
     kinds = (LATE, LACKING, HEADER, NOT_UTF8, RESPELLED)
     found = {what: [one for one in report.noticed if one.what == what] for what in kinds}
     never = _never({one.column for one in report.noticed if one.what == FOUND}, layout) if layout else None
-    late, lacking = _late(found[LATE], layout), _lacking(found[LACKING], layout)
+    late, lacking = _late(found[LATE], layout), _lacking(found[LACKING], None if goes_on else layout)
     troubles = (
         late,
         lacking,

@@ -82,6 +82,15 @@ def no_groups(name: str) -> Trouble:
     return Trouble("no-groups", f"{reason}: leave {mention('group')} out, or name what rows belong to")
 
 
+def learned_before() -> Trouble:
+    """Going on with the rows that were learned last."""
+    return Trouble(
+        "learned-before",
+        "these rows look like those that the model learned last; if they are, it has now learned them twice:"
+        " train again with other data, from the model before",
+    )
+
+
 def ended_early(number: int, passes: int) -> Trouble:
     """Ctrl-C during a replay."""
     return Trouble(

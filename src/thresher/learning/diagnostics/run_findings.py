@@ -73,6 +73,11 @@ class Run:
     replays: bool = False
     """whether the number of passes was left open"""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the model had learned other data before."""
+        return self.seen.start.examples > 0
+
     @cached_property
     def base(self) -> float | None:
         """The loss of the best constant prediction; None if there is no such prediction."""
@@ -196,6 +201,8 @@ def _labels(run: Run) -> Trouble | None:
     if not head.classifies or head.outputs.kind not in ("one", "classes"):
         return None
     if seen.rows > FEW and seen.low == seen.high:
+        if run.goes_on:
+            return None
         return Trouble("one-label", f"all {seen.rows:,} labels are the same, so there is nothing to learn")
     layout = run.model.recipe.layout
     words = layout.classes if layout else ()
@@ -349,7 +356,7 @@ _EXPLAINS_LOSS = {"sorted-labels", "importances", "scales", "overfitting"}
 def troubles_of(run: Run) -> list[Trouble]:
     """All trouble with a run, at most one per finder."""
     found = troubles_of_columns(run.columns, run.model.recipe.layout)
-    found += troubles_of_reading(run.report, run.model.recipe.layout)
+    found += troubles_of_reading(run.report, run.model.recipe.layout, run.goes_on)
     found += [trouble for find in FINDERS if (trouble := find(run)) is not None]
     loss = None if any(one.name in _EXPLAINS_LOSS for one in found) else _loss(run)
     return found if loss is None else [*found, loss]

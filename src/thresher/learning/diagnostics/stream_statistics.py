@@ -6,6 +6,7 @@ on where the stream is cut into chunks, so a resumed run has the same.
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from thresher.learning.training.progress import Curve
 
 
+_TOLD_APART = 10
+"""Fewer rows may well come again."""
 _LABELS = 256
 """Maximum number of labels in the sample."""
 _FEATURES = 256
@@ -227,6 +230,18 @@ class Seen:
     def forget_losses(self) -> None:
         """Drop the marks: another model has taken over, with other losses."""
         self.marks = []
+
+    @property
+    def figures(self) -> dict[str, float | int | None]:
+        """The number of examples, and their progressive loss."""
+        return {"new_examples": self.rows, "new_progressive_loss": self.average if self.marks else None}
+
+    @property
+    def content(self) -> int:
+        """A checksum of labels, importances and features: the same for the same rows in the same order."""
+        sizes = sorted((key, size) for key, size in self.features.items() if size)
+        known = self.rows, self.changes, self.positives, self.last, self.labels, sizes, self.span
+        return zlib.crc32(repr(known).encode()) if self.rows >= _TOLD_APART else 0
 
     @property
     def average(self) -> float:

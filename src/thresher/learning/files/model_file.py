@@ -82,6 +82,9 @@ NAMES = "names."
 """Prefix of the tensors that hold names."""
 
 
+_START = f"{mention('init')} can start a new model from them"
+
+
 class ModelFileError(OneLineError):
     """Raised for a file that is not a model this version can read; the message is one line."""
 
@@ -434,12 +437,11 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     """The model described by header and tensors."""
     if header["recipe"]["rule"] is None:
         raise ModelFileError(
-            f"{path}: made by a batch solver: it contains only weights and cannot keep learning"
+            f"{path}: made by a batch solver: it contains only weights and cannot keep learning: {_START}"
         )
     state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
     if not state:
-        start = f"{mention('init')} starts a new model from these"
-        raise ModelFileError(f"{path}: contains only weights and cannot keep learning: {start}")
+        raise ModelFileError(f"{path}: contains only weights and cannot keep learning: {_START}")
     with naming_file(path), _naming_unknown_parts(path):
         model = Model(Recipe.from_dict(header["recipe"]))
         model.restore(state)

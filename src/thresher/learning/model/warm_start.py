@@ -119,7 +119,7 @@ def to_go_on(given: Any) -> Model:
         return model
     ready = as_model(given)
     if isinstance(ready, Readout):
-        raise OneLineError(f"the model has only weights: {mention('init')} starts a new model from these")
+        raise OneLineError(f"the model has only weights: {mention('init')} can start a new model from them")
     return copy(ready)
 
 

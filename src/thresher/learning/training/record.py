@@ -10,7 +10,7 @@ from thresher.learning.files.schema import LATER, Form, Positive, check_present,
 from thresher.learning.training.shares import is_old, is_text, renewed
 
 _COUNTS = ("lines", "examples", "blank", "skipped", "merged")
-_RARE = ("planned", "patience", "continued")
+_RARE = ("planned", "patience", "continued", "content")
 """Fields that are stored only if they are not 0"""
 
 
@@ -49,6 +49,8 @@ class Record:
     patience: Positive = field(default=0, metadata=LATER)
     """the passes without a better hold-out loss for which training waited; 0 unless `planned`, and if Ctrl-C
     ended it"""
+    content: int = field(default=0, metadata=LATER)
+    """a checksum of what is known of the rows that were learned last, to notice that they come again"""
     continued: Positive = field(default=0, metadata=LATER)
     """how often training went on with other data; counts of lines are sums, all else is of the last data"""
 

@@ -26,6 +26,7 @@ from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import (
     Trouble,
     ended_early,
+    learned_before,
     learned_too,
     one_class_held_out,
     unused_groups,
@@ -115,6 +116,8 @@ class Outcome:
     seconds: float
     compiling: float
     """seconds of these spent compiling"""
+    figures_of_new: dict[str, float | int | None]
+    """examples and progressive loss of the new data, if the model went on with these"""
     holdout: dict[str, float | int | None] | None
     reports: list[Report] = field(default_factory=list)
     """line counts of the data, and of a hold-out source"""
@@ -401,12 +404,17 @@ class Trainer(Generic[M]):
     def _until_due(self) -> int:
         """Number of examples until the next point of the curve, row of the table or checkpoint."""
         done, every = self.model.examples, self.plan.report_every
-        due = progress.until_due(done)
+        due = min(progress.until_due(done), progress.until_due(self._new_examples))
         if every:
             due = min(due, every - done % every)
         if self.plan.checkpoint_every:
             due = min(due, self.plan.checkpoint_every - done % self.plan.checkpoint_every)
         return due
+
+    @property
+    def _new_examples(self) -> int:
+        """Examples learned since the model went on with these data, if it did."""
+        return self.model.examples - self._seen.start.examples
 
     def handle_due(self) -> None:
         """Between two examples: add to curve and table, stop or save a checkpoint, whatever is due."""
@@ -415,7 +423,7 @@ class Trainer(Generic[M]):
             self.model.mark()
             if self.position.number == 1:
                 self._seen.mark(done, self.model.tally)
-        if done % every == 0 if every else progress.is_due(done):
+        if done % every == 0 if every else progress.is_due(self._new_examples):
             self._tell()
         if self.stopper.asked:
             self.interrupt()
@@ -517,6 +525,7 @@ class Trainer(Generic[M]):
             weightless=self._seen.weightless,
             seconds=seconds,
             compiling=compiling,
+            figures_of_new={} if self._earlier is None else self._seen.figures,
             holdout=self.holdout.figures,
             reports=[self._report] if given is None else [self._report, given.report],
             table=self.table,
@@ -527,6 +536,7 @@ class Trainer(Generic[M]):
         """Give the model the record of its training; `best` is the pass it was restored to, if any."""
         settings = (self.order.spec, as_text(self.holdout.every), self.source.where)
         record = Record.of(self._report, best or self._number, *settings).after(self._earlier)
+        record = replace(record, content=self._seen.content)
         # other passes, if more or fewer were planned
         depends = writes(type(self.model.recipe.make_rule()), "begin_pass")
         if self.cut_short and (best is None or depends):
@@ -557,6 +567,8 @@ class Trainer(Generic[M]):
             beside.append(unused_groups())
         if given is not None and self._lacks_a_class():
             beside.append(one_class_held_out())
+        if self._earlier is not None and self._earlier.content == self._seen.content != 0:
+            beside.append(learned_before())
         if self.cut_short:
             beside.append(ended_early(self._number, self.repetition.passes))
         return [*troubles_of(run), *beside]
