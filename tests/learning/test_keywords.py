@@ -118,7 +118,7 @@ def test_the_call_that_failed(tmp_path: Path) -> None:
 def test_flat_parameters_change_the_rule() -> None:
     data: Any = ([[1.0], [0.5]], [1, -1])
     model = thresher.train(*data, rule="ftrl", l1=0.25, l2=0.5, alpha=2.0)
-    assert model.recipe.rule == "ftrl:alpha=2.0,beta=1.0,l1=0.25,l2=0.5"
+    assert model.recipe.rule == "ftrl:alpha=2.0,beta=1.0,l1=0.25,l2=0.5,half_life=inf"
     model = thresher.train(*data, rule="sgd", eta0=0.25)
     assert model.recipe.rate is not None
     assert "0.25" in model.recipe.rate

@@ -41,7 +41,7 @@ def test_the_file_is_plain_safetensors_with_a_json_header(path: Path) -> None:
     assert np.all(tensors["weights.values"] != 0)
     length = int.from_bytes(raw[:8], "little")
     header = json.loads(json.loads(raw[8 : 8 + length])["__metadata__"]["thresher"])
-    assert header["recipe"]["rule"] == "ftrl:alpha=0.5,beta=1.0,l1=0.01,l2=0.0"
+    assert header["recipe"]["rule"] == "ftrl:alpha=0.5,beta=1.0,l1=0.01,l2=0.0,half_life=inf"
     assert header["nonzero"] == len(tensors["weights.keys"])
 
 
