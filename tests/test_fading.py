@@ -76,3 +76,13 @@ def test_features_that_have_faded_are_forgotten() -> None:
 def test_a_group_does_not_fade() -> None:
     with pytest.raises(parts.SpecError, match="half_life does not work with a group; leave out one of them"):
         Model("ft-ftrl:group=l2,half_life=9", "softmax", outputs="classes:3")
+
+
+def test_times_from_a_file_are_checked() -> None:
+    """Of rows that fade; otherwise the column holds weights."""
+    S = np.array([[0.0, 0.0, 0.0], [5.0, -1.0, 1.0]])
+    fading, lasting = (parts.make("rule", f"ftrl:half_life={life}") for life in ("9", "inf"))
+    assert fading.sound(S, np.array([5.0]), 5) == ""
+    assert "stepped in 0..10" in fading.sound(S, np.array([4.0]), 10)
+    assert "stepped in 0..4" in fading.sound(S, np.array([5.0]), 4)
+    assert lasting.sound(S, np.array([2.0]), 4) == ""
