@@ -768,7 +768,8 @@ ELSEWHERE = {
     " or use --weight '' to evaluate": "an option with an empty value: tests/cli/test_importance.py",
     "{} is not finished: run it again with the same options and --resume": STOPPED,
     "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,
-    "the checkpoint goes on from another model: give the same --continue": STOPPED,
+    "the checkpoint goes on from another model, or from this one as it was before: give the same --continue,"
+    " or leave it out": STOPPED,
     "the checkpoint was made with --order {}; leave --order out": STOPPED,
     "the checkpoint was made with --replay {}; leave --replay out": STOPPED,
     "{} is left from an earlier run and not used; --resume continues from it": STOPPED,

@@ -1,6 +1,6 @@
 """The record in a model file of how the model was made."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -38,7 +38,8 @@ def test_the_pass_that_was_kept_is_the_one_noted(thresher: Thresher) -> None:
 
 def test_lanes_are_noted_and_taken_out_with_it(thresher: Thresher) -> None:
     assert thresher("path train.svm -m f --rule ft-ftrl --l1 0.1:2:3 --passes 1 -q").status == 0
-    assert record("f/lane-001.model") == Record(1, "as-is", "every-10th", "", lines=400, examples=400)
+    lane = replace(record("f/lane-001.model"), content=0)
+    assert lane == Record(1, "as-is", "every-10th", "", lines=400, examples=400)
     found = package.path("train.svm", "ft-ftrl", l1="0.1:2:3", passes=1)
     assert found.model().record == record("f/lane-000.model")
 

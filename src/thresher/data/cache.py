@@ -28,6 +28,7 @@ from thresher.data.errors import DataError
 from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
+from thresher.engine.atomic import clear_abandoned
 from thresher.engine.folders import CacheWarning as CacheWarning
 from thresher.engine.folders import private_folder
 from thresher.options.messages import warn_user
@@ -72,7 +73,9 @@ def clear_cache(folder: str | os.PathLike[str] | None = None) -> tuple[int, int]
     for entry in cache_entries(folder):
         if _remove(entry.path):
             files, size = files + 1, size + entry.bytes
-    _remove(data_cache_folder(folder) / "contents.json")
+    contents = data_cache_folder(folder) / "contents.json"
+    clear_abandoned(contents)
+    _remove(contents)
     return files, size
 
 

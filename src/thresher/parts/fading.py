@@ -45,7 +45,7 @@ class Fading(NamedTuple):
     """
 
     examples: float = 1e6
-    LIMITS = {"examples": "> 0"}
+    LIMITS = {"examples": ">= 1"}
 
     def fades(self):
         """True."""

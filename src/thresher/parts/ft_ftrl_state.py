@@ -155,7 +155,7 @@ def _advance(self, number, S, clock):
     """
     met, t, before = _met(self, S, clock), clock[COUNT], abs(clock[PASS])
     if t < _ROOMY * met * before:
-        factor = math.sqrt(number / before) ** min(1.0, _FEW * met / t)
+        factor = math.sqrt(number / before) ** min(1.0, _FEW * met / t if t > 0.0 else 1.0)
         clock[GROWTH] -= math.log(factor)
         clock[THRESHOLD] *= factor
         clock[DRIFT] = clock[SPREAD] = 0.0

@@ -260,7 +260,7 @@ def _loaded(options: Any, trained: tuple[Lanes, Record] | None, spare: Path | No
     if options.get("resume"):
         loaded = checkpoint.load(options["checkpoint"])
         if trained is not None:
-            check_goes_on(loaded.training, trained[1])
+            check_goes_on(loaded.training, loaded.lanes.models[0], trained[0].models[0], trained[1])
         return loaded
     if spare is not None:
         look_at(spare, ui)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -190,17 +190,18 @@ def _resumed(learner: Learner, options: Any) -> tuple[Any, Any]:
         raise UsageError(f"{both}: give only one of them")
     model, before = learner.load(options["checkpoint"])
     if options.get("continue_from") is not None:
-        check_goes_on(before, learner.go_on(options["continue_from"])[1])
+        check_goes_on(before, model, *learner.go_on(options["continue_from"]))
     return model, before
 
 
-def check_goes_on(before: TrainingState, earlier: Record) -> None:
-    """`UsageError` unless a checkpoint is of a training that went on from a model with this record."""
+def check_goes_on(before: TrainingState, model: Any, old: Any, earlier: Record) -> None:
+    """`UsageError` unless a checkpoint, with a model, is of a training that went on from an old one."""
     if before.earlier is None:
         raise UsageError(f"the checkpoint was made without {mention('continue_from')}; leave it out")
-    if before.earlier != earlier:
+    if before.earlier != earlier or replace(model.recipe, layout=None) != replace(old.recipe, layout=None):
         raise UsageError(
-            f"the checkpoint goes on from another model: give the same {mention('continue_from')}"
+            "the checkpoint goes on from another model, or from this one as it was before: give the same"
+            f" {mention('continue_from')}, or leave it out"
         )
 
 

@@ -51,6 +51,8 @@ from thresher.options.messages import mention
 FORMAT = 2
 _HEAD = 64
 """Bytes needed to recognise a model"""
+_LONGEST_HEADER = 100_000_000
+"""What safetensors reads"""
 _NO_TENSORS = (SafetensorError, ValueError, TypeError, AttributeError, OverflowError)
 """What reading raises for bytes that are not tensors of a type that NumPy has."""
 Tensors = dict[str, NDArray[Any]]
@@ -236,6 +238,11 @@ def _safetensors_head(text: str, tensors: Tensors) -> bytes:
         kind = "BOOL" if array.dtype.kind == "b" else f"{array.dtype.kind.upper()}{8 * array.itemsize}"
         entries[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, end]}
     raw = json.dumps(entries, separators=(",", ":")).encode()
+    if len(raw) > _LONGEST_HEADER:
+        raise ModelFileError(
+            f"the names of columns and classes take {len(raw) >> 20} MB in a model file, which has room for"
+            f" {_LONGEST_HEADER >> 20}: use fewer or shorter names"
+        )
     raw += b" " * (-len(raw) % 8)
     return len(raw).to_bytes(8, "little") + raw
 

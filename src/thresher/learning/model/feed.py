@@ -177,7 +177,7 @@ class Feed:
         """examples that the loops have learned"""
         self.lowest_label = 0.0
         self._extremes = False
-        self._turn = Lock()
+        self._turn, self._rests, self._resting = Lock(), Lock(), 0
         self._rows = np.empty(0, np.uint32)
         self._pending = concat([])
         self._before_end = dict[str, NDArray[Any]]()
@@ -217,12 +217,21 @@ class Feed:
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:
-        """Block learning in this context. RuntimeError if another thread is learning."""
-        self._take_turn()
+        """Block learning in this context, of which several threads may be in at once.
+
+        RuntimeError if another thread is learning.
+        """
+        with self._rests:
+            if not self._resting:
+                self._take_turn()
+            self._resting += 1
         try:
             yield
         finally:
-            self._turn.release()
+            with self._rests:
+                self._resting -= 1
+                if not self._resting:
+                    self._turn.release()
 
     def _take(self, learners: Learners, chunk: Chunk, lo: int, hi: int | None, again: bool) -> None:
         stop = len(chunk) if hi is None else hi
@@ -385,6 +394,11 @@ class Feed:
             loop.check(own, rows, steps)
         require(all(bool(own) == bool(before) for own in befores), BEFORE_END, "all or nothing must be there")
         if before:
+            waited = len(before.get(_PREFIX + "labels", ()))
+            require(
+                self._checked(before, head)[1] + waited == steps, BEFORE_END, "as many must have been learned"
+            )
+            require(not under(before, BEFORE_END), BEFORE_END, "a stream ends once")
             self.check(before, [(loop, own) for (loop, _), own in zip(loops, befores, strict=True)], head)
 
     def _checked(self, state: Tensors, head: Head) -> tuple[int, int]:
