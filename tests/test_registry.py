@@ -137,6 +137,7 @@ def values_of(cls: Any, field: str, default: Any) -> st.SearchStrategy[Any]:
         "> 0": st.floats(1e-300, 1e6),
         "inf": st.just(float("inf")),
         "0, or >= 1": st.just(0.0) | st.floats(1, 1e6),
+        ">= 1": st.floats(1, 1e6),
         ">= 1, inf included": st.floats(1, 1e6) | st.just(float("inf")),
         "in (0, 1)": st.floats(1e-9, 1 - 1e-9),
         "in (0.5, 1)": st.floats(0.5 + 1e-9, 1 - 1e-9),
