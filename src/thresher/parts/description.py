@@ -116,7 +116,7 @@ def _parameter(cls: Any, field: str, default: Any) -> Parameter:
     if isinstance(default, str):
         return Parameter(field, default, "")
     if field in NUMBERED:
-        return Parameter(field, f"{default[0]:g}", "> 0, or inf")
+        return Parameter(field, f"{default[0]:g}", ">= 1, or inf")
     if isinstance(default, tuple):
         names = sorted(REGISTRY[field])
         return Parameter(field, part_name(type(default)), f"{', '.join(names[:-1])} or {names[-1]}")

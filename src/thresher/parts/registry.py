@@ -148,7 +148,7 @@ def _nested(cls: Any, field: str, value: Any) -> Any:
     for known in REGISTRY[field].values():
         if LIMITS[limit_of(known, "examples")](number):
             return known(number)
-    raise SpecError(f"{part_name(cls)}: {field} must be > 0, or inf, not {number:g}")
+    raise SpecError(f"{part_name(cls)}: {field} must be >= 1, or inf, not {number:g}")
 
 
 def _check_link(loss: Any) -> None:

@@ -451,7 +451,12 @@ def _sparse_frame(X: Any, layout: AnyLayout | None) -> Any:
 def _joined(
     table: Any, y: Any, weights: Any, layout: AnyLayout | None, domain: Domain
 ) -> tuple[Any, AnyLayout]:
-    """The table with labels and weights added as columns, and a layout that names them."""
+    """The table with labels and weights added as columns, and a layout that names them.
+
+    They could go to the chunks beside the table. But the layout of the model would still need a column of
+    that name, so that a table or file with labels in it can be evaluated, and readers, filters and hold-outs
+    would have two ways for labels. Arrow adds a column without copying the others.
+    """
     from thresher.data.formats.tables.arrow_streams import reader_of
 
     whole = reader_of(table).read_all()
