@@ -328,8 +328,7 @@ def tune(
         search = runs_tune.prepare(inputs_of(data, labels, sample_weight, groups), given, Silent())
         search.run()
         found = search.tuned()
-    warn(found.warnings)
-    return found
+    return replace(found, warnings=warn(found.warnings))
 
 
 @takes(BoostOptions)
