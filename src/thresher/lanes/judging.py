@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.source import Source
+from thresher.engine.sound import copied
 from thresher.lanes.lanes import Lanes
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.evaluation.evaluate import Evaluation
@@ -122,8 +123,7 @@ class LanesHoldout(Holdout):
         for k in model.alive:
             found, best = self.judgement.figures(k), self.bests.get(k)
             if best is None or float(found["loss"] or 0.0) < float(best.figures["loss"] or 0.0):
-                state = {name: array.copy() for name, array in model.models[k].state().items()}
-                self.bests[k], self.waited[k] = Best(number, found, state), 0
+                self.bests[k], self.waited[k] = Best(number, found, copied(model.models[k].state())), 0
                 continue
             self.waited[k] += 1
             if self.waited[k] >= patience:

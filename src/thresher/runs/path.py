@@ -67,13 +67,16 @@ class FrontierTraining:
     ui: Ui
     beside: list[float]
     """penalties of the finished models, in the folder, to which these lanes will be added"""
-    goes_on: bool = False
-    """whether the models had learned other data before, which models with further penalties would lack"""
 
     @property
     def penalty(self) -> str:
         """The name of the parameter that differs."""
         return penalty_name(self.trainer.model.models[0].rule)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the models had learned other data before, which others would lack."""
+        return self.options["continue_from"] is not None
 
     @property
     def rereadable(self) -> bool:
@@ -251,8 +254,7 @@ def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
     fills = budget.budget_of(options["choose"] or BEST) is not None and not finished and trained is None
     more = fills and source.rereadable
     trainer = trainer_of(lanes, source, plan, order, held, options["cache"], ui, more=more, **beside)
-    goes_on = trained is not None
-    return FrontierTraining(trainer, judging, inputs, source, options, read, ui, finished, goes_on)
+    return FrontierTraining(trainer, judging, inputs, source, options, read, ui, finished)
 
 
 def _loaded(options: Any, trained: tuple[Lanes, Record] | None, spare: Path | None, ui: Ui) -> Loaded | None:

@@ -238,7 +238,7 @@ class Seen:
 
     @property
     def content(self) -> int:
-        """A checksum of labels, importances and features: the same for the same rows in the same order."""
+        """A checksum of labels and features, the same for the same rows in the same order; 0 for few rows."""
         sizes = sorted((key, size) for key, size in self.features.items() if size)
         known = self.rows, self.changes, self.positives, self.last, self.labels, sizes, self.span
         return zlib.crc32(repr(known).encode()) if self.rows >= _TOLD_APART else 0

@@ -12,7 +12,7 @@ from thresher.data.errors import BadLine
 from thresher.data.files.content import Content
 from thresher.data.report import Report
 from thresher.data.source import Source
-from thresher.engine.sound import StateError
+from thresher.engine.sound import StateError, under
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file, schema
 from thresher.learning.files.schema import LATER, Form, Key, Positive, check_all, form_of, kinds_of
@@ -239,6 +239,5 @@ def load(path: Path) -> tuple[Model, TrainingState]:
     with model_file.naming_file(path):
         training = TrainingState.from_dict(header["training"])
     model = model_file.revive(path, header, tensors)
-    best = {name.removeprefix(_BEST): array for name, array in tensors.items() if name.startswith(_BEST)}
     with model_file.naming_file(f"{path}: best"):
-        return model, training.with_best(best, model.check)
+        return model, training.with_best(under(tensors, _BEST), model.check)

@@ -27,6 +27,7 @@ from thresher.data.errors import OneLineError
 from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
 from thresher.engine.atomic import whole_file
+from thresher.engine.sound import under
 from thresher.learning.files.folder import ENSEMBLE, FRONTIER
 from thresher.learning.files.schema import (
     Fields,
@@ -446,7 +447,7 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         raise ModelFileError(
             f"{path}: made by a batch solver: it contains only weights and cannot keep learning: {_START}"
         )
-    state = {name.removeprefix("state."): a for name, a in tensors.items() if name.startswith("state.")}
+    state = under(tensors, "state.")
     if not state:
         raise ModelFileError(f"{path}: contains only weights and cannot keep learning: {_START}")
     with naming_file(path), _naming_unknown_parts(path):

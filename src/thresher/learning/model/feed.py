@@ -386,20 +386,19 @@ class Feed:
             whole |= state_of(self._pending) | {BEFORE_END + n: a for n, a in self._before_end.items()}
         return whole
 
-    def check(self, state: Tensors, loops: Sequence[tuple[OneLoop | ManyLoop, Tensors]], head: Head) -> None:
-        """StateError unless `state` is one of this feed, and those of the `loops` belong to it."""
+    def check(self, state: Tensors, loops: Sequence[tuple[OneLoop | ManyLoop, Tensors]], head: Head) -> int:
+        """The examples learned; StateError unless `state`, with those of the `loops`, is one of this feed."""
         rows, steps = self._checked(state, head)
         before, befores = under(state, BEFORE_END), [under(own, BEFORE_END_OF_LOOP) for _, own in loops]
         for loop, own in loops:
             loop.check(own, rows, steps)
         require(all(bool(own) == bool(before) for own in befores), BEFORE_END, "all or nothing must be there")
         if before:
-            waited = len(before.get(_PREFIX + "labels", ()))
-            require(
-                self._checked(before, head)[1] + waited == steps, BEFORE_END, "as many must have been learned"
-            )
             require(not under(before, BEFORE_END), BEFORE_END, "a stream ends once")
-            self.check(before, [(loop, own) for (loop, _), own in zip(loops, befores, strict=True)], head)
+            inner = [(loop, own) for (loop, _), own in zip(loops, befores, strict=True)]
+            learned = self.check(before, inner, head) + len(before[_PREFIX + "labels"])
+            require(learned == steps, BEFORE_END, "as many must have been learned")
+        return steps
 
     def _checked(self, state: Tensors, head: Head) -> tuple[int, int]:
         """Check `state`; return its table rows and examples learned."""

@@ -22,6 +22,7 @@ from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identified
 from thresher.data.layout import grouped_by
 from thresher.data.source import Chunks, MemorySource, Source, Through
+from thresher.engine.sound import copied
 from thresher.learning.diagnostics.findings import (
     Trouble,
     no_groups,
@@ -286,8 +287,7 @@ class Holdout:
         if not patience or figures is None:
             return False
         if self.best is None or float(figures["loss"] or 0.0) < float(self.best.figures["loss"] or 0.0):
-            state = {name: array.copy() for name, array in model.state().items()}
-            self.best, self.passes_since = Best(number, figures, state), 0
+            self.best, self.passes_since = Best(number, figures, copied(model.state())), 0
             return False
         self.passes_since += 1
         return self.passes_since >= patience

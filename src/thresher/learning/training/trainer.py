@@ -206,9 +206,13 @@ class Trainer(Generic[M]):
 
     def follow(self, earlier: Record) -> None:
         """Go on with a model that has learned other data, of which it has the `earlier` record."""
-        self._earlier, self.holdout.first = earlier, earlier.examples
+        self._number_after(earlier)
         self._seen.begin(self.model.examples, self.model.tally, self.model.repeated)
         self.reported = self.model.tally
+
+    def _number_after(self, earlier: Record | None) -> None:
+        """Number rows after those that the model has learned before, if it has."""
+        self._earlier, self.holdout.first = earlier, 0 if earlier is None else earlier.examples
 
     def _bytes_to_keep(self) -> int:
         cause = "this order" if self.model.may_replay(True) else "this rule"
@@ -254,8 +258,7 @@ class Trainer(Generic[M]):
             raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
         self.position, self.label, self.table = before.position, before.label, list(before.table)
         self.reported, self._seen = before.reported, before.seen
-        self._earlier = before.earlier
-        self.holdout.first = 0 if before.earlier is None else before.earlier.examples
+        self._number_after(before.earlier)
         if before.position.number > 1 and not self.model.repeated.weight:
             self.reported = self.model.repeated  # an older checkpoint has one sum of all passes
         self.holdout.best, self.holdout.passes_since = before.best, before.passes_since
