@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from thresher.data.columns import CATEGORICAL, SPELLED
 from thresher.data.errors import DataError, OddFileError
-from thresher.data.files.paths import binary_kind, expand, is_stream
+from thresher.data.files.paths import binary_kind, expand_files, is_stream
 from thresher.data.files.streams import head_of
 from thresher.data.formats.choosing import (
     check_layout,
@@ -198,7 +198,7 @@ def open_source(
     from thresher.data.files.blocks import BLOCK_BYTES, CROSSED_BYTES
     from thresher.data.sources.pieces import readers_for
 
-    names, streams = expand(data), dict[str, Any]()
+    names, streams = expand_files(data), dict[str, Any]()
     given, readers = _checked(layout), readers_for(names)
     given = check_layout(given if given.format else replace(given, format=format_of(names)))
     with _hinting(names[0], given), _naming_table_formats(names[0], layout):

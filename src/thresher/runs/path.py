@@ -224,7 +224,7 @@ def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
     base, read = _basis(inputs, options, trained, plan.holdout_every, ui)
     loaded = _loaded(options, trained, spare, ui)
     before = None if loaded is None else loaded.training
-    plan = agreed(going_on_like(plan, options, trained[1]) if trained else plan, options, before)
+    plan = agreed(going_on_like(plan, options, trained[1], inputs.data) if trained else plan, options, before)
     if loaded is not None:
         read["layout"] = layout_of_checkpoint(options, loaded.lanes.layout)
     ahead = compile_penalties_ahead(base, plan.judges(judge), ui)

@@ -33,6 +33,8 @@ from thresher.data.inputs.any_data import (
 from thresher.data.inputs.label_arrays import texts_of
 from thresher.data.labels import DOMAINS
 from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout, as_option, grouped_by
+from thresher.data.log.segments import is_log
+from thresher.data.log.source import LogSource
 from thresher.data.order import Order, make_order
 from thresher.data.source import Source
 from thresher.data.sources.parsed import OnError
@@ -212,10 +214,13 @@ def agreed(plan: TrainingPlan, options: Any, before: TrainingState | None) -> Tr
     return replace(plan, passes=made, replay=kept, patience=plan.patience or before.patience)
 
 
-def going_on_like(plan: TrainingPlan, options: Any, earlier: Record | None) -> TrainingPlan:
-    """The plan, of one pass unless asked for more, if the model that goes on was made in one pass."""
+def going_on_like(plan: TrainingPlan, options: Any, earlier: Record | None, data: Data) -> TrainingPlan:
+    """The plan, of one pass unless asked for more, if the model that goes on was made in one pass.
+
+    What a server has logged is learned as the server has learned it, in one pass.
+    """
     asked = options["passes"] is not None or options["replay"] is not None
-    once = earlier is not None and earlier.passes == 1 and not asked
+    once = earlier is not None and (earlier.passes == 1 or is_logged(data)) and not asked
     return replace(plan, passes=1, replay=0) if once else plan
 
 
@@ -304,6 +309,8 @@ def ready(
     started: Readout | None = None,
 ) -> Ready:
     """The recipe, with classes that the options leave open found in the data. `UsageError`, `DataError`."""
+    if layout is None and is_logged(inputs.data):
+        layout = as_source(inputs.data, DOMAINS["real"]).layout
     check_ungrouped(part, groups_of(inputs, layout, options))
     read = reading_of(options, part) | {"layout": layout}
     rule = options["rule"]
@@ -408,6 +415,14 @@ def _column_names(data: Any) -> list[str]:
     """The names of the columns of a table of pandas, polars or pyarrow."""
     found = getattr(data, "column_names", getattr(data, "columns", ()))
     return [name for name in found if isinstance(name, str)] if isinstance(found, Iterable) else []
+
+
+def is_logged(data: Any) -> bool:
+    """Whether `data` are the log of a server, or the path of one."""
+    if are_files(data):
+        paths = [data] if isinstance(data, str | os.PathLike) else data
+        return len(paths) == 1 and is_log(paths[0])
+    return isinstance(data, LogSource)
 
 
 def are_files(data: Any) -> bool:

@@ -159,7 +159,7 @@ def prepare(
         if spare is not None:
             look_at(spare, ui)
         model, read, like, earlier = _begin(inputs, options, learner, plan.holdout_every, ui)
-        plan = going_on_like(plan, options, earlier)
+        plan = going_on_like(plan, options, earlier, inputs.data)
     else:
         model, like, earlier = resumed, None, None
         layout = layout_of_checkpoint(options, resumed.recipe.layout)

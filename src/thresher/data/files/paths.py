@@ -105,7 +105,17 @@ def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
         raise DataError("standard input (-) is closed")
     for name in names:
         if name != STDIN:
-            _check_file(name)
+            _check_file(name, alone=len(names) == 1)
+    return names
+
+
+def expand_files(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    """As `expand`, and `DataError` for a log, which is no file."""
+    names = expand(data)
+    if names[0] != STDIN and os.path.isdir(names[0]):
+        raise DataError(
+            f"{names[0]}: a log of rows, not a file: give it to thresher.train or evaluate as it is"
+        )
     return names
 
 
@@ -119,7 +129,10 @@ def _matching(name: str) -> list[str]:
 
 def is_stream(name: str) -> bool:
     """Whether a file can be read only once: standard input or a pipe."""
-    return name == STDIN or not (remote.is_remote(name) or stat.S_ISREG(os.stat(name).st_mode))
+    if name == STDIN or remote.is_remote(name):
+        return name == STDIN
+    mode = os.stat(name).st_mode
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def reads_once(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> bool:
@@ -141,7 +154,17 @@ def size_of(name: str) -> int | None:
     return None if is_stream(name) else os.path.getsize(name)
 
 
-def _check_file(name: str) -> None:
+def _check_log(name: str, alone: bool) -> None:
+    """`DataError` for a folder that is not a log, or one that other data come with."""
+    from thresher.data.log.segments import is_log
+
+    if not is_log(name):
+        raise DataError(f"{name}: a directory; give its files, for example {os.path.join(name, '*')}")
+    if not alone:
+        raise DataError(f"{name}: a log of rows, which can only be read alone: leave the other data out")
+
+
+def _check_file(name: str, alone: bool) -> None:
     if remote.is_remote(name):
         if size_of(name) == 0:
             raise DataError(f"{name}: the file is empty")
@@ -149,7 +172,8 @@ def _check_file(name: str) -> None:
     try:
         status = os.stat(name)
         if stat.S_ISDIR(status.st_mode):
-            raise DataError(f"{name}: a directory; give its files, for example {os.path.join(name, '*')}")
+            _check_log(name, alone)
+            return
         if not stat.S_ISREG(status.st_mode):
             return  # a pipe: opening and closing it would end it for its writer
         with open(name, "rb") as file:

@@ -30,6 +30,8 @@ from thresher.data.inputs.frames import (
 from thresher.data.inputs.label_arrays import array_of, check_unmasked, label_columns, numbers_of
 from thresher.data.labels import ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
+from thresher.data.log.segments import is_log
+from thresher.data.log.source import open_log
 from thresher.data.opening import without_columns
 from thresher.data.sources.parsed import OnError
 from thresher.data.sources.pieces import current_readers
@@ -218,7 +220,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     if isinstance(data, Chunk):
         return MemorySource(data, domain)
     if isinstance(data, str | os.PathLike):
-        return open_source(data, domain=domain, **options)
+        return _of_files([data], domain, options)
     if is_beside(data):
         if len(data) not in (2, 3) or data[1] is None:
             raise DataError("a tuple of examples in memory is (X, y) or (X, y, weights), with labels y")
@@ -244,7 +246,15 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     items = [] if first is _NOTHING else _all_alike(first, again)
     if isinstance(first, Chunk):
         return MemorySource(items, domain)
-    return open_source(items, domain=domain, **options)
+    return _of_files(items, domain, options)
+
+
+def _of_files(paths: list[Any], domain: str | Domain, options: dict[str, Any]) -> Source:
+    """The source of files, or of one log."""
+    if len(paths) != 1 or not is_log(paths[0]):
+        return open_source(paths, domain=domain, **options)
+    chosen = next((options[name] for name in ("where", "ids", "marked") if options.get(name)), "")
+    return open_log(paths[0], domain, options.get("layout"), chosen)
 
 
 def _check_labelled(data: Any, first: Any) -> None:

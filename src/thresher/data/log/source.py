@@ -1,0 +1,188 @@
+"""A log as a source of Chunks: the rows that are to be learned, in order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from thresher.data.chunk import Chunk, Place, concat
+from thresher.data.columns import FEATURES
+from thresher.data.errors import DataError
+from thresher.data.files.content import Content
+from thresher.data.labels import Domain, check_labels
+from thresher.data.layout import FEATURE_FIELDS, AnyLayout, SettledLayout
+from thresher.data.log.records import ROWS, chunk_of
+from thresher.data.log.segments import LogError, LogPosition, LogRecord, records_from, segments_of
+from thresher.data.report import Report
+from thresher.data.source import Chunks, Source
+
+MOST_ROWS, MOST_VALUES = 1 << 12, 1 << 18
+"""Size of a chunk, unless a record is larger."""
+
+
+class LogOrigin(NamedTuple):
+    """Which rows a log is for."""
+
+    layout: SettledLayout | None
+    """how they were read"""
+    domain: str
+    """which labels they have"""
+    model: str
+    """the hash of the file of the model that learns them"""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the header of a segment holds it, in which numbers, texts and lists are those of JSON."""
+        layout = None if self.layout is None else self.layout.as_dict()
+        plain = layout and {name: list(v) if isinstance(v, tuple) else v for name, v in layout.items()}
+        return {"layout": plain, "domain": self.domain, "model": self.model}
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> LogOrigin:
+        """The inverse. `DataError`."""
+        try:
+            layout = None if given["layout"] is None else SettledLayout.from_dict(given["layout"])
+            return cls(layout, str(given["domain"]), str(given["model"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise LogError(f"which rows the log is for cannot be read: {error}") from error
+
+
+def open_log(
+    folder: str | os.PathLike[str], domain: str | Domain, layout: AnyLayout | None, chosen: str
+) -> LogSource:
+    """A log as data, for a model with this layout. `chosen` are columns that select or identify rows.
+
+    `DataError` for these, which a log does not have, and for a model with other features.
+    """
+    if chosen:
+        raise DataError(f"{folder}: the rows of a log have no columns such as '{chosen}'")
+    source = LogSource(folder, domain)
+    have = source.layout
+    if have is not None and isinstance(layout, SettledLayout) and _features(layout) != _features(have):
+        raise DataError(f"{folder}: the rows of the log have other features than those of the model")
+    return source
+
+
+def _features(layout: SettledLayout) -> dict[str, Any]:
+    """What determines the features of rows."""
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+    read = {name: kind for name, kind in kinds.items() if kind in FEATURES}
+    return {"columns": read} | {name: getattr(layout, name) for name in FEATURE_FIELDS}
+
+
+class LogSource(Source):
+    """The rows of a log to be learned. In a `Place`, `offset` is that in the log; `line` counts rows.
+
+    What is read is known to be the same as before by the hash of the record at which reading goes on, which
+    covers all before it. `DataError` unless the folder holds a log.
+    """
+
+    position_bytes = 0
+    most_rows, most_values = MOST_ROWS, MOST_VALUES
+
+    def __init__(self, folder: str | os.PathLike[str], domain: str | Domain = "") -> None:
+        """`domain`: which labels a model takes; empty: those of the log."""
+        super().__init__([os.fspath(folder)])
+        segments = segments_of(folder)
+        self.folder, self.begin = os.fspath(folder), segments[0].begin
+        try:
+            self.origin_of_rows = LogOrigin.of(segments[-1].origin)
+        except DataError as error:
+            raise LogError(f"{folder}: {error}") from error
+        self.layout = self.origin_of_rows.layout
+        self.domain = domain or self.origin_of_rows.domain
+        self.total_bytes = segments[-1].end - self.begin.offset
+        self._read, self._expected = self.begin, dict[int, int]()
+
+    @property
+    def content(self) -> Sequence[Content]:
+        """The hash of the last record read, and where it ends."""
+        return [Content(self._read.hash, self._read.offset)]
+
+    def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
+        """Expect this hash where an earlier run stopped."""
+        self._expected = {one.size: one.hash for one in content}
+
+    def records(self, start: LogPosition | None) -> Iterator[list[LogRecord]]:
+        """The records from a place on, or from the beginning."""
+        return records_from(self.folder, start)
+
+    def chunks(self, start: Place | None = None) -> Chunks:
+        """The rows, several records at a time; the hash is checked that was expected where it starts."""
+        at = self.begin if start is None else self._position(start)
+        if start is None:
+            self.report = Report()
+        for some in self.records(at):
+            for records in self._cut(some):
+                chunk = self._chunk(records)
+                at = records[-1].end
+                self._read = max(self._read, at)
+                self.position_bytes = at.offset - self.begin.offset
+                if len(chunk):
+                    self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
+                    begin = records[0].begin
+                    yield chunk.at(_place(begin), _place(at))
+        if start is None and not self.report.examples:
+            raise DataError(f"{self.folder}: no examples: the log holds no labelled rows yet")
+
+    def _position(self, start: Place) -> LogPosition:
+        found = self._expected.get(
+            start.offset, self._read.hash if self._read.offset == start.offset else None
+        )
+        if found is None:
+            raise DataError(f"{self.folder}: nothing is known of what was read before row {start.line + 1:,}")
+        return LogPosition(start.offset, start.line, found)
+
+    def _cut(self, found: list[LogRecord]) -> Iterator[list[LogRecord]]:
+        """Records, in lists that become chunks."""
+        some, rows, values = list[LogRecord](), 0, 0
+        for record in found:
+            some.append(record)
+            rows, values = rows + record.head.rows, values + record.head.nnz
+            if rows >= self.most_rows or values >= self.most_values:
+                yield some
+                some, rows, values = [], 0, 0
+        if some:
+            yield some
+
+    def _chunk(self, records: list[LogRecord]) -> Chunk:
+        found = [chunk_of(one.buffer, one.at, one.head) for one in records if one.head.kind == ROWS]
+        chunk = found[0] if len(found) == 1 else concat(found)
+        try:
+            chunk.check()
+            check_labels(chunk.labels, self.domain, chunk.targets)
+        except DataError as error:
+            raise LogError(f"{self.folder}: after row {records[0].head.row:,}: {error}") from error
+        return chunk
+
+
+def _place(at: LogPosition) -> Place:
+    return Place(0, at.offset, at.row)
+
+
+class LiveLog(LogSource):
+    """A log that is still written: at its end, chunks wait for more."""
+
+    most_rows, most_values = 256, 1 << 13
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        domain: str | Domain,
+        wait: Callable[[LogPosition], LogPosition | None],
+    ) -> None:
+        """`wait` returns the end of what is synced once it is beyond a place; None if no more will come."""
+        super().__init__(folder, domain)
+        self.names, self.total_bytes = ["the log"], None
+        self._wait = wait
+
+    def records(self, start: LogPosition | None) -> Iterator[list[LogRecord]]:
+        """The records from a place on, up to what is synced, as they come."""
+        at = start or self.begin
+        while (end := self._wait(at)) is not None:
+            for some in records_from(self.folder, at):
+                synced = [one for one in some if one.offset < end.offset]
+                if not synced:
+                    break
+                yield synced
+                at = synced[-1].end

@@ -1,0 +1,164 @@
+"""Writing a log: one process at a time, many records with one sync."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from thresher.data.log.records import ROWS, PackedEntry, sealed
+from thresher.data.log.segments import (
+    LogError,
+    LogPosition,
+    LogSegment,
+    header_bytes,
+    is_log,
+    read_segment,
+    records_from,
+    segment_name,
+    segments_of,
+)
+from thresher.engine.atomic import lock, whole_file
+
+SEGMENT_BYTES = 64 << 20
+_LOCK = "lock"
+
+
+class LogFullError(LogError):
+    """Records could not be written, for want of space or because of a limit; nothing of them is left."""
+
+
+class LogFailedError(LogError):
+    """A sync or a write failed, so nothing is known of what is on disk: only reading it again can tell."""
+
+
+_sync = getattr(os, "fdatasync", os.fsync)
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync the names in a folder."""
+    descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class LogWriter:
+    """The end of a log, to which records are appended.
+
+    A new log begins at `begin`, and is for rows of this `origin`. What a write that was cut short has left at
+    the end of an old log is cut off. Raises `LogError` if another process writes the log, if it is damaged,
+    or if it is for other rows; OSError.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        origin: Mapping[str, Any],
+        begin: LogPosition | None = None,
+        segment_bytes: int = SEGMENT_BYTES,
+    ) -> None:
+        self.folder, self.origin, self.failed = folder, origin, False
+        self._most = segment_bytes
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if lock(self._lock) is False:
+                raise LogError(f"{folder}: another server writes this log")
+            self.cut = 0
+            """bytes of an unfinished write that were cut off"""
+            self._file, self._segment = self._opened(begin or LogPosition(0, 0, 0))
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _opened(self, begin: LogPosition) -> tuple[int, LogSegment]:
+        if not is_log(self.folder):
+            self.end = begin
+            return self._begun()
+        segments = segments_of(self.folder)
+        last = segments[-1]
+        if dict(last.origin) != dict(self.origin):
+            raise LogError(f"{self.folder}: the log is of another model, or of one that reads other columns")
+        self.end = last.begin
+        for some in records_from(self.folder, last.begin):
+            self.end = some[-1].end
+        file = os.open(last.path, os.O_RDWR | os.O_CLOEXEC)
+        size = last.header + self.end.offset - last.begin.offset
+        self.cut = os.fstat(file).st_size - size
+        if self.cut:
+            os.ftruncate(file, size)
+        os.fsync(file)  # the process before may have been killed between a write and its sync
+        sync_folder(self.folder)
+        os.lseek(file, 0, os.SEEK_END)
+        return file, last
+
+    def _begun(self) -> tuple[int, LogSegment]:
+        """A new segment at the end."""
+        path = self.folder / segment_name(self.end.offset)
+        with whole_file(path, "wb") as file:
+            file.write(header_bytes(self.end, self.origin))
+        sync_folder(self.folder)
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        return descriptor, read_segment(path)
+
+    def append(self, entries: Sequence[PackedEntry]) -> list[LogPosition]:
+        """Write and sync records; return where each ends.
+
+        `LogFullError` if there is no room, then the log is as before; `LogFailedError` if it may not be.
+        """
+        if self.failed:
+            raise LogFailedError(f"{self.folder}: an earlier write failed")
+        if self.end.offset - self._segment.begin.offset >= self._most:
+            self._roll()
+        parts, ends, end = list[bytes](), list[LogPosition](), self.end
+        for entry in entries:
+            whole, found = sealed(entry, end.row, self.end.offset, end.hash)
+            rows = entry.rows if entry.kind == ROWS else 0
+            end = LogPosition(end.offset + len(whole), end.row + rows, found)
+            parts.append(whole)
+            ends.append(end)
+        self._write(b"".join(parts))
+        self.end = end
+        return ends
+
+    def _write(self, whole: bytes) -> None:
+        view = memoryview(whole)
+        try:
+            while view:
+                view = view[os.write(self._file, view) :]
+        except OSError as error:
+            self._take_back(error)
+        try:
+            _sync(self._file)
+        except OSError as error:
+            # the kernel may have dropped the pages and forgotten the error: a second sync would succeed
+            self.failed = True
+            raise LogFailedError(f"{self._segment.path}: {error.strerror}") from error
+
+    def _take_back(self, error: OSError) -> None:
+        """Remove what was written of records that do not fit."""
+        size = self._segment.header + self.end.offset - self._segment.begin.offset
+        try:
+            os.ftruncate(self._file, size)
+            os.lseek(self._file, 0, os.SEEK_END)
+        except OSError:
+            self.failed = True
+            raise LogFailedError(f"{self._segment.path}: {error.strerror}") from error
+        raise LogFullError(f"{self._segment.path}: {error.strerror}") from error
+
+    def _roll(self) -> None:
+        """Go on in a new segment. The errors of `append`."""
+        try:
+            file, segment = self._begun()
+        except OSError as error:
+            raise LogFullError(f"{self.folder}: {error.strerror}") from error
+        os.close(self._file)
+        self._file, self._segment = file, segment
+
+    def close(self) -> None:
+        """Close the files and let another process write."""
+        os.close(self._file)
+        os.close(self._lock)
