@@ -99,7 +99,7 @@ def _naming_table_formats(name: str, layout: AnyLayout | None) -> Iterator[None]
         raise DataError(f"{error}; {hint}") from error
 
 
-def _check_ids(form: str, ids: str) -> None:
+def check_ids(form: str, ids: str) -> None:
     """Raise `DataError` if rows in this format have no such ids."""
     if not ids or form in TABLES or (form, ids) == ("vw", TAG):
         return
@@ -138,7 +138,7 @@ def _settled(
     **chosen: str,
 ) -> tuple[SettledLayout, Any]:
     """The settled layout of files, and the maker of their parsers. `chosen`: where, ids, marked."""
-    _check_ids(given.format, ids := chosen["ids"])
+    check_ids(given.format, ids := chosen["ids"])
     _check_columns(given.format, chosen["where"], chosen["marked"])
     if given.format not in TABLES:
         return settled_without_columns(given), parser_of(given.format)

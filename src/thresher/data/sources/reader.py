@@ -18,6 +18,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import BadLine
 from thresher.data.files.blocks import Block, BlockReader, TextBuffer
 from thresher.data.labels import Domain
+from thresher.data.report import FIRST_BAD
 
 TAG = "tag"
 """What identifies a row of VW text."""
@@ -48,6 +49,8 @@ class Reading(NamedTuple):
     """a `Namer` that receives the names of features, or None"""
     ids: str = ""
     """the column (in VW text `TAG`) that identifies rows; empty: ids are not read"""
+    described: int = FIRST_BAD
+    """how many bad lines of a block are described"""
 
     @property
     def naming(self) -> Any:
@@ -63,9 +66,9 @@ class Reading(NamedTuple):
 class Parsed(NamedTuple):
     """A parsed block: its examples, its tally, and its bad lines.
 
-    `bad` are the first bad lines (with `FAIL` only one; the rest of the block is not parsed), with lines
-    counted from the start of the block, and without a file. `rejected` are all bad lines byte for byte
-    (with `QUARANTINE`).
+    `bad` are the first bad lines, as many as are to be described (with `FAIL` only one; the rest of the block
+    is not parsed), with lines counted from the start of the block, and without a file. `rejected` are all bad
+    lines byte for byte (with `QUARANTINE`).
     """
 
     chunk: Chunk

@@ -236,6 +236,18 @@ def check_format(model: Any, layout: AnyLayout | None) -> None:
         raise refusal(before, now)
 
 
+def names_refused(model: Any, layout: AnyLayout) -> DataError | None:
+    """The error for rows with this layout whose features are names; None unless they must be numbers."""
+    before, now = kind_of_model(model), _kind_in(layout)
+    needed = now is not None and before.features == IDS and now.features == NAMES
+    return refusal(before, now) if needed and now is not None else None
+
+
+def are_names(chunk: Chunk) -> bool:
+    """Whether features that may be names or numbers are names."""
+    return bool(chunk.nnz and chunk.keys.min() > _SMALL)
+
+
 def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str = "") -> Source:
     """The source, for this model. It warns if the ids of a file seem to start at another number.
 
@@ -275,7 +287,7 @@ class _NumbersAsInModel(Watched):
     def look(self, chunk: Chunk) -> None:
         """Check the first chunk that has features."""
         if self._error is not None and chunk.nnz:
-            if chunk.keys.min() > _SMALL if self._wanted else chunk.keys.max() <= _SMALL:
+            if are_names(chunk) if self._wanted else chunk.keys.max() <= _SMALL:
                 raise self._error
             self._error = None
 

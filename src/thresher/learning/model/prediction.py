@@ -20,7 +20,7 @@ from thresher.data.columns import check_same
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, opened, with_labels
-from thresher.data.layout import SettledLayout, has_columns
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.engine.index import HashedIndex, Index
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
@@ -66,17 +66,23 @@ def source_for(
     A model without a layout was trained on matrices or Chunks: it reads a table without labels as a matrix.
     """
     options = settled(ReadOptions, reading)
+    layout = layout_for(model, options)
+    read = {name: options[name] for name in ("on_error", "threads", "where")}
+    source = as_source(data, domain, layout=layout, **read, **(more or {}))
+    X: Any = data[0] if isinstance(data, tuple) and data else data
+    how = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
+    return in_agreement(model, source, given=type(X).__name__ + how)
+
+
+def layout_for(model: Any, options: Any) -> AnyLayout:
+    """How new data are read for a model. `DataError` if they cannot have its features, `UsageError`."""
     layout = layout_like(model.layout, options)
     layout = layout.ungrouped() if isinstance(layout, SettledLayout) else layout
     check_format(model, layout)
     layout = layout or SettledLayout()
     if model.centres and not has_columns(layout):
         layout = replace(layout, gaps=True)
-    read = {name: options[name] for name in ("on_error", "threads", "where")}
-    source = as_source(data, domain, layout=layout, **read, **(more or {}))
-    X: Any = data[0] if isinstance(data, tuple) and data else data
-    how = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
-    return in_agreement(model, source, given=type(X).__name__ + how)
+    return layout
 
 
 def with_codes(model: Any, data: Any) -> Any:

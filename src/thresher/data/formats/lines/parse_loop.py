@@ -21,7 +21,7 @@ from thresher.data.files.blocks import LINES, LONG_HEAD, LONGEST_LINE, Block
 from thresher.data.formats import line_status
 from thresher.data.formats.lines import line_rows as rows
 from thresher.data.labels import ONE, hint_of_words
-from thresher.data.report import FIRST_BAD, lines_not_utf8
+from thresher.data.report import lines_not_utf8
 from thresher.data.sources.reader import FAIL, QUARANTINE, Arenas, LineTally, Parsed, Reading, RowArrays
 from thresher.data.text.numbers import exact_numbers
 from thresher.data.text.sorting import BUCKETS
@@ -47,8 +47,7 @@ def gather(
     state: NDArray[np.int64],
     table: NDArray[np.int64],
     columns: RowArrays,
-    arenas: Arenas,
-    on_error: str,
+    reading: Reading,
 ) -> Parsed:
     """Call `parse` until the block is done; returns the result.
 
@@ -57,17 +56,19 @@ def gather(
     """
     exact, gaps, bad, rejected = NO_NUMBERS, list[int](), list[BadLine](), list[bytes]()
     result = None
-    while result != line_status.DONE and not (bad and on_error == FAIL):
+    while result != line_status.DONE and not (bad and reading.on_error == FAIL):
         if result == line_status.NEEDS_EXACT:
             exact = exact_of(exact)
         elif result == line_status.NEEDS_ROOM:
-            columns = arenas.roomier(columns, int(state[line_status.ROWS]), int(state[line_status.NNZ]))
+            columns = reading.arenas.roomier(
+                columns, int(state[line_status.ROWS]), int(state[line_status.NNZ])
+            )
         result = parse(columns, exact)
         for *entry, examples in table[: state[line_status.BAD]].tolist():
             gaps.append(examples)
-            if len(bad) < FIRST_BAD:
+            if len(bad) < reading.described:
                 bad.append(describe(*entry))
-            if on_error == QUARANTINE:
+            if reading.on_error == QUARANTINE:
                 rejected += [line_of(entry[0]), b"\n"]
         state[line_status.BAD] = 0
     tally = LineTally(
@@ -210,7 +211,7 @@ class LineParser:
             lambda _: exact_numbers(line_at(text, int(state[line_status.AT])), int(state[line_status.AT])),
             lambda *entry: self._bad_line(text, *entry),
             lambda start: line_at(text, start),
-            *(state, self._bad, columns, self._arenas, self._on_error),
+            *(state, self._bad, columns, self._reading),
         )
         self._reading.take_names()
         if self._named:

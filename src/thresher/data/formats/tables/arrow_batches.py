@@ -49,7 +49,7 @@ from thresher.data.formats.tables.table_rows import (
 from thresher.data.formats.tables.where import Filter, as_ids
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import SettledLayout
-from thresher.data.report import FIRST_BAD, Noted, noted
+from thresher.data.report import Noted, noted
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
 from thresher.data.text.numbers import NUMBER, OVERFLOW
 from thresher.data.text.words import SPACES
@@ -240,11 +240,11 @@ class BatchParser:
         `noticed` is what it shows of columns.
         """
         chunk, merged, wrong = self.encoded(batch, kinds)
-        listed = wrong if self._on_error == QUARANTINE else wrong[:FIRST_BAD]
+        listed = wrong if self._on_error == QUARANTINE else wrong[: self._reading.described]
         lines = written([row for row, _ in listed]) if wrong else []
         bad = [
             self.bad_row(batch, kinds, row, code, row + 1, line)
-            for (row, code), line in zip(listed[:FIRST_BAD], lines, strict=False)
+            for (row, code), line in zip(listed[: self._reading.described], lines, strict=False)
         ]
         rejected = [line + b"\n" for line in lines] if self._on_error == QUARANTINE else []
         tally = LineTally(batch.num_rows, len(chunk), 0, len(wrong), merged)

@@ -48,7 +48,7 @@ BATCH, CELLS = 1 << 16, 1 << 19
 """Maximum rows per chunk, and maximum cells unless a single row has more."""
 CROSSED_ROWS = 1 << 10
 """Maximum rows per chunk with interactions, which make rows longer."""
-_MAGIC, _END = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
+_MAGIC, END_OF_STREAM = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 
 Rows = Iterator[tuple[int, Any, float | None]]
 """For each record batch: the row after it, the batch, and the share of the file read so far, if known."""
@@ -328,7 +328,7 @@ class _ArrowIpc:
                     yield batch, raw.position / size if size else None
                 if given.read(1):
                     raise ValueError("unexpected bytes after the end of the stream")
-                if last.bytes != _END:
+                if last.bytes != END_OF_STREAM:
                     raise ValueError("the stream has no end mark, so its writer was not closed")
         finally:
             raw.close()
@@ -342,7 +342,7 @@ class _Last:
         self._watch = watch
 
     def see(self, view: memoryview) -> None:
-        self.bytes = (self.bytes + bytes(view[-len(_END) :]))[-len(_END) :]
+        self.bytes = (self.bytes + bytes(view[-len(END_OF_STREAM) :]))[-len(END_OF_STREAM) :]
         if self._watch is not None:
             self._watch(view)
 

@@ -165,7 +165,8 @@ def opened(
     files, headers, dialect = list[Kinds](), list[bytes](), dialect_of(layout)
     heads, guesses, spelling, may_be_words = list[_FileHead](), list[str](), list[str](), False
     for name in names:
-        head = _head(name, layout, streams, dialect, live)
+        text = beginning(name, streams, live, dialect if dialect.span else None)
+        head = _head(text, name, layout, dialect)
         if not heads and not has_columns(layout):
             guesses, spelling = _guesses(head, dialect)
         if heads and EMPTY in guesses:
@@ -179,17 +180,31 @@ def opened(
         may_be_words = (LABEL, CATEGORICAL) in zip(found.kinds, guesses, strict=False)
     used = found.unlabelled() if unlabelled else found
     for head in heads:
-        columns = head.names if layout.header else _positions(used, len(head.names), head.name)
-        kinds = kinds_of(used, columns, head.name, _guesses(head, dialect)[0], ids)
-        files.append(kinds._replace(marks=cell_filter(marked, columns, head.name, layout.missing)))
+        kinds = _kinds(used, head, dialect, ids)
+        files.append(kinds._replace(marks=cell_filter(marked, kinds.names, head.name, layout.missing)))
         headers.append(head.header)
     return found, DelimitedFormat(files, headers, may_be_words)
 
 
-def _head(name: str, layout: AnyLayout, streams: OpenStreams, dialect: Dialect, live: bool) -> _FileHead:
+def form_of(
+    text: bytes, layout: SettledLayout, unlabelled: bool, ids: str = "", name: str = "the text"
+) -> DelimitedFormat:
+    """The maker of parsers for a text in memory, called `name` in messages. Raises `DataError`."""
+    dialect = dialect_of(layout)
+    head = _head(text[:HEAD], name, layout, dialect)
+    used = layout.unlabelled() if unlabelled else layout
+    return DelimitedFormat([_kinds(used, head, dialect, ids)], [head.header])
+
+
+def _kinds(layout: SettledLayout, head: _FileHead, dialect: Dialect, ids: str) -> Kinds:
+    """How the columns of a file are read; raises `DataError` unless they fit the settled layout."""
+    columns = head.names if layout.header else _positions(layout, len(head.names), head.name)
+    return kinds_of(layout, columns, head.name, _guesses(head, dialect)[0], ids)
+
+
+def _head(head: bytes, name: str, layout: AnyLayout, dialect: Dialect) -> _FileHead:
     """The beginning of a file, without lines that repeat its header."""
     spanning = dialect if dialect.span else None
-    head = beginning(name, streams, live, spanning)
     lines, start = lines_of(head, name, spanning), _MARKED if head.startswith(MARK) else "^"
     first = lines[0]
     if layout.header and b"\0" in first:
@@ -495,7 +510,7 @@ class DelimitedParser:
             lambda exact: _with(exact, self._row_at(block, int(state[AT])), state),
             lambda *entry: self._bad_line(block, *entry),
             lambda start: self._row_at(block, start),
-            *(state, self._bad, columns, self._arenas, self._on_error),
+            *(state, self._bad, columns, self._reading),
         )
         self._reading.take_names(kinds.names)
         breaks = int(state[rows.BREAKS])

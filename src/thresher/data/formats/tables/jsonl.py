@@ -51,7 +51,7 @@ from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import Kinds, cell_filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
-from thresher.data.report import FIRST_BAD, FOUND, LATE, MOST_LATE, Noted
+from thresher.data.report import FOUND, LATE, MOST_LATE, Noted
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.utf8 import REMEDIES, undecoded
@@ -87,6 +87,20 @@ class JsonlFormat:
         """Make a parser for one thread."""
         return JsonlParser(self, layout, reading)
 
+    def with_file(
+        self, schema: Any, layout: SettledLayout, name: str, ids: str, marked: str = ""
+    ) -> JsonlFormat:
+        """For one more file, of the fields in `schema`. Raises `DataError` unless they fit the layout."""
+        kinds = kinds_by(layout, schema, name, ids)._replace(marks=cell_filter(marked, None, name))
+        read = zip(schema, kinds.what, strict=True)
+        needed = [(what, field) for field, what in read if what not in UNREAD]
+        return JsonlFormat(
+            [*self.files, kinds],
+            [*self.schemas, pa.schema([_field(what, field, layout) for what, field in needed])],
+            [*self.wide, pa.schema([_wide_field(what, field, layout) for what, field in needed])],
+            self.may_be_words or has_words(kinds, schema),
+        )
+
 
 class _JsonHead(NamedTuple):
     """What the first rows of a file show of its fields."""
@@ -113,7 +127,7 @@ def opened(
     If `live`, a stream is read up to its first line, which says little about the others: the type of a field
     that does not fit the layout there is left open.
     """
-    files, schemas, wide, may_be_words, whole = list[Kinds](), list[Any](), list[Any](), False, True
+    whole = True
     texts, heads = dict[str, list[str]](), list[_JsonHead]()
     for name in names:
         head = beginning(name, streams, live)
@@ -124,17 +138,37 @@ def opened(
     first = [head.fields for head in heads]
     found = layout if has_columns(layout) else _settled(layout, first, names[0], not whole, texts)
     used = found.unlabelled() if unlabelled else found
+    made = JsonlFormat([], [], [])
     for name, rows in zip(names, heads, strict=True):
         fields = _fitting(used, rows, live and is_stream(name))
-        schema = pa.schema([*_nulls(set(used.columns).difference(fields.names)), *fields])
-        kinds = kinds_by(used, schema, name, ids)._replace(marks=cell_filter(marked, None, name))
-        files.append(kinds)
-        may_be_words = may_be_words or has_words(kinds, schema)
-        read = zip(schema, kinds.what, strict=True)
-        needed = [(what, field) for field, what in read if what not in UNREAD]
-        schemas.append(pa.schema([_field(what, field, layout) for what, field in needed]))
-        wide.append(pa.schema([_wide_field(what, field, layout) for what, field in needed]))
-    return found, JsonlFormat(files, schemas, wide, may_be_words)
+        made = made.with_file(_in_order(used, fields), used, name, ids, marked)
+    return found, made
+
+
+def form_of(layout: SettledLayout, unlabelled: bool, ids: str, lists: bool, name: str) -> JsonlFormat:
+    """The maker of parsers for lines of which none has been seen, called `name` in messages.
+
+    `lists` says whether labels are lists of classes.
+    """
+    used = layout.unlabelled() if unlabelled else layout
+    label = {
+        column: pa.list_(pa.float64())
+        for column, kind in zip(used.columns, used.kinds, strict=True)
+        if lists and kind == LABEL
+    }
+    known = [pa.field(column, kind) for column, kind in label.items()]
+    known += [pa.field(ids, pa.null())] if ids and ids not in used.columns else []
+    return JsonlFormat([], [], []).with_file(_in_order(used, known), used, name, ids)
+
+
+def _in_order(layout: SettledLayout, fields: Iterable[Any]) -> Any:
+    """A schema of all columns of the layout in its order, null where there is no field, and of other fields.
+
+    So the same rows give the same sums, in whatever order their fields are.
+    """
+    there = {field.name: field for field in fields}
+    known = [there.pop(name, pa.field(name, pa.null())) for name in layout.columns]
+    return pa.schema([*known, *there.values()])
 
 
 def _settled(
@@ -173,10 +207,6 @@ def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> Any:
             fit.sort(key=pa.types.is_boolean)
         fields.append(field.with_type(fit[0] if fit else pa.null() if live else field.type))
     return pa.schema(fields)
-
-
-def _nulls(names: Iterable[str]) -> list[Any]:
-    return [pa.field(name, pa.null()) for name in sorted(names)]
 
 
 def _field(what: str, field: Any, layout: AnyLayout) -> Any:
@@ -378,7 +408,9 @@ class JsonlParser(BatchParser):
         rejected = [one.raw + b"\n" for one in bad] if self._on_error == QUARANTINE else []
         tally = LineTally(len(lines), len(chunk), blank, len(bad), merged)
         seen = self._watched.sorted(noticed)
-        return Parsed(chunk, tally, bad[:FIRST_BAD], b"".join(rejected), noticed=seen, gaps=gaps)
+        return Parsed(
+            chunk, tally, bad[: self._reading.described], b"".join(rejected), noticed=seen, gaps=gaps
+        )
 
     def _notice(
         self, read: Mapping[str, Any], line: int, noticed: dict[tuple[str, str], tuple[int, str]]

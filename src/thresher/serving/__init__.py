@@ -1,0 +1,1 @@
+"""A model as a service over HTTP, which may learn while it answers."""

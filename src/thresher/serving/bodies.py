@@ -1,0 +1,366 @@
+"""Bodies of requests as rows: what the readers of files make of the same bytes, without a file.
+
+A parser is made for the layout of the model and used for body after body; a CSV body has a header of its own,
+so there is one for each header seen. A parser is used by one thread at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from thresher.data.chunk import Chunk
+from thresher.data.columns import LABEL
+from thresher.data.errors import BadLine, DataError, printable
+from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
+from thresher.data.formats.choosing import parser_of
+from thresher.data.formats.listing import DEFAULT, FORMATS, TABLES
+from thresher.data.formats.tables import delimited, jsonl
+from thresher.data.formats.tables.arrow_batches import TableBlock, sound
+from thresher.data.formats.tables.arrow_files import END_OF_STREAM, BatchFormat, kinds_by
+from thresher.data.labels import LISTED
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settled_without_columns
+from thresher.data.opening import check_ids
+from thresher.data.report import LATE
+from thresher.data.sources.reader import SKIP, Arenas, Parsed, Reading
+from thresher.learning.model.agreement import are_names, names_refused
+from thresher.learning.model.prediction import layout_for
+from thresher.options.data import ReadOptions
+from thresher.options.messages import as_shown
+from thresher.options.option import UsageError, settled
+
+MEDIA = {
+    "application/json": "jsonl",
+    "application/x-ndjson": "jsonl",
+    "application/jsonl": "jsonl",
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    "text/x-vw": "vw",
+    "text/x-svmlight": "svmlight",
+    "text/x-libsvm": "svmlight",
+    "text/x-libffm": "libffm",
+    "application/vnd.apache.arrow.stream": "arrow",
+}
+"""The formats of bodies, by media type"""
+_ANY = ("", "text/plain", "application/octet-stream", "application/x-www-form-urlencoded")
+"""Media types that say nothing, the last of them curl's: the format is that of the training data"""
+_NAME = "the body"
+_MOST_KINDS = 64
+"""Kinds of parsers that are kept"""
+
+
+class BodyError(Exception):
+    """A body that cannot be read at all."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status, self.message = status, printable(as_shown(message))
+
+
+class BadRow(NamedTuple):
+    """A row that is not a valid example; `line` and `column` count from 1.
+
+    In a JSON array, and in objects over several lines, the line is the number of the element; in an Arrow
+    stream, it is that of the row.
+    """
+
+    line: int
+    column: int
+    error: str
+
+    @classmethod
+    def of(cls, bad: BadLine) -> BadRow:
+        """From the bad line of a reader."""
+        return cls(bad.line, bad.column, printable(as_shown(f"expected {bad.expected}, found {bad.found}")))
+
+
+class Rows(NamedTuple):
+    """The rows of a body."""
+
+    chunk: Chunk
+    """the good ones"""
+    gaps: Sequence[int]
+    """for each bad row, the number of good ones before it"""
+    ids: Sequence[str] | None
+    """the ids of all rows in order, good and bad, if they were asked for"""
+    bad: list[BadRow]
+    """all bad rows in order"""
+    lines: int
+    unknown: tuple[str, ...]
+    """columns that the model does not know, as many as are noticed"""
+    whole: Chunk | None = None
+    """the good rows of all bodies that were read together, in order"""
+
+
+class _Text(NamedTuple):
+    """A body as text."""
+
+    form: str
+    text: bytes
+    """whole lines"""
+    header: bytes
+    """its beginning that names the columns; empty if there is none"""
+    key: Any
+    """what the parser is made for, besides the format; None if it can be used only once"""
+
+
+class Bodies:
+    """Reads bodies for a model. Threads may use it at once."""
+
+    def __init__(self, model: Any, most_rows: int) -> None:
+        """`model` is a Predictor, `most_rows` the largest number of rows in a body."""
+        self._most, self._arenas = most_rows, Arenas(8)
+        self._domains = {True: model.head.domain.of_model(goes_on=True), False: model.head.open_domain}
+        self._pool = dict[Any, list[Any]]()
+        """parsers that are not in use"""
+        self._layouts, self._refused = dict[str, SettledLayout](), dict[str, str]()
+        self._names_refused = dict[str, DataError]()
+        for form in {*MEDIA.values()}:
+            try:
+                self._layouts[form] = layout = _layout(model, form)
+            except (DataError, UsageError) as error:
+                self._refused[form] = str(error)
+            else:
+                if (refused := names_refused(model, layout)) is not None:
+                    self._names_refused[form] = refused
+        trained: AnyLayout | None = model.layout
+        self._usual = trained.format if trained is not None else ""
+        if self._usual not in self._layouts:
+            self._usual = next((form for form in ("jsonl", DEFAULT) if form in self._layouts), "")
+
+    @property
+    def media(self) -> list[str]:
+        """The media types that can be read."""
+        return [media for media, form in MEDIA.items() if form in self._layouts]
+
+    def read(self, body: bytes, media: str, *, labelled: bool, ids: str = "") -> Rows:
+        """The rows of a body. Labels are checked if they are `labelled`, and ignored otherwise.
+
+        `ids` is the column (in VW text ``tag``) that identifies rows. Raises `BodyError` with status 400, 413
+        or 415.
+        """
+        form = self._form(media)
+        try:
+            if form == "arrow":
+                parsed = self._of_stream(body, labelled, ids)
+            else:
+                parsed = self._parsed(self._text(form, body), labelled, ids)
+        except DataError as error:
+            raise BodyError(400, str(error)) from error
+        return _rows(parsed)
+
+    def read_together(
+        self, bodies: Sequence[bytes], media: str, *, labelled: bool = False, ids: str = ""
+    ) -> list[Rows] | None:
+        """The rows of each body, all parsed at once. None if they must be read one by one.
+
+        That is so if one of them cannot be read at all, has blank lines, or another header than the first.
+        `whole` of each result is the chunk of all.
+        """
+        try:
+            form = self._form(media)
+            if form == "arrow":
+                return None
+            texts = [self._text(form, body) for body in bodies]
+            first = texts[0]
+            if first.key is None or any(one.key != first.key or b"\0" in one.text for one in texts):
+                return None
+            rows = [one.text[len(one.header) :] for one in texts]
+            lines = [one.count(b"\n") for one in rows]
+            parsed = self._parsed(first._replace(text=first.header + b"".join(rows)), labelled, ids)
+        except (BodyError, DataError):
+            return None
+        if len(parsed.chunk) + len(parsed.gaps) != sum(lines):
+            return None
+        return _split(_rows(parsed), lines, first.header.count(b"\n"))
+
+    def _form(self, media: str) -> str:
+        """The format of a media type."""
+        kind = media.partition(";")[0].strip().lower()
+        form = self._usual if kind in _ANY else MEDIA.get(kind, "")
+        if form in self._layouts:
+            return form
+        why = self._refused.get(form, f"rows cannot be read from {kind or 'this model'}")
+        raise BodyError(415, f"{why}; send {', '.join(self.media) or 'rows to another model'}")
+
+    def _text(self, form: str, body: bytes) -> _Text:
+        check_is_text(body, _NAME)
+        if not body.strip():
+            raise DataError(f"{_NAME} is empty: there are no rows")
+        text, layout = body.removeprefix(MARK), self._layouts[form]
+        if form == "jsonl":
+            text = _lines_of_json(text)
+        text = text if text.endswith(b"\n") else text + b"\n"
+        found = _Text(form, text, b"", "")
+        if layout.delimited_by:
+            found = _delimited(found, layout)
+        if text.count(b"\n") - found.header.count(b"\n") > self._most:
+            raise BodyError(413, f"{_NAME} has more than {self._most:,} rows: send fewer at a time")
+        return found
+
+    def _parsed(self, given: _Text, labelled: bool, ids: str) -> Parsed:
+        size = len(given.text)
+        array = np.empty(size + PAD, np.uint8)
+        array[:size] = np.frombuffer(given.text, np.uint8)
+        key = (given.form, labelled, ids, given.key)
+        try:
+            parser = self._pool[key].pop()
+        except (KeyError, IndexError):
+            parser = self._parser(given, labelled, ids)
+        parsed: Parsed = parser.parse(Block(array, size, LINES, 0, 0, size, size))
+        if given.key is not None:
+            if len(self._pool) > _MOST_KINDS:  # headers and names of ids are what clients say they are
+                self._pool.clear()
+            self._pool.setdefault(key, []).append(parser)
+        if given.form in self._names_refused and are_names(parsed.chunk):
+            raise self._names_refused[given.form]
+        return parsed
+
+    def _parser(self, given: _Text, labelled: bool, ids: str) -> Any:
+        layout = self._layouts[given.form]
+        reading = self._reading(layout, labelled, ids)
+        if given.form not in TABLES:
+            check_ids(given.form, ids)
+            return parser_of(given.form)(layout, reading)
+        if given.form == "jsonl":
+            lists = reading.domain.kind == LISTED
+            return jsonl.form_of(layout, not labelled, ids, lists, _NAME)(layout, reading)
+        return delimited.form_of(given.text, layout, not labelled, ids, _NAME)(layout, reading)
+
+    def _reading(self, layout: SettledLayout, labelled: bool, ids: str) -> Reading:
+        if labelled and has_columns(layout) and LABEL not in layout.kinds:
+            raise DataError("the labels of the training data were not in a column, so rows cannot have them")
+        domain = self._domains[labelled].of_words(layout.classes)
+        return Reading(domain, SKIP, self._arenas, ids=ids, described=self._most)
+
+    def _of_stream(self, body: bytes, labelled: bool, ids: str) -> Parsed:
+        """The rows of an Arrow stream."""
+        layout = self._layouts["arrow"]
+        reading = self._reading(layout, labelled, ids)
+        try:
+            source = pa.BufferReader(body)
+            with pa.ipc.open_stream(source) as stream:
+                table = stream.read_all()
+            if source.tell() != len(body) or not body.endswith(END_OF_STREAM):
+                raise DataError(f"{_NAME} is not one whole Arrow stream")
+            if table.num_rows > self._most:
+                raise BodyError(413, f"{_NAME} has more than {self._most:,} rows: send fewer at a time")
+            used = layout if labelled else layout.unlabelled()
+            kinds = kinds_by(used, table.schema, _NAME, ids)
+            whole = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+            batch = sound(whole[0], [*table.schema.names])
+        except pa.ArrowException as error:
+            raise DataError(f"{_NAME}: {error}") from error
+        parser = BatchFormat([kinds])(layout, reading)
+        return parser.parse(TableBlock(batch, 0, 0, batch.num_rows, len(body)))
+
+
+def _layout(model: Any, form: str) -> SettledLayout:
+    """How bodies in a format are read for a model; `DataError` if they cannot have its features."""
+    layout = layout_for(model, settled(ReadOptions, {"format": form}))
+    if has_columns(layout):
+        return layout
+    if form in TABLES:
+        raise DataError(f"the model was not trained on a table, so its rows cannot be {FORMATS[form].title}")
+    return settled_without_columns(layout)
+
+
+def _delimited(given: _Text, layout: SettledLayout) -> _Text:
+    """Delimited text with its header; without one, the number of cells decides how it is read."""
+    if layout.quoted_newlines:
+        return given._replace(key=None)
+    text = given.text
+    begin = len(text) - len(text.lstrip(b"\r\n"))
+    end = text.index(b"\n", begin) + 1
+    if layout.header:
+        return given._replace(header=text[:end], key=text[begin:end])
+    first = text[begin:end].rstrip(b"\r\n")
+    return given._replace(key=len(delimited.cells_of(first, delimited.dialect_of(layout))))
+
+
+def _lines_of_json(text: bytes) -> bytes:
+    """JSON as lines, if it is a list of objects or if its objects have several lines each."""
+    start = text.lstrip()
+    if start[:1] == b"[":
+        return _elements(start.rstrip(), 1)
+    if start[:1] == b"{" and not start.partition(b"\n")[0].rstrip().endswith(b"}"):
+        try:
+            return _elements(start.rstrip(), 0)
+        except DataError:  # lines, of which the first is bad
+            return text
+    return text
+
+
+def _elements(text: bytes, at: int) -> bytes:
+    """A line for each value in a list, which `at` is inside of, or for each of several values."""
+    listed, found = at > 0, list[str]()
+    try:
+        written = str(text, "utf-8")
+        at = _space(written, at)
+        while written[at : at + 1] != "]" if listed else at < len(written):
+            _, end = _DECODER.raw_decode(written, at)
+            found.append(written[at:end].translate(_ON_ONE_LINE))
+            at = _space(written, end)
+            if listed and written[at : at + 1] != "]":
+                if written[at : at + 1] != ",":
+                    raise json.JSONDecodeError("expected ',' or ']'", written, at)
+                at = _space(written, at + 1)
+        if listed and at + 1 < len(written):
+            raise json.JSONDecodeError("expected nothing after the list", written, at + 1)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{_NAME}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{_NAME} is not JSON: {error}") from error
+    if not found:
+        raise DataError(f"{_NAME} is empty: there are no rows")
+    return "\n".join(found).encode()
+
+
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
+"""Finds where a value ends"""
+_ON_ONE_LINE = str.maketrans("\r\n", "  ")
+_BLANKS = re.compile(r"[ \t\r\n]*")
+
+
+def _space(text: str, at: int) -> int:
+    """Where the blanks at a place end."""
+    found = _BLANKS.match(text, at)
+    return found.end() if found else at
+
+
+def _rows(parsed: Parsed) -> Rows:
+    if not parsed.tally.examples and not parsed.gaps:
+        raise BodyError(400, f"{_NAME} is empty: there are no rows")
+    unknown = tuple(column for what, column, _, _ in parsed.noticed if what == LATE)
+    bad = [BadRow.of(one) for one in parsed.bad]
+    return Rows(parsed.chunk, parsed.gaps, parsed.ids, bad, parsed.tally.lines, unknown)
+
+
+def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:
+    """The rows of each body, given its number of lines without the `header`."""
+    found, row, line = list[Rows](), 0, header
+    bad = [one.line for one in rows.bad]
+    first = 0
+    for count in lines:
+        last = first
+        while last < len(bad) and bad[last] <= line + count:
+            last += 1
+        good = count - (last - first)
+        found.append(
+            Rows(
+                rows.chunk.rows(row, row + good),
+                [gap - row for gap in rows.gaps[first:last]],
+                None if rows.ids is None else rows.ids[line - header : line - header + count],
+                [one._replace(line=one.line - line + header) for one in rows.bad[first:last]],
+                count + header,
+                rows.unknown,
+                rows.chunk,
+            )
+        )
+        row, line, first = row + good, line + count, last
+    return found
