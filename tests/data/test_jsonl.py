@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.data.reference import rows_of
 from thresher.data import DataError, open_source
+from thresher.data.formats.tables import jsonl
 from thresher.data.layout import Layout
 
 HEAD = '{"label": 1, "x": 1.5, "c": "a", "k": 3, "b": true, "t": ["u"], "o": {"p": 1}}\n'
@@ -34,22 +37,34 @@ lines = st.one_of(
 )
 
 
-def read(path: Path, block: int) -> Any:
-    """Rows, numbers of bad lines, number of blank ones; or why the file is rejected."""
+def read(path: Path, block: int, few: int = 0, decode: Any = jsonl._objects) -> Any:
+    """Rows, bad lines, number of blank ones, what was noticed; or why the file is rejected.
+
+    Blocks of up to `few` bytes are read as a few lines, with `decode`.
+    """
+    with mock.patch.multiple(jsonl, _FEW_BYTES=few, _objects=decode):
+        return _read(path, block)
+
+
+def _read(path: Path, block: int) -> Any:
     try:
         source = open_source(path, layout=LAYOUT, on_error="skip", block_bytes=block, threads=1)
     except DataError as error:
         return str(error)
     rows = [row for chunk in source.chunks() for row in rows_of(chunk)]
-    return rows, [one.line for one in source.report.first_bad], source.report.blank
+    return rows, source.report.first_bad, source.report.blank
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(lines, max_size=6))
 def test_a_line_means_what_it_means_alone(tmp_path: Path, body: list[str]) -> None:
     path = tmp_path / "d.jsonl"
     path.write_text(HEAD + "\n".join(body), encoding="utf-8", newline="")
-    assert read(path, 1 << 20) == read(path, 1)
+    alone = read(path, 1)
+    assert read(path, 1 << 20) == alone
+    for decode in (jsonl._objects, msgspec.json.Decoder().decode_lines):
+        assert read(path, 1 << 20, 1 << 20, decode) == alone
+        assert read(path, 1, 1 << 20, decode) == alone
 
 
 ROWS = [
@@ -122,4 +137,4 @@ def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
     path.write_text('{"label": 1, "\\ud800": 1}\n' + HEAD)
     rows, bad, _ = read(path, 1 << 20)
-    assert (len(rows), bad) == (1, [1])
+    assert (len(rows), [one.line for one in bad]) == (1, [1])

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -229,7 +230,8 @@ class Bodies:
             return parser_of(given.form)(layout, reading)
         if given.form == "jsonl":
             lists = reading.domain.kind == LISTED
-            return jsonl.form_of(layout, not labelled, ids, lists, _NAME)(layout, reading)
+            form = jsonl.form_of(layout, not labelled, ids, lists, _NAME, _decode)
+            return form(layout, reading)
         return delimited.form_of(given.text, layout, not labelled, ids, _NAME)(layout, reading)
 
     def _reading(self, layout: SettledLayout, labelled: bool, ids: str) -> Reading:
@@ -258,6 +260,10 @@ class Bodies:
             raise DataError(f"{_NAME}: {error}") from error
         parser = BatchFormat([kinds])(layout, reading)
         return parser.parse(TableBlock(batch, 0, 0, batch.num_rows, len(body)))
+
+
+_decode = msgspec.json.Decoder().decode_lines
+"""Three times as fast as json, and stricter"""
 
 
 def _layout(model: Any, form: str) -> SettledLayout:

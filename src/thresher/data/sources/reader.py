@@ -115,6 +115,10 @@ class RowArrays(NamedTuple):
         )
 
 
+_SMALL = 1 << 16
+"""Bytes below which fresh arrays cost less than an arena"""
+
+
 class Arenas:
     """Memory for columns, reused once the last array in it has been freed.
 
@@ -130,18 +134,24 @@ class Arenas:
     def columns(self, rows: int, nnz: int, width: int | None = None) -> RowArrays:
         """Uninitialised columns for `rows` rows, `nnz` stored values, and `width` targets per row."""
         cells = rows * (width or 0)
-        memory = self._take(8 * (rows + 1) + 12 * nnz + 8 * rows + 4 * cells)
-        root = np.frombuffer(memory, np.uint8)
-        weakref.finalize(root, self._give, memory).atexit = False
         spans: list[tuple[int, Any]] = [(rows + 1, np.int64), (nnz, np.uint64)]
         spans += [(nnz, np.float32), (rows, np.float32), (rows, np.float32), (cells, np.float32)]
+        need = 8 * (rows + 1) + 12 * nnz + 8 * rows + 4 * cells
+        arrays: list[Any] = self._pieces(spans, need) if need >= _SMALL else [np.empty(*one) for one in spans]
+        arrays[-1] = None if width is None else arrays[-1].reshape(rows, width)
+        return RowArrays(*arrays)
+
+    def _pieces(self, spans: Sequence[tuple[int, Any]], need: int) -> list[Any]:
+        """Arrays of these lengths and types, in one piece of memory."""
+        memory = self._take(need)
+        root = np.frombuffer(memory, np.uint8)
+        weakref.finalize(root, self._give, memory).atexit = False
         arrays, at = list[Any](), 0
         for length, kind in spans:
             size = length * np.dtype(kind).itemsize
             arrays.append(root[at : at + size].view(kind))
             at += size
-        arrays[-1] = None if width is None else arrays[-1].reshape(rows, width)
-        return RowArrays(*arrays)
+        return arrays
 
     def roomier(self, columns: RowArrays, rows: int, nnz: int) -> RowArrays:
         """Columns for twice as many values, with a copy of the first `rows` rows and `nnz` values."""

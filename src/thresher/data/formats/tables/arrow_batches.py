@@ -190,6 +190,22 @@ class TableBlock(NamedTuple):
     """content read up to the end of this block, if the content of the pass is hashed"""
 
 
+class Described(NamedTuple):
+    """The columns of a batch, for the encoder."""
+
+    table: NDArray[np.int64]
+    """see `arrow_rows.encode`"""
+    held: list[Any]
+    """what keeps the memory alive to which the table points"""
+    most: int
+    """the maximum number of features"""
+
+
+def columns_read(kinds: Kinds) -> list[int]:
+    """The columns that the encoder reads."""
+    return [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST, TEXT)]
+
+
 class BatchParser:
     """Converts record batches to chunks."""
 
@@ -257,63 +273,71 @@ class BatchParser:
 
         With `FAIL`, it ends at the first bad row.
         """
-        held, table, most = self._described(batch, kinds)
-        columns = self._arenas.columns(batch.num_rows, 2 * most + 16, self._domain.width)
+        found = self._as_chunk(batch.num_rows, kinds, self._described(batch, kinds))
+        if self._reading.naming is not None:
+            offer_columns(self._reading.naming, batch, kinds)
+            self._reading.take_names(kinds.names)
+        return found
+
+    def _as_chunk(
+        self, count: int, kinds: Kinds, described: Described
+    ) -> tuple[Chunk, int, list[tuple[int, int]]]:
+        """As `encoded`, of `count` rows."""
+        table, held, most = described
+        columns = self._arenas.columns(count, 2 * most + 16, self._domain.width)
         state, wrong = np.zeros(line_status.COUNTERS, np.int64), list[tuple[int, int]]()
         domain = self._domain.code()
         used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
         extra = kinds.extra(self._reading.naming, self._spans)
         columns.indptr[0] = 0
-        while state[line_status.AT] < batch.num_rows and not (wrong and self._on_error == FAIL):
-            cramped = rows.encode(
-                batch.num_rows, columns, table, used, kinds.mask, domain, state, self._bad, extra
-            )
+        while state[line_status.AT] < count and not (wrong and self._on_error == FAIL):
+            cramped = rows.encode(count, columns, table, used, kinds.mask, domain, state, self._bad, extra)
             if cramped:
                 columns = self._arenas.roomier(
                     columns, int(state[line_status.ROWS]), int(state[line_status.NNZ])
                 )
             wrong += [(row, code) for row, code, *_ in self._bad[: state[line_status.BAD]].tolist()]
             state[line_status.BAD] = 0
-        if self._reading.naming is not None:
-            offer_columns(self._reading.naming, batch, kinds)
-            self._reading.take_names(kinds.names)
         del held  # the buffers that `table` points to
         chunk = kinds.completed(columns.chunk(int(state[line_status.ROWS]), int(state[line_status.NNZ])))
         return chunk, int(state[line_status.MERGED]), wrong
 
-    def _described(self, batch: Any, kinds: Kinds) -> tuple[list[Any], NDArray[np.int64], int]:
-        """Objects that keep the buffers alive, the table of columns, and the maximum number of features."""
-        read = [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST, TEXT)]
+    def _described(self, batch: Any, kinds: Kinds) -> Described:
+        read = columns_read(kinds)
         table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
         table[:, rows.COLUMN] = read
         for row, c in zip(table, read, strict=True):
-            kind, array = kinds.what[c], batch.column(kinds.names[c])
-            most += batch.num_rows * (2 if kinds.codes[c] == GAPPED else 1)
-            if kind == LABEL and self._holds_lists(kinds.names[c], array.type):
-                array = cast(array, pa.large_list(pa.float64()))
-                held.append(_point_lists(row, array))
-                array = array.values
-                _point(row, rows.NUMBER_LISTS, array, array.buffers()[1])
-            elif kind in _NUMBERS:
-                array = self._labels(array) if kind == LABEL else cast(array, pa.float64())
-                _point(row, rows.NUMBERS, array, array.buffers()[1])
-            elif kind == TEXT:
-                array = _point_grams(row, array, kinds, c, self._reading.naming)
-                most += len(array[1])
-            elif kind == LIST:
-                array = cast(array, pa.large_list(pa.large_string()))
-                held.append(_point_lists(row, array))
-                array = array.values
-                most += len(array)
-                _point_text(row, array)
-            elif pa.types.is_dictionary(array.type):
-                array = _point_indices(row, array, kinds.seeds[c], kinds.spelling_of(c))
-            else:
-                array = texts_of(array, kinds.spelling_of(c))
-                short = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
-                _point_text(row, array, rows.SHORT if short else rows.LONG)
-            held.append(array)
-        return held, table, most
+            own, features = self.point(row, batch.column(kinds.names[c]), kinds, c)
+            held += own
+            most += features
+        return Described(table, held, most)
+
+    def point(self, row: NDArray[np.int64], array: Any, kinds: Kinds, c: int) -> tuple[list[Any], int]:
+        """Describe column `c`; returns what to keep alive, and the maximum number of features."""
+        kind, most = kinds.what[c], len(array) * (2 if kinds.codes[c] == GAPPED else 1)
+        if kind == LABEL and self._holds_lists(kinds.names[c], array.type):
+            array = cast(array, pa.large_list(pa.float64()))
+            lists, array = _point_lists(row, array), array.values
+            _point(row, rows.NUMBER_LISTS, array, array.buffers()[1])
+            return [lists, array], most
+        if kind in _NUMBERS:
+            array = self._labels(array) if kind == LABEL else cast(array, pa.float64())
+            _point(row, rows.NUMBERS, array, array.buffers()[1])
+            return [array], most
+        if kind == TEXT:
+            held = _point_grams(row, array, kinds, c, self._reading.naming)
+            return held, most + len(held[1])
+        if kind == LIST:
+            array = cast(array, pa.large_list(pa.large_string()))
+            lists, array = _point_lists(row, array), array.values
+            _point_text(row, array)
+            return [lists, array], most + len(array)
+        if pa.types.is_dictionary(array.type):
+            return _point_indices(row, array, kinds.seeds[c], kinds.spelling_of(c)), most
+        array = texts_of(array, kinds.spelling_of(c))
+        short = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
+        _point_text(row, array, rows.SHORT if short else rows.LONG)
+        return [array], most
 
     def _labels(self, array: Any) -> Any:
         """Labels as numbers: words become classes, other text is parsed as numbers."""

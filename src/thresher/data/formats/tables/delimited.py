@@ -474,6 +474,7 @@ class DelimitedParser:
                 f"{layout.format}: lists of labels need a column of lists (jsonl, parquet or arrow)"
             )
         self._dialect = dialect_of(layout)
+        self._compiled_dialect = self._dialect.compiled()
         self._on_error, self._arenas = reading.on_error, reading.arenas
         self._reading, self._spans = reading, room_for_spans()
         self._bad = bad_table(reading.on_error)
@@ -491,17 +492,16 @@ class DelimitedParser:
         self._skip_head(block, state)
         begin = int(state[AT])
         room, extra = self._room_for(block), kinds.extra(self._reading.naming, self._spans)
-        domain, dialect = self._domain.code(), self._dialect.compiled()
         first_at = np.full(len(kinds.codes) + 1, -1, np.int64)
         header = np.frombuffer(self._headers[block.file], np.uint8)
         rest = (
             (*kinds.compiled, first_at, header),
-            dialect,
+            self._compiled_dialect,
             room,
             _rooms_for(kinds, extra),
             grams,
             kinds.mask,
-            domain,
+            self._domain.code(),
             state,
             self._bad,
         )
@@ -522,6 +522,8 @@ class DelimitedParser:
 
     def _noticed(self, block: Block, kinds: Kinds, first_at: NDArray[np.int64]) -> list[Any]:
         """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""
+        if first_at.max() < 0:
+            return []
         found = list[tuple[int, str, str, str]]()
         for c in np.flatnonzero(first_at >= 0).tolist():
             start = int(first_at[c])

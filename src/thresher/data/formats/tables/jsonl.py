@@ -2,9 +2,10 @@
 
 An absent field and null are missing values. A field that is not a column of the layout is ignored; the first
 values of such fields are noticed. Blocks are read by pyarrow. A block that it rejects or that has blank lines
-is read line by line, so that each bad line is reported and the others become examples.
+is read line by line, so that each bad line is reported and the others become examples. A few lines need no
+pyarrow: see `few_objects`.
 
-A test checks that both ways read the same.
+A test checks that all these ways read the same.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -48,6 +49,7 @@ from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
 from thresher.data.formats.tables.arrow_texts import spelling_of_type, texts_of
 from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
+from thresher.data.formats.tables.few_objects import FewObjects
 from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import Kinds, cell_filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
@@ -60,6 +62,8 @@ from thresher.options.messages import mention
 _NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
 _DEEP, _LONG = 500, 400
 """Limits on brackets in a line and digits of a whole number, beyond which JSON readers fail."""
+_FEW_BYTES = 1 << 16
+"""Bytes of lines that pyarrow would not read faster"""
 _TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
 
 _ANY_LIST = pa.list_(pa.null())
@@ -82,6 +86,8 @@ class JsonlFormat:
     """the same fields, with the types that accept all values of their kinds"""
     may_be_words: bool = False
     """whether labels look like words"""
+    decode: Callable[[bytes], list[Any]] = lambda text: _objects(text)
+    """returns the values of a few lines; it may refuse more of them than JSON does, with a ValueError"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> JsonlParser:
         """Make a parser for one thread."""
@@ -99,6 +105,7 @@ class JsonlFormat:
             [*self.schemas, pa.schema([_field(what, field, layout) for what, field in needed])],
             [*self.wide, pa.schema([_wide_field(what, field, layout) for what, field in needed])],
             self.may_be_words or has_words(kinds, schema),
+            self.decode,
         )
 
 
@@ -145,10 +152,17 @@ def opened(
     return found, made
 
 
-def form_of(layout: SettledLayout, unlabelled: bool, ids: str, lists: bool, name: str) -> JsonlFormat:
+def form_of(
+    layout: SettledLayout,
+    unlabelled: bool,
+    ids: str,
+    lists: bool,
+    name: str,
+    decode: Callable[[bytes], list[Any]],
+) -> JsonlFormat:
     """The maker of parsers for lines of which none has been seen, called `name` in messages.
 
-    `lists` says whether labels are lists of classes.
+    `lists` says whether labels are lists of classes; for `decode` see `JsonlFormat`.
     """
     used = layout.unlabelled() if unlabelled else layout
     label = {
@@ -158,7 +172,7 @@ def form_of(layout: SettledLayout, unlabelled: bool, ids: str, lists: bool, name
     }
     known = [pa.field(column, kind) for column, kind in label.items()]
     known += [pa.field(ids, pa.null())] if ids and ids not in used.columns else []
-    return JsonlFormat([], [], []).with_file(_in_order(used, known), used, name, ids)
+    return JsonlFormat([], [], [], decode=decode).with_file(_in_order(used, known), used, name, ids)
 
 
 def _in_order(layout: SettledLayout, fields: Iterable[Any]) -> Any:
@@ -330,23 +344,74 @@ class JsonlParser(BatchParser):
 
     def __init__(self, form: JsonlFormat, layout: SettledLayout, reading: Reading) -> None:
         super().__init__(form.files, layout, reading)
-        self._schemas, self._wide = form.schemas, form.wide
+        self._schemas, self._wide, self._decode = form.schemas, form.wide, form.decode
         self._watched = _Watched(layout, next((one.ids for one in form.files if one.ids), ""))
+        self._plain = {name for name in layout.columns if not self._watched[name]}
+        """columns of which nothing is noticed"""
+        self._few_objects = dict[int, FewObjects]()
 
     def parse(self, block: Any) -> Parsed:
         """Parse the examples of a block of lines into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
-        text, kinds, table = block.text[block.begin : block.size], self._files[block.file], self._quick(block)
-        batch = None if table is None else _typed(table, self._schemas[block.file])
-        if batch is None:
-            parsed = self._careful(block)
-        else:
-            parsed = self.parsed(batch, kinds, partial(_lines, text), self._noticed(table))
+        text, kinds = block.text[block.begin : block.size], self._files[block.file]
+        few = len(text) < _FEW_BYTES and self._reading.naming is None
+        parsed = (self._few(block) if few else None) or self._many(block)
         if kinds.marks is not None:
             cells = {name: _ids(text.tobytes(), name) for name in kinds.marks.columns}
             return parsed._replace(ids=kinds.marks.ids(cells))
         return parsed._replace(ids=_ids(text.tobytes(), kinds.ids)) if kinds.ids else parsed
+
+    def _many(self, block: Block) -> Parsed:
+        """Parse a block with pyarrow, or line by line."""
+        table = self._quick(block)
+        batch = None if table is None else _typed(table, self._schemas[block.file])
+        if batch is None:
+            return self._careful(block)
+        text = block.text[block.begin : block.size]
+        return self.parsed(batch, self._files[block.file], partial(_lines, text), self._noticed(table))
+
+    def _few(self, block: Block) -> Parsed | None:
+        """Parse a few lines without pyarrow; None if one is bad, blank or unusual."""
+        kinds, wide = self._files[block.file], self._wide[block.file]
+        if block.file not in self._few_objects:
+            of_label = kinds.what.index(LABEL) if LABEL in kinds.what else None
+            number = of_label is None or pa.types.is_floating(wide.field(kinds.names[of_label]).type)
+            spelled = bool(kinds.spelling)
+            self._few_objects[block.file] = FewObjects(
+                kinds, not number, lambda cell: _as(cell, pa.null(), spelled)
+            )
+        few, text = self._few_objects[block.file], block.text[block.begin : block.size].tobytes()
+        noticed = dict[tuple[str, str], tuple[int, str]]()
+        try:
+            objects = self._decode(text)
+        except (ValueError, RecursionError):
+            return None
+        if len(objects) != text.count(b"\n") or not all(type(one) is dict for one in objects):
+            return None
+        for k, one in enumerate(objects):
+            if unknown := one.keys() - self._plain:
+                if _is_broken("".join(unknown)):
+                    return None
+                self._notice({name: one[name] for name in unknown}, k + 1, noticed)
+        described = few.described(objects)
+        if described is None:
+            return None
+        for k, c in few.others:
+            field = wide.field(kinds.names[c])
+            cells = [one.get(field.name) for one in objects]
+            if not all(_fits(cell, field.type) for cell in cells):
+                return None
+            array = pa.array(
+                [_as(cell, field.type, bool(kinds.spelling)) for cell in cells], _texted(field).type
+            )
+            held, features = self.point(described.table[k], array, kinds, c)
+            described = described._replace(held=[*described.held, *held], most=described.most + features)
+        chunk, merged, wrong = self._as_chunk(len(objects), kinds, described)
+        if wrong:
+            return None
+        tally = LineTally(len(objects), len(objects), merged=merged)
+        return Parsed(chunk, tally, [], b"", noticed=self._watched.sorted(noticed))
 
     def _quick(self, block: Block) -> Any:
         """The block as a table with one row per line, read by pyarrow; None if that fails."""
@@ -505,7 +570,15 @@ def _id_in(line: bytes, field: str) -> str:
 
 def _loaded(line: str) -> Any:
     """The value of a line of JSON; raises ValueError, or RecursionError if it is nested too deeply."""
-    return json.loads(line, parse_int=lambda digits: int(digits) if len(digits) < _LONG else float(digits))
+    return _DECODER.decode(line)
+
+
+_DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < _LONG else float(digits))
+
+
+def _objects(text: bytes) -> list[Any]:
+    """The values of lines of JSON; raises ValueError, or RecursionError if one is nested too deeply."""
+    return [_loaded(str(line, "utf-8")) for line in text.split(b"\n")[:-1]]
 
 
 def _whole_lines(text: NDArray[np.uint8]) -> int:
