@@ -11,11 +11,13 @@ import pytest
 
 from tests.cli.conftest import NARROW, Thresher
 from tests.commands import environment
+from tests.data.logs import write_log
 from tests.plain import compiled_if
 from tests.served import program, served
 from thresher.cli import main
 from thresher.cli.app import NAMES, command_of
 from thresher.cli.examples import EXAMPLES
+from thresher.data.chunk import Chunk
 
 COMMANDS = list(NAMES)
 ALL = [(name, example) for name in COMMANDS for example in EXAMPLES[name]]
@@ -49,6 +51,7 @@ def test_they_run(folder: Path) -> None:
     (folder / "train.svm.gz").write_bytes(gzip.compress(b"".join(NARROW[:60])))
     clicks = [f"{k % 3 == 0:d},{k % 7},{'red' if k % 2 else 'blue'}\n" for k in range(200)]
     (folder / "clicks.csv").write_text("click,hour,colour\n" + "".join(clicks))
+    write_log(folder / "clicks.log", [Chunk.of_rows([(1.0, {k: 1.0})]) for k in range(200)])
     with served() as shell:
         variables = environment(folder)
         variables["PATH"] = f"{shell.folder}:{variables['PATH']}"

@@ -106,6 +106,7 @@ SHORT = {
     "report": "Write an HTML page about a model: its training, quality and weights.",
     "weights": "Print the weights, largest first.",
     "info": "Show what is in a model, and how it was made.",
+    "log": "Show, check or cut the log of a server.",
     "diff": "Show which weights moved from one model to another.",
     "name": "Add the names of features to a model.",
     "warm": "Compile ahead of time, for example in a container image.",

@@ -53,6 +53,11 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
         "thresher info my.model --json",
         "thresher info frontier",
     ),
+    "log": (
+        "thresher log clicks.log",
+        "thresher log clicks.log --last 5",
+        "thresher log clicks.log --cut 100",
+    ),
     "diff": (
         "thresher diff my.model small.model",
         "thresher diff my.model small.model --top 5",

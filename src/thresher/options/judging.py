@@ -204,3 +204,21 @@ class CacheCommand(TypedDict, total=False):
         bool,
         switch("Remove it all; it is made again when needed."),
     ]
+
+
+class _Logged(TypedDict, total=False):
+    last: Annotated[int, Option(Whole(0), "Show the last N records, with their rows.", "N", default=0)]
+    cut: Annotated[
+        int | None,
+        Option(
+            Whole(0),
+            "Cut the log after this row, for example the last before damage. What is cut off is kept in the "
+            "folder cut-ROW within it, as a log of its own.",
+            "ROW",
+            unset="nothing is cut",
+        ),
+    ]
+
+
+class LogCommand(_Logged, JsonOption, total=False):
+    """The options of ``thresher log``."""

@@ -114,6 +114,7 @@ _COMMANDS = {
     "boost": "adaboost solve",
     "name": "names rename",
     "diff": "compare",
+    "log": "wal journal fsck",
     "train --curve FILE": "plot curve graph chart",
     "--version": "version",
     "--help": "help usage man",

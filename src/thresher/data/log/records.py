@@ -33,6 +33,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat
+from thresher.data.errors import DataError
 
 MARK = b"thR1"
 _HEAD = struct.Struct("<4sIIIQQQQQBBHI")
@@ -163,11 +164,19 @@ def is_whole(buffer: Any, at: int, head: RecordHead) -> bool:
 
 
 def note_of(buffer: Any, at: int, head: RecordHead) -> dict[str, Any]:
-    """The note of a whole record."""
+    """The note of a whole record. `DataError` if it is not one."""
     if not head.note:
         return {}
-    found: dict[str, Any] = json.loads(bytes(memoryview(buffer)[at + HEAD : at + HEAD + head.note]))
-    return found
+    try:
+        found = json.loads(bytes(memoryview(buffer)[at + HEAD : at + HEAD + head.note]))
+        ids = found.get("ids", [])
+        fits = isinstance(found.get("key", ""), str) and isinstance(ids, list)
+        fits = fits and all(isinstance(one, str) for one in ids)
+    except (ValueError, AttributeError, RecursionError):
+        fits = False
+    if not fits:
+        raise DataError("the note of a record is not what this version writes")
+    return dict(found)
 
 
 def chunk_of(buffer: Any, at: int, head: RecordHead) -> Chunk:

@@ -16,6 +16,7 @@ import json
 import os
 import re
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,7 +27,7 @@ import xxhash
 
 from thresher.data.errors import DataError
 from thresher.data.log import records
-from thresher.data.log.records import MARK, RecordHead, head_at, is_whole
+from thresher.data.log.records import HEAD, MARK, RecordHead, head_at, is_whole
 
 _MAGIC = b"thresher log 1\n\0"
 _LENGTH = struct.Struct("<I")
@@ -100,27 +101,37 @@ def read_segment(path: Path) -> LogSegment:
             raise LogError(f"{path}: not a segment of a log of this version")
         size = _LENGTH.unpack_from(start, len(_MAGIC))[0]
         rest = file.read(min(size, _LONGEST_HEADER) + _HASH.size)
-    if len(rest) != size + _HASH.size or _HASH.unpack_from(rest, size)[0] != xxhash.xxh64_intdigest(
-        start + rest[:size]
-    ):
+    whole = len(rest) == size + _HASH.size
+    if not whole or _HASH.unpack_from(rest, size)[0] != xxhash.xxh64_intdigest(start + rest[:size]):
         raise LogError(f"{path}: the header is damaged")
-    header = json.loads(rest[:size])
-    begin = LogPosition(header["offset"], header["row"], header["hash"])
-    return LogSegment(path, begin, len(start) + len(rest), header["origin"])
+    try:
+        header = json.loads(rest[:size])
+        begin, origin = LogPosition(header["offset"], header["row"], header["hash"]), header["origin"]
+        fits = all(type(one) is int and 0 <= one < 1 << 64 for one in begin) and isinstance(origin, dict)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        fits = False
+    if not fits or path.name != segment_name(begin.offset):
+        raise LogError(f"{path}: the header is not that of a segment of this name")
+    return LogSegment(path, begin, len(start) + len(rest), origin)
 
 
-def segments_of(folder: str | os.PathLike[str]) -> list[LogSegment]:
-    """The segments of a log, in order. `LogError` if one is missing or damaged."""
+def segment_paths(folder: str | os.PathLike[str]) -> list[Path]:
+    """The files of a log, in order. `LogError` if there are none."""
     try:
         names = sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))
     except OSError as error:
         raise LogError(f"{folder}: {error.strerror}") from error
     if not names:
         raise LogError(f"{folder}: not a log: it holds no segments")
-    found = [read_segment(Path(folder, name)) for name in names]
+    return [Path(folder, name) for name in names]
+
+
+def segments_of(folder: str | os.PathLike[str]) -> list[LogSegment]:
+    """The segments of a log, in order. `LogError` if one is missing or damaged."""
+    found = [read_segment(path) for path in segment_paths(folder)]
     for one, other in pairwise(found):
-        if one.end < other.begin.offset:
-            raise LogError(f"{one.path}: cut off: its records end before {other.path.name} begins")
+        if one.end != other.begin.offset:
+            raise LogError(f"{one.path}: its records do not end where {other.path.name} begins")
     return found
 
 
@@ -155,46 +166,70 @@ def records_from(
 
     `LogError` if a record is damaged, or if `start` is not a place of this log.
     """
-    segments = segments_of(folder)
-    at = start or segments[0].begin
-    if at.offset < segments[0].begin.offset:
-        raise LogError(
-            f"{folder}: begins with row {segments[0].begin.row + 1:,}; what was before has been removed"
-        )
-    for number, one in enumerate(segments):
-        last = number + 1 == len(segments)
-        stop = None if last else segments[number + 1].begin
-        if stop is not None and at.offset >= stop.offset:
-            continue
-        for found in _records_in(one, at, last):
+    paths = segment_paths(folder)
+    begins = [int(path.stem) for path in paths]
+    if start is not None and start.offset < begins[0]:
+        first = read_segment(paths[0]).begin.row
+        raise LogError(f"{folder}: begins with row {first + 1:,}; what was before has been removed")
+    number = 0 if start is None else bisect_right(begins, start.offset) - 1
+    segment = read_segment(paths[number])
+    at = segment.begin if start is None else start
+    if not _is_place(segment, at):
+        raise LogError(f"{folder}: not the log that was read before, up to row {at.row:,}")
+    while True:
+        for found in _records_in(segment, at, number + 1 == len(paths)):
             yield found
             at = found[-1].end
-        if stop is not None and at != stop:
-            raise LogError(f"{one.path}: damaged at byte {at.offset - one.begin.offset + one.header:,}")
-    if at.offset > segments[-1].end or (start is not None and at.offset < start.offset):
-        raise LogError(f"{folder}: ends before row {at.row + 1:,}, where it is to be read from")
+        number += 1
+        if number == len(paths):
+            return
+        if at.offset != begins[number]:
+            raise LogError(_damage(segment, at, "damaged, or a segment after it is missing"))
+        segment = read_segment(paths[number])
+        if segment.begin != at:
+            raise LogError(f"{segment.path}: of another log: it does not follow {paths[number - 1].name}")
+
+
+def _damage(segment: LogSegment, at: LogPosition, what: str = "damaged") -> str:
+    place = at.offset - segment.begin.offset + segment.header
+    return f"{segment.path}: {what} at byte {place:,}, after row {at.row:,}"
+
+
+def _is_place(segment: LogSegment, at: LogPosition) -> bool:
+    """Whether a place is the beginning of a segment, or between two of its records."""
+    if at.offset == segment.begin.offset:
+        return at == segment.begin
+    with open(segment.path, "rb", buffering=0) as file:
+        file.seek(at.offset - segment.begin.offset + segment.header)
+        head = head_at(file.read(HEAD), 0)
+    if head is not None and (head.row, head.before) == (at.row, at.hash):
+        return True
+    every = (one.end for some in _records_in(segment, segment.begin, True) for one in some)
+    return at in every
 
 
 def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[list[LogRecord]]:
     """The whole records of one file, from a place on; `last` if no file follows it."""
     with open(segment.path, "rb", buffering=0) as file:
-        place = at.offset - segment.begin.offset + segment.header
-        size = _WINDOW
+        size, looked_again = _WINDOW, False
         while True:
+            place = at.offset - segment.begin.offset + segment.header
             file.seek(place)
             buffer = file.read(size)
             found = [*_whole_records(buffer, at)]
             if found:
                 yield found
-                at, size = found[-1].end, _WINDOW
-                place = at.offset - segment.begin.offset + segment.header
+                at, size, looked_again = found[-1].end, _WINDOW, False
                 continue
             head = head_at(buffer, 0)
-            if head is None or head.end <= len(buffer) or len(buffer) < size:
-                if buffer and not is_unsynced(file, place, at.offset):
-                    raise LogError(f"{segment.path}: damaged at byte {place:,}, of row {at.row + 1:,}")
+            if head is not None and head.end > len(buffer) and len(buffer) == size:
+                size = head.end
+                continue
+            if not last or not buffer or is_unsynced(file, place, at.offset):
                 return
-            size = head.end
+            if looked_again:
+                raise LogError(_damage(segment, at))
+            looked_again = True  # it may have been written and synced since it was read
 
 
 def _whole_records(buffer: bytes, at: LogPosition) -> Iterator[LogRecord]:

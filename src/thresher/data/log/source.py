@@ -10,7 +10,7 @@ from thresher.data.chunk import Chunk, Place, concat
 from thresher.data.columns import FEATURES
 from thresher.data.errors import DataError
 from thresher.data.files.content import Content
-from thresher.data.labels import Domain, check_labels
+from thresher.data.labels import Domain, check_labels, domain_of
 from thresher.data.layout import FEATURE_FIELDS, AnyLayout, SettledLayout
 from thresher.data.log.records import ROWS, chunk_of
 from thresher.data.log.segments import LogError, LogPosition, LogRecord, records_from, segments_of
@@ -146,14 +146,24 @@ class LogSource(Source):
             yield some
 
     def _chunk(self, records: list[LogRecord]) -> Chunk:
-        found = [chunk_of(one.buffer, one.at, one.head) for one in records if one.head.kind == ROWS]
-        chunk = found[0] if len(found) == 1 else concat(found)
         try:
-            chunk.check()
-            check_labels(chunk.labels, self.domain, chunk.targets)
+            found = [chunk_of(one.buffer, one.at, one.head) for one in records if one.head.kind == ROWS]
+            chunk = found[0] if len(found) == 1 else concat(found)
+            check_rows(chunk, self.domain, self.layout)
         except DataError as error:
             raise LogError(f"{self.folder}: after row {records[0].head.row:,}: {error}") from error
         return chunk
+
+
+def check_rows(chunk: Chunk, domain: str | Domain, layout: SettledLayout | None) -> None:
+    """`DataError` for rows that no model with this layout, and labels of this domain, can learn."""
+    chunk.check()
+    one = domain_of(domain)
+    if chunk.targets is not None and one.width is None and not one.open:
+        raise DataError(f"expected {one.meaning}, found {chunk.targets.shape[1]} labels for each row")
+    check_labels(chunk.labels, one, chunk.targets)
+    if layout is not None and layout.bits and chunk.nnz and int(chunk.keys.max()) > layout.mask:
+        raise DataError(f"a key has more than {layout.bits} bits: {int(chunk.keys.max())}")
 
 
 def _place(at: LogPosition) -> Place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from thresher.engine.atomic import lock, whole_file
 
 SEGMENT_BYTES = 64 << 20
 _LOCK = "lock"
+_NO_ROOM = {errno.ENOSPC, errno.EFBIG, errno.EMFILE, errno.ENFILE, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
 
 class LogFullError(LogError):
@@ -45,6 +47,23 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, if it does not exist, so that it is still there after a power failure."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
+
+
+def locked(folder: Path) -> int:
+    """The descriptor of a lock on a log, held until it is closed. `LogError` if another process has it."""
+    descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    if lock(descriptor) is False:
+        os.close(descriptor)
+        raise LogError(f"{folder}: another server writes this log")
+    return descriptor
+
+
 class LogWriter:
     """The end of a log, to which records are appended.
 
@@ -62,13 +81,10 @@ class LogWriter:
     ) -> None:
         self.folder, self.origin, self.failed = folder, origin, False
         self._most = segment_bytes
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        make_folder(folder)
+        self._lock, self.cut = locked(folder), 0
+        """`cut`: bytes of an unfinished write that were cut off"""
         try:
-            if lock(self._lock) is False:
-                raise LogError(f"{folder}: another server writes this log")
-            self.cut = 0
-            """bytes of an unfinished write that were cut off"""
             self._file, self._segment = self._opened(begin or LogPosition(0, 0, 0))
         except BaseException:
             os.close(self._lock)
@@ -135,8 +151,7 @@ class LogWriter:
             _sync(self._file)
         except OSError as error:
             # the kernel may have dropped the pages and forgotten the error: a second sync would succeed
-            self.failed = True
-            raise LogFailedError(f"{self._segment.path}: {error.strerror}") from error
+            raise self._failure(error, lost=True) from error
 
     def _take_back(self, error: OSError) -> None:
         """Remove what was written of records that do not fit."""
@@ -145,16 +160,22 @@ class LogWriter:
             os.ftruncate(self._file, size)
             os.lseek(self._file, 0, os.SEEK_END)
         except OSError:
-            self.failed = True
-            raise LogFailedError(f"{self._segment.path}: {error.strerror}") from error
-        raise LogFullError(f"{self._segment.path}: {error.strerror}") from error
+            raise self._failure(error, lost=True) from error
+        raise self._failure(error) from error
+
+    def _failure(self, error: OSError, *, lost: bool = False) -> LogError:
+        """What an error means: if all is `lost`, or it is none for want of room, the disk is not known."""
+        if error.errno in _NO_ROOM and not lost:
+            return LogFullError(f"{self._segment.path}: {error.strerror}")
+        self.failed = True
+        return LogFailedError(f"{self._segment.path}: {error.strerror}")
 
     def _roll(self) -> None:
         """Go on in a new segment. The errors of `append`."""
         try:
             file, segment = self._begun()
         except OSError as error:
-            raise LogFullError(f"{self.folder}: {error.strerror}") from error
+            raise self._failure(error) from error
         os.close(self._file)
         self._file, self._segment = file, segment
 

@@ -1,0 +1,36 @@
+"""``thresher log``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from thresher.options.arguments import Argument
+from thresher.options.judging import LogCommand
+
+_LOG = Argument("LOG", "The folder of a log, as thresher serve writes it.")
+ARGUMENTS, OPTIONS = (_LOG,), LogCommand
+DAMAGED = 1
+"""Exit status"""
+
+
+def command(log: str, options: LogCommand) -> None:
+    """Show what is in the log of a server, check all of it, and cut it.
+
+    A log is data: thresher train --continue MODEL LOG learns what the server has learned. The exit status is
+    1 if the log is damaged; what a write that was cut short has left at its end is no damage.
+    """
+    from thresher.cli.output import show
+    from thresher.data.log.cutting import cut_after
+    from thresher.runs.log import contents_of
+
+    found = {}
+    if options["cut"] is not None:
+        off = cut_after(Path(log), options["cut"])
+        found = {"cut_off_bytes": off.bytes, "cut_off_to": off.folder and str(off.folder)}
+    told = contents_of(log, options["last"])
+    told.update(found)
+    show(told, options["json"])
+    if told["damage"]:
+        raise click.exceptions.Exit(DAMAGED)

@@ -1,0 +1,124 @@
+"""Cutting a log: what comes after a row is kept in a folder of its own, and nothing is destroyed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from thresher.data.log.segments import (
+    LogError,
+    LogPosition,
+    LogSegment,
+    header_bytes,
+    read_segment,
+    records_from,
+    segment_name,
+    segment_paths,
+)
+from thresher.data.log.writer import locked, sync_folder
+from thresher.engine.atomic import whole_file
+
+
+class CutOff(NamedTuple):
+    """What was cut off a log."""
+
+    folder: Path | None
+    """where it is; None if there was nothing"""
+    bytes: int
+
+
+def cut_after(folder: Path, row: int) -> CutOff:
+    """Cut a log after a row, which may be the last before a damaged place.
+
+    If the computer stops on the way, the log is the old one, without its last segments at most, and these
+    are in the other folder. `LogError` if there is no such row, if one request brought it together with
+    later ones, or if a server writes the log; OSError.
+    """
+    segment_paths(folder)
+    lock = locked(folder)
+    try:
+        end = _end_of(folder, row)
+        kept, others = _kept(folder, end)
+        place = end.offset - kept.begin.offset + kept.header
+        tail = kept.path.stat().st_size - place
+        if not tail and not others:
+            return CutOff(None, 0)
+        size = tail + sum(path.stat().st_size for path in others)
+        spare = _new_folder(folder, f"cut-{row}")
+        if tail:
+            _copy(kept, end, place, spare)
+        for path in reversed(others):  # from the end: what is left is a log at any time
+            path.rename(_unused(spare, path.name))
+        sync_folder(spare)
+        sync_folder(folder)
+        with open(kept.path, "r+b") as file:
+            file.truncate(place)
+            os.fsync(file.fileno())
+        return CutOff(spare, size)
+    finally:
+        os.close(lock)
+
+
+def _end_of(folder: Path, row: int) -> LogPosition:
+    """The last place between two records, of those that can be read, up to which there are so many rows."""
+    at, trouble = None, ""
+    try:
+        for some in records_from(folder):
+            for record in some:
+                at = at or record.begin
+                if record.end.row > row:
+                    return _checked(at, row, f"rows {record.head.row + 1:,} to {record.head.last:,}", folder)
+                at = record.end
+    except LogError as error:
+        trouble = f": {error}"
+    at = at or read_segment(segment_paths(folder)[0]).begin
+    return _checked(at, row, "", folder, trouble)
+
+
+def _checked(at: LogPosition, row: int, together: str, folder: Path, trouble: str = "") -> LogPosition:
+    """The place, if it is after this row."""
+    if at.row == row:
+        return at
+    if not together:
+        raise LogError(f"{folder}: the last row that can be read is {at.row:,}, not {row:,}{trouble}")
+    if at.row > row:
+        raise LogError(f"{folder}: begins with row {at.row + 1:,}")
+    raise LogError(f"{folder}: {together} came together: cut before or after all of them")
+
+
+def _kept(folder: Path, end: LogPosition) -> tuple[LogSegment, list[Path]]:
+    """The segment in which the log will end, and those after it, which may be damaged."""
+    paths = segment_paths(folder)
+    last = max(k for k, path in enumerate(paths) if int(path.stem) < end.offset or k == 0)
+    if last + 1 < len(paths) and int(paths[last + 1].stem) == end.offset:
+        with suppress(LogError):  # a damaged one is cut off, too
+            last += read_segment(paths[last + 1]).begin == end
+    return read_segment(paths[last]), paths[last + 1 :]
+
+
+def _new_folder(folder: Path, name: str) -> Path:
+    for number in count(1):
+        path = folder / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise AssertionError
+
+
+def _unused(folder: Path, name: str) -> Path:
+    path = folder / name
+    return path if not path.exists() else _unused(folder, f"{name}.other")
+
+
+def _copy(segment: LogSegment, begin: LogPosition, place: int, folder: Path) -> None:
+    """Copy the end of a segment to a segment of its own."""
+    with open(segment.path, "rb") as old, whole_file(folder / segment_name(begin.offset), "wb") as new:
+        old.seek(place)
+        new.write(header_bytes(begin, segment.origin))
+        while piece := old.read(1 << 20):
+            new.write(piece)

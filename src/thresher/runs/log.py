@@ -1,0 +1,207 @@
+"""What a log holds: its figures, its last records, and whether it is whole."""
+
+from __future__ import annotations
+
+from collections import deque
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from thresher.data.chunk import Chunk
+from thresher.data.errors import DataError, printable
+from thresher.data.features.names import numeric_keys
+from thresher.data.labels import domain_of
+from thresher.data.log.records import GONE, KEPT, KINDS, PROMOTED, ROWS, chunk_of
+from thresher.data.log.segments import LogError, LogRecord, read_segment, records_from, segment_paths
+from thresher.data.log.source import LogOrigin, check_rows
+from thresher.learning.inspection.formatting import figure_lines, shown
+from thresher.options.messages import as_shown, flag_of
+
+_ROWS_SHOWN, _FEATURES_SHOWN = 10, 20
+"""maximum number of rows of a record, and of features of a row, as text"""
+
+
+class LogInfo(dict[str, Any]):
+    """The content of a log; printed, what ``thresher log`` prints."""
+
+    def __repr__(self) -> str:
+        """One line per figure, then the last records."""
+        figures = {name: value for name, value in self.items() if name != "last" and value is not None}
+        columns = figures.pop("columns", [])
+        figures |= {"columns": ", ".join(columns)} if columns else {}
+        lines = figure_lines(figures)
+        for one in self["last"]:
+            lines += ["", *_told_record(one)]
+        return as_shown("\n".join(lines))
+
+
+def contents_of(folder: str | Path, last: int = 0) -> LogInfo:
+    """The content of ``thresher log --json``: all of a log is read and checked.
+
+    `LogError` if the folder is not a log; what is damaged is among the figures.
+    """
+    paths = segment_paths(folder)
+    survey = _Survey(paths, last)
+    damage = None
+    try:
+        for some in records_from(folder):
+            survey.add(some)
+    except LogError as error:
+        damage = str(error)
+    return survey.told(folder, damage)
+
+
+class _Survey:
+    """Counts what records hold."""
+
+    def __init__(self, paths: list[Path], last: int) -> None:
+        self._paths, self._last = paths, deque[LogRecord](maxlen=last)
+        self.origin = LogOrigin(None, "open", "")
+        self._segment, self._known = paths[0], False
+        self._first: LogRecord | None = None
+        self._end: LogRecord | None = None
+        self._records = self._promoted = self._keys = 0
+        self._waiting = set[str]()
+
+    def add(self, some: list[LogRecord]) -> None:
+        """Count records of one segment. `LogError` for one whose content no model can learn."""
+        self._look_up(some[0].offset)
+        for one in some:
+            try:
+                self._check(one)
+            except DataError as error:
+                place = one.offset - self._begin + self._header
+                raise LogError(
+                    f"{self._segment}: byte {place:,}, after row {one.head.row:,}: {error}"
+                ) from error
+            self._first = self._first or one
+            self._end = one
+        self._last.extend(some)
+
+    def _look_up(self, offset: int) -> None:
+        """The segment of an offset."""
+        path = max(one for one in self._paths if int(one.stem) <= offset)
+        if path != self._segment or not self._known:
+            found = read_segment(path)
+            self._segment, self._begin, self._header, self._known = (
+                path,
+                found.begin.offset,
+                found.header,
+                True,
+            )
+            self.origin = LogOrigin.of(found.origin)
+
+    def _check(self, one: LogRecord) -> None:
+        note, kind = one.note(), one.head.kind
+        if kind in (ROWS, KEPT):
+            domain = self.origin.domain if kind == ROWS else "open"
+            check_rows(chunk_of(one.buffer, one.at, one.head), domain, self.origin.layout)
+        ids = note.get("ids", [])
+        if kind == KEPT:
+            self._waiting.update(ids)
+        elif kind in (ROWS, GONE):
+            self._waiting.difference_update(ids)
+        self._records += 1
+        self._promoted += kind == PROMOTED
+        self._keys += "key" in note
+
+    def told(self, folder: str | Path, damage: str | None) -> LogInfo:
+        """What was found."""
+        layout, first, end = self.origin.layout, self._first, self._end
+        begin, size = (first.begin.row if first else 0), sum(path.stat().st_size for path in self._paths)
+        found = {
+            "log": str(folder),
+            "rows": end.end.row - begin if end else 0,
+            "first_row": begin + 1 if end else None,
+            "last_row": end.end.row if end else None,
+            "records": self._records,
+            "waiting_for_labels": len(self._waiting),
+            "keys": self._keys,
+            "promoted": self._promoted,
+            "first_time": _time(first.head.time) if first else None,
+            "last_time": _time(end.head.time) if end else None,
+            "segments": len(self._paths),
+            "bytes": size,
+            "unfinished_bytes": self._left(end) if damage is None else None,
+            "model": self.origin.model,
+            "labels": self.origin.domain,
+            "format": layout.format if layout else None,
+            "columns": [*layout.columns] if layout else [],
+            "damage": damage,
+        }
+        names = numeric_keys(layout)
+        return LogInfo({**found, "last": [_record(one, self.origin, names) for one in self._last]})
+
+    def _left(self, end: LogRecord | None) -> int:
+        """Bytes after the last record, which a write that was cut short has left."""
+        last = read_segment(self._paths[-1])
+        return last.end - (end.end.offset if end else last.begin.offset)
+
+
+def _time(microseconds: int) -> str | None:
+    if not microseconds:
+        return None
+    try:
+        when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return f"{microseconds} microseconds"
+    return when.isoformat().replace("+00:00", "Z")
+
+
+def _record(one: LogRecord, origin: LogOrigin, names: dict[int, str]) -> dict[str, Any]:
+    """A record as JSON shows it."""
+    head, note = one.head, one.note()
+    found = {"kind": KINDS[head.kind], "after_row": head.row, "time": _time(head.time), **note}
+    if head.kind not in (ROWS, KEPT):
+        return found
+    chunk, ids = chunk_of(one.buffer, one.at, one.head), found.pop("ids", None)
+    rows = [_row(chunk.rows(k, k + 1), origin, names, head.kind == ROWS) for k in range(len(chunk))]
+    for k, row in enumerate(rows):
+        rows[k] = {"row": head.row + k + 1} | row if head.kind == ROWS else row
+        rows[k] = {"id": ids[k]} | rows[k] if ids and len(ids) == len(rows) else rows[k]
+    return {**found, "rows": rows}
+
+
+def _row(chunk: Chunk, origin: LogOrigin, names: dict[int, str], labelled: bool) -> dict[str, Any]:
+    features = zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True)
+    found = {"label": _label(chunk, origin)} if labelled else {}
+    named = {names.get(key, str(key)): value for key, value in features}
+    return {**found, "importance": chunk.weights.item(0), "features": named}
+
+
+def _label(chunk: Chunk, origin: LogOrigin) -> Any:
+    """The label of a row, in words if they are the labels of the model."""
+    if chunk.targets is not None:
+        return chunk.targets[0].tolist()
+    label, words, domain = (
+        chunk.labels.item(0),
+        origin.layout and origin.layout.classes,
+        domain_of(origin.domain),
+    )
+    if not words or not domain.has_classes:
+        return label
+    step = (domain.high - domain.low) / (len(words) - 1)
+    return words[max(round((label - domain.low) / step), 0)]
+
+
+def _told_record(one: dict[str, Any]) -> list[str]:
+    """A record in lines."""
+    more = [f"{name} {printable(one[name])}" for name in ("key", "model") if name in one]
+    more += [f"ids {printable(', '.join(one['ids']))}"] if "ids" in one else []
+    lines = ["  ".join([f"{one['kind']} after row {one['after_row']:,}", shown(one["time"]), *more])]
+    rows = one.get("rows", [])
+    lines += ["  " + _told_row(row) for row in rows[:_ROWS_SHOWN]]
+    if len(rows) > _ROWS_SHOWN:
+        lines.append(f"  ... and {len(rows) - _ROWS_SHOWN:,} more rows: {flag_of('json')} has all")
+    return lines
+
+
+def _told_row(row: dict[str, Any]) -> str:
+    features = [f"{printable(name)}={shown(value)}" for name, value in row["features"].items()]
+    more = len(features) - _FEATURES_SHOWN
+    features[_FEATURES_SHOWN:] = [f"... and {more:,} more"] if more > 0 else []
+    parts = [f"row {row['row']:,}"] if "row" in row else []
+    parts += [f"id {printable(row['id'])}"] if "id" in row else []
+    parts += [f"label {shown(row['label'])}"] if "label" in row else []
+    parts += [f"importance {shown(row['importance'])}"] if row["importance"] != 1 else []
+    return "  ".join([*parts, *features])

@@ -1,0 +1,195 @@
+"""``thresher log`` tells what a log holds, finds all damage, and cuts without destroying."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import Thresher
+from tests.data.logs import NOON, write_log
+from thresher.data.chunk import Chunk, concat
+from thresher.data.features.names import numeric_keys
+from thresher.data.layout import SettledLayout
+from thresher.data.log.records import GONE, KEPT, ROWS, LogEntry
+from thresher.data.log.source import LogOrigin, LogSource
+from thresher.data.log.writer import LogWriter
+
+LAYOUT = SettledLayout(
+    "csv", columns=("click", "size", "city"), kinds=("label", "numeric", "categorical"), classes=("no", "yes")
+)
+(SIZE,) = numeric_keys(LAYOUT)
+
+
+def rows(count: int, first: int = 0) -> Chunk:
+    return Chunk.of_rows([((-1.0) ** k, {SIZE: k + 0.5, 7: 1.0}) for k in range(first, first + count)])
+
+
+ENTRIES = [
+    LogEntry(ROWS, rows(2), {"key": "a\tb"}, NOON),
+    LogEntry(KEPT, rows(3, 2), {"ids": ["x", "y", "z"]}, NOON + 1_500_000),
+    LogEntry(ROWS, rows(1, 2), {"ids": ["x"]}, NOON + 2_000_000),
+    LogEntry(GONE, note={"ids": ["z"]}, time=NOON + 3_000_000),
+    LogEntry(ROWS, rows(4, 5), {}, NOON + 4_000_000),
+]
+
+
+@pytest.fixture(params=[1, 1 << 20], ids=["a segment each", "one segment"])
+def log(folder: Path, request: pytest.FixtureRequest) -> Path:
+    return write_log(folder / "c.log", ENTRIES, LAYOUT, segment_bytes=request.param)
+
+
+def test_it_tells_what_a_log_holds(log: Path, thresher: Thresher) -> None:
+    found = thresher("log c.log --json")
+    size = sum(path.stat().st_size for path in log.glob("*.log"))
+    segments = len([*log.glob("*.log")])
+    expected: dict[str, Any] = {
+        "rows": 7,
+        "first_row": 1,
+        "last_row": 7,
+        "records": 5,
+        "waiting_for_labels": 1,
+        "keys": 1,
+    }
+    expected |= {"first_time": "2026-03-01T12:00:00Z", "last_time": "2026-03-01T12:00:04Z"}
+    expected |= {"segments": segments, "bytes": size, "unfinished_bytes": 0, "damage": None, "last": []}
+    expected |= {"model": "c0ffee", "labels": "binary", "format": "csv", "columns": [*LAYOUT.columns]}
+    assert found.status == 0
+    assert {name: found.json[name] for name in expected} == expected
+
+
+def test_it_prints_the_last_records(log: Path, thresher: Thresher) -> None:
+    told = thresher("log c.log --last 4").out.split("\n\n")[1:]
+    assert told == [
+        "kept after row 2  2026-03-01T12:00:01.500000Z\n"
+        "  id x  7=1  size=2.5\n  id y  7=1  size=3.5\n  id z  7=1  size=4.5",
+        "rows after row 2  2026-03-01T12:00:02Z\n  row 3  id x  label yes  7=1  size=2.5",
+        "gone after row 3  2026-03-01T12:00:03Z  ids z",
+        "rows after row 3  2026-03-01T12:00:04Z\n  row 4  label no  7=1  size=5.5\n"
+        "  row 5  label yes  7=1  size=6.5\n  row 6  label no  7=1  size=7.5\n"
+        "  row 7  label yes  7=1  size=8.5\n",
+    ]
+    (last,) = thresher("log c.log --last 1 --json").json["last"]
+    assert last["rows"][0] == {"row": 4, "label": "no", "importance": 1, "features": {"size": 5.5, "7": 1}}
+    assert "key a\\tb" in thresher("log c.log --last 9").out
+
+
+def test_long_records_are_shortened(folder: Path, thresher: Thresher) -> None:
+    wide = Chunk.of_rows([(1.0, dict.fromkeys(range(30), 1.0))] * 12)
+    write_log(folder / "wide", [wide])
+    lines = thresher("log wide --last 1").out.splitlines()
+    assert lines[-1] == "  ... and 2 more rows: --json has all"
+    assert lines[-2].endswith("19=1  ... and 10 more")
+    assert len(thresher("log wide --last 1 --json").json["last"][0]["rows"]) == 12
+
+
+def test_what_was_never_synced_is_no_damage(log: Path, thresher: Thresher) -> None:
+    last = max(log.glob("*.log"))
+    last.write_bytes(last.read_bytes()[:-5])
+    found = thresher("log c.log --json")
+    assert (found.status, found.json["rows"], found.json["damage"]) == (0, 3, None)
+    assert found.json["unfinished_bytes"] > 0
+
+
+def damaged(log: Path) -> Path:
+    """A byte of the row that had the label changed."""
+    for path in sorted(log.glob("*.log")):
+        whole = path.read_bytes()
+        if (place := whole.find(b'{"ids":["x"]}')) >= 0:
+            path.write_bytes(whole.replace(b'{"ids":["x"]}', b'{"ids":["w"]}'))
+            return path
+    raise AssertionError(place)
+
+
+def test_damage_is_found_and_cut_off(log: Path, thresher: Thresher) -> None:
+    path = damaged(log)
+    before = {one.name: one.read_bytes() for one in log.glob("*.log")}
+    found = thresher("log c.log --json")
+    assert (found.status, found.json["rows"], found.json["waiting_for_labels"]) == (1, 2, 3)
+    place = before[path.name].index(b'{"ids":["w"]}') - 72
+    assert found.json["damage"].startswith(f"c.log/{path.name}: damaged")
+    assert f"at byte {place:,}, after row 2" in found.json["damage"]
+    for row, message in ((3, "the last row that can be read is 2, not 3"), (1, "rows 1 to 2 came together")):
+        refused = thresher(f"log c.log --cut {row}")
+        assert refused.status == 1
+        assert message in refused.err
+    assert {one.name: one.read_bytes() for one in log.glob("*.log")} == before
+    found = thresher("log c.log --cut 2 --json")
+    assert (found.status, found.json["rows"], found.json["damage"]) == (0, 2, None)
+    assert found.json["cut_off_to"] == "c.log/cut-2"
+    kept = b"".join(one.read_bytes() for one in sorted((log / "cut-2").glob("*.log")))
+    assert before[path.name][place:] in kept
+    write_log(log, [rows(4, 2)], LAYOUT)
+    assert len(concat([*LogSource(log).chunks()])) == 6
+
+
+@pytest.mark.parametrize("row", [0, 2, 3, 7])
+def test_what_is_cut_off_is_a_log(log: Path, row: int, thresher: Thresher) -> None:
+    whole = concat([*LogSource(log).chunks()])
+    found = thresher(f"log c.log --cut {row} --json").json
+    assert (found["rows"], found["damage"]) == (row, None)
+    if row == 7:
+        assert found["cut_off_to"] is None
+        return
+    first = [] if row == 0 else [*LogSource(log).chunks()]
+    both = concat([*first, *LogSource(log / f"cut-{row}").chunks()])
+    assert np.array_equal(both.values, whole.values)
+    assert np.array_equal(both.labels, whole.labels)
+    assert thresher(f"log c.log/cut-{row} --json").json["first_row"] == row + 1
+
+
+def test_a_second_cut_keeps_the_first(log: Path, thresher: Thresher) -> None:
+    assert thresher("log c.log --cut 3").status == 0
+    write_log(log, [rows(1)], LAYOUT)
+    assert thresher("log c.log --cut 3 --json").json["cut_off_to"] == "c.log/cut-3-2"
+    assert sum(map(len, LogSource(log / "cut-3").chunks())) == 4
+
+
+def test_a_damaged_header_and_a_missing_segment(folder: Path, thresher: Thresher) -> None:
+    log = write_log(folder / "c.log", ENTRIES, LAYOUT, segment_bytes=1)
+    paths = sorted(log.glob("*.log"))
+    kept = paths[2].read_bytes()
+    paths[2].write_bytes(kept.replace(b'"origin"', b'"0rigin"'))
+    found = thresher("log c.log --json")
+    assert (found.status, found.json["rows"]) == (1, 2)
+    assert found.json["damage"] == f"c.log/{paths[2].name}: the header is damaged"
+    paths[2].unlink()
+    found = thresher("log c.log --json")
+    assert (found.status, found.json["rows"]) == (1, 2)
+    assert "a segment after it is missing" in found.json["damage"]
+    assert thresher("log c.log --cut 2 --json").json["damage"] is None
+    assert sorted(one.name for one in log.glob("*.log")) == [one.name for one in paths[:2]]
+    assert sorted(one.name for one in (log / "cut-2").iterdir()) == [one.name for one in paths[3:]]
+
+
+def test_a_log_in_use_is_shown_and_not_cut(log: Path, thresher: Thresher) -> None:
+    with closing(LogWriter(log, LogOrigin(LAYOUT, "binary", "c0ffee").as_dict())):
+        assert thresher("log c.log").status == 0
+        refused = thresher("log c.log --cut 2")
+        assert refused.status == 1
+        assert "another server writes this log" in refused.err
+
+
+def test_what_no_model_can_learn_is_damage(folder: Path, thresher: Thresher) -> None:
+    strange = rows(2)
+    strange.labels[1] = 3
+    log = write_log(folder / "c.log", [rows(3), strange, rows(1)], LAYOUT)
+    found = thresher("log c.log --json")
+    assert (found.status, found.json["rows"]) == (1, 3)
+    assert ", after row 3: example 2: expected a label -1, 0 or 1" in found.json["damage"]
+    assert thresher("log c.log --cut 3").status == 0
+    assert sum(map(len, LogSource(log).chunks())) == 3
+
+
+def test_other_folders_are_no_logs(folder: Path, thresher: Thresher) -> None:
+    (folder / "empty").mkdir()
+    for name in ("empty", "train.svm", "nowhere"):
+        found = thresher(f"log {name}")
+        assert found.status == 1
+        assert found.err.startswith(f"thresher: {name}: ")
+
+
+def test_json_is_json(log: Path, thresher: Thresher) -> None:
+    assert json.loads(thresher("log c.log --last 9 --json").out)["log"] == "c.log"

@@ -1,0 +1,40 @@
+"""Logs of rows, as a server writes them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+
+from thresher.data.chunk import Chunk
+from thresher.data.layout import SettledLayout
+from thresher.data.log.records import ROWS, LogEntry, packed
+from thresher.data.log.source import LogOrigin
+from thresher.data.log.writer import LogWriter
+
+NOON = 1_772_366_400_000_000
+"""2026-03-01, in microseconds since 1970"""
+
+
+def pieces(chunk: Chunk, seed: int = 0, most: int = 5) -> Iterator[Chunk]:
+    """The rows in pieces of random sizes."""
+    draw, at = np.random.default_rng(seed), 0
+    while at < len(chunk):
+        size = int(draw.integers(1, most + 1))
+        yield chunk.rows(at, at + size)
+        at += size
+
+
+def write_log(
+    folder: Path,
+    entries: Sequence[LogEntry | Chunk],
+    layout: SettledLayout | None = None,
+    domain: str = "binary",
+    segment_bytes: int = 1 << 20,
+) -> Path:
+    """Append entries, one at a time, to a log that may exist."""
+    origin = LogOrigin(layout, domain, "c0ffee").as_dict()
+    with closing(LogWriter(folder, origin, segment_bytes=segment_bytes)) as writer:
+        for k, one in enumerate(entries):
+            writer.append([packed(one if isinstance(one, LogEntry) else LogEntry(ROWS, one, {}, NOON + k))])
+    return folder
