@@ -77,7 +77,7 @@ ARROWS = {
         *("learning.*", "options.messages", "parts", "reporting.*", "_version"),
     ),
     # a model as a service: a face beside the command line, with what is an extra
-    "serving": ("data.*", "learning.*", "options.*", "serving.*"),
+    "serving": ("data.*", "learning.*", "options.*", "runs.*", "serving.*"),
     "cli": (
         *("cluster.*", "engine.atomic", "engine.folders", "engine.compile.notices", "learning.*", "batch.*"),
         *("lanes.*", "data.*", "drawing.*", "options.*", "runs.*", "reporting.*", "parts", "cli.*"),

@@ -57,6 +57,8 @@ class Source:
     """whether reading again takes neither time nor memory"""
     nameable = False
     """whether features have names, for `namer`"""
+    knows_content = False
+    """whether `content` identifies what was read; rows in memory are hashed for that"""
     namer: Namer | None = None
     """receives the names of features"""
     keep_hash = False
@@ -206,6 +208,10 @@ class Through(Source, Generic[S]):
 
 class Watched(Through[Source]):
     """A source whose chunks are looked at on the way, alone or with the rows skipped among them."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source)
+        self.knows_content = source.knows_content
 
     @property
     def origin(self) -> TextSource | None:

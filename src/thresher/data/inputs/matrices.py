@@ -328,7 +328,8 @@ _MASK = (1 << 64) - 1
 
 def identified(source: Source) -> Source:
     """`source` if it can identify its content, as file sources can; otherwise `source` in a `ByRows`."""
-    return source if source.origin is not None or isinstance(source, ByRows) else ByRows(source)
+    known = source.origin is not None or source.knows_content
+    return source if known or isinstance(source, ByRows) else ByRows(source)
 
 
 class ByRows(Through[Source]):

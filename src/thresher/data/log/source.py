@@ -21,6 +21,10 @@ MOST_ROWS, MOST_VALUES = 1 << 12, 1 << 18
 """Size of a chunk, unless a record is larger."""
 
 
+class NoExamplesError(DataError):
+    """A log holds no rows to learn."""
+
+
 class LogOrigin(NamedTuple):
     """Which rows a log is for."""
 
@@ -78,6 +82,7 @@ class LogSource(Source):
     """
 
     position_bytes = 0
+    knows_content = True
     most_rows, most_values = MOST_ROWS, MOST_VALUES
 
     def __init__(self, folder: str | os.PathLike[str], domain: str | Domain = "") -> None:
@@ -123,7 +128,7 @@ class LogSource(Source):
                     begin = records[0].begin
                     yield chunk.at(_place(begin), _place(at))
         if start is None and not self.report.examples:
-            raise DataError(f"{self.folder}: no examples: the log holds no labelled rows yet")
+            raise NoExamplesError(f"{self.folder}: no examples: the log holds no labelled rows yet")
 
     def _position(self, start: Place) -> LogPosition:
         found = self._expected.get(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -291,6 +292,10 @@ class Trainer(Generic[M]):
             self._end_early()
         finally:
             self._stop_listening()
+        return self._complete()
+
+    def _complete(self) -> Outcome:
+        """Finish the model once its passes are over."""
         self.model.finish()
         self.model.check_finite()
         self._tell()
@@ -324,6 +329,17 @@ class Trainer(Generic[M]):
         self.cut_short = True
         self._over()
 
+    def as_if_ended(self) -> M:
+        """The model that training leaves if no more rows come, in its only pass; this training goes on."""
+        end = copy(self)
+        end.model, end._seen, end.table = copy(self.model), deepcopy(self._seen), [*self.table]
+        end.holdout, end.repetition = copy(self.holdout), copy(self.repetition)
+        end.watcher = Unwatched()
+        end._end_pass(Report.from_dict(self.position.report))
+        end._over()
+        end._complete()
+        return end.model
+
     def keep_best(self) -> None:
         """Make the model of a replay that was stopped the one to keep: the best pass so far, or as it is."""
         self.cut_short = True
@@ -354,11 +370,15 @@ class Trainer(Generic[M]):
                 self.watcher.advance(self.model.examples, self._share(source))
         if self.resumed:
             self._check_position(0)
+        self._end_pass(source.report)
+
+    def _end_pass(self, report: Report) -> None:
+        """There are no more rows in this pass."""
         self._hand_over(True)
-        if progress.keeps_end(number):
+        if progress.keeps_end(self.position.number):
             self.model.mark()
-        self._report = source.report
-        if number == 1:
+        self._report = report
+        if self.position.number == 1:
             self._seen.end(self.model.examples, self.model.tally)
             self.repetition.settle(True)
 

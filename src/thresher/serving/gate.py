@@ -1,0 +1,44 @@
+"""Turns of one model: it is read between two pieces of learning, and readers go first."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_PATIENCE = 0.005
+"""Seconds that learning waits for readers, of whom others may come all the time"""
+
+
+class Gate:
+    """Lets one thread at a time read or change a model.
+
+    A plain lock would be taken again by the thread that learns before any reader wakes up. Here that thread
+    waits until the readers that stand in line have been let in, or `_PATIENCE` is over.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counting = threading.Lock()
+        self._waiting, self._nobody = 0, threading.Event()
+        self._nobody.set()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Within this context nothing is learned."""
+        with self._counting:
+            self._waiting += 1
+            self._nobody.clear()
+        with self._lock:
+            with self._counting:
+                self._waiting -= 1
+                if not self._waiting:
+                    self._nobody.set()
+            yield
+
+    @contextmanager
+    def learning(self) -> Iterator[None]:
+        """Within this context nothing is read."""
+        self._nobody.wait(_PATIENCE)
+        with self._lock:
+            yield

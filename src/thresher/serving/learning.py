@@ -1,0 +1,201 @@
+"""The thread that learns: an ordinary training run whose data are the log, for as long as it grows.
+
+So what it learns is what ``thresher train --continue MODEL LOGDIR`` learns, and a server that was killed goes
+on like a training that was: from a checkpoint, with the rest of the log.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.data.chunk import Chunk, Place
+from thresher.data.log.segments import LogPosition
+from thresher.data.log.source import LiveLog, NoExamplesError
+from thresher.data.source import Chunks
+from thresher.learning.model.model import Model
+from thresher.learning.training.ahead import learn_anything
+from thresher.learning.training.learner import Tally
+from thresher.options.option import settled
+from thresher.options.training import TrainRun
+from thresher.runs import train as runs
+from thresher.runs.preparing import Inputs
+from thresher.runs.ui import Silent
+from thresher.serving.gate import Gate
+
+CHECKPOINT, MODEL = "state", "model"
+"""Files in the folder of a log: the checkpoint to go on from, and the newest whole model"""
+_LOOKED_AT = 16
+"""Rows of a piece that are predicted before they are learned, to measure calibration"""
+_WINDOW = 10_000
+"""Rows over which the progressive loss and the calibration are told"""
+
+
+class Lately(NamedTuple):
+    """What is known of the rows that were learned last."""
+
+    loss: float
+    """progressive loss; NaN before the first"""
+    predicted: float
+    """mean prediction, of some of them"""
+    label: float
+    """mean label of these"""
+
+
+class _Window:
+    """Sums over the last rows."""
+
+    def __init__(self) -> None:
+        self._parts: deque[tuple[int, Tally, float, float, int]] = deque()
+        self._rows = 0
+        self._lock = threading.Lock()
+
+    def add(self, rows: int, tally: Tally, predicted: float, labels: float, looked: int) -> None:
+        """Add a piece, and drop those that are too old."""
+        with self._lock:
+            self._parts.append((rows, tally, predicted, labels, looked))
+            self._rows += rows
+            while self._rows - self._parts[0][0] >= _WINDOW:
+                self._rows -= self._parts.popleft()[0]
+
+    def figures(self) -> Lately:
+        """Means."""
+        with self._lock:
+            parts = [*self._parts]
+        loss = Tally(sum(p[1].loss for p in parts), sum(p[1].weight for p in parts)).average
+        looked = sum(p[4] for p in parts)
+        if not looked:
+            return Lately(loss, float("nan"), float("nan"))
+        return Lately(loss, sum(p[2] for p in parts) / looked, sum(p[3] for p in parts) / looked)
+
+
+class _Followed(LiveLog):
+    """The log; each chunk is learned in a turn of its own, and between two of them `between` is called."""
+
+    gate: Gate
+    before: Callable[[Chunk], None]
+    between: Callable[[int], None]
+
+    def chunks(self, start: Place | None = None) -> Chunks:
+        """The chunks."""
+        with closing(super().chunks(start)) as chunks:
+            for chunk in chunks:
+                with self.gate.learning():
+                    self.before(chunk)
+                    yield chunk
+                self.between(len(chunk))
+
+
+class Snapshots(NamedTuple):
+    """How often snapshots are written: whatever comes first, if anything is new."""
+
+    rows: int = 1_000_000
+    seconds: float = 60.0
+
+
+class Learning:
+    """Learns what is in the log, in a thread of its own; `model` may be read within ``gate.reading()``."""
+
+    def __init__(
+        self,
+        model: Path,
+        folder: Path,
+        wait: Callable[[LogPosition], LogPosition | None],
+        snapshots: Snapshots,
+        fault: Callable[[str], None],
+    ) -> None:
+        """`wait` as in `LiveLog`; `fault` is called if learning ends with an error, with what it is."""
+        self.folder, self.gate, self.learned = folder, Gate(), 0
+        """`learned`: the rows of the log that are learned"""
+        self._snapshots, self._fault, self._wait = snapshots, fault, wait
+        self._window = _Window()
+        source = _Followed(folder, "", wait)
+        source.gate, source.before, source.between = self.gate, self._look, self._between
+        state = folder / CHECKPOINT
+        given = {"continue_from": model, "checkpoint": state, "resume": state.exists()}
+        self._run = runs.prepare(Inputs(source), settled(TrainRun, given), Silent())
+        source.domain = self.model.head.domain
+        self._source = source
+        place = self._run.trainer.position.place
+        self.learned = self.saved = 0 if place is None else place.line
+        """`saved`: the rows of the newest snapshot"""
+        self.nonzero = self.model.nonzero
+        """weights that are not zero, in the newest snapshot"""
+        self._when, self._before = time.monotonic(), self.model.tally
+        self._asked = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="thresher-learning", daemon=True)
+
+    @property
+    def model(self) -> Any:
+        """The model that learns."""
+        return self._run.model
+
+    def lately(self) -> Lately:
+        """Figures of the rows that were learned last."""
+        return self._window.figures()
+
+    def start(self) -> None:
+        """Compile what is not compiled yet, then begin to learn."""
+        learn_anything(Model(self.model.recipe), True)
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until all is learned and saved, once `wait` has returned None."""
+        self._thread.join()
+
+    def snapshot_now(self) -> None:
+        """Write a snapshot as soon as a piece has been learned."""
+        self._asked.set()
+
+    def _look(self, chunk: Chunk) -> None:
+        """Predict some rows before they are learned."""
+        self._before = self.model.tally
+        some = chunk.rows(0, _LOOKED_AT)
+        head = self.model.head
+        self._predicted = self._labels = 0.0
+        self._looked = 0
+        if head.count == 1:
+            output = "probability" if head.joint.PROBABILITY else "label"
+            found = np.asarray(self.model.respond(self.model.margins(some), output), np.float64)
+            labels = some.labels > 0 if head.joint.PROBABILITY else some.labels
+            self._predicted, self._labels = float(found.sum()), float(labels.sum())
+            self._looked = len(some)
+
+    def _between(self, rows: int) -> None:
+        """A piece is learned, and no other has begun."""
+        self.learned = self._run.trainer.position.place.line if self._run.trainer.position.place else 0
+        new = self.model.tally.since(self._before)
+        self._window.add(rows, new, self._predicted, self._labels, self._looked)
+        self.save_if_due()
+
+    def save_if_due(self) -> None:
+        """Write a snapshot if it is time, between two pieces."""
+        fresh, waited = self.learned - self.saved, time.monotonic() - self._when
+        due = fresh >= self._snapshots.rows or waited >= self._snapshots.seconds
+        if self._asked.is_set() or (fresh and due):
+            self.save()
+
+    def save(self) -> None:
+        """Write the checkpoint, and the model as it would be if the log ended here."""
+        self._asked.clear()
+        self._run.trainer.save_checkpoint()
+        ended = self._run.trainer.as_if_ended()
+        ended.save(self.folder / MODEL)
+        self.nonzero = ended.nonzero
+        self.saved, self._when = self.learned, time.monotonic()
+
+    def _work(self) -> None:
+        try:
+            self._run.run()
+            self.model.save(self.folder / MODEL)
+        except NoExamplesError:
+            return
+        except Exception as error:  # noqa: BLE001  whatever it is, predictions go on and the operator is told
+            self._fault(str(error) or type(error).__name__)

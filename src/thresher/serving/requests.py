@@ -1,0 +1,314 @@
+"""What clients ask of the log: rows to learn, rows whose labels come later, labels.
+
+Requests are handled by one thread, in order. A `Draft` holds what those of one write would change, so that
+nothing has changed if the write fails.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk, concat
+from thresher.data.log.records import GONE, KEPT, ROWS, LogEntry
+
+A = TypeVar("A")
+MICRO = 1_000_000
+"""Microseconds in a second"""
+
+
+class RefusedError(Exception):
+    """A request cannot be carried out, with the status that HTTP has for it."""
+
+    def __init__(self, status: int, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.retry_after = status, message, retry_after
+
+
+class Ack(NamedTuple):
+    """Rows are on disk."""
+
+    first: int
+    """the number of the first row in the log, from 1"""
+    last: int
+    repeated: bool = False
+    """whether they were acknowledged before, and not learned again"""
+
+
+class Labelled(NamedTuple):
+    """Labels are on disk, with the rows that they belong to."""
+
+    first: int
+    last: int
+    learned: int
+    repeated: int
+    """labels of rows whose label was known"""
+    unknown: Sequence[str]
+    """ids of rows that are not kept"""
+
+
+class KeptRow(NamedTuple):
+    """A row whose label is still to come."""
+
+    row: Chunk
+    time: int
+    """microseconds since 1970"""
+    offset: int = 0
+    """where the log has it"""
+
+
+@dataclass
+class Memory:
+    """What is known of earlier requests; all of it can be read from the log."""
+
+    most_kept: int
+    most_keys: int
+    keys: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """the first and the last row of requests with a key"""
+    kept: dict[str, KeptRow] = field(default_factory=dict)
+    """by id, in the order in which they came"""
+    labelled: dict[str, int] = field(default_factory=dict)
+    """ids of rows whose label is known, and when it came"""
+
+    def forget(self, before: int) -> None:
+        """Forget the ids of rows whose labels came before a time, and the oldest keys if there are many."""
+        while self.labelled and next(iter(self.labelled.values())) < before:
+            del self.labelled[next(iter(self.labelled))]
+        while len(self.keys) > self.most_keys:
+            del self.keys[next(iter(self.keys))]
+
+
+class Draft:
+    """The entries of one write, and what they will change in the memory."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory, self.now = memory, time.time_ns() // 1000
+        self.entries = list[LogEntry]()
+        self.keys = dict[str, int]()
+        """keys of entries, by number"""
+        self._kept, self._gone = dict[str, KeptRow](), set[str]()
+        self._labelled = set[str]()
+
+    def add(self, kind: int, chunk: Chunk, **note: Any) -> int:
+        """Add an entry; return its number."""
+        self.entries.append(LogEntry(kind, chunk, {k: v for k, v in note.items() if v}, self.now))
+        return len(self.entries) - 1
+
+    def kept(self, one: str) -> KeptRow | None:
+        """The row that is kept under this id, if any."""
+        return None if one in self._gone else self._kept.get(one) or self.memory.kept.get(one)
+
+    def is_labelled(self, one: str) -> bool:
+        """Whether the label of this row is known."""
+        return one in self._labelled or one in self.memory.labelled
+
+    def keep(self, one: str, row: Chunk) -> None:
+        """Keep a row until its label comes."""
+        self._kept[one] = KeptRow(row, self.now)
+        self._gone.discard(one)
+
+    def let_go(self, one: str, labelled: bool) -> None:
+        """Keep a row no longer; `labelled`: its label is known."""
+        self._gone.add(one)
+        if labelled:
+            self._labelled.add(one)
+
+    @property
+    def count(self) -> int:
+        """How many rows are kept."""
+        new = sum(one not in self.memory.kept for one in self._kept)
+        return len(self.memory.kept) + new - len(self._gone)
+
+    def settle(self, rows: Sequence[tuple[int, int]], offsets: Sequence[int]) -> None:
+        """The entries are on disk: `rows` are the first and last row of each."""
+        memory = self.memory
+        for key, number in self.keys.items():
+            memory.keys[key] = rows[number]
+        for one, kept in self._kept.items():
+            memory.kept[one] = kept._replace(offset=offsets[0])
+        for one in self._gone:
+            memory.kept.pop(one, None)
+        memory.labelled.update(dict.fromkeys(self._labelled, self.now))
+
+
+@dataclass
+class Request(Generic[A]):
+    """Something that is to be written to the log."""
+
+    done: Future[A] = field(default_factory=Future, init=False)
+    number: int = field(default=-1, init=False)
+    """of its entry; -1: none"""
+
+    def draft(self, draft: Draft) -> None:
+        """Add what is to be written. `RefusedError`."""
+        raise NotImplementedError
+
+    def answer(self, rows: Sequence[tuple[int, int]]) -> A:
+        """The answer, once that is on disk."""
+        raise NotImplementedError
+
+
+@dataclass
+class LearnRequest(Request[Ack]):
+    """Rows with labels."""
+
+    chunk: Chunk
+    key: str = ""
+    _known: tuple[int, int] | None = field(default=None, init=False)
+
+    def draft(self, draft: Draft) -> None:
+        """Add the rows, unless the key is known."""
+        if self.key and self.key in draft.memory.keys:
+            self._known = draft.memory.keys[self.key]
+        elif self.key and self.key in draft.keys:
+            self.number, self._known = draft.keys[self.key], (0, 0)
+        else:
+            self.number = draft.add(ROWS, self.chunk, key=self.key)
+            if self.key:
+                draft.keys[self.key] = self.number
+
+    def answer(self, rows: Sequence[tuple[int, int]]) -> Ack:
+        """The numbers of the rows."""
+        found = rows[self.number] if self.number >= 0 else self._known or (0, 0)
+        return Ack(*found, self._known is not None)
+
+
+@dataclass
+class KeepRequest(Request[Ack]):
+    """Rows to keep until their labels come; rows that are kept or labelled already stay as they are.
+
+    With `negative`, these are learned as they are at once: with that label, and their importances.
+    """
+
+    ids: Sequence[str]
+    chunk: Chunk
+    negative: bool = False
+
+    def draft(self, draft: Draft) -> None:
+        """Add the rows that are new."""
+        new = [k for k, one in enumerate(self.ids) if draft.kept(one) is None and not draft.is_labelled(one)]
+        new = (
+            [k for k in new if self.ids.index(self.ids[k]) == k] if len({*self.ids}) < len(self.ids) else new
+        )
+        if draft.count + len(new) > draft.memory.most_kept:
+            raise RefusedError(429, f"{draft.count:,} rows wait for their labels already", 1.0)
+        if not new:
+            return
+        chunk = self.chunk if len(new) == len(self.chunk) else self.chunk.take(np.array(new, np.int64))
+        ids = [self.ids[k] for k in new]
+        self.number = draft.add(KEPT, chunk, ids=ids)
+        for k, one in enumerate(ids):
+            draft.keep(one, chunk.rows(k, k + 1))
+        if self.negative:
+            self.number = draft.add(ROWS, chunk)
+
+    def answer(self, rows: Sequence[tuple[int, int]]) -> Ack:
+        """The rows are kept."""
+        return Ack(*rows[self.number]) if self.number >= 0 else Ack(0, 0, True)
+
+
+def with_labels(
+    row: Chunk, label: float, importance: float, targets: NDArray[np.float32] | None = None
+) -> Chunk:
+    """A copy of one row with a label and an importance."""
+    labels, weights = np.array([label], np.float32), np.array([importance], np.float32)
+    return Chunk(row.indptr, row.keys, row.values, labels, weights, targets=targets)
+
+
+@dataclass
+class LabelRequest(Request[Labelled]):
+    """Labels of rows that are kept."""
+
+    ids: Sequence[str]
+    labels: NDArray[np.float32]
+    importances: NDArray[np.float32]
+    _repeated: int = field(default=0, init=False)
+    _unknown: list[str] = field(default_factory=list, init=False)
+    _learned: int = field(default=0, init=False)
+
+    def draft(self, draft: Draft) -> None:
+        """Add the rows with their labels."""
+        rows, ids = list[Chunk](), list[str]()
+        for one, label, importance in zip(self.ids, self.labels, self.importances, strict=True):
+            kept = draft.kept(one)
+            if kept is None:
+                if draft.is_labelled(one):
+                    self._repeated += 1
+                else:
+                    self._unknown.append(one)
+                continue
+            rows.append(with_labels(kept.row, float(label), float(importance)))
+            ids.append(one)
+            draft.let_go(one, labelled=True)
+        self._learned = len(rows)
+        if rows:
+            self.number = draft.add(ROWS, concat(rows), ids=ids)
+
+    def answer(self, rows: Sequence[tuple[int, int]]) -> Labelled:
+        """What was learned."""
+        first, last = rows[self.number] if self.number >= 0 else (0, 0)
+        return Labelled(first, last, self._learned, self._repeated, self._unknown)
+
+
+@dataclass
+class ExpireRequest(Request[int]):
+    """Rows whose label has not come by now: learned as negative, or let go."""
+
+    before: int
+    """microseconds since 1970; rows that came later are still waited for"""
+    negative: float | None
+    """the label to learn; None: none"""
+    most: int = 10_000
+    """rows at once"""
+    _count: int = field(default=0, init=False)
+
+    def draft(self, draft: Draft) -> None:
+        """Add the rows, or their ids."""
+        self.memory = draft.memory
+        ids = list[str]()
+        for one, kept in draft.memory.kept.items():
+            if kept.time >= self.before or len(ids) >= self.most:
+                break
+            if draft.kept(one) is not None:
+                ids.append(one)
+        self._count = len(ids)
+        if not ids:
+            return
+        if self.negative is None:
+            self.number = draft.add(GONE, concat([]), ids=ids)
+        else:
+            found = [with_labels(draft.memory.kept[one].row, self.negative, 1.0) for one in ids]
+            self.number = draft.add(ROWS, concat(found), ids=ids)
+        for one in ids:
+            draft.let_go(one, labelled=False)
+
+    def answer(self, rows: Sequence[tuple[int, int]]) -> int:
+        """How many rows are kept no longer; their ids are forgotten after as long a time again."""
+        self.memory.forget(self.before)
+        return self._count
+
+
+def remembered(memory: Memory, records: Iterable[Any]) -> None:
+    """Bring a memory up to date with records of the log."""
+    from thresher.data.log.records import chunk_of
+
+    for record in records:
+        note, kind, when = record.note(), record.head.kind, record.head.time
+        ids: list[str] = note.get("ids", [])
+        if kind == ROWS and "key" in note:
+            memory.keys[note["key"]] = (record.head.row + 1, record.head.last)
+        if kind == KEPT:
+            chunk = chunk_of(record.buffer, record.at, record.head)
+            for k, one in enumerate(ids):
+                memory.kept[one] = KeptRow(chunk.rows(k, k + 1), when, record.offset)
+        else:
+            for one in ids:
+                memory.kept.pop(one, None)
+                if kind == ROWS:
+                    memory.labelled[one] = when

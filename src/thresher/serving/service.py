@@ -1,0 +1,341 @@
+"""What a server does, without HTTP: predicts, and if asked learns from a log that it writes.
+
+A model that only predicts is a `Service`; one that learns too is a `LearningService`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.data.log.segments import LogPosition, records_from
+from thresher.data.log.source import LogOrigin
+from thresher.data.log.writer import LogWriter
+from thresher.learning.files import model_file
+from thresher.learning.model.objective import F64
+from thresher.options.messages import mention
+from thresher.options.option import UsageError
+from thresher.runs import inspecting
+from thresher.serving.appending import Appender
+from thresher.serving.learning import MODEL, Learning, Snapshots
+from thresher.serving.requests import (
+    MICRO,
+    Ack,
+    ExpireRequest,
+    KeepRequest,
+    Labelled,
+    LabelRequest,
+    LearnRequest,
+    Memory,
+    RefusedError,
+    Request,
+    remembered,
+)
+
+A = TypeVar("A")
+NEGATIVE, DROP, FAKE_NEGATIVE = "negative", "drop", "fake-negative"
+UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
+"""What becomes of rows whose label never comes"""
+_PIECE = 1 << 12
+"""Rows predicted in one turn"""
+_IDLE = 1.0
+"""Seconds between two looks whether a snapshot is due, if nothing comes"""
+_SWEEP = 1.0
+"""Seconds between two looks for rows that have waited long enough"""
+
+
+class Status(NamedTuple):
+    """The state of a service."""
+
+    ready: bool
+    learning: bool = False
+    """whether rows are taken and learned"""
+    reason: str = ""
+    """why not, if it should"""
+    sequence: int = 0
+    """rows on disk"""
+    learned: int = 0
+    """of these, rows that are learned"""
+    saved: int = 0
+    """of these, rows in the newest snapshot"""
+    pending: int = 0
+    """rows whose label is still to come"""
+    log_bytes: int = 0
+    sync_seconds: float = 0.0
+    """spent in writing and syncing"""
+    syncs: int = 0
+    loss: float = float("nan")
+    """progressive loss of the last rows"""
+    predicted: float = float("nan")
+    label: float = float("nan")
+    """mean prediction and label of some of them"""
+    nonzero: int = 0
+    features_seen: int = 0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a service learns."""
+
+    wait: float = 3600.0
+    """seconds for which the label of a row is waited for"""
+    unlabelled: str = DROP
+    most_waiting: int = 10_000
+    """requests in line"""
+    most_behind: int = 1_000_000
+    """rows on disk that are not learned yet"""
+    most_kept: int = 1_000_000
+    """rows whose label is still to come"""
+    most_keys: int = 1_000_000
+    """requests that are known again by their key"""
+    snapshots: Snapshots = field(default_factory=Snapshots)
+
+
+class Service:
+    """A model that predicts. `ModelFileError`."""
+
+    learns = False
+
+    def __init__(self, path: Path, name: str = "") -> None:
+        self.path, self.name = path, name or path.stem
+        self.model: Any = self._loaded()
+
+    def _loaded(self) -> Any:
+        return model_file.load_readout(self.path)[0]
+
+    def margins(self, chunk: Chunk) -> F64:
+        """Margins of some rows, by the model as it is between two examples."""
+        found: F64 = self.model.margins(chunk)
+        return found
+
+    def info(self) -> dict[str, Any]:
+        """What ``thresher info`` says of the model."""
+        return inspecting.describe(self.path)
+
+    def status(self) -> Status:
+        """The state of the service."""
+        return Status(ready=True, nonzero=self.model.nonzero)
+
+    def snapshot(self) -> tuple[Path, int]:
+        """The newest whole model file, and the row of the log that it goes up to."""
+        return self.path, 0
+
+    def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
+        """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
+        raise RefusedError(404, "this server does not learn: start it with --learn and --log DIR")
+
+    def keep(self, ids: Sequence[str], chunk: Chunk, margins: F64) -> Future[Ack]:
+        """Keep rows until their labels come; answered once they are on disk. `RefusedError`."""
+        raise RefusedError(404, "this server does not learn: start it with --learn and --log DIR")
+
+    def label(
+        self, ids: Sequence[str], labels: NDArray[np.float32], importances: NDArray[np.float32]
+    ) -> Future[Labelled]:
+        """Learn rows that are kept with their labels; answered once they are on disk. `RefusedError`."""
+        raise RefusedError(404, "this server does not learn: start it with --learn and --log DIR")
+
+    def close(self) -> None:
+        """End."""
+
+
+class LearningService(Service):
+    """A model that learns from a log. `LogError`, `ModelFileError`, `UsageError`, OSError."""
+
+    learns = True
+
+    def __init__(
+        self,
+        path: Path,
+        folder: Path,
+        settings: Settings = Settings(),
+        name: str = "",
+        say: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        self.folder, self.settings, self._say = folder, settings, say
+        self._reason, self._ready, self._closing = "", False, threading.Event()
+        self._grown, self._complete = threading.Condition(), False
+        super().__init__(path, name)
+        self._check()
+        origin = LogOrigin(self.model.layout, str(self.model.head.domain), content_hash(path))
+        self.writer = LogWriter(folder, origin.as_dict())
+        if self.writer.cut:
+            say(f"{folder}: cut off {self.writer.cut:,} bytes of a write that was not completed")
+        self._synced, self._memory = self.writer.end, Memory(settings.most_kept, settings.most_keys)
+        for some in records_from(folder):
+            remembered(self._memory, some)
+        self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
+        self._learning = Learning(path, folder, self._wait, settings.snapshots, self._fault)
+        self.model = self._learning.model
+        self._sweeper = threading.Thread(target=self._sweep, name="thresher-waiting", daemon=True)
+
+    def _check(self) -> None:
+        head, what = self.model.head, self.settings.unlabelled
+        if what != DROP and head.domain.name != "binary":
+            raise UsageError(
+                f"{mention(unlabelled=what)} is for two classes, and this model has other labels"
+            )
+        if what == FAKE_NEGATIVE and not head.joint.PROBABILITY:
+            raise UsageError(f"{mention(unlabelled=what)} needs a loss with probabilities, such as logistic")
+
+    def start(self) -> None:
+        """Begin to learn; ready once all that is in the log is learned."""
+        self._learning.start()
+        self._appender.start()
+        self._sweeper.start()
+
+    def _grow(self, end: LogPosition) -> None:
+        with self._grown:
+            self._synced = end
+            self._grown.notify_all()
+
+    def _wait(self, at: LogPosition) -> LogPosition | None:
+        """The end of what is synced, once it is beyond a place; None when the service ends."""
+        while self._synced.offset <= at.offset:
+            self._ready = True
+            if self._complete:
+                self._learning.save()
+                return None
+            with self._grown:
+                self._grown.wait_for(lambda: self._synced.offset > at.offset or self._complete, _IDLE)
+            self._learning.save_if_due()
+        return self._synced
+
+    def _fault(self, reason: str) -> None:
+        self._reason = reason
+        self._say(f"learning has stopped: {reason}")
+
+    def margins(self, chunk: Chunk) -> F64:
+        """Margins of some rows, each by the model as it is between two examples."""
+        if len(chunk) <= _PIECE:
+            with self._learning.gate.reading():
+                found: F64 = self.model.margins(chunk)
+            return found
+        parts = [chunk.rows(lo, lo + _PIECE) for lo in range(0, len(chunk), _PIECE)]
+        return np.concatenate([self.margins(one) for one in parts])
+
+    def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
+        """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
+        self._check_learning()
+        return self._submitted(LearnRequest(chunk, key))
+
+    def keep(self, ids: Sequence[str], chunk: Chunk, margins: F64) -> Future[Ack]:
+        """Keep rows until their labels come; answered once they are on disk. `RefusedError`.
+
+        With `FAKE_NEGATIVE` they are learned as negative at once, with importance (1 - p)(1 + p), where p is
+        the predicted probability (Ktena et al. (2019), eq. 9).
+        """
+        self._check_learning()
+        if self.settings.unlabelled != FAKE_NEGATIVE:
+            return self._submitted(KeepRequest(ids, chunk))
+        p = self.model.respond(margins, "probability")
+        rows = _relabelled(chunk, np.full(len(chunk), -1.0), (1 - p) * (1 + p))
+        return self._submitted(KeepRequest(ids, rows, negative=True))
+
+    def label(
+        self, ids: Sequence[str], labels: NDArray[np.float32], importances: NDArray[np.float32]
+    ) -> Future[Labelled]:
+        """Learn rows that are kept with their labels; answered once they are on disk. `RefusedError`.
+
+        With `FAKE_NEGATIVE`, positive rows have importance 1 + p, and negative ones, learned before, 0.
+        """
+        self._check_learning()
+        if self.settings.unlabelled == FAKE_NEGATIVE:
+            importances = importances * self._corrections(ids, labels)
+        return self._submitted(LabelRequest(ids, labels, importances))
+
+    def _corrections(self, ids: Sequence[str], labels: NDArray[np.float32]) -> NDArray[np.float32]:
+        factors = np.zeros(len(ids), np.float32)
+        for k, (one, label) in enumerate(zip(ids, labels, strict=True)):
+            kept = self._memory.kept.get(one)
+            if kept is not None and label > 0:
+                p = self.model.respond(self.margins(kept.row), "probability")
+                factors[k] = 1 + float(p[0])
+        return factors
+
+    def _submitted(self, request: Request[A]) -> Future[A]:
+        self._appender.submit(request)
+        return request.done
+
+    def _check_learning(self) -> None:
+        if self._reason:
+            raise RefusedError(503, f"learning has stopped: {self._reason}")
+        behind = self._synced.row - self._learning.learned
+        if behind >= self.settings.most_behind:
+            raise RefusedError(429, f"{behind:,} rows are still to be learned", 1.0)
+
+    def _sweep(self) -> None:
+        """Let rows go whose label has not come in time."""
+        negative = -1.0 if self.settings.unlabelled == NEGATIVE else None
+        while not self._closing.wait(_SWEEP):
+            before = time.time_ns() // 1000 - int(self.settings.wait * MICRO)
+            request = ExpireRequest(before, negative)
+            with suppress(RefusedError):
+                while self._submitted(request).result() == request.most:
+                    request = ExpireRequest(before, negative)
+
+    def status(self) -> Status:
+        """The state of the service."""
+        learning, appender, lately = self._learning, self._appender, self._learning.lately()
+        reason = self._reason or appender.trouble
+        return Status(
+            ready=self._ready and not self._closing.is_set(),
+            learning=not reason,
+            reason=reason,
+            sequence=self._synced.row,
+            learned=learning.learned,
+            saved=learning.saved,
+            pending=len(self._memory.kept),
+            log_bytes=self._synced.offset,
+            sync_seconds=appender.sync_seconds,
+            syncs=appender.syncs,
+            loss=lately.loss,
+            predicted=lately.predicted,
+            label=lately.label,
+            nonzero=learning.nonzero,
+            features_seen=self.model.features_seen,
+        )
+
+    def info(self) -> dict[str, Any]:
+        """What ``thresher info`` says of the newest snapshot."""
+        return inspecting.describe(self.snapshot()[0])
+
+    def snapshot(self) -> tuple[Path, int]:
+        """The newest whole model file, and the row of the log that it goes up to."""
+        file = self.folder / MODEL
+        return (file, self._learning.saved) if file.exists() else (self.path, 0)
+
+    def close(self) -> None:
+        """Write what is in line, learn it, save the model, and end."""
+        self._closing.set()
+        self._sweeper.join()
+        self._appender.close()
+        with self._grown:
+            self._complete = True
+            self._grown.notify_all()
+        self._learning.join()
+
+
+def _relabelled(chunk: Chunk, labels: Any, importances: Any) -> Chunk:
+    """The rows with other labels and importances."""
+    columns = chunk.indptr, chunk.keys, chunk.values
+    return Chunk(*columns, np.asarray(labels, np.float32), np.asarray(importances, np.float32))
+
+
+def content_hash(path: Path) -> str:
+    """A hash of the content of a file, as text."""
+    total = xxhash.xxh3_128()
+    with open(path, "rb") as file:
+        while piece := file.read(1 << 20):
+            total.update(piece)
+    return total.hexdigest()

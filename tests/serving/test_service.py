@@ -1,0 +1,252 @@
+"""Law 12: serving is training. What a service has learned is what `train` learns from its log."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher
+from tests.plain import not_compiled
+from tests.streams import RULES, cut, kinds_of, model_of, stream
+from thresher import Model
+from thresher.data.chunk import Chunk, concat
+from thresher.data.log.segments import LogError
+from thresher.data.log.source import LogSource
+from thresher.serving.learning import MODEL, Snapshots
+from thresher.serving.requests import RefusedError
+from thresher.serving.service import DROP, FAKE_NEGATIVE, NEGATIVE, LearningService, Service, Settings
+
+ROWS = 40
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    with not_compiled():
+        yield
+
+
+@pytest.fixture(scope="module")
+def rows() -> Chunk:
+    return stream(seed=31, rows=ROWS, features=12).chunk
+
+
+@pytest.fixture
+def model(tmp_path: Path, rows: Chunk) -> Path:
+    path = tmp_path / "begin.model"
+    thresher.train(rows.rows(0, 10), "ftrl:alpha=0.5,l1=0.1", passes=1).save(path)
+    return path
+
+
+@contextmanager
+def serving(model: Path, folder: Path, **settings: Any) -> Iterator[LearningService]:
+    service = LearningService(model, folder, Settings(**settings))
+    service.start()
+    try:
+        yield service
+    finally:
+        service.close()
+
+
+def until(met: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not met():
+        assert time.monotonic() < end, "waited for 20 s"
+        time.sleep(0.005)
+
+
+def learned(service: LearningService) -> bool:
+    status = service.status()
+    return status.learned == status.sequence
+
+
+def check_law(model: Path, folder: Path, place: Path) -> None:
+    """The file of the server is the one of `train` on its log, byte for byte."""
+    thresher.train(folder, continue_from=model).save(place)
+    assert (folder / MODEL).read_bytes() == place.read_bytes()
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_serving_is_training(name: str, rows: Chunk, tmp_path: Path) -> None:
+    spec, model, folder = kinds_of(name)[0], tmp_path / "begin.model", tmp_path / "log"
+    recipe = model_of(spec, dtype="float32", batch=1 + 2 * (len(name) % 2)).recipe
+    thresher.train(rows.rows(0, 10), recipe, passes=1).save(model)
+    with serving(model, folder) as service:
+        for chunk in cut(rows.rows(10, ROWS), [1, 2, 20]):
+            service.learn(chunk).result()
+    check_law(model, folder, tmp_path / "expected")
+
+
+def test_every_snapshot_is_the_model_as_if_the_log_ended_there(
+    model: Path, rows: Chunk, tmp_path: Path
+) -> None:
+    folder, copied = tmp_path / "log", tmp_path / "copied"
+    with serving(model, folder, snapshots=Snapshots(rows=1)) as service:
+        for k in range(10, 20):
+            service.learn(rows.rows(k, k + 1)).result()
+            until(lambda: learned(service) and service.status().saved == service.status().sequence)
+            shutil.copytree(folder, copied, dirs_exist_ok=True)
+            assert service.snapshot() == (folder / MODEL, k - 9)
+            check_law(model, copied, tmp_path / "expected")
+
+
+@pytest.mark.parametrize("saved", [1, 7, 1000])
+def test_a_server_that_was_killed_goes_on_with_its_log(
+    model: Path, rows: Chunk, tmp_path: Path, saved: int
+) -> None:
+    folder, found = tmp_path / "log", tmp_path / "killed"
+    with serving(model, folder, snapshots=Snapshots(rows=saved)) as service:
+        for k in range(10, 30):
+            service.learn(rows.rows(k, k + 1)).result()
+        shutil.copytree(folder, found)  # as a kill would leave it, whatever is learned or saved by now
+    with serving(model, found) as service:
+        until(lambda: service.status().ready)
+        assert service.status().sequence == service.status().learned == 20
+        service.learn(rows.rows(30, ROWS)).result()
+    check_law(model, found, tmp_path / "expected")
+
+
+def test_a_key_is_learned_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    with serving(model, tmp_path / "log") as service:
+        first = service.learn(rows.rows(10, 12), key="a").result()
+        assert (first.first, first.last, first.repeated) == (1, 2, False)
+        assert service.learn(rows.rows(10, 12), key="a").result() == first._replace(repeated=True)
+        assert service.learn(rows.rows(10, 12), key="b").result().last == 4
+    with serving(model, tmp_path / "log") as service:
+        assert service.learn(rows.rows(10, 12), key="a").result() == first._replace(repeated=True)
+        assert service.status().sequence == 4
+
+
+def test_a_key_sent_at_once_by_many_is_learned_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    with serving(model, tmp_path / "log") as service:
+        found = [service.learn(rows.rows(10, 11), key=str(k % 3)) for k in range(60)]
+        acks = [one.result() for one in found]
+        assert service.status().sequence == 3
+        assert sum(not ack.repeated for ack in acks) == 3
+        assert {ack.first for ack in acks} == {1, 2, 3}
+
+
+def _logged(folder: Path) -> Chunk:
+    return concat([*LogSource(folder).chunks()])
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_labels_may_come_later(model: Path, rows: Chunk, tmp_path: Path, restarted: bool) -> None:
+    folder, some = tmp_path / "log", rows.rows(10, 13)
+    with serving(model, folder) as service:
+        service.keep(["x", "y", "z"], some, service.margins(some)).result()
+        assert (service.status().pending, service.status().sequence) == (3, 0)
+        if not restarted:
+            _label(service)
+    if restarted:
+        with serving(model, folder) as service:
+            _label(service)
+    found = _logged(folder)
+    assert np.array_equal(found.labels, np.array([1, -1], np.float32))
+    assert np.array_equal(found.weights, np.array([1, 2], np.float32))
+    expected = concat([some.rows(2, 3), some.rows(0, 1)])
+    assert np.array_equal(found.keys, expected.keys)
+    assert np.array_equal(found.values, expected.values)
+    check_law(model, folder, tmp_path / "expected")
+
+
+def _label(service: LearningService) -> None:
+    ids = ["z", "nobody", "x", "z"]
+    labels, importances = np.array([1, 1, -1, 1], np.float32), np.array([1, 1, 2, 1], np.float32)
+    found = service.label(ids, labels, importances).result()
+    assert (found.learned, found.repeated, [*found.unknown]) == (2, 1, ["nobody"])
+    assert (found.first, found.last) == (1, 2)
+    assert service.status().pending == 1
+
+
+@pytest.mark.parametrize("unlabelled", [NEGATIVE, DROP])
+def test_a_row_without_a_label_is_waited_for(
+    model: Path, rows: Chunk, tmp_path: Path, unlabelled: str
+) -> None:
+    folder, some = tmp_path / "log", rows.rows(10, 12)
+    with serving(model, folder, wait=0.01, unlabelled=unlabelled) as service:
+        service.keep(["x", "y"], some, service.margins(some)).result()
+        until(lambda: service.status().pending == 0)
+        assert service.status().sequence == (2 if unlabelled == NEGATIVE else 0)
+        late = service.label(["x"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
+        assert (late.learned, [*late.unknown]) == (0, ["x"])
+    if unlabelled == NEGATIVE:
+        assert np.array_equal(_logged(folder).labels, -np.ones(2, np.float32))
+
+
+def test_fake_negatives_are_corrected_by_importance(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder, some = tmp_path / "log", rows.rows(10, 12)
+    with serving(model, folder, unlabelled=FAKE_NEGATIVE) as service:
+        margins = service.margins(some)
+        p = service.model.respond(margins, "probability")
+        service.keep(["x", "y"], some, margins).result()
+        until(lambda: learned(service))
+        q = service.model.respond(service.margins(some.rows(1, 2)), "probability")
+        service.label(["y"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
+        service.label(["x"], -np.ones(1, np.float32), np.ones(1, np.float32)).result()
+    found = _logged(folder)
+    assert np.array_equal(found.labels, np.array([-1, -1, 1, -1], np.float32))
+    assert np.array_equal(found.weights, np.array([*(1 - p) * (1 + p), 1 + q[0], 0], np.float32))
+    check_law(model, folder, tmp_path / "expected")
+
+
+def test_the_weights_of_fake_negatives_have_the_gradient_of_the_truth() -> None:
+    # a row is learned as negative, and again as positive with its true probability t; where p = t, the
+    # expected slope of the logistic loss at margin m is a multiple of p(m) - t for every m
+    for t in (0.01, 0.3, 0.9):
+        for p in (0.2, 0.5):
+            slope = (1 - t) * (1 + t) * p + t * (1 + t) * (p - 1)
+            assert slope == pytest.approx((1 + t) * (p - t))
+
+
+def test_readers_read_while_rows_are_learned(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    with serving(model, tmp_path / "log") as service:
+        over, read = threading.Event(), [0]
+
+        def reads() -> None:
+            while not over.is_set():
+                assert np.isfinite(service.margins(rows)).all()
+                read[0] += 1
+
+        reader = threading.Thread(target=reads)
+        reader.start()
+        for _ in range(30):
+            service.learn(rows).result()
+        until(lambda: learned(service))
+        over.set()
+        reader.join()
+        assert read[0] > 10
+    check_law(model, tmp_path / "log", tmp_path / "expected")
+
+
+def test_too_many_rows_that_wait_are_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    with serving(model, tmp_path / "log", most_kept=2) as service:
+        margins = service.margins(rows.rows(0, 3))
+        with pytest.raises(RefusedError, match="wait for their labels") as refused:
+            service.keep(["a", "b", "c"], rows.rows(0, 3), margins).result()
+        assert (refused.value.status, refused.value.retry_after) == (429, 1.0)
+        service.keep(["a", "b"], rows.rows(0, 2), margins[:2]).result()
+
+
+def test_the_log_of_another_model_is_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    with serving(model, tmp_path / "log") as service:
+        service.learn(rows).result()
+    other = tmp_path / "other.model"
+    thresher.train(rows, passes=1).save(other)
+    with pytest.raises(LogError, match="of another model"):
+        LearningService(other, tmp_path / "log")
+
+
+def test_a_service_that_does_not_learn_predicts(model: Path, rows: Chunk) -> None:
+    service = Service(model)
+    assert np.array_equal(service.margins(rows), Model.load(model).margins(rows))
+    with pytest.raises(RefusedError, match="does not learn"):
+        service.learn(rows)
+    service.close()
