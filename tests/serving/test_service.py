@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from thresher import Model
 from thresher.data.chunk import Chunk, concat
 from thresher.data.log.segments import LogError
 from thresher.data.log.source import LogSource
+from thresher.options.option import UsageError
 from thresher.serving.learning import MODEL, Snapshots
-from thresher.serving.requests import RefusedError
+from thresher.serving.requests import FIRST, RefusedError
 from thresher.serving.service import DROP, FAKE_NEGATIVE, NEGATIVE, LearningService, Service, Settings
 
 ROWS = 40
@@ -233,6 +235,51 @@ def test_too_many_rows_that_wait_are_refused(model: Path, rows: Chunk, tmp_path:
             service.keep(["a", "b", "c"], rows.rows(0, 3), margins).result()
         assert (refused.value.status, refused.value.retry_after) == (429, 1.0)
         service.keep(["a", "b"], rows.rows(0, 2), margins[:2]).result()
+
+
+def _shadows(tmp_path: Path, rows: Chunk) -> dict[str, str]:
+    thresher.train(rows, "adagrad-rda", passes=1).save(tmp_path / "old.model")
+    return {"fobos": "fobos:l1=0.01", "old": str(tmp_path / "old.model")}
+
+
+def test_shadows_learn_the_same_rows(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder, shadows = tmp_path / "log", _shadows(tmp_path, rows)
+    for some in (rows.rows(10, 20), rows.rows(20, ROWS)):  # the second time they go on from their checkpoints
+        with serving(model, folder, shadows=shadows) as service:
+            service.learn(some).result()
+            until(lambda: all(one.learned == service.status().sequence for one in service.shadows().values()))
+            assert all(np.isfinite(one.loss) for one in service.shadows().values())
+    check_law(model, folder, tmp_path / "expected")
+    like = Model.load(model).recipe
+    thresher.train(folder, replace(like, rule="fobos:l1=0.01"), passes=1).save(tmp_path / "expected")
+    assert (folder / f"fobos.{MODEL}").read_bytes() == (tmp_path / "expected").read_bytes()
+    thresher.train(folder, continue_from=shadows["old"]).save(tmp_path / "expected")
+    assert (folder / f"old.{MODEL}").read_bytes() == (tmp_path / "expected").read_bytes()
+
+
+def test_a_shadow_takes_over_for_good(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder, shadows = tmp_path / "log", _shadows(tmp_path, rows)
+    with serving(model, folder, shadows=shadows) as service:
+        service.learn(rows.rows(10, 20)).result()
+        until(lambda: all(one.learned == 10 for one in service.shadows().values()))
+        with pytest.raises(RefusedError, match="no model learns beside this one as 'nobody'"):
+            service.promote("nobody")
+        assert service.promote("fobos").result().last == 10
+        service.learn(rows.rows(20, 30)).result()
+        until(lambda: learned(service))
+        expected = service.margins(rows)
+    fobos = Model.load(folder / f"fobos.{MODEL}")
+    assert np.array_equal(fobos.margins(rows), expected)
+    with serving(model, folder, shadows=shadows) as service:
+        assert service.current == "fobos"
+        assert np.array_equal(service.margins(rows), expected)
+        assert service.snapshot() == (folder / f"fobos.{MODEL}", 20)
+        service.promote(FIRST).result()
+        assert not np.array_equal(service.margins(rows), expected)
+        service.promote("fobos").result()
+    with pytest.raises(UsageError, match="fobos has taken over: give it with shadow again"):
+        LearningService(model, folder)
+    check_law(model, folder, tmp_path / "expected")
 
 
 def test_the_log_of_another_model_is_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,8 +30,10 @@ from thresher.runs.preparing import Inputs
 from thresher.runs.ui import Silent
 from thresher.serving.gate import Gate
 
-CHECKPOINT, MODEL = "state", "model"
-"""Files in the folder of a log: the checkpoint to go on from, and the newest whole model"""
+MODEL = "model"
+"""The file of the newest whole model, in the folder of the log; for a shadow after its name and a dot"""
+_CHECKPOINT = "state"
+"""The checkpoint to go on from, likewise"""
 _LOOKED_AT = 16
 """Rows of a piece that are predicted before they are learned, to measure calibration"""
 _WINDOW = 10_000
@@ -105,24 +107,32 @@ class Learning:
 
     def __init__(
         self,
-        model: Path,
+        begin: Mapping[str, Any],
         folder: Path,
-        wait: Callable[[LogPosition], LogPosition | None],
+        wait: Callable[[Learning, LogPosition], LogPosition | None],
         snapshots: Snapshots,
         fault: Callable[[str], None],
+        name: str = "",
     ) -> None:
-        """`wait` as in `LiveLog`; `fault` is called if learning ends with an error, with what it is."""
-        self.folder, self.gate, self.learned = folder, Gate(), 0
+        """`begin`: options of `train` that say which model; `name`: of a shadow.
+
+        `wait` as in `LiveLog`; `fault` is called if learning ends with an error, with what it is.
+        """
+        self.name, self.gate, self.learned = name, Gate(), 0
         """`learned`: the rows of the log that are learned"""
-        self._snapshots, self._fault, self._wait = snapshots, fault, wait
-        self._window = _Window()
-        source = _Followed(folder, "", wait)
+        self.fault = ""
+        """why it has stopped learning; empty: it has not"""
+        self._snapshots, self._tell, self._window = snapshots, fault, _Window()
+        stem = f"{name}." * bool(name)
+        self.file, state = folder / f"{stem}{MODEL}", folder / f"{stem}{_CHECKPOINT}"
+        """`file`: the newest whole model"""
+        source = _Followed(folder, "", lambda at: wait(self, at))
         source.gate, source.before, source.between = self.gate, self._look, self._between
-        state = folder / CHECKPOINT
-        given = {"continue_from": model, "checkpoint": state, "resume": state.exists()}
+        again = state.exists()
+        given = {name: one for name, one in begin.items() if name == "continue_from" or not again}
+        given |= {"passes": 1, "checkpoint": state, "resume": again}
         self._run = runs.prepare(Inputs(source), settled(TrainRun, given), Silent())
         source.domain = self.model.head.domain
-        self._source = source
         place = self._run.trainer.position.place
         self.learned = self.saved = 0 if place is None else place.line
         """`saved`: the rows of the newest snapshot"""
@@ -187,15 +197,15 @@ class Learning:
         self._asked.clear()
         self._run.trainer.save_checkpoint()
         ended = self._run.trainer.as_if_ended()
-        ended.save(self.folder / MODEL)
+        ended.save(self.file)
         self.nonzero = ended.nonzero
         self.saved, self._when = self.learned, time.monotonic()
 
     def _work(self) -> None:
         try:
             self._run.run()
-            self.model.save(self.folder / MODEL)
+            self.model.save(self.file)
         except NoExamplesError:
             return
         except Exception as error:  # noqa: BLE001  whatever it is, predictions go on and the operator is told
-            self._fault(str(error) or type(error).__name__)
+            self._tell(str(error) or type(error).__name__)

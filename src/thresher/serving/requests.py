@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat
-from thresher.data.log.records import GONE, KEPT, ROWS, LogEntry
+from thresher.data.log.records import GONE, KEPT, NOTHING, PROMOTED, ROWS, LogEntry, chunk_of
 
 A = TypeVar("A")
+FIRST = "-"
+"""What the log calls the model that the server was started with, which no shadow can be called"""
 MICRO = 1_000_000
 """Microseconds in a second"""
 
@@ -75,6 +77,8 @@ class Memory:
     """by id, in the order in which they came"""
     labelled: dict[str, int] = field(default_factory=dict)
     """ids of rows whose label is known, and when it came"""
+    promoted: str = FIRST
+    """the model that took over last"""
 
     def forget(self, before: int) -> None:
         """Forget the ids of rows whose labels came before a time, and the oldest keys if there are many."""
@@ -281,7 +285,7 @@ class ExpireRequest(Request[int]):
         if not ids:
             return
         if self.negative is None:
-            self.number = draft.add(GONE, concat([]), ids=ids)
+            self.number = draft.add(GONE, NOTHING, ids=ids)
         else:
             found = [with_labels(draft.memory.kept[one].row, self.negative, 1.0) for one in ids]
             self.number = draft.add(ROWS, concat(found), ids=ids)
@@ -294,13 +298,30 @@ class ExpireRequest(Request[int]):
         return self._count
 
 
+@dataclass
+class PromoteRequest(Request[Ack]):
+    """Another model takes over."""
+
+    name: str
+    """`FIRST`, or that of a shadow"""
+
+    def draft(self, draft: Draft) -> None:
+        """Add that to the log."""
+        self.number = draft.add(PROMOTED, NOTHING, model=self.name)
+
+    def answer(self, rows: Sequence[tuple[int, int]]) -> Ack:
+        """The last row before."""
+        last = rows[self.number][1]
+        return Ack(last, last)
+
+
 def remembered(memory: Memory, records: Iterable[Any]) -> None:
     """Bring a memory up to date with records of the log."""
-    from thresher.data.log.records import chunk_of
-
     for record in records:
         note, kind, when = record.note(), record.head.kind, record.head.time
         ids: list[str] = note.get("ids", [])
+        if kind == PROMOTED:
+            memory.promoted = note["model"]
         if kind == ROWS and "key" in note:
             memory.keys[note["key"]] = (record.head.row + 1, record.head.last)
         if kind == KEPT:

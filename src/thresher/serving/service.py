@@ -5,12 +5,14 @@ A model that only predicts is a `Service`; one that learns too is a `LearningSer
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,12 +26,14 @@ from thresher.data.log.source import LogOrigin
 from thresher.data.log.writer import LogWriter
 from thresher.learning.files import model_file
 from thresher.learning.model.objective import F64
+from thresher.learning.model.recipe import Recipe
 from thresher.options.messages import mention
 from thresher.options.option import UsageError
 from thresher.runs import inspecting
 from thresher.serving.appending import Appender
-from thresher.serving.learning import MODEL, Learning, Snapshots
+from thresher.serving.learning import Learning, Snapshots
 from thresher.serving.requests import (
+    FIRST,
     MICRO,
     Ack,
     ExpireRequest,
@@ -38,6 +42,7 @@ from thresher.serving.requests import (
     LabelRequest,
     LearnRequest,
     Memory,
+    PromoteRequest,
     RefusedError,
     Request,
     remembered,
@@ -47,6 +52,9 @@ A = TypeVar("A")
 NEGATIVE, DROP, FAKE_NEGATIVE = "negative", "drop", "fake-negative"
 UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
 """What becomes of rows whose label never comes"""
+NO_LEARNING = "this server does not learn: start it with --learn and --log DIR"
+_NEAR = 10_000
+"""Rows by which a model that takes over may be behind"""
 _PIECE = 1 << 12
 """Rows predicted in one turn"""
 _IDLE = 1.0
@@ -84,6 +92,16 @@ class Status(NamedTuple):
     features_seen: int = 0
 
 
+class Standing(NamedTuple):
+    """How a model that learns from the log does."""
+
+    learned: int
+    loss: float
+    """progressive loss of its last rows"""
+    fault: str
+    """why it has stopped learning; empty: it has not"""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How a service learns."""
@@ -99,6 +117,8 @@ class Settings:
     """rows whose label is still to come"""
     most_keys: int = 1_000_000
     """requests that are known again by their key"""
+    shadows: Mapping[str, str] = field(default_factory=dict)
+    """models that learn beside: by name, the SPEC of a rule or the file of a model to go on with"""
     snapshots: Snapshots = field(default_factory=Snapshots)
 
 
@@ -133,17 +153,25 @@ class Service:
 
     def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
         """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
-        raise RefusedError(404, "this server does not learn: start it with --learn and --log DIR")
+        raise RefusedError(404, NO_LEARNING)
 
     def keep(self, ids: Sequence[str], chunk: Chunk, margins: F64) -> Future[Ack]:
         """Keep rows until their labels come; answered once they are on disk. `RefusedError`."""
-        raise RefusedError(404, "this server does not learn: start it with --learn and --log DIR")
+        raise RefusedError(404, NO_LEARNING)
 
     def label(
         self, ids: Sequence[str], labels: NDArray[np.float32], importances: NDArray[np.float32]
     ) -> Future[Labelled]:
         """Learn rows that are kept with their labels; answered once they are on disk. `RefusedError`."""
-        raise RefusedError(404, "this server does not learn: start it with --learn and --log DIR")
+        raise RefusedError(404, NO_LEARNING)
+
+    def shadows(self) -> dict[str, Standing]:
+        """How the models that learn from the log do, by name."""
+        return {}
+
+    def promote(self, name: str) -> Future[Ack]:
+        """Let another model take over. `RefusedError`."""
+        raise RefusedError(404, NO_LEARNING)
 
     def close(self) -> None:
         """End."""
@@ -163,7 +191,7 @@ class LearningService(Service):
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.folder, self.settings, self._say = folder, settings, say
-        self._reason, self._ready, self._closing = "", False, threading.Event()
+        self._reason, self._closing, self._caught_up = "", threading.Event(), set[str]()
         self._grown, self._complete = threading.Condition(), False
         super().__init__(path, name)
         self._check()
@@ -175,9 +203,26 @@ class LearningService(Service):
         for some in records_from(folder):
             remembered(self._memory, some)
         self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
-        self._learning = Learning(path, folder, self._wait, settings.snapshots, self._fault)
-        self.model = self._learning.model
+        first = self._learner(FIRST, {"continue_from": path})
+        self._models = {FIRST: first} | {
+            name: self._learner(name, shadow(spec, first.model.recipe))
+            for name, spec in settings.shadows.items()
+        }
+        if self._memory.promoted not in self._models:
+            raise UsageError(
+                f"{self._memory.promoted} has taken over: give it with {mention('shadow')} again"
+            )
+        self._take_over(self._memory.promoted)
         self._sweeper = threading.Thread(target=self._sweep, name="thresher-waiting", daemon=True)
+
+    def _learner(self, name: str, begin: Mapping[str, Any]) -> Learning:
+        called, fault = "" if name == FIRST else name, partial(self._fault, name)
+        return Learning(begin, self.folder, self._wait, self.settings.snapshots, fault, called)
+
+    def _take_over(self, name: str) -> None:
+        """Predict with this model from here on."""
+        self.current, self._learning = name, self._models[name]
+        self.model = self._learning.model
 
     def _check(self) -> None:
         head, what = self.model.head, self.settings.unlabelled
@@ -190,7 +235,8 @@ class LearningService(Service):
 
     def start(self) -> None:
         """Begin to learn; ready once all that is in the log is learned."""
-        self._learning.start()
+        for one in self._models.values():
+            one.start()
         self._appender.start()
         self._sweeper.start()
 
@@ -199,21 +245,24 @@ class LearningService(Service):
             self._synced = end
             self._grown.notify_all()
 
-    def _wait(self, at: LogPosition) -> LogPosition | None:
+    def _wait(self, learning: Learning, at: LogPosition) -> LogPosition | None:
         """The end of what is synced, once it is beyond a place; None when the service ends."""
         while self._synced.offset <= at.offset:
-            self._ready = True
+            self._caught_up.add(learning.name)
             if self._complete:
-                self._learning.save()
+                learning.save()
                 return None
             with self._grown:
                 self._grown.wait_for(lambda: self._synced.offset > at.offset or self._complete, _IDLE)
-            self._learning.save_if_due()
+            learning.save_if_due()
         return self._synced
 
-    def _fault(self, reason: str) -> None:
-        self._reason = reason
-        self._say(f"learning has stopped: {reason}")
+    def _fault(self, name: str, reason: str) -> None:
+        if name == self.current:
+            self._reason = reason
+        self._models[name].fault = reason
+        which = "" if name == FIRST else f" of {name}"
+        self._say(f"learning{which} has stopped: {reason}")
 
     def margins(self, chunk: Chunk) -> F64:
         """Margins of some rows, each by the model as it is between two examples."""
@@ -289,7 +338,7 @@ class LearningService(Service):
         learning, appender, lately = self._learning, self._appender, self._learning.lately()
         reason = self._reason or appender.trouble
         return Status(
-            ready=self._ready and not self._closing.is_set(),
+            ready=learning.name in self._caught_up and not self._closing.is_set(),
             learning=not reason,
             reason=reason,
             sequence=self._synced.row,
@@ -312,8 +361,33 @@ class LearningService(Service):
 
     def snapshot(self) -> tuple[Path, int]:
         """The newest whole model file, and the row of the log that it goes up to."""
-        file = self.folder / MODEL
+        file = self._learning.file
         return (file, self._learning.saved) if file.exists() else (self.path, 0)
+
+    def shadows(self) -> dict[str, Standing]:
+        """How the models that learn from the log do, by name."""
+        return {
+            name: Standing(one.learned, one.lately().loss, one.fault) for name, one in self._models.items()
+        }
+
+    def promote(self, name: str) -> Future[Ack]:
+        """Let another model take over, once it has learned what this one has. `RefusedError`.
+
+        The first model is called `FIRST`.
+        """
+        if name not in self._models:
+            known = ", ".join(one for one in self._models if one != self.current) or "none"
+            raise RefusedError(404, f"no model learns beside this one as '{name}'; there are: {known}")
+        if self._models[name].fault or self._models[name].learned < self._learning.learned - _NEAR:
+            raise RefusedError(409, f"'{name}' has not learned all rows yet", 1.0)
+        found = self._submitted(PromoteRequest(name))
+
+        def over(done: Future[Ack]) -> None:
+            if done.exception() is None:
+                self._take_over(name)
+
+        found.add_done_callback(over)
+        return found
 
     def close(self) -> None:
         """Write what is in line, learn it, save the model, and end."""
@@ -323,7 +397,18 @@ class LearningService(Service):
         with self._grown:
             self._complete = True
             self._grown.notify_all()
-        self._learning.join()
+        for one in self._models.values():
+            one.join()
+
+
+def shadow(spec: str, like: Recipe) -> dict[str, Any]:
+    """Options of `train` for a shadow: one to go on with from a file, or a new one with this rule.
+
+    All else of a new one is as in the recipe `like`.
+    """
+    if os.path.exists(spec):
+        return {"continue_from": Path(spec)}
+    return {"rule": replace(like, rule=spec, rate=None, layout=None)}
 
 
 def _relabelled(chunk: Chunk, labels: Any, importances: Any) -> Chunk:
