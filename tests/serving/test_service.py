@@ -282,6 +282,32 @@ def test_a_shadow_takes_over_for_good(model: Path, rows: Chunk, tmp_path: Path) 
     check_law(model, folder, tmp_path / "expected")
 
 
+def test_what_is_learned_and_saved_need_not_be_kept(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder, whole = tmp_path / "log", tmp_path / "whole"
+    for kept, place in ((None, whole), (1, folder)):
+        with serving(model, place, keep_bytes=kept, segment_bytes=1, snapshots=Snapshots(rows=1)) as service:
+            for k in range(10, 20):
+                service.learn(rows.rows(k, k + 1)).result()
+            some = rows.rows(20, 21)
+            service.keep(["x"], some, service.margins(some)).result()
+            for k in range(21, 25):
+                service.learn(rows.rows(k, k + 1)).result()
+            if kept:
+                until(lambda: len([*folder.glob("*.log")]) == 5)  # those from the kept row on
+                service.label(["x"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
+                until(lambda: len([*folder.glob("*.log")]) == 1)
+            else:
+                service.label(["x"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
+    with serving(model, folder) as service:
+        service.learn(rows).result()
+    with serving(model, whole) as service:
+        service.learn(rows).result()
+    assert (folder / MODEL).read_bytes() == (whole / MODEL).read_bytes()
+    (folder / "state").unlink()
+    with pytest.raises(LogError, match="begins with row 15, and state, which has learned those before, is"):
+        LearningService(model, folder)
+
+
 def test_the_log_of_another_model_is_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log") as service:
         service.learn(rows).result()
@@ -296,4 +322,24 @@ def test_a_service_that_does_not_learn_predicts(model: Path, rows: Chunk) -> Non
     assert np.array_equal(service.margins(rows), Model.load(model).margins(rows))
     with pytest.raises(RefusedError, match="does not learn"):
         service.learn(rows)
+    service.close()
+
+
+def test_a_file_that_is_replaced_is_read_again(model: Path, rows: Chunk) -> None:
+    said = list[str]()
+    service = Service(model, say=said.append)
+    service.start()
+    better = thresher.train(rows, "ftrl", passes=1)
+    better.save(model)
+    until(lambda: bool(said))
+    assert said.pop() == f"reloaded {model}"
+    assert np.array_equal(service.margins(rows), better.margins(rows))
+    for content in (b"no model", None):
+        model.unlink() if content is None else model.write_bytes(content)
+        until(lambda: bool(said))
+        assert said.pop().startswith(f"not reloaded: {model}")
+    thresher.train(rows, loss="squared", passes=1).save(model)
+    until(lambda: bool(said))
+    assert said == [f"not reloaded: {model} reads other columns or labels now: restart the server"]
+    assert np.array_equal(service.margins(rows), better.margins(rows))
     service.close()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from thresher.data.errors import DataError
 from thresher.data.inputs.any_data import Data, is_matrix
 from thresher.data.layout import AnyLayout
+from thresher.data.log.source import LogSource
 from thresher.data.source import Source
 from thresher.engine.atomic import clear_abandoned
 from thresher.learning.files import model_file
@@ -172,6 +173,8 @@ def prepare(
     held = holdout_of(judge, model.head.domain, source, read, plan.passes == 1)
     check_written(outputs, options, inputs.data, source, held)
     known = () if earlier is None else columns_of(model)
+    if earlier is not None and isinstance(source, LogSource) and source.begin.row:
+        ui.warn(f"{source.folder}: begins with row {source.begin.row + 1:,}; those before have been removed")
     source = _fitted(model, source, like) if earlier is None else follow(model, source, model)
     if options.get("names"):
         check_names_again(source, example.store)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.log.segments import LogPosition
+from thresher.data.log.segments import LogError, LogPosition
 from thresher.data.log.source import LiveLog, NoExamplesError
 from thresher.data.source import Chunks
 from thresher.learning.model.model import Model
@@ -129,6 +129,11 @@ class Learning:
         source = _Followed(folder, "", lambda at: wait(self, at))
         source.gate, source.before, source.between = self.gate, self._look, self._between
         again = state.exists()
+        if source.begin.row and not again:
+            raise LogError(
+                f"{folder}: begins with row {source.begin.row + 1:,}, and {state.name}, which has learned"
+                " those before, is missing"
+            )
         given = {name: one for name, one in begin.items() if name == "continue_from" or not again}
         given |= {"passes": 1, "checkpoint": state, "resume": again}
         self._run = runs.prepare(Inputs(source), settled(TrainRun, given), Silent())
@@ -136,6 +141,8 @@ class Learning:
         place = self._run.trainer.position.place
         self.learned = self.saved = 0 if place is None else place.line
         """`saved`: the rows of the newest snapshot"""
+        self.saved_offset = 0 if place is None else place.offset
+        """where the log is read from after a restart"""
         self.nonzero = self.model.nonzero
         """weights that are not zero, in the newest snapshot"""
         self._when, self._before = time.monotonic(), self.model.tally
@@ -200,6 +207,8 @@ class Learning:
         ended.save(self.file)
         self.nonzero = ended.nonzero
         self.saved, self._when = self.learned, time.monotonic()
+        place = self._run.trainer.position.place
+        self.saved_offset = 0 if place is None else place.offset
 
     def _work(self) -> None:
         try:

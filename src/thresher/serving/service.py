@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,10 +22,11 @@ import xxhash
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.log.segments import LogPosition, records_from
+from thresher.data.log.segments import LogPosition, records_from, segment_paths
 from thresher.data.log.source import LogOrigin
-from thresher.data.log.writer import LogWriter
+from thresher.data.log.writer import SEGMENT_BYTES, LogWriter
 from thresher.learning.files import model_file
+from thresher.learning.model.ensemble import Ensemble, load
 from thresher.learning.model.objective import F64
 from thresher.learning.model.recipe import Recipe
 from thresher.options.messages import mention
@@ -117,22 +119,48 @@ class Settings:
     """rows whose label is still to come"""
     most_keys: int = 1_000_000
     """requests that are known again by their key"""
+    segment_bytes: int = SEGMENT_BYTES
+    """length at which a file of the log is followed by the next"""
+    keep_bytes: int | None = None
+    keep_seconds: float | None = None
+    """how much of the log is kept once it is learned and saved; None: no limit"""
     shadows: Mapping[str, str] = field(default_factory=dict)
     """models that learn beside: by name, the SPEC of a rule or the file of a model to go on with"""
     snapshots: Snapshots = field(default_factory=Snapshots)
 
 
 class Service:
-    """A model that predicts. `ModelFileError`."""
+    """A model that predicts; `start` lets it follow its file when that is replaced. `ModelFileError`."""
 
     learns = False
 
-    def __init__(self, path: Path, name: str = "") -> None:
-        self.path, self.name = path, name or path.stem
-        self.model: Any = self._loaded()
+    def __init__(self, path: Path, name: str = "", say: Callable[[str], None] = lambda line: None) -> None:
+        self.path, self.name, self._say, self._closing = path, name or path.stem, say, threading.Event()
+        self._stamp = _stamp(path)
+        self.model: Any = load(path)
 
-    def _loaded(self) -> Any:
-        return model_file.load_readout(self.path)[0]
+    def start(self) -> None:
+        """Begin to look whether the file is replaced."""
+        threading.Thread(target=self._follow, name="thresher-file", daemon=True).start()
+
+    def _follow(self) -> None:
+        while not self._closing.wait(_SWEEP):
+            if (now := _stamp(self.path)) != self._stamp:
+                self._stamp = now
+                self._reload()
+
+    def _reload(self) -> None:
+        """Predict with what the file holds now, if that is a model of the same kind."""
+        try:
+            found = load(self.path)
+        except (model_file.ModelFileError, OSError) as error:
+            self._say(f"not reloaded: {error}")
+            return
+        if (found.layout, str(found.head.domain)) != (self.model.layout, str(self.model.head.domain)):
+            self._say(f"not reloaded: {self.path} reads other columns or labels now: restart the server")
+            return
+        self.model = found
+        self._say(f"reloaded {self.path}")
 
     def margins(self, chunk: Chunk) -> F64:
         """Margins of some rows, by the model as it is between two examples."""
@@ -145,7 +173,7 @@ class Service:
 
     def status(self) -> Status:
         """The state of the service."""
-        return Status(ready=True, nonzero=self.model.nonzero)
+        return Status(ready=True, nonzero=getattr(self.model, "nonzero", 0))
 
     def snapshot(self) -> tuple[Path, int]:
         """The newest whole model file, and the row of the log that it goes up to."""
@@ -175,6 +203,7 @@ class Service:
 
     def close(self) -> None:
         """End."""
+        self._closing.set()
 
 
 class LearningService(Service):
@@ -190,13 +219,13 @@ class LearningService(Service):
         name: str = "",
         say: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self.folder, self.settings, self._say = folder, settings, say
-        self._reason, self._closing, self._caught_up = "", threading.Event(), set[str]()
+        super().__init__(path, name, say)
+        self.folder, self.settings = folder, settings
+        self._reason, self._caught_up = "", set[str]()
         self._grown, self._complete = threading.Condition(), False
-        super().__init__(path, name)
         self._check()
         origin = LogOrigin(self.model.layout, str(self.model.head.domain), content_hash(path))
-        self.writer = LogWriter(folder, origin.as_dict())
+        self.writer = LogWriter(folder, origin.as_dict(), segment_bytes=settings.segment_bytes)
         if self.writer.cut:
             say(f"{folder}: cut off {self.writer.cut:,} bytes of a write that was not completed")
         self._synced, self._memory = self.writer.end, Memory(settings.most_kept, settings.most_keys)
@@ -225,6 +254,8 @@ class LearningService(Service):
         self.model = self._learning.model
 
     def _check(self) -> None:
+        if isinstance(self.model, Ensemble):
+            raise UsageError(f"{self.path} is an ensemble, which can be served, but does not learn here")
         head, what = self.model.head, self.settings.unlabelled
         if what != DROP and head.domain.name != "binary":
             raise UsageError(
@@ -332,6 +363,24 @@ class LearningService(Service):
             with suppress(RefusedError):
                 while self._submitted(request).result() == request.most:
                     request = ExpireRequest(before, negative)
+            self._remove_old()
+
+    def _remove_old(self) -> None:
+        """Remove the oldest segments if the log is larger than wanted, and nothing in them is needed."""
+        paths, settings = segment_paths(self.folder), self.settings
+        needed = min(one.saved_offset for one in self._models.values())
+        needed = min([needed, *(kept.offset for kept in [*self._memory.kept.values()])])
+        for path, after in pairwise(paths):
+            begin, size = int(path.stem), self._synced.offset - int(after.stem)
+            large = settings.keep_bytes is not None and size >= settings.keep_bytes
+            age = time.time() - path.stat().st_mtime
+            old = settings.keep_seconds is not None and age > settings.keep_seconds
+            if not (large or old) or int(after.stem) > needed:
+                return
+            path.unlink()
+            self._say(
+                f"removed {path.name}, of {int(after.stem) - begin:,} bytes, which is learned and saved"
+            )
 
     def status(self) -> Status:
         """The state of the service."""
@@ -415,6 +464,15 @@ def _relabelled(chunk: Chunk, labels: Any, importances: Any) -> Chunk:
     """The rows with other labels and importances."""
     columns = chunk.indptr, chunk.keys, chunk.values
     return Chunk(*columns, np.asarray(labels, np.float32), np.asarray(importances, np.float32))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """What changes if a file is replaced; None without one."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def content_hash(path: Path) -> str:
