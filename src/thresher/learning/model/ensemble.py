@@ -24,7 +24,7 @@ from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.inspection.frames import frame_of, identity_of
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import F64, Output
-from thresher.learning.model.prediction import ModelOrFile, Predictor
+from thresher.learning.model.prediction import ModelOrFile, Predictor, Summands
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
@@ -113,6 +113,13 @@ class Ensemble(Predictor, Generic[M]):
     def margins(self, chunk: Chunk) -> F64:
         """Means of the models' margins: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
         return _mean([model.margins(chunk) for model in self.models])
+
+    def terms(self, chunk: Chunk) -> Summands:
+        """What the margins of `chunk` are sums of: see `Predictor.terms`."""
+        rows, *each = zip(*(model.terms(chunk) for model in self.models), strict=True)
+        if not all(np.array_equal(one.values, rows[0].values) for one in rows):
+            raise ValueError("the models of this ensemble scale columns differently: explain one of them")
+        return Summands(rows[0], *map(_mean, each))
 
     def respond(self, margins: F64, output: Output) -> F64:
         """Turn `margins` into predictions: see `predict`."""

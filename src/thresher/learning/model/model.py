@@ -33,10 +33,10 @@ from thresher.learning.model.divergence import (
 from thresher.learning.model.feed import Feed
 from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, Output
-from thresher.learning.model.prediction import Predictor, some_features
+from thresher.learning.model.prediction import Predictor, Summands, some_features
 from thresher.learning.model.preparation import Admission
 from thresher.learning.model.recipe import Recipe, Spec
-from thresher.learning.model.scaling import Means
+from thresher.learning.model.scaling import Means, ones
 from thresher.learning.model.tables import check_born_at_zero, make_loop
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.learner import Tally
@@ -437,6 +437,11 @@ class Model(Predictor):
     def margins(self, chunk: Chunk) -> F64:
         """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
         return self.loop.margins(self._feed.intake.read(chunk))
+
+    def terms(self, chunk: Chunk) -> Summands:
+        """What the margins of `chunk` are sums of: see `Predictor.terms`."""
+        rows, bias = self._feed.intake.read(chunk), self.loop.bias()
+        return Summands.of(rows, self.loop.margins(ones(rows.keys), np.zeros_like(bias)), bias)
 
     def respond(self, margins: F64, output: Output) -> F64:
         """Turn `margins` into predictions: see `predict`."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,6 +133,26 @@ class Fitted(Protocol):
         """The fitted Model."""
 
 
+class Summands(NamedTuple):
+    """What the margins of rows are sums of."""
+
+    rows: Chunk
+    """the rows as the model multiplies them: with columns centred and scaled"""
+    weights: NDArray[Any]
+    """of all their values, ``(values,)`` or ``(values, outputs)``"""
+    parts: F64
+    """the products of both, rounded to the dtype of the weights"""
+    intercepts: F64
+    """``(outputs,)``"""
+
+    @classmethod
+    def of(cls, rows: Chunk, weights: F64, intercepts: NDArray[Any]) -> Summands:
+        """The terms for weights of the dtype of the intercepts."""
+        own = weights.astype(intercepts.dtype)
+        parts: F64 = (own.T * rows.values).T.astype(np.float64)
+        return cls(rows, own, parts, intercepts.astype(np.float64))
+
+
 class Predictor:
     """Base of everything that has weights."""
 
@@ -162,6 +182,13 @@ class Predictor:
 
     def margins(self, chunk: Chunk) -> F64:
         """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
+        raise NotImplementedError
+
+    def terms(self, chunk: Chunk) -> Summands:
+        """What the margins of `chunk` are sums of.
+
+        ValueError for an ensemble whose models centre or scale columns differently.
+        """
         raise NotImplementedError
 
     def _weights(self) -> Readout:

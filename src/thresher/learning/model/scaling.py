@@ -359,8 +359,7 @@ class Means:
 
     def ones(self) -> Chunk:
         """An example for each column, which is 1, with all others 0."""
-        count = len(self.keys)
-        return Chunk.from_csr(np.arange(count + 1), self.keys, np.ones(count), np.zeros(count))
+        return ones(self.keys)
 
     def intercept(self, weights: F64, bias: NDArray[Any], divisors: Divisors | None) -> F64:
         """The intercepts for values as they are, in float64: those for centred ones less what means add.
@@ -370,6 +369,12 @@ class Means:
         by = np.ones(len(self.keys)) if divisors is None else divisors.at(self.keys)
         found: F64 = bias - (self.means / by) @ weights.reshape(len(self.keys), len(bias))
         return found
+
+
+def ones(keys: U64) -> Chunk:
+    """An example for each of these features, which is 1, with all others 0: its margin is their weight."""
+    count = len(keys)
+    return Chunk.from_csr(np.arange(count + 1), keys, np.ones(count), np.zeros(count))
 
 
 def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool, mask: int) -> Chunk:

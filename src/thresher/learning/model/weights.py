@@ -22,8 +22,8 @@ from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.learning.diagnostics.advice import feature_name
 from thresher.learning.model.margins import table_margins
 from thresher.learning.model.objective import F64, Head, Output
-from thresher.learning.model.prediction import Predictor, some_features
-from thresher.learning.model.scaling import Divisors, Means, divisors_of, means_of
+from thresher.learning.model.prediction import Predictor, Summands, some_features
+from thresher.learning.model.scaling import Divisors, Means, divisors_of, means_of, ones
 
 _OF_MODELS = ("learn", "finish", "examples", "recipe", "state", "restore")
 """What a model has that can learn"""
@@ -134,6 +134,12 @@ class Readout(Predictor):
     def margins(self, chunk: Chunk) -> F64:
         """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
         return self.margins_of_prepared(self._scaled(chunk if self.means is None else self.means.of(chunk)))
+
+    def terms(self, chunk: Chunk) -> Summands:
+        """What the margins of `chunk` are sums of: see `Predictor.terms`."""
+        rows = self._scaled(chunk if self.means is None else self.means.of(chunk))
+        weights = table_margins(self._index, self._table, np.zeros_like(self.centred_bias), ones(rows.keys))
+        return Summands.of(rows, weights, self.centred_bias)
 
     def _scaled(self, chunk: Chunk) -> Chunk:
         return chunk if self.divisors is None else self.divisors.of(chunk)

@@ -1,0 +1,65 @@
+"""Why a model predicts what it predicts: the terms that a margin is the sum of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.data.chunk import Chunk
+from thresher.data.features.names import numeric_keys
+from thresher.learning.model.objective import F64
+from thresher.learning.model.prediction import Predictor, Summands
+
+_NONE: Mapping[int, str] = {}
+
+
+class Term(NamedTuple):
+    """What a feature adds to the margin of a row. Numbers are lists for many outputs, one for each."""
+
+    feature: str | int
+    """its name if known, else its key"""
+    value: float
+    """as the model multiplies it: the value in the row, unless its column is centred or scaled"""
+    weight: Any
+    contribution: Any
+
+
+class Explanation(NamedTuple):
+    """The margins of rows, to which the intercept and the contributions of their features add up.
+
+    A column that is centred or scaled contributes what the model multiplies: what remains of its value. So
+    one that is 0 in the row may contribute, and the intercept is the one for such values.
+    """
+
+    margins: F64
+    """``(n,)`` or ``(n, outputs)``"""
+    summed: Summands
+    names: Mapping[int, str]
+
+    @property
+    def intercepts(self) -> F64:
+        """Intercepts ``(outputs,)``."""
+        return self.summed.intercepts
+
+    def terms(self, row: int) -> list[Term]:
+        """The terms of a row, the largest contribution first, without those that add nothing."""
+        rows, weights, parts, _ = self.summed
+        own = slice(*rows.indptr[row : row + 2].tolist())
+        size: F64 = np.abs(parts[own]).reshape(own.stop - own.start, -1).max(axis=1, initial=0.0)
+        order = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
+        found = ((array[own])[order].tolist() for array in (rows.keys, rows.values, weights, parts))
+        return [Term(self.names.get(key, key), *rest) for key, *rest in zip(*found, strict=True)]
+
+
+def explain(model: Predictor, chunk: Chunk, names: Mapping[int, str] = _NONE) -> Explanation:
+    """The terms of the margins of `chunk`; `names` are names of features besides those that `model` knows.
+
+    ValueError for an ensemble whose models centre or scale columns differently.
+    """
+    own: Any = model
+    terms, known = model.terms(chunk), numeric_keys(own.layout)
+    for more in (own.names or _NONE, names):
+        known |= {key: more[key] for key in terms.rows.keys.tolist() if key not in known and key in more}
+    return Explanation(model.margins(chunk), terms, known)

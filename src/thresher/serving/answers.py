@@ -1,0 +1,144 @@
+"""Predictions as the bodies of answers: a JSON object for each row, or an Arrow stream of as many rows.
+
+One output is a number or a word, several are an object with a value for each. A number that is not finite is
+null. A bad row has the error in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from thresher.learning.inspection.explanation import Explanation
+from thresher.learning.model.objective import F64
+from thresher.serving.bodies import BodyError, Rows
+
+OUTPUTS = ("probability", "label", "margin", "explain")
+"""What can be asked for"""
+_encode = msgspec.json.Encoder().encode
+
+
+class Answers:
+    """Writes predictions of a model."""
+
+    def __init__(self, model: Any) -> None:
+        """`model` is a Predictor."""
+        self._model, self._outputs = model, model.head.outputs
+        self.usual = "probability" if model.head.joint.PROBABILITY else "margin"
+        """what is written if nothing is asked for"""
+        labels = model.layout.labels if model.layout is not None else ()
+        self._names = list(labels) if self._outputs.kind == "values" else []
+        self._names = self._names or model.head.names(model.classes)
+
+    def check(self, output: str) -> None:
+        """`BodyError` for what the model does not have."""
+        if output not in ("", *OUTPUTS):
+            raise BodyError(400, f"output must be {', '.join(OUTPUTS)}, not {output}")
+        if output == "probability" and self.usual != output:
+            raise BodyError(400, "the loss of this model gives no probabilities: use output=margin or label")
+
+    def lines(self, rows: Rows, margins: F64, output: str) -> bytes:
+        """A line for each row, good and bad; `margins` are those of the good ones."""
+        return b"".join(_in_place(rows, self._objects(margins, output)))
+
+    def together(self, several: Sequence[Rows], margins: F64, output: str) -> list[bytes]:
+        """The lines of each body, for bodies that were read together; `margins` are those of all rows."""
+        objects, found, first = self._objects(margins, output), list[bytes](), 0
+        for rows in several:
+            last = first + len(rows.chunk)
+            found.append(b"".join(_in_place(rows, objects[first:last])))
+            first = last
+        return found
+
+    def explained(self, rows: Rows, explanation: Explanation) -> bytes:
+        """A line for each row, with the terms of its margin."""
+        margins = explanation.margins
+        asked = [self._values(margins, self.usual)] * (self.usual != "margin")
+        each = zip(*asked, self._values(margins, "margin"), strict=True)
+        intercept = self._values(explanation.intercepts[np.newaxis], "margin")[0]
+        objects = [
+            {**dict(zip(dict.fromkeys([self.usual, "margin"]), values, strict=True)), "intercept": intercept}
+            | {"features": [self._term(*term) for term in explanation.terms(row)]}
+            for row, values in enumerate(each)
+        ]
+        return b"".join(_in_place(rows, objects))
+
+    def stream(self, rows: Rows, margins: F64, output: str) -> bytes:
+        """An Arrow stream: the ids if there are any, what was asked for, and the error of bad rows."""
+        asked = output or self.usual
+        found = _with_gaps(rows, self._values(margins, asked), None)
+        errors = _with_gaps(rows, [None] * len(rows.chunk), (one.error for one in rows.bad))
+        columns = {} if rows.ids is None else {"id": pa.array(rows.ids, pa.string())}
+        columns |= {asked: pa.array(found, self._type(asked)), "error": pa.array(errors, pa.string())}
+        table, sink = pa.table(columns), pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        written: bytes = sink.getvalue().to_pybytes()
+        return written
+
+    def _objects(self, margins: F64, output: str) -> list[dict[str, Any]]:
+        asked = output or self.usual
+        return [{asked: value} for value in self._values(margins, asked)]
+
+    def _values(self, margins: F64, output: str) -> list[Any]:
+        """What is written for each row: a number, a word, or several by name."""
+        found = self._model.respond(margins.reshape(-1) if self._is_one else margins, output)
+        head = self._model.head
+        if output == "label":
+            if self._model.classes:
+                return [*head.worded(found, self._model.classes)]
+            if self._outputs.kind == "labels":
+                return [(np.flatnonzero(row > 0) + self._outputs.low).tolist() for row in found]
+            if head.classifies:
+                return [*map(int, found)]
+        values: list[Any] = found.tolist()
+        return values if found.ndim == 1 else [dict(zip(self._names, row, strict=True)) for row in values]
+
+    @property
+    def _is_one(self) -> bool:
+        return bool(self._model.head.count == 1)
+
+    def _term(self, feature: str | int, value: float, weight: Any, contribution: Any) -> dict[str, Any]:
+        if not self._is_one:
+            weight, contribution = (
+                dict(zip(self._names, one, strict=True)) for one in (weight, contribution)
+            )
+        return {"feature": feature, "value": value, "weight": weight, "contribution": contribution}
+
+    def _type(self, output: str) -> Any:
+        """The Arrow type of an output."""
+        if output == "label":
+            if self._model.classes:
+                return pa.string()
+            if self._outputs.kind == "labels":
+                return pa.list_(pa.int64())
+            if self._model.head.classifies:
+                return pa.int64()
+        one = pa.float64()
+        return one if self._is_one else pa.struct([(name, one) for name in self._names])
+
+
+def _with_gaps(rows: Rows, good: Sequence[Any], bad: Iterable[Any] | None) -> list[Any]:
+    """A value for each row, good or bad; None for bad ones if `bad` is None."""
+    found, before = list[Any](), 0
+    for gap, one in zip(rows.gaps, [None] * len(rows.gaps) if bad is None else bad, strict=True):
+        found += [*good[before:gap], one]
+        before = gap
+    return [*found, *good[before:]]
+
+
+def _in_place(rows: Rows, good: Sequence[dict[str, Any]]) -> list[bytes]:
+    """The line of each row, with its id if there are ids."""
+    if rows.gaps:
+        good = _with_gaps(rows, good, (_error(one) for one in rows.bad))
+    if rows.ids is not None:
+        good = [{"id": name, **one} for name, one in zip(rows.ids, good, strict=True)]
+    return [_encode(one) + b"\n" for one in good]
+
+
+def _error(bad: Any) -> dict[str, Any]:
+    return {"error": bad.error, "line": bad.line, "column": bad.column}

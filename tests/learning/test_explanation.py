@@ -1,0 +1,112 @@
+"""The terms of a margin add up to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher
+from thresher.data import open_source
+from thresher.learning.inspection.explanation import explain
+from thresher.learning.model.prediction import Predictor
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "plain": {"centre": False},
+    "centred": {"centre": True},
+    "scaled": {"centre": False, "scale": "max-abs"},
+    "both": {"centre": True, "scale": "standard"},
+    "classes": {"centre": True, "loss": "softmax", "label": "kind"},
+    "hashed": {"store": "hashed:20", "centre": False},
+    "first-weights": {"rule": "eg", "centre": False, "scale": "max-abs"},
+}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(3)
+    path = tmp_path_factory.mktemp("table") / "table.csv"
+    lines = ["label,kind,size,price,colour"]
+    for _ in range(300):
+        size, price = rng.normal(50, 3), rng.normal(0, 0.01)
+        colour = rng.choice(["red", "blue", ""])
+        kind = "abc"[int(size > 50) + int(colour == "red")]
+        lines.append(f"{int(price > 0)},{kind},{size:.3f},{price:.5f},{colour}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def rows_of(model: Any, path: Path) -> Any:
+    (chunk,) = open_source(path, layout=model.layout, unlabelled=True, domain="open").chunks()
+    return chunk
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_terms_add_up(name: str, table: Path, tmp_path: Path) -> None:
+    options = dict(SETTINGS[name])
+    other = "kind" if options.get("label", "label") == "label" else "label"
+    model: Any = thresher.train(table, ignore=other, **options)
+    model.save(tmp_path / "m")
+    each: list[Predictor] = [model, thresher.load(tmp_path / "m")]
+    for one in each:
+        chunk = rows_of(model, table)
+        found = explain(one, chunk)
+        np.testing.assert_array_equal(found.margins, one.margins(chunk))
+        for row in range(len(chunk)):
+            terms = found.terms(row)
+            parts = np.array([term.contribution for term in terms]).reshape(len(terms), -1)
+            scale = np.abs(parts).sum(axis=0) + np.abs(found.intercepts)
+            assert np.all(np.abs(found.intercepts + parts.sum(axis=0) - found.margins[row]) <= 1e-12 * scale)
+            sizes = np.abs(parts).max(axis=1)
+            assert (np.diff(sizes) <= 0).all()
+            assert (sizes > 0).all()
+            for term, part in zip(terms, parts, strict=True):
+                np.testing.assert_allclose(np.multiply(term.value, term.weight).reshape(-1), part, 1e-7)
+
+
+def test_of_what_the_model_multiplies(table: Path) -> None:
+    model: Any = thresher.train(table, ignore="kind", centre=True)
+    chunk = rows_of(model, table).rows(0, 1)
+    found = {term.feature: term for term in explain(model, chunk).terms(0)}
+    means = dict(zip(model.readout().means.keys.tolist(), model.readout().means.means, strict=True))
+    size = next(key for key, mean in means.items() if 40 < mean < 60)
+    value = chunk.values[chunk.keys == size][0]
+    assert found["size"].value == pytest.approx(value - means[size], rel=1e-6)
+    weights = dict(zip(*model.weights(), strict=True))
+    assert found["size"].weight == weights[size]
+    assert model.intercept == pytest.approx(
+        explain(model, chunk).intercepts[0] - sum(means[key] * weights.get(key, 0.0) for key in means)
+    )
+
+
+def test_names(table: Path) -> None:
+    model: Any = thresher.train(table, ignore="kind", names=True, centre=False, rule="ftrl", l1=0.0)
+    chunk = rows_of(model, table).rows(0, 20)
+
+    def features(**more: Any) -> set[str | int]:
+        found = explain(model, chunk, **more)
+        return {term.feature for row in range(20) for term in found.terms(row)}
+
+    assert (
+        {"price", "colour=red", "colour=blue"} <= features() <= {"price", "size", "colour=red", "colour=blue"}
+    )
+    model.names = None
+    one, other = features() - {"price", "size"}
+    assert isinstance(one, int)
+    assert features() - features(names={one: "told", 5: "never"}) == {one}
+    assert features(names={one: "told", 5: "never"}) - features() == {"told"}
+    assert other in features(names={one: "told"})
+
+
+def test_an_ensemble_is_explained_if_its_models_multiply_the_same(table: Path) -> None:
+    plain: Any = thresher.ensemble(table, ignore="kind", models=2, centre=False)
+    chunk = rows_of(plain, table).rows(0, 5)
+    found = explain(plain, chunk)
+    for row in range(5):
+        total = found.intercepts[0] + sum(term.contribution for term in found.terms(row))
+        assert total == pytest.approx(found.margins[row], rel=1e-12)
+    centred: Any = thresher.ensemble(table, ignore="kind", models=2, centre=True)
+    with pytest.raises(ValueError, match="scale columns differently"):
+        explain(centred, chunk)

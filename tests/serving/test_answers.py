@@ -1,0 +1,151 @@
+"""Predictions as JSON lines and Arrow streams."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import thresher
+from thresher.learning.inspection.explanation import explain
+from thresher.serving.answers import Answers
+from thresher.serving.bodies import Bodies, BodyError, Rows
+
+LINES = b"""{"label": "spam", "x": 1, "c": "a", "id": "p"}
+{"x": "no number"}
+{"x": -2, "c": "b", "id": 7}
+[]
+"""
+
+
+def model_of(folder: Path, labels: list[Any], **options: Any) -> Any:
+    path = folder / "train.jsonl"
+    rows = [{"label": label, "x": k - 3, "c": "abc"[k % 3]} for k, label in enumerate(labels * 8)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return thresher.train(path, centre=False, **options)
+
+
+def answers_of(model: Any, output: str, ids: str = "") -> list[Any]:
+    rows = Bodies(model, 100).read(LINES, "application/json", labelled=False, ids=ids)
+    written = Answers(model).lines(rows, model.margins(rows.chunk), output)
+    return [json.loads(line) for line in written.splitlines()]
+
+
+def predicted(model: Any, output: str) -> Any:
+    rows = Bodies(model, 100).read(LINES, "", labelled=False)
+    return model.predict(rows.chunk, output).tolist()
+
+
+def test_one_output(tmp_path: Path) -> None:
+    model = model_of(tmp_path, ["ham", "spam"])
+    first, bad, second, worse = answers_of(model, "")
+    assert [first, second] == [{"probability": one} for one in predicted(model, "probability")]
+    assert bad == {
+        "error": "expected a number in column 'x', found '\"no number\"'",
+        "line": 2,
+        "column": 1,
+    }
+    assert (worse["line"], worse["column"]) == (4, 1)
+    labels = answers_of(model, "label")
+    assert [labels[0], labels[2]] == [{"label": one} for one in predicted(model, "label")]
+    assert labels[0]["label"] in ("ham", "spam")
+    margins = answers_of(model, "margin", ids="id")
+    assert [one["id"] for one in margins] == ["p", "", "7", ""]
+    assert [margins[0]["margin"], margins[2]["margin"]] == predicted(model, "margin")
+    assert "error" in margins[1]
+
+
+def test_numbers_as_labels(tmp_path: Path) -> None:
+    assert answers_of(model_of(tmp_path, [0, 1]), "label")[0]["label"] in (0, 1)
+    regression = model_of(tmp_path, [0.5, 2.5, 3], loss="squared")
+    means = predicted(regression, "label")
+    assert [one.get("label") for one in answers_of(regression, "label")] == [means[0], None, means[1], None]
+    assert answers_of(regression, "")[0].keys() == {"margin"}
+
+
+def test_classes(tmp_path: Path) -> None:
+    model = model_of(tmp_path, ["a", "b", "c"], outputs="classes")
+    first = answers_of(model, "probability")[0]["probability"]
+    assert first == dict(zip(["a", "b", "c"], predicted(model, "probability")[0], strict=True))
+    assert answers_of(model, "label")[0] == {"label": predicted(model, "label")[0]}
+    numbers = model_of(tmp_path, [2, 3, 4], outputs="classes")
+    assert answers_of(numbers, "margin")[0]["margin"].keys() == {"2", "3", "4"}
+    assert answers_of(numbers, "label")[0]["label"] in (2, 3, 4)
+
+
+def test_lists_of_labels(tmp_path: Path) -> None:
+    model = model_of(tmp_path, [[1], [2, 3], []], outputs="labels:3")
+    first = answers_of(model, "label")[0]["label"]
+    assert first == [k + 1 for k, one in enumerate(predicted(model, "margin")[0]) if one > 0]
+
+
+def test_numbers_that_are_not_finite_are_null(tmp_path: Path) -> None:
+    model = model_of(tmp_path, [0, 1])
+    rows = Bodies(model, 100).read(LINES, "", labelled=False)
+    written = Answers(model).lines(rows, np.array([np.nan, np.inf]), "margin").splitlines()
+    assert [json.loads(written[0]), json.loads(written[2])] == [{"margin": None}, {"margin": None}]
+
+
+def test_together(tmp_path: Path) -> None:
+    model = model_of(tmp_path, ["ham", "spam"])
+    bodies, answers = Bodies(model, 100), Answers(model)
+    given = [line + b"\n" for line in LINES.splitlines()[:3]]
+    parts = bodies.read_together(given, "", ids="id")
+    assert parts is not None
+    assert parts[0].whole is not None
+    written = answers.together(parts, model.margins(parts[0].whole), "")
+    alone = [bodies.read(one, "", labelled=False, ids="id") for one in given]
+    assert written == [answers.lines(one, model.margins(one.chunk), "") for one in alone]
+
+
+def test_explained(tmp_path: Path) -> None:
+    model = model_of(tmp_path, ["ham", "spam"], names=True)
+    rows = Bodies(model, 100).read(LINES, "", labelled=False, ids="id")
+    written = Answers(model).explained(rows, explain(model, rows.chunk)).splitlines()
+    first, bad = json.loads(written[0]), json.loads(written[1])
+    assert [*first] == ["id", "probability", "margin", "intercept", "features"]
+    assert first["probability"] == predicted(model, "probability")[0]
+    assert {one["feature"] for one in first["features"]} <= {"x", "c=a"}
+    total = first["intercept"] + sum(one["contribution"] for one in first["features"])
+    assert total == pytest.approx(first["margin"], rel=1e-12)
+    assert [*bad] == ["id", "error", "line", "column"]
+
+
+def test_explained_by_class(tmp_path: Path) -> None:
+    model = model_of(tmp_path, ["a", "b", "c"], outputs="classes")
+    rows = Bodies(model, 100).read(LINES, "", labelled=False)
+    first = json.loads(Answers(model).explained(rows, explain(model, rows.chunk)).splitlines()[0])
+    for name in "abc":
+        parts = [one["contribution"][name] for one in first["features"]]
+        assert first["intercept"][name] + sum(parts) == pytest.approx(first["margin"][name], rel=1e-12)
+
+
+@pytest.mark.parametrize("output", ["probability", "label", "margin"])
+@pytest.mark.parametrize(
+    ("labels", "outputs"),
+    [(["ham", "spam"], "one"), ([0, 1], "one"), (["a", "b", "c"], "classes"), ([[1], [2], []], "labels:3")],
+)
+def test_a_stream_has_what_lines_have(tmp_path: Path, labels: Any, outputs: str, output: str) -> None:
+    model = model_of(tmp_path, labels, outputs=outputs)
+    rows: Rows = Bodies(model, 100).read(LINES, "", labelled=False, ids="id")
+    written = Answers(model).stream(rows, model.margins(rows.chunk), output)
+    table = pa.ipc.open_stream(written).read_all()
+    assert table.column_names == ["id", output, "error"]
+    lines = answers_of(model, output, ids="id")
+    expected = [{"id": one["id"], output: one.get(output), "error": one.get("error")} for one in lines]
+    assert table.to_pylist() == expected
+
+
+def test_what_the_model_does_not_have(tmp_path: Path) -> None:
+    answers = Answers(model_of(tmp_path, [0, 1], loss="hinge"))
+    with pytest.raises(BodyError, match="gives no probabilities") as caught:
+        answers.check("probability")
+    assert caught.value.status == 400
+    with pytest.raises(BodyError, match="output must be probability, label"):
+        answers.check("odds")
+    answers.check("")
+    assert answers.usual == "margin"
