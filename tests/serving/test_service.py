@@ -228,6 +228,24 @@ def test_readers_read_while_rows_are_learned(model: Path, rows: Chunk, tmp_path:
     check_law(model, tmp_path / "log", tmp_path / "expected")
 
 
+def test_a_model_that_diverges_predicts_as_it_was(tmp_path: Path, rows: Chunk) -> None:
+    model, said = tmp_path / "begin.model", list[str]()
+    before = thresher.train(rows, "sgd", "squared", rate="constant:0.01", passes=1)
+    before.save(model)
+    service = LearningService(model, tmp_path / "log", say=said.append)
+    service.start()
+    huge = replace(rows, values=rows.values * np.float32(1e30))
+    service.learn(huge).result()
+    until(lambda: bool(service.status().reason))
+    assert said[0].startswith("learning has stopped: ")
+    assert np.array_equal(service.margins(rows), before.margins(rows))
+    with pytest.raises(RefusedError, match="learning has stopped") as refused:
+        service.learn(rows)
+    assert refused.value.status == 503
+    assert service.status().ready
+    service.close()
+
+
 def test_too_many_rows_that_wait_are_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log", most_kept=2) as service:
         margins = service.margins(rows.rows(0, 3))

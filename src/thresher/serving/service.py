@@ -55,6 +55,8 @@ NEGATIVE, DROP, FAKE_NEGATIVE = "negative", "drop", "fake-negative"
 UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
 """What becomes of rows whose label never comes"""
 NO_LEARNING = "this server does not learn: start it with --learn and --log DIR"
+_LONG = 256 << 20
+"""Bytes that take about a second to read"""
 _NEAR = 10_000
 """Rows by which a model that takes over may be behind"""
 _PIECE = 1 << 12
@@ -173,7 +175,7 @@ class Service:
 
     def status(self) -> Status:
         """The state of the service."""
-        return Status(ready=True, nonzero=getattr(self.model, "nonzero", 0))
+        return Status(ready=True, nonzero=self.model.nonzero)
 
     def snapshot(self) -> tuple[Path, int]:
         """The newest whole model file, and the row of the log that it goes up to."""
@@ -229,6 +231,8 @@ class LearningService(Service):
         if self.writer.cut:
             say(f"{folder}: cut off {self.writer.cut:,} bytes of a write that was not completed")
         self._synced, self._memory = self.writer.end, Memory(settings.most_kept, settings.most_keys)
+        if self.writer.end.offset > _LONG:
+            say(f"reading {folder}, of {self.writer.end.offset >> 20:,} MB")
         for some in records_from(folder):
             remembered(self._memory, some)
         self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
@@ -291,6 +295,7 @@ class LearningService(Service):
     def _fault(self, name: str, reason: str) -> None:
         if name == self.current:
             self._reason = reason
+            self.model = load(self.snapshot()[0])  # weights of the one that learned may not be finite
         self._models[name].fault = reason
         which = "" if name == FIRST else f" of {name}"
         self._say(f"learning{which} has stopped: {reason}")
@@ -401,7 +406,7 @@ class LearningService(Service):
             predicted=lately.predicted,
             label=lately.label,
             nonzero=learning.nonzero,
-            features_seen=self.model.features_seen,
+            features_seen=learning.model.features_seen,
         )
 
     def info(self) -> dict[str, Any]:

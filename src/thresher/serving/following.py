@@ -1,0 +1,103 @@
+"""A copy of the model of a server that is kept fresh, from its snapshots."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from thresher.data.errors import OneLineError
+from thresher.engine.atomic import whole_file
+from thresher.learning.files import model_file
+
+_SECONDS = 30.0
+"""How long an answer, or a part of one, is waited for"""
+_PIECE = 1 << 20
+
+
+class FollowError(OneLineError):
+    """The server cannot be followed: asking again will not help."""
+
+
+class LostError(Exception):
+    """The server does not answer as it should at the moment."""
+
+
+class Follower:
+    """Copies the snapshots of the server at `url` to `file`, whole or not at all."""
+
+    def __init__(self, url: str, file: Path, token: str = "") -> None:
+        """`FollowError` unless `url` is that of a server."""
+        parts = urllib.parse.urlsplit(url if "//" in url else f"http://{url}")
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise FollowError(f"{url}: not the address of a server, such as http://127.0.0.1:8000")
+        self.url, self.file, self._tag = f"{parts.geturl().rstrip('/')}/snapshot", file, ""
+        self._token = token
+
+    def look(self) -> bool:
+        """Copy the snapshot if it is another than before; whether it was.
+
+        `LostError`, `FollowError`, OSError.
+        """
+        headers = {"If-None-Match": self._tag} if self._tag else {}
+        headers |= {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        try:
+            with self._asked(headers) as answer:
+                self._copy(answer)
+                self._tag = answer.headers.get("ETag") or ""
+        except urllib.error.HTTPError as error:
+            with error:
+                return self._refused(error.code)
+        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
+            raise LostError(str(getattr(error, "reason", error)) or type(error).__name__) from error
+        return True
+
+    def _asked(self, headers: Mapping[str, str]) -> http.client.HTTPResponse:
+        request = urllib.request.Request(self.url, headers=dict(headers))
+        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=_SECONDS)
+        return answer
+
+    def _refused(self, status: int) -> bool:
+        if status == 304:
+            return False
+        if status in (401, 403):
+            raise FollowError(f"{self.url}: the server wants a token, or another one")
+        if status == 404:
+            raise FollowError(f"{self.url}: not a server of thresher")
+        raise LostError(f"status {status}")
+
+    def _copy(self, answer: http.client.HTTPResponse) -> None:
+        with whole_file(self.file, "wb") as file:
+            while piece := answer.read(_PIECE):
+                file.write(piece)
+            file.flush()
+            try:
+                model_file.load_readout(file.name)
+            except model_file.ModelFileError as error:
+                raise LostError("the server did not send a whole model") from error
+
+
+def keep_fresh(
+    follower: Follower, wait: Callable[[], bool], say: Callable[[str], None], once: bool = False
+) -> None:
+    """Copy snapshots until `wait` returns True; with `once` the newest. `FollowError`, OSError.
+
+    With `once`, `LostError` too; else the server is asked again.
+    """
+    lost = ""
+    while True:
+        try:
+            if follower.look():
+                say(f"{follower.file} is as the server has it")
+            lost = ""
+        except LostError as error:
+            if once:
+                raise FollowError(f"{follower.url}: {error}") from error
+            if str(error) != lost:
+                say(f"{follower.url}: {error}; asking again")
+            lost = str(error)
+        if once or wait():
+            return
