@@ -99,7 +99,7 @@ def test_in_python(clicks: Path) -> None:
     keys, _ = model.weights()
     assert len(names) == len(keys)
     assert names.get(int(keys[0])) is not None
-    with pytest.raises(DataError, match="a matrix has no feature names"):
+    with pytest.raises(DataError, match="a matrix or a log has no feature names"):
         package.name_features(model, Chunk.of_rows([(1.0, {1: 1.0})]))
     assert np.array_equal(model.names.features, keys)
 

@@ -124,7 +124,7 @@ def test_a_fitted_classifier_is_measured_on_a_pair(tmp_path: Path) -> None:
 def test_names_that_cannot_be_had_are_refused_before_learning() -> None:
     with pytest.raises(DataError, match="hashed store"):
         thresher.train(FRAME, Y, names=True, store="hashed:8")
-    with pytest.raises(DataError, match="a matrix has no feature names"):
+    with pytest.raises(DataError, match="a matrix or a log has no feature names"):
         thresher.train(np.eye(3), [1, -1, 1], names=True)
     with pytest.raises(ValueError, match="names must be True or False"):
         thresher.train(FRAME, Y, names="yes")  # type: ignore[arg-type]

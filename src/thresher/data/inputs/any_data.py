@@ -131,7 +131,7 @@ def opened(data: Data, domain: str | Domain, **read: Any) -> Source:
         raise DataError("a layout is for files and tables, not for matrices, Chunks and pairs")
     if current_readers() is not None and (source.origin is None or source.origin.readers is None):
         both = f"{mention('workers')} and {mention('ray')}"
-        raise DataError(f"{both} are for files; these data are in memory")
+        raise DataError(f"{both} are for files, not for data in memory or a log")
     return source
 
 

@@ -165,18 +165,16 @@ def is_whole(buffer: Any, at: int, head: RecordHead) -> bool:
 
 def note_of(buffer: Any, at: int, head: RecordHead) -> dict[str, Any]:
     """The note of a whole record. `DataError` if it is not one."""
-    if not head.note:
-        return {}
+    text = bytes(memoryview(buffer)[at + HEAD : at + HEAD + head.note])
     try:
-        found = json.loads(bytes(memoryview(buffer)[at + HEAD : at + HEAD + head.note]))
-        ids = found.get("ids", [])
-        fits = isinstance(found.get("key", ""), str) and isinstance(ids, list)
-        fits = fits and all(isinstance(one, str) for one in ids)
-    except (ValueError, AttributeError, RecursionError):
+        found = dict(json.loads(text)) if text else {}
+        ids, texts = found.get("ids", []), [found.get(name, "") for name in ("key", "model")]
+        fits = isinstance(ids, list) and all(isinstance(one, str) for one in [*ids, *texts])
+    except (ValueError, TypeError, RecursionError):
         fits = False
-    if not fits:
+    if not fits or (head.kind == PROMOTED and "model" not in found):
         raise DataError("the note of a record is not what this version writes")
-    return dict(found)
+    return found
 
 
 def chunk_of(buffer: Any, at: int, head: RecordHead) -> Chunk:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from thresher.data.chunk import Chunk, Place, concat
@@ -11,11 +12,12 @@ from thresher.data.columns import FEATURES
 from thresher.data.errors import DataError
 from thresher.data.files.content import Content
 from thresher.data.labels import Domain, check_labels, domain_of
-from thresher.data.layout import FEATURE_FIELDS, AnyLayout, SettledLayout
+from thresher.data.layout import FEATURE_FIELDS, AnyLayout, Extension, Layout, SettledLayout
 from thresher.data.log.records import ROWS, chunk_of
 from thresher.data.log.segments import LogError, LogPosition, LogRecord, records_from, segments_of
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
+from thresher.options.messages import mention
 
 MOST_ROWS, MOST_VALUES = 1 << 12, 1 << 18
 """Size of a chunk, unless a record is larger."""
@@ -61,16 +63,30 @@ def open_log(
     if chosen:
         raise DataError(f"{folder}: the rows of a log have no columns such as '{chosen}'")
     source = LogSource(folder, domain)
-    have = source.layout
-    if have is not None and isinstance(layout, SettledLayout) and _features(layout) != _features(have):
-        raise DataError(f"{folder}: the rows of the log have other features than those of the model")
+    have = source.layout or SettledLayout()
+    if isinstance(layout, Layout):
+        names = [*_ASKED] if isinstance(layout, Extension) else [one.name for one in fields(Layout)]
+        asked = [one for one in names if one != "gaps" and getattr(layout, one) != getattr(Layout, one)]
+        if asked:
+            raise DataError(
+                f"{folder}: the rows of a log are features already: leave {mention(asked[0])} out"
+            )
+    trained = isinstance(layout, SettledLayout | Extension)
+    if layout is not None and trained and _features(layout) != _features(have):
+        beside = "a log has no columns, so that no slices of it can be made either"
+        raise DataError(f"{folder}: the rows have other features than those of the model ({beside})")
     return source
 
 
-def _features(layout: SettledLayout) -> dict[str, Any]:
+_ASKED = ("label", "weight", "numeric", "bins", "categorical", "text")
+"""Options that are not those of a model which goes on"""
+
+
+def _features(layout: AnyLayout) -> dict[str, Any]:
     """What determines the features of rows."""
-    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
-    read = {name: kind for name, kind in kinds.items() if kind in FEATURES}
+    pairs = zip(getattr(layout, "columns", ()), getattr(layout, "kinds", ()), strict=True)
+    known = layout.known if isinstance(layout, Extension) else pairs
+    read = {name: kind for name, kind in known if kind in FEATURES}
     return {"columns": read} | {name: getattr(layout, name) for name in FEATURE_FIELDS}
 
 
@@ -152,6 +168,8 @@ class LogSource(Source):
 
     def _chunk(self, records: list[LogRecord]) -> Chunk:
         try:
+            if len({one.head.targets for one in records if one.head.kind == ROWS}) > 1:
+                raise DataError("rows with different numbers of labels")
             found = [chunk_of(one.buffer, one.at, one.head) for one in records if one.head.kind == ROWS]
             chunk = found[0] if len(found) == 1 else concat(found)
             check_rows(chunk, self.domain, self.layout)

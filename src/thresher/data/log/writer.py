@@ -35,9 +35,6 @@ class LogFailedError(LogError):
     """A sync or a write failed, so nothing is known of what is on disk: only reading it again can tell."""
 
 
-_sync = getattr(os, "fdatasync", os.fsync)
-
-
 def sync_folder(folder: Path) -> None:
     """Sync the names in a folder."""
     descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
@@ -148,7 +145,7 @@ class LogWriter:
         except OSError as error:
             self._take_back(error)
         try:
-            _sync(self._file)
+            getattr(os, "fdatasync", os.fsync)(self._file)
         except OSError as error:
             # the kernel may have dropped the pages and forgotten the error: a second sync would succeed
             raise self._failure(error, lost=True) from error

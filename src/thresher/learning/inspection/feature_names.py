@@ -81,7 +81,7 @@ def check_namer(source: Source, store: str) -> None:
     """`DataError` if features have no names, or the source cannot be read again to find them."""
     check_nameable(store)
     if not source.nameable:
-        raise DataError("a matrix has no feature names: give files, a table, dictionaries or texts")
+        raise DataError("a matrix or a log has no feature names: give files, a table, dictionaries or texts")
 
 
 def check_nameable(store: str) -> None:
