@@ -1,11 +1,15 @@
 """Bodies are read as files with the same bytes are."""
 
 import json
+import re
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import thresher
@@ -14,7 +18,7 @@ from thresher.data.errors import DataError
 from thresher.data.formats.listing import TABLES
 from thresher.data.opening import open_source
 from thresher.data.source import ReadRows
-from thresher.serving.bodies import MEDIA, Bodies
+from thresher.serving.bodies import MEDIA, Bodies, BodyError
 
 BOM = b"\xef\xbb\xbf"
 TYPES = {form: media for media, form in MEDIA.items()}
@@ -139,3 +143,213 @@ def test_a_body_is_read_as_a_file(form: str, labelled: bool, tmp_path: Path) -> 
         assert len(found.bad) == len(found.gaps)
         assert found.lines == expected.lines
         assert found.ids is None
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "few-bits": {"bits": 2},
+    "gaps": {"centre": True},
+    "interactions": {"interact": "colour,day"},
+    "text": {"text": "colour", "ngrams": "words=2"},
+    "bins": {"bins": "size"},
+}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_whatever_columns_become(name: str, form: str, tmp_path: Path) -> None:
+    model = model_of(tmp_path, form, **SETTINGS[name])
+    bodies = Bodies(model, 1000)
+    for body in BODIES[form]:
+        expected = as_file(tmp_path, model, form, body, labelled=False)
+        found = bodies.read(body, TYPES[form], labelled=False)
+        assert_same(found.chunk, expected.chunk)
+        assert [*found.gaps] == expected.gaps
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("form", BODIES)
+def test_bodies_read_together_are_read_as_alone(form: str, labelled: bool, tmp_path: Path) -> None:
+    bodies = Bodies(model_of(tmp_path, form), 1000)
+    single: dict[bytes, list[bytes]] = {}
+    for body in BODIES[form]:
+        lines = body.removeprefix(BOM).replace(b"\r", b"").split(b"\n")
+        header = lines.pop(0) if form in ("csv", "tsv") else b""
+        odd = (b"", b"# nothing", header)
+        rows = [line for line in lines if line.strip() and b"\0" not in line and line not in odd]
+        if form == "jsonl":  # what is no object may be the beginning of several lines
+            rows = [line for line in rows if line[:1] + line[-1:] == b"{}"]
+        begin = header + b"\n" * bool(header)
+        single.setdefault(header, []).extend(begin + row + b"\n" * (k % 2) for k, row in enumerate(rows))
+    for given in single.values():
+        found = bodies.read_together(given, TYPES[form], labelled=labelled)
+        assert found is not None
+        alone = [bodies.read(one, TYPES[form], labelled=labelled) for one in given]
+        whole = found[0].whole
+        assert whole is not None
+        assert_same(whole, concat([one.chunk for one in alone]))
+        for one, other in zip(found, alone, strict=True):
+            assert_same(one.chunk, other.chunk)
+            assert [*one.gaps] == [*other.gaps]
+            assert (one.bad, one.ids, one.lines) == (other.bad, other.ids, other.lines)
+
+
+def test_what_must_be_read_alone(tmp_path: Path) -> None:
+    table, lines = Bodies(model_of(tmp_path, "csv"), 10), Bodies(model_of(tmp_path, "vw"), 10)
+    one = b"size,colour\n1,red\n"
+    assert table.read_together([one, one], "text/csv") is not None
+    assert table.read_together([one, b"colour,size\nred,1\n"], "text/csv") is None
+    assert table.read_together([one, b"size,colour\n1,re\0d\n"], "text/csv") is None
+    assert table.read_together([one, b""], "text/csv") is None
+    assert table.read_together([one], "image/png") is None
+    assert lines.read_together([b"|a x", b"|a x\n\n|a y"], "text/x-vw") is None
+
+
+def test_json_over_several_lines(tmp_path: Path) -> None:
+    bodies = Bodies(model_of(tmp_path, "jsonl"), 10)
+    rows = [{"size": 1.5, "colour": "a\nb"}, {"size": 1, "kinds": 12345678901234567890}, {"size": "no"}]
+    expected = bodies.read("\n".join(map(json.dumps, rows)).encode(), "application/json", labelled=False)
+    for text in (
+        json.dumps(rows),
+        json.dumps(rows, indent=2),
+        "\n".join(json.dumps(row, indent=1) for row in rows),
+    ):
+        found = bodies.read(f" \n{text} \r\n".encode(), "application/json; charset=utf-8", labelled=False)
+        assert_same(found.chunk, expected.chunk)
+        assert found.bad == expected.bad
+    assert 2 in bodies.read(b'{\n"size": 2\n}', "application/json", labelled=False).chunk.values
+    for wrong, message in {
+        b'[{"size": 1}, {"size": 2': r"the body:1:25: not JSON: Expecting ',' delimiter",
+        b'[{"size": 1} {"size": 2}]': r"the body:1:14: not JSON: expected ',' or ']'",
+        b'[{"size": 1}] 2': r"the body:1:14: not JSON: expected nothing after the list",
+        b'[{"size": "\xff"}]': "the body is not JSON: 'utf-8' codec can't decode",
+        b"[" * 100_000: "the body is not JSON",
+        b"[ ]": "the body is empty",
+        b"": "the body is empty",
+        b"\n \r\n": "the body is empty",
+    }.items():
+        with pytest.raises(BodyError, match=re.escape(message)) as caught:
+            bodies.read(wrong, "application/json", labelled=False)
+        assert caught.value.status == 400
+        assert "\n" not in caught.value.message
+
+
+def test_an_arrow_stream(tmp_path: Path) -> None:
+    model = model_of(tmp_path, "jsonl")
+    table = pa.Table.from_pylist([*ROWS, {"size": None}]).append_column("new", pa.array([1, 2, 3, 4]))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table, max_chunksize=2)
+    body, bodies = sink.getvalue().to_pybytes(), Bodies(model, 10)
+    for labelled in (False, True):
+        expected = as_file(tmp_path, model, "arrow", body, labelled)
+        found = bodies.read(body, TYPES["arrow"], labelled=labelled)
+        assert_same(found.chunk, expected.chunk)
+        assert [*found.gaps] == expected.gaps == [3] * labelled
+        assert found.unknown == ("new",)
+    assert bodies.read(body, TYPES["arrow"], labelled=False, ids="new").ids == ["1", "2", "3", "4"]
+    for wrong in (body[:-8], body + b"x", body[:100], b"ARROW1", b""):
+        with pytest.raises(BodyError, match=r"the body.*") as caught:
+            bodies.read(wrong, TYPES["arrow"], labelled=False)
+        assert caught.value.status == 400
+    with pytest.raises(BodyError, match="more than 3 rows"):
+        Bodies(model, 3).read(body, TYPES["arrow"], labelled=False)
+
+
+def test_ids(tmp_path: Path) -> None:
+    json_rows = b'{"id": 7.10, "size": 1}\n{"size": "x", "id": "a"}\n{"size": 2}\n'
+    read = Bodies(model_of(tmp_path, "jsonl"), 10).read
+    assert read(json_rows, "", labelled=False, ids="id").ids == ["7.10", "a", ""]
+    read = Bodies(model_of(tmp_path, "csv"), 10).read
+    assert read(b"size,id\n1,a\nx,b\n", "", labelled=False, ids="id").ids == ["a", "b"]
+    with pytest.raises(BodyError, match="no column is called 'id'"):
+        read(b"size\n1\n", "", labelled=False, ids="id")
+    read = Bodies(model_of(tmp_path, "vw"), 10).read
+    assert read(b"'a|a x\n|a y\n", "", labelled=False, ids="tag").ids == ["a", ""]
+    with pytest.raises(BodyError, match="what identifies a row is its tag"):
+        read(b"'a|a x\n", "", labelled=False, ids="id")
+
+
+def test_what_a_model_cannot_read(tmp_path: Path) -> None:
+    for form in BODIES:
+        bodies = Bodies(model_of(tmp_path, form), 10)
+        assert TYPES[form] in bodies.media
+        for media, other in MEDIA.items():
+            if media not in bodies.media:
+                with pytest.raises(BodyError, match=f"; send .*{TYPES[form]}") as caught:
+                    bodies.read(BODIES.get(other, [b"x"])[0], media, labelled=False)
+                assert caught.value.status == 415
+    table = Bodies(model_of(tmp_path, "csv"), 10)
+    assert table.media == [media for media, form in MEDIA.items() if form in TABLES]
+    with pytest.raises(BodyError, match="whose features are columns; the features of svmlight are ids"):
+        table.read(b"1 1:1", "text/x-svmlight", labelled=False)
+    with pytest.raises(BodyError, match="rows cannot be read from image/png") as caught:
+        table.read(b"x", "image/PNG", labelled=False)
+    assert caught.value.status == 415
+
+
+def test_too_many_rows(tmp_path: Path) -> None:
+    for form, row in (("csv", b"1,red\n"), ("jsonl", b'{"size": 1}\n'), ("svmlight", b"1 1:1\n")):
+        bodies, header = Bodies(model_of(tmp_path, form), 3), b"size,colour\n" if form == "csv" else b""
+        assert len(bodies.read(header + 3 * row, TYPES[form], labelled=False).chunk) == 3
+        with pytest.raises(BodyError, match="more than 3 rows") as caught:
+            bodies.read(header + 4 * row, TYPES[form], labelled=False)
+        assert caught.value.status == 413
+
+
+def test_models_of_data_in_memory(tmp_path: Path) -> None:
+    y = [1, 0, 1, 0]
+    matrix: Any = thresher.train((np.eye(4), y))
+    found = Bodies(matrix, 10).read(b"1 1:2 3:4\n2:1\n", "", labelled=False)
+    assert found.chunk.keys.tolist() == [1, 3, 2]
+    assert Bodies(matrix, 10).read(b"1 1:2 3:4\n2:1\n", "", labelled=True).bad[0].line == 2
+    with pytest.raises(BodyError, match="the features of VW text are names") as caught:
+        Bodies(matrix, 10).read(b"1 |a x y", "text/x-vw", labelled=False)
+    assert caught.value.status == 400
+    assert Bodies(matrix, 10).read(b"| 1:2", "text/x-vw", labelled=False).chunk.keys.tolist() == [1]
+    named: Any = thresher.train(([{"a": 1}, {"b": 2}, {"a": 1}, {"b": 2}], y))
+    with pytest.raises(BodyError) as caught:
+        Bodies(named, 10).read(b"1 1:2", "text/x-svmlight", labelled=False)
+    assert caught.value.status == 415
+    table: Any = thresher.train((pa.table({"size": [1, 2, 3, 4]}), y))
+    assert len(Bodies(table, 10).read(b'{"size": 3}', "", labelled=False).chunk) == 1
+    assert Bodies(table, 10).read(b'{"size": 3, "label": 1}', "", labelled=True).chunk.labels == [1]
+    table.layout = replace(table.layout, kinds=("numeric", "ignore"))
+    with pytest.raises(BodyError, match="the labels of the training data were not in a column"):
+        Bodies(table, 10).read(b'{"size": 3, "label": 1}', "", labelled=True)
+
+
+def test_words_as_labels(tmp_path: Path) -> None:
+    path = tmp_path / "train.csv"
+    path.write_text("label,size\n" + "ham,1\nspam,2\n" * 3)
+    bodies = Bodies(thresher.train(path), 10)
+    for body, media in (
+        (b"label,size\nspam,1\nham,2\neggs,3\n", "text/csv"),
+        (
+            b'{"label": "spam", "size": 1}\n{"label": "ham", "size": 1}\n{"label": "eggs"}\n',
+            "application/json",
+        ),
+    ):
+        found = bodies.read(body, media, labelled=True)
+        assert found.chunk.labels.tolist() == [1, -1]
+        assert found.bad[0].error.startswith("expected one of the classes ham, spam as label")
+
+
+def test_all_bad_rows_are_told(tmp_path: Path) -> None:
+    na = Bodies(model_of(tmp_path, "csv"), 9).read(b"size,colour\nNA,red\n", "", labelled=False)
+    assert na.bad[0].error == "expected a finite number in column 'size', found 'NA'"
+    for form, row in (("csv", b"x,red\n"), ("jsonl", b'{"size": "x"}\n'), ("svmlight", b"1 x:1\n")):
+        bodies, header = Bodies(model_of(tmp_path, form), 100), b"size,colour\n" if form == "csv" else b""
+        found = bodies.read(header + 30 * row, TYPES[form], labelled=False)
+        first = 1 + bool(header)
+        assert [one.line for one in found.bad] == [*range(first, first + 30)]
+
+
+def test_threads(tmp_path: Path) -> None:
+    bodies = Bodies(model_of(tmp_path, "jsonl"), 1000)
+    given = [
+        b'{"size": %d, "colour": "c%d", "day": "2024-03-%02d"}' % (k, k % 7, k % 28 + 1) for k in range(200)
+    ]
+    expected = concat([bodies.read(one, "", labelled=False).chunk for one in given])
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda one: bodies.read(one, "", labelled=False).chunk, given)
+        assert_same(concat([*found]), expected)

@@ -80,6 +80,16 @@ def spelled(shell: str, python: str, *estimators: str) -> str:
     return _BEGIN + _NEXT.join(_MARKS.sub("", one) for one in spellings) + _END
 
 
+def without_options(message: str) -> str:
+    """The message without later clauses that name options, for those who cannot give any.
+
+    >>> without_options(f"expected a number, found 'NA'; to skip such rows, use {mention(on_error='skip')}")
+    "expected a number, found 'NA'"
+    """
+    first, *rest = message.split("; ")
+    return as_shown("; ".join([first, *(one for one in rest if not _MARKS.search(one))]))
+
+
 def mention_command(name: str) -> str:
     """A command in a message, which is a function in Python."""
     return spelled(f"thresher {name}", f"thresher.{_FUNCTIONS.get(name, name)}")

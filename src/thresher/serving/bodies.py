@@ -32,7 +32,7 @@ from thresher.data.sources.reader import SKIP, Arenas, Parsed, Reading
 from thresher.learning.model.agreement import are_names, names_refused
 from thresher.learning.model.prediction import layout_for
 from thresher.options.data import ReadOptions
-from thresher.options.messages import as_shown
+from thresher.options.messages import as_shown, without_options
 from thresher.options.option import UsageError, settled
 
 MEDIA = {
@@ -60,7 +60,7 @@ class BodyError(Exception):
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
-        self.status, self.message = status, printable(as_shown(message))
+        self.status, self.message = status, printable(message)
 
 
 class BadRow(NamedTuple):
@@ -77,7 +77,8 @@ class BadRow(NamedTuple):
     @classmethod
     def of(cls, bad: BadLine) -> BadRow:
         """From the bad line of a reader."""
-        return cls(bad.line, bad.column, printable(as_shown(f"expected {bad.expected}, found {bad.found}")))
+        error = without_options(f"expected {bad.expected}, found {bad.found}")
+        return cls(bad.line, bad.column, printable(error))
 
 
 class Rows(NamedTuple):
@@ -125,7 +126,7 @@ class Bodies:
             try:
                 self._layouts[form] = layout = _layout(model, form)
             except (DataError, UsageError) as error:
-                self._refused[form] = str(error)
+                self._refused[form] = as_shown(error.args[0])
             else:
                 if (refused := names_refused(model, layout)) is not None:
                     self._names_refused[form] = refused
@@ -152,7 +153,7 @@ class Bodies:
             else:
                 parsed = self._parsed(self._text(form, body), labelled, ids)
         except DataError as error:
-            raise BodyError(400, str(error)) from error
+            raise BodyError(400, without_options(error.args[0])) from error
         return _rows(parsed)
 
     def read_together(
