@@ -1,0 +1,162 @@
+"""Requests of the Open Inference Protocol, version 2: rows are tensors, and so are predictions.
+
+A request has a tensor for each column, of the shape [n] or [n, 1]. A model of other data than tables takes a
+single tensor of texts, called ``rows``, which are lines in the text format of the model; a model of a table
+takes lines of JSON there. The protocol has no place for the error of a row: a bad one is an error of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from thresher.data.columns import FEATURES, NUMERIC
+from thresher.data.layout import SettledLayout, has_columns
+from thresher.learning.model.objective import F64
+from thresher.serving.answers import Answers
+from thresher.serving.bodies import Bodies, BodyError, Rows
+
+_LINES, _JSON = "rows", "application/json"
+_WHOLE, _FRACTIONS = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64", "FP16 FP32 FP64"
+_TYPES: dict[str, set[type]] = {
+    "BOOL": {bool, type(None)},
+    "BYTES": {str, type(None)},
+    **{name: {int, type(None)} for name in _WHOLE.split()},
+    **{name: {int, float, type(None)} for name in _FRACTIONS.split()},
+}
+"""What the data of a type may be; null is a missing value"""
+_encoder = msgspec.json.Encoder()
+
+
+class Tensor(msgspec.Struct):
+    """A tensor of a request."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    data: list[Any]
+
+    def column(self) -> list[Any]:
+        """Its elements; `BodyError` unless it has the shape of a column, and elements of its type."""
+        where = f"the tensor '{self.name}'"
+        if len(self.shape) not in (1, 2) or self.shape[1:] not in ([], [1]):
+            raise BodyError(
+                400, f"{where} has the shape {self.shape}: give one tensor per column, [n] or [n, 1]"
+            )
+        if self.datatype not in _TYPES:
+            raise BodyError(400, f"{where} has the type {self.datatype}, not one of {', '.join(_TYPES)}")
+        nested = bool(self.data) and all(isinstance(one, list) and len(one) == 1 for one in self.data)
+        found = [one[0] for one in self.data] if nested else self.data
+        if len(found) != self.shape[0]:
+            raise BodyError(400, f"{where} has {len(found)} elements, not {self.shape[0]}")
+        if not {*map(type, found)} <= _TYPES[self.datatype]:
+            raise BodyError(400, f"{where} has elements that are not of its type, {self.datatype}")
+        return found
+
+
+class Wanted(msgspec.Struct):
+    """An output that is asked for."""
+
+    name: str
+
+
+class Inquiry(msgspec.Struct):
+    """A request for inference."""
+
+    inputs: list[Tensor]
+    id: str | None = None
+    outputs: list[Wanted] = []
+
+    def wanted(self, usual: str) -> list[str]:
+        """The outputs that are asked for."""
+        return [one.name for one in self.outputs] or [usual]
+
+
+_decode = msgspec.json.Decoder(Inquiry).decode
+
+
+class Inference:
+    """Reads requests for a model and writes their answers."""
+
+    def __init__(self, model: Any, name: str, bodies: Bodies, answers: Answers) -> None:
+        """`name` is the name of the model in addresses."""
+        self._model, self._name, self._bodies, self._answers = model, name, bodies, answers
+        layout: SettledLayout | None = model.layout
+        self._of_table = layout is not None and has_columns(layout)
+        kinds = zip(layout.columns, layout.kinds, strict=True) if layout is not None else ()
+        self._features = {name: kind for name, kind in kinds if kind in FEATURES}
+
+    def read(self, body: bytes) -> tuple[Inquiry, Rows]:
+        """A request, and its rows, all of which are good. `BodyError`."""
+        try:
+            request = _decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise BodyError(400, f"this is not a request for inference: {error}") from error
+        for output in request.wanted(self._answers.usual):
+            self._answers.check(output)
+            if output == "explain":
+                raise BodyError(400, "explanations are no tensors: use /predict?output=explain")
+        rows = self._rows(request.inputs)
+        if rows.bad:
+            first = rows.bad[0]
+            raise BodyError(400, f"row {first.line}: {first.error}")
+        return request, rows
+
+    def answer(self, request: Inquiry, margins: F64) -> bytes:
+        """The answer, for the margins of all rows."""
+        found: dict[str, Any] = {"model_name": self._name} | ({"id": request.id} if request.id else {})
+        outputs = [self._tensor(output, margins) for output in request.wanted(self._answers.usual)]
+        return _encoder.encode(found | {"outputs": outputs})
+
+    def described(self) -> dict[str, Any]:
+        """What the protocol tells of a model; -1 stands for any number of rows."""
+        inputs = [{"name": _LINES, "datatype": "BYTES", "shape": [-1]}]
+        if self._of_table:
+            inputs = [
+                {"name": name, "datatype": "FP64" if kind == NUMERIC else "BYTES", "shape": [-1]}
+                for name, kind in self._features.items()
+            ]
+        margins = np.zeros((1, self._model.head.count))
+        outputs = []
+        for output in dict.fromkeys([self._answers.usual, "label", "margin"]):
+            tensor = self._tensor(output, margins if margins.shape[1] > 1 else margins[0])
+            outputs.append(
+                {"name": output, "datatype": tensor["datatype"], "shape": [-1, *tensor["shape"][1:]]}
+            )
+        return {"name": self._name, "platform": "thresher", "inputs": inputs, "outputs": outputs}
+
+    def _rows(self, tensors: Sequence[Tensor]) -> Rows:
+        columns = {one.name: one.column() for one in tensors}
+        if len({len(one) for one in columns.values()}) != 1 or len(columns) != len(tensors):
+            raise BodyError(400, "give tensors of different names with the same number of rows")
+        if [*columns] == [_LINES] and tensors[0].datatype == "BYTES" and _LINES not in self._features:
+            lines = columns[_LINES]
+            if not all(isinstance(one, str) and "\n" not in one and one.strip() for one in lines):
+                raise BodyError(400, f"each element of the tensor '{_LINES}' must be a line of text")
+            text, media = "\n".join(lines).encode(), _JSON if self._of_table else ""
+        elif self._of_table:
+            objects = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+            text, media = _encoder.encode_lines(objects), _JSON
+        else:
+            raise BodyError(400, f"this model has no columns: give one tensor of lines of text, '{_LINES}'")
+        rows = self._bodies.read(text, media, labelled=False)
+        if len(rows.chunk) + len(rows.bad) != len(next(iter(columns.values()))):
+            raise BodyError(400, f"each element of the tensor '{_LINES}' must be a row")
+        return rows
+
+    def _tensor(self, output: str, margins: F64) -> dict[str, Any]:
+        """An output for rows with these margins."""
+        found, head = self._model.respond(margins, output), self._model.head
+        several = head.outputs.kind == "labels"
+        if output == "label" and self._model.classes:
+            kind, data, shape = "BYTES", [*head.worded(found, self._model.classes)], [len(found)]
+        elif output == "label" and several:
+            kind, data, shape = "BOOL", (found > 0).ravel().tolist(), [*found.shape]
+        elif output == "label" and head.classifies:
+            kind, data, shape = "INT64", [*map(int, found)], [len(found)]
+        else:
+            kind, data, shape = "FP64", found.ravel().tolist(), [*found.shape]
+        return {"name": output, "datatype": kind, "shape": shape, "data": data}

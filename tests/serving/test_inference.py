@@ -1,0 +1,150 @@
+"""The Open Inference Protocol: tensors of columns in, tensors of predictions out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thresher
+from thresher.serving.answers import Answers
+from thresher.serving.bodies import Bodies, BodyError
+from thresher.serving.inference import Inference
+
+TABLE = "label,size,colour,rows\n" + "ham,1,red,a\nspam,-2,blue,b\nham,0.5,red,c\n" * 5
+TEXT = "1 |a size:0.5 red\n-1 |a blue\n" * 5
+
+
+def inference_of(folder: Path, text: str, ending: str, **options: Any) -> tuple[Any, Inference]:
+    path = folder / f"train.{ending}"
+    path.write_text(text)
+    model = thresher.train(path, **options)
+    return model, Inference(model, "mine", Bodies(model, 10), Answers(model))
+
+
+def asked(inference: Inference, model: Any, request: dict[str, Any]) -> Any:
+    read, rows = inference.read(json.dumps(request).encode())
+    return json.loads(inference.answer(read, model.margins(rows.chunk)))
+
+
+def tensor(name: str, datatype: str, data: list[Any], shape: list[int] | None = None) -> dict[str, Any]:
+    return {"name": name, "datatype": datatype, "shape": shape or [len(data)], "data": data}
+
+
+def test_columns(tmp_path: Path) -> None:
+    model, inference = inference_of(tmp_path, TABLE, "csv", ignore="rows")
+    inputs = [
+        tensor("size", "FP32", [1.5, None, -3]),
+        tensor("colour", "BYTES", [["red"], ["blue"], [None]], [3, 1]),
+    ]
+    rows = [{"size": 1.5, "colour": "red"}, {"colour": "blue"}, {"size": -3}]
+    chunk = Bodies(model, 10).read(json.dumps(rows).encode(), "application/json", labelled=False).chunk
+    outputs = [{"name": "label"}, {"name": "probability"}, {"name": "margin"}]
+    found = asked(inference, model, {"id": "7", "inputs": inputs, "outputs": outputs})
+    assert (found["model_name"], found["id"]) == ("mine", "7")
+    for name, kind, one in zip(
+        ("label", "probability", "margin"), ("BYTES", "FP64", "FP64"), found["outputs"], strict=True
+    ):
+        assert one == tensor(name, kind, model.predict(chunk, name).tolist())
+    (usual,) = asked(inference, model, {"inputs": inputs})["outputs"]
+    assert usual["name"] == "probability"
+    (one,) = asked(
+        inference, model, {"inputs": [tensor("rows", "BYTES", ['{"size": 1.5, "colour": "red"}'])]}
+    )["outputs"]
+    assert one["data"] == usual["data"][:1]
+
+
+def test_lines(tmp_path: Path) -> None:
+    model, inference = inference_of(tmp_path, TEXT, "vw")
+    lines = ["|a size:2 red", "|a blue", "|"]
+    chunk = Bodies(model, 10).read("\n".join(lines).encode(), "", labelled=False).chunk
+    request = {"inputs": [tensor("rows", "BYTES", lines)], "outputs": [{"name": "label"}]}
+    assert asked(inference, model, request)["outputs"] == [
+        tensor("label", "INT64", [int(one) for one in model.predict(chunk, "label")])
+    ]
+    assert inference.described()["inputs"] == [{"name": "rows", "datatype": "BYTES", "shape": [-1]}]
+
+
+def test_a_column_called_rows(tmp_path: Path) -> None:
+    model, inference = inference_of(tmp_path, TABLE, "csv")
+    (found,) = asked(inference, model, {"inputs": [tensor("rows", "BYTES", ["a"])]})["outputs"]
+    chunk = Bodies(model, 10).read(b'{"rows": "a"}', "application/json", labelled=False).chunk
+    assert found["data"] == model.predict(chunk, "probability").tolist()
+
+
+@pytest.mark.parametrize(
+    ("outputs", "labels", "label"),
+    [("classes", "123", ("INT64", [-1])), ("labels:3", ["1", "2,3", ""], ("BOOL", [-1, 3]))],
+)
+def test_several_outputs(tmp_path: Path, outputs: str, labels: Any, label: Any) -> None:
+    text = "".join(f"{labels[k % 3]} {k % 3 + 1}:1\n" for k in range(30))
+    model, inference = inference_of(tmp_path, text, "svm", outputs=outputs)
+    wanted = {"outputs": [{"name": "label"}, {"name": "probability"}]}
+    found = asked(inference, model, {"inputs": [tensor("rows", "BYTES", ["1:1", "2:1"])], **wanted})[
+        "outputs"
+    ]
+    chunk = Bodies(model, 10).read(b"1:1\n2:1\n", "", labelled=False).chunk
+    probabilities = model.predict(chunk, "probability")
+    assert found[1] == tensor("probability", "FP64", probabilities.ravel().tolist(), [2, 3])
+    assert found[0]["datatype"] == label[0]
+    described = {one["name"]: one for one in inference.described()["outputs"]}
+    assert described["label"] == {"name": "label", "datatype": label[0], "shape": label[1]}
+    assert described["probability"]["shape"] == [-1, 3]
+
+
+def test_described(tmp_path: Path) -> None:
+    _, inference = inference_of(tmp_path, TABLE, "csv", ignore="rows")
+    assert inference.described() == {
+        "name": "mine",
+        "platform": "thresher",
+        "inputs": [
+            {"name": "size", "datatype": "FP64", "shape": [-1]},
+            {"name": "colour", "datatype": "BYTES", "shape": [-1]},
+        ],
+        "outputs": [
+            {"name": "probability", "datatype": "FP64", "shape": [-1]},
+            {"name": "label", "datatype": "BYTES", "shape": [-1]},
+            {"name": "margin", "datatype": "FP64", "shape": [-1]},
+        ],
+    }
+
+
+SIZE = tensor("size", "FP64", [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"inputs": []}, "the same number of rows"),
+        ({}, "not a request for inference: Object missing required field `inputs`"),
+        ({"inputs": [SIZE, SIZE]}, "tensors of different names"),
+        ({"inputs": [SIZE, tensor("colour", "BYTES", ["red"])]}, "the same number of rows"),
+        ({"inputs": [tensor("size", "FP64", [1, 2], [1, 2])]}, r"'size' has the shape \[1, 2\]"),
+        ({"inputs": [tensor("size", "FP64", [1, 2], [3])]}, "'size' has 2 elements, not 3"),
+        ({"inputs": [tensor("size", "FP4", [1])]}, "'size' has the type FP4, not one of BOOL"),
+        ({"inputs": [tensor("size", "INT64", [1.5])]}, "'size' has elements that are not of its type"),
+        ({"inputs": [tensor("size", "BYTES", ["x"])]}, "row 1: expected a number in column 'size'"),
+        ({"inputs": [tensor("rows", "BYTES", ["{}\n{}"])]}, "'rows' must be a line of text"),
+        ({"inputs": [tensor("rows", "BYTES", ["[1, 2]"])]}, "row 1|must be a row"),
+        ({"inputs": [tensor("rows", "BYTES", ["{}"] * 11)]}, "more than 10 rows"),
+        ({"inputs": [SIZE], "outputs": [{"name": "odds"}]}, "output must be probability"),
+        ({"inputs": [SIZE], "outputs": [{"name": "explain"}]}, "explanations are no tensors"),
+    ],
+)
+def test_refused(tmp_path: Path, request_: Any, message: str) -> None:
+    _, inference = inference_of(tmp_path, TABLE, "csv", ignore="rows")
+    with pytest.raises(BodyError, match=message) as caught:
+        inference.read(json.dumps(request_).encode())
+    assert caught.value.status in (400, 413)
+
+
+def test_a_model_without_columns_takes_lines(tmp_path: Path) -> None:
+    _, inference = inference_of(tmp_path, TEXT, "vw")
+    with pytest.raises(
+        BodyError, match="this model has no columns: give one tensor of lines of text, 'rows'"
+    ):
+        inference.read(json.dumps({"inputs": [SIZE]}).encode())
+    with pytest.raises(BodyError, match="not a request for inference"):
+        inference.read(b"\xff")
