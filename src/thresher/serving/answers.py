@@ -47,12 +47,8 @@ class Answers:
 
     def together(self, several: Sequence[Rows], margins: F64, output: str) -> list[bytes]:
         """The lines of each body, for bodies that were read together; `margins` are those of all rows."""
-        objects, found, first = self._objects(margins, output), list[bytes](), 0
-        for rows in several:
-            last = first + len(rows.chunk)
-            found.append(b"".join(_in_place(rows, objects[first:last])))
-            first = last
-        return found
+        objects = self._objects(margins, output)
+        return [b"".join(_in_place(rows, objects[rows.first : rows.last])) for rows in several]
 
     def explained(self, rows: Rows, explanation: Explanation) -> bytes:
         """A line for each row, with the terms of its margin."""
@@ -71,7 +67,7 @@ class Answers:
         """An Arrow stream: the ids if there are any, what was asked for, and the error of bad rows."""
         asked = output or self.usual
         found = _with_gaps(rows, self._values(margins, asked), None)
-        errors = _with_gaps(rows, [None] * len(rows.chunk), (one.error for one in rows.bad))
+        errors = _with_gaps(rows, [None] * rows.good, (one.error for one in rows.bad))
         columns = {} if rows.ids is None else {"id": pa.array(rows.ids, pa.string())}
         columns |= {asked: pa.array(found, self._type(asked)), "error": pa.array(errors, pa.string())}
         table, sink = pa.table(columns), pa.BufferOutputStream()

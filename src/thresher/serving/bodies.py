@@ -84,8 +84,12 @@ class BadRow(NamedTuple):
 class Rows(NamedTuple):
     """The rows of a body."""
 
-    chunk: Chunk
-    """the good ones"""
+    whole: Chunk
+    """the good rows, and those of the other bodies that were read with this one"""
+    first: int
+    """where the rows of this body begin in `whole`"""
+    last: int
+    """where they end"""
     gaps: Sequence[int]
     """for each bad row, the number of good ones before it"""
     ids: Sequence[str] | None
@@ -95,8 +99,16 @@ class Rows(NamedTuple):
     lines: int
     unknown: tuple[str, ...]
     """columns that the model does not know, as many as are noticed"""
-    whole: Chunk | None = None
-    """the good rows of all bodies that were read together, in order"""
+
+    @property
+    def good(self) -> int:
+        """The number of good rows."""
+        return self.last - self.first
+
+    @property
+    def chunk(self) -> Chunk:
+        """The good rows."""
+        return self.whole if self.good == len(self.whole) else self.whole.rows(self.first, self.last)
 
 
 class _Text(NamedTuple):
@@ -191,6 +203,8 @@ class Bodies:
         raise BodyError(415, f"{why}; send {', '.join(self.media) or 'rows to another model'}")
 
     def _text(self, form: str, body: bytes) -> _Text:
+        if form == "jsonl" and body[:1] == b"{" and b"\n" not in body[:-1] and b"\0" not in body:
+            return _Text(form, body if body.endswith(b"\n") else body + b"\n", b"", "")
         check_is_text(body, _NAME)
         if not body.strip():
             raise DataError(f"{_NAME} is empty: there are no rows")
@@ -345,7 +359,8 @@ def _rows(parsed: Parsed) -> Rows:
         raise BodyError(400, f"{_NAME} is empty: there are no rows")
     unknown = tuple(column for what, column, _, _ in parsed.noticed if what == LATE)
     bad = [BadRow.of(one) for one in parsed.bad]
-    return Rows(parsed.chunk, parsed.gaps, parsed.ids, bad, parsed.tally.lines, unknown)
+    count = len(parsed.chunk)
+    return Rows(parsed.chunk, 0, count, parsed.gaps, parsed.ids, bad, parsed.tally.lines, unknown)
 
 
 def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:
@@ -360,13 +375,14 @@ def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:
         good = count - (last - first)
         found.append(
             Rows(
-                rows.chunk.rows(row, row + good),
+                rows.whole,
+                row,
+                row + good,
                 [gap - row for gap in rows.gaps[first:last]],
                 None if rows.ids is None else rows.ids[line - header : line - header + count],
                 [one._replace(line=one.line - line + header) for one in rows.bad[first:last]],
                 count + header,
                 rows.unknown,
-                rows.chunk,
             )
         )
         row, line, first = row + good, line + count, last

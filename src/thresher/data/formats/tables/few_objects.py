@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -61,14 +61,14 @@ class FewObjects:
     def described(self, objects: Sequence[Mapping[str, Any]]) -> Described | None:
         """The columns of `objects`; None unless all values are numbers and texts where they should be."""
         count, (number_names, text_names) = len(objects), self._names
-        numbers = [one.get(name) for name in number_names for one in objects]
+        numbers, texts = _columns(objects, number_names), _columns(objects, text_names)
         there = None if None not in numbers else [cell is not None for cell in numbers]
-        texts: list[Any] = [one.get(name) for name in text_names for one in objects]
         try:
             if there is not None:
                 numbers = [0.0 if cell is None else cell for cell in numbers]
             values = struct.pack(f"={len(numbers)}d", *numbers)
-            texts = [cell if type(cell) is str else self._as_text(cell) for cell in texts]
+            if {*map(type, texts)} - {str}:
+                texts = [cell if type(cell) is str else self._as_text(cell) for cell in texts]
             whole = "".join(texts)
             sizes = map(len, texts) if whole.isascii() else [len(cell.encode()) for cell in texts]
             ends = struct.pack(f"={len(texts) + 1}q", 0, *accumulate(sizes))
@@ -113,3 +113,8 @@ class FewObjects:
         table[columns, rows.DATA] = out.ctypes.data
         table[columns, rows.OFFSETS] = ends.ctypes.data + _WORD * count * np.arange(len(columns))
         return [out, ends]
+
+
+def _columns(objects: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Any]:
+    """These fields of all objects, one field after the other; None where there is none."""
+    return [*chain.from_iterable(zip(*(map(one.get, names) for one in objects), strict=True))]

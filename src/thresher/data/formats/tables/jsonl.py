@@ -62,7 +62,7 @@ from thresher.options.messages import mention
 _NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
 _DEEP, _LONG = 500, 400
 """Limits on brackets in a line and digits of a whole number, beyond which JSON readers fail."""
-_FEW_BYTES = 1 << 16
+_FEW_BYTES = 1 << 17
 """Bytes of lines that pyarrow would not read faster"""
 _TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
 
