@@ -352,3 +352,20 @@ def test_threads(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         found = pool.map(lambda one: bodies.read(one, "", labelled=False).chunk, given)
         assert_same(concat([*found]), expected)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "vw", "svmlight"])
+def test_names_of_features(form: str, tmp_path: Path) -> None:
+    interact = {"svmlight": "*,*", "vw": "a,a"}.get(form, "colour,day")
+    bodies = Bodies(model_of(tmp_path, form, interact=interact), 10)
+    body = {
+        "jsonl": b'{"size": 2, "colour": "red", "day": "2024-03-01"}',
+        "csv": b"colour,day,size\nred,2024-03-01,2\n",
+        "vw": b"|a size:2 red",
+        "svmlight": b"1 1:2 3:1",
+    }[form]
+    keys = bodies.read(body, TYPES[form], labelled=False).chunk.keys
+    names = {*bodies.names(body, TYPES[form], keys[::-1]).values()}
+    table = {"size", "colour=red", "day=2024-03-01", "colour=red × day=2024-03-01"}
+    expected = {"vw": {"a=size", "a=red"}, "svmlight": {"1 × 3"}}.get(form, table)
+    assert expected <= names

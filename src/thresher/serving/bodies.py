@@ -14,13 +14,16 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.columns import LABEL
 from thresher.data.errors import BadLine, DataError, printable
+from thresher.data.features.names import Namer, Names
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
 from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.listing import DEFAULT, FORMATS, TABLES
+from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited, jsonl
 from thresher.data.formats.tables.arrow_batches import TableBlock, sound
 from thresher.data.formats.tables.arrow_files import END_OF_STREAM, BatchFormat, kinds_by
@@ -193,6 +196,24 @@ class Bodies:
             return None
         return _split(_rows(parsed), lines, first.header.count(b"\n"))
 
+    def names(self, body: bytes, media: str, keys: NDArray[np.uint64]) -> Names:
+        """The names that features have in a body whose rows were read; `keys` may have any order.
+
+        The first body in a format takes seconds, to compile the reader that notes names.
+        """
+        form = self._form(media)
+        wanted, layout = np.unique(keys), self._layouts[form]
+        namer = Namer(wanted, layout.mask, ids=form in LINE_FORMATS and not LINE_FORMATS[form].named)
+        for _ in range(2):  # the factors of a product may come before it
+            if form == "arrow":
+                self._of_stream(body, False, "", namer)
+            else:
+                text = self._text(form, body)
+                self._parser(text, False, "", namer).parse(_block_of(text.text))
+            if not namer.left:
+                break
+        return namer.names(wanted)
+
     def _form(self, media: str) -> str:
         """The format of a media type."""
         kind = media.partition(";")[0].strip().lower()
@@ -216,19 +237,16 @@ class Bodies:
         if layout.delimited_by:
             found = _delimited(found, layout)
         if text.count(b"\n") - found.header.count(b"\n") > self._most:
-            raise BodyError(413, f"{_NAME} has more than {self._most:,} rows: send fewer at a time")
+            raise self._too_many()
         return found
 
     def _parsed(self, given: _Text, labelled: bool, ids: str) -> Parsed:
-        size = len(given.text)
-        array = np.empty(size + PAD, np.uint8)
-        array[:size] = np.frombuffer(given.text, np.uint8)
         key = (given.form, labelled, ids, given.key)
         try:
             parser = self._pool[key].pop()
         except (KeyError, IndexError):
             parser = self._parser(given, labelled, ids)
-        parsed: Parsed = parser.parse(Block(array, size, LINES, 0, 0, size, size))
+        parsed: Parsed = parser.parse(_block_of(given.text))
         if given.key is not None:
             if len(self._pool) > _MOST_KINDS:  # headers and names of ids are what clients say they are
                 self._pool.clear()
@@ -237,9 +255,9 @@ class Bodies:
             raise self._names_refused[given.form]
         return parsed
 
-    def _parser(self, given: _Text, labelled: bool, ids: str) -> Any:
+    def _parser(self, given: _Text, labelled: bool, ids: str, namer: Namer | None = None) -> Any:
         layout = self._layouts[given.form]
-        reading = self._reading(layout, labelled, ids)
+        reading = self._reading(layout, labelled, ids)._replace(namer=namer)
         if given.form not in TABLES:
             check_ids(given.form, ids)
             return parser_of(given.form)(layout, reading)
@@ -255,18 +273,12 @@ class Bodies:
         domain = self._domains[labelled].of_words(layout.classes)
         return Reading(domain, SKIP, self._arenas, ids=ids, described=self._most)
 
-    def _of_stream(self, body: bytes, labelled: bool, ids: str) -> Parsed:
+    def _of_stream(self, body: bytes, labelled: bool, ids: str, namer: Namer | None = None) -> Parsed:
         """The rows of an Arrow stream."""
         layout = self._layouts["arrow"]
-        reading = self._reading(layout, labelled, ids)
+        reading = self._reading(layout, labelled, ids)._replace(namer=namer)
         try:
-            source = pa.BufferReader(body)
-            with pa.ipc.open_stream(source) as stream:
-                table = stream.read_all()
-            if source.tell() != len(body) or not body.endswith(END_OF_STREAM):
-                raise DataError(f"{_NAME} is not one whole Arrow stream")
-            if table.num_rows > self._most:
-                raise BodyError(413, f"{_NAME} has more than {self._most:,} rows: send fewer at a time")
+            table = self._table(body)
             used = layout if labelled else layout.unlabelled()
             kinds = kinds_by(used, table.schema, _NAME, ids)
             whole = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
@@ -276,9 +288,32 @@ class Bodies:
         parser = BatchFormat([kinds])(layout, reading)
         return parser.parse(TableBlock(batch, 0, 0, batch.num_rows, len(body)))
 
+    def _table(self, body: bytes) -> Any:
+        """The table in an Arrow stream."""
+        source, batches, rows = pa.BufferReader(body), list[Any](), 0
+        with pa.ipc.open_stream(source) as stream:
+            for batch in stream:
+                rows += batch.num_rows
+                if rows > self._most:
+                    raise self._too_many()
+                batches.append(batch)
+        if source.tell() != len(body) or not body.endswith(END_OF_STREAM):
+            raise DataError(f"{_NAME} is not one whole Arrow stream")
+        return pa.Table.from_batches(batches, stream.schema)
+
+    def _too_many(self) -> BodyError:
+        return BodyError(413, f"{_NAME} has more than {self._most:,} rows: send fewer at a time")
+
 
 _decode = msgspec.json.Decoder().decode_lines
 """Three times as fast as json, and stricter"""
+
+
+def _block_of(text: bytes) -> Block:
+    size = len(text)
+    array = np.empty(size + PAD, np.uint8)
+    array[:size] = np.frombuffer(text, np.uint8)
+    return Block(array, size, LINES, 0, 0, size, size)
 
 
 def _layout(model: Any, form: str) -> SettledLayout:
