@@ -103,8 +103,15 @@ def _told_ensemble(found: dict[str, Any]) -> list[str]:
     if found["record"]:
         shown |= {"passes": passes_made(found["record"])}
         shown |= {name: found["record"][name] for name in ("order", "examples")}
+        shown |= _continued(found["record"])
     heads = [head.replace("_", " ") for head in found["each"][0]]
     return [*figure_lines(shown), "", *table_of(heads, [[*one.values()] for one in found["each"]])]
+
+
+def _continued(record: dict[str, Any]) -> dict[str, str]:
+    """How often training went on with other data, if it did."""
+    often = record.get("continued", 0)
+    return {"continued": f"{often:,} time{'s' * (often > 1)}"} if often else {}
 
 
 def _told_model(found: dict[str, Any]) -> list[str]:
@@ -142,8 +149,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     }
     if facts["record"]:
         record = facts["record"]
-        if often := record.get("continued"):
-            shown |= {"continued": f"{often:,} time{'s' * (often > 1)}"}
+        shown |= _continued(record)
         shown |= {"passes": passes_made(record), "order": record["order"]}
         shown |= {name: record[name] for name in ("holdout", "where") if record[name]}
     shown |= {"format": facts["layout"]["format"]} if facts["layout"].get("format") else {}

@@ -55,7 +55,8 @@ class Learner(ABC):
         """A trained model or its file, to go on with, and its record. The errors of `load` and `to_go_on`."""
         with of_options():
             if bags_of(given) is not None:
-                raise UsageError(f"{given} is an ensemble: go on with it in thresher.ensemble")
+                called = given if isinstance(given, str | PathLike) else "the model"
+                raise UsageError(f"{called} is an ensemble: go on with it in thresher.ensemble")
             model = to_go_on(given)
         self.check_loaded(model, "the model")
         model.curve = of_earlier(model.curve)
