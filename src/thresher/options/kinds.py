@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class WrongValueError(ValueError):
@@ -115,6 +116,47 @@ class Number(Kind):
         ):
             raise WrongValueError("a number")
         return value
+
+
+class Measured(NamedTuple):
+    """An amount, and what it is an amount of."""
+
+    of: str
+    amount: float
+
+
+TIMES = {"s": ("seconds", 1.0), "m": ("seconds", 60.0), "h": ("seconds", 3600.0), "d": ("seconds", 86400.0)}
+"""Units of time"""
+SIZES = {"KB": ("bytes", 1e3), "MB": ("bytes", 1e6), "GB": ("bytes", 1e9), "TB": ("bytes", 1e12)}
+"""Units of size"""
+
+
+@dataclass(frozen=True)
+class Amount(Kind):
+    """A number above 0 with a unit, such as ``90s`` or ``10GB``.
+
+    >>> Amount(TIMES | SIZES, "").read("1.5h"), Amount(SIZES, "").written(Measured("bytes", 2e9))
+    (Measured(of='seconds', amount=5400.0), ['2GB'])
+    """
+
+    units: Mapping[str, tuple[str, float]]
+    """what each measures, and its size"""
+    wanted: str
+
+    def read(self, text: str) -> Measured:
+        """The amount."""
+        found = _AMOUNT.fullmatch(text.strip())
+        unit = next((unit for unit in self.units if found and unit.upper() == found[2].upper()), None)
+        if found is None or unit is None or not 0 < float(found[1]) < _VAST:
+            raise WrongValueError(self.wanted)
+        of, size = self.units[unit]
+        return Measured(of, float(found[1]) * size)
+
+    def written(self, value: Measured) -> list[str]:
+        """The amount in the largest unit of which it is a whole number."""
+        known = sorted((size, unit) for unit, (of, size) in self.units.items() if of == value.of)
+        size, unit = next((one for one in reversed(known) if not value.amount % one[0]), known[0])
+        return [f"{value.amount / size:g}{unit}"]
 
 
 @dataclass(frozen=True)
@@ -237,6 +279,10 @@ class Repeated(Kind):
     def written(self, value: Any) -> list[str]:
         """A word for each value."""
         return [word for one in value for word in self.of.written(one)]
+
+
+_AMOUNT = re.compile(r"([0-9]+(?:[.][0-9]+)?) ?([A-Za-z]*)")
+_VAST = 1e15
 
 
 def _plain(text: str) -> str:
