@@ -22,6 +22,7 @@ from thresher.data.log.source import LiveLog, NoExamplesError
 from thresher.data.source import Chunks
 from thresher.learning.model.model import Model
 from thresher.learning.training.ahead import learn_anything
+from thresher.learning.training.interruption import Stopper
 from thresher.learning.training.learner import Tally
 from thresher.options.option import settled
 from thresher.options.training import TrainRun
@@ -102,6 +103,14 @@ class Snapshots(NamedTuple):
     seconds: float = 60.0
 
 
+class _Unheard(Silent):
+    """The process, whose signals are not for the training: the service ends it."""
+
+    def stopper(self, *, checkpoint: bool) -> Stopper:
+        """Nothing stops it but the end of the log."""
+        return Stopper()
+
+
 class Learning:
     """Learns what is in the log, in a thread of its own; `model` may be read within ``gate.reading()``."""
 
@@ -136,7 +145,7 @@ class Learning:
             )
         given = {name: one for name, one in begin.items() if name == "continue_from" or not again}
         given |= {"passes": 1, "checkpoint": state, "resume": again}
-        self._run = runs.prepare(Inputs(source), settled(TrainRun, given), Silent())
+        self._run = runs.prepare(Inputs(source), settled(TrainRun, given), _Unheard())
         source.domain = self.model.head.domain
         place = self._run.trainer.position.place
         self.learned = self.saved = 0 if place is None else place.line
