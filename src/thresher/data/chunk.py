@@ -348,10 +348,8 @@ def _joined(arrays: list[NDArray[_T]]) -> NDArray[_T]:
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A read-only view, so that one compiled kernel serves both writable and read-only arrays."""
-    if not array.flags.writeable:
-        return array
     view = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)  # quicker than through `flags`
     return view
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ class _Survey:
         self._records = self._promoted = self._keys = 0
         self._waiting = set[str]()
 
-    def add(self, some: list[LogRecord]) -> None:
+    def add(self, some: Sequence[LogRecord]) -> None:
         """Count records of one segment. `LogError` for one whose content no model can learn."""
         self._look_up(some[0].offset)
         for one in some:

@@ -32,8 +32,9 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, concat
+from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.errors import DataError
+from thresher.data.log.record_loops import EVEN, NARROW, ONES, decode, encode
 
 MARK = b"thR1"
 _HEAD = struct.Struct("<4sIIIQQQQQBBHI")
@@ -46,7 +47,7 @@ ROWS, KEPT, GONE, PROMOTED = 1, 2, 3, 4
 """Kinds of records: rows to be learned; rows whose labels are still to come, with their ids; ids of such rows
 that will never be learned; another model takes over."""
 KINDS = {ROWS: "rows", KEPT: "kept", GONE: "gone", PROMOTED: "promoted"}
-_NARROW, _ONES, _EVEN = 1, 2, 4
+_NO_TARGETS = np.empty((0, 0), np.float32)
 NOTHING = concat([])
 """A chunk without rows"""
 
@@ -107,21 +108,18 @@ def packed(entry: LogEntry) -> PackedEntry:
     """An entry as bytes."""
     chunk = entry.chunk
     note = json.dumps(entry.note, separators=(",", ":"), ensure_ascii=False).encode() if entry.note else b""
-    narrow = not chunk.nnz or int(chunk.keys.max()) >> 32 == 0
-    ones, even = bool((chunk.values == 1).all()), bool((chunk.weights == 1).all())
-    targets = chunk.targets
-    parts: list[Any] = [note, bytes(-len(note) % 8)]
-    parts.append(chunk.keys.astype("<u4" if narrow else "<u8").tobytes())
-    parts.append(np.diff(chunk.indptr).astype("<u4").tobytes())
-    parts += [] if ones else [chunk.values.astype("<f4").tobytes()]
-    parts.append(chunk.labels.astype("<f4").tobytes())
-    parts += [] if even else [chunk.weights.astype("<f4").tobytes()]
-    parts += [] if targets is None else [targets.astype("<f4").tobytes()]
-    body = b"".join(parts)
-    body += bytes(-len(body) % 8)
-    flags = narrow * _NARROW + ones * _ONES + even * _EVEN
-    width = 0 if targets is None else targets.shape[1]
-    return PackedEntry(body, entry.kind, flags, width, len(chunk), chunk.nnz, len(note), entry.time)
+    width = 0 if chunk.targets is None else chunk.targets.shape[1]
+    targets = _NO_TARGETS if chunk.targets is None else chunk.targets
+    body = np.empty((3 * chunk.nnz + (3 + width) * len(chunk)) // 2 + 1, "<u8")
+    arrays = (chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.weights, targets)
+    given = [read_only(one) for one in arrays]
+    halves, flags = encode(*given, body, body.view("<u4"), body.view("<f4"))
+    whole = body[: halves // 2].tobytes()
+    if note:
+        whole = b"".join((note, bytes(-len(note) % 8), whole))
+    if len(whole) > LARGEST:
+        raise DataError(f"{len(chunk):,} rows are too many for one record: send fewer at a time")
+    return PackedEntry(whole, entry.kind, flags, width, len(chunk), chunk.nnz, len(note), entry.time)
 
 
 def sealed(record: PackedEntry, row: int, synced: int, before: int) -> tuple[bytes, int]:
@@ -151,9 +149,9 @@ def head_at(buffer: Any, at: int) -> RecordHead | None:
 
 def _size(head: RecordHead) -> int:
     """How long the body must be."""
-    size = head.note + -head.note % 8 + head.nnz * (4 if head.flags & _NARROW else 8) + 4 * head.rows
-    size += 0 if head.flags & _ONES else 4 * head.nnz
-    size += 4 * head.rows * (2 - bool(head.flags & _EVEN) + head.targets)
+    size = head.note + -head.note % 8 + head.nnz * (4 if head.flags & NARROW else 8) + 4 * head.rows
+    size += 0 if head.flags & ONES else 4 * head.nnz
+    size += 4 * head.rows * (2 - bool(head.flags & EVEN) + head.targets)
     return size + -size % 8
 
 
@@ -178,25 +176,22 @@ def note_of(buffer: Any, at: int, head: RecordHead) -> dict[str, Any]:
 
 
 def chunk_of(buffer: Any, at: int, head: RecordHead) -> Chunk:
-    """The rows of a whole record; their arrays may be views of the buffer. `DataError` if they are not valid.
+    """The rows of a whole record. `DataError` if their arrays are not valid.
 
     Nothing checks that keys ascend, and numbers are finite: see `Chunk.check`.
     """
-    place = at + HEAD + head.note + -head.note % 8
+    return rows_of(np.frombuffer(buffer, "<u8", len(buffer) // 8), np.array([at // 8]))
 
-    def taken(kind: str, count: int) -> NDArray[Any]:
-        nonlocal place
-        array = np.frombuffer(buffer, kind, count, place)
-        place += array.nbytes
-        return array
 
-    keys = taken("<u4", head.nnz).astype(np.uint64) if head.flags & _NARROW else taken("<u8", head.nnz)
-    indptr = np.zeros(head.rows + 1, np.int64)
-    np.cumsum(taken("<u4", head.rows), out=indptr[1:])
-    values = np.ones(head.nnz, np.float32) if head.flags & _ONES else taken("<f4", head.nnz)
-    labels = taken("<f4", head.rows)
-    weights = np.ones(head.rows, np.float32) if head.flags & _EVEN else taken("<f4", head.rows)
-    cells = taken("<f4", head.rows * head.targets).reshape(head.rows, head.targets) if head.targets else None
-    chunk = Chunk(indptr, keys, values, labels, weights, targets=cells)
-    chunk.check_arrays()
-    return chunk
+def rows_of(words: NDArray[np.uint64], places: NDArray[np.int64]) -> Chunk:
+    """The rows of whole records at some places, in words of a buffer: as `chunk_of`."""
+    rows = int((words[places + 1] >> np.uint64(32)).sum())
+    nnz = int(words[places + 2].sum())
+    width = int(words[places[0] + 7] >> np.uint64(16)) & 0xFFFF if len(places) else 0
+    indptr, keys = np.empty(rows + 1, np.int64), np.empty(nnz, np.uint64)
+    values, labels, weights = (np.empty(count, np.float32) for count in (nnz, rows, rows))
+    targets = np.empty((rows, width), np.float32)
+    views = words, words.view("<u4"), words.view("<f4")
+    if decode(read_only(places), *views, indptr, keys, values, labels, weights, targets) >= 0:
+        raise DataError("a record does not have as many values, or labels for each row, as it should")
+    return Chunk(indptr, keys, values, labels, weights, targets=targets if width else None)

@@ -17,17 +17,21 @@ import os
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
+import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
+from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.log import records
-from thresher.data.log.records import HEAD, MARK, RecordHead, head_at, is_whole
+from thresher.data.log.record_loops import HEAD_WORDS, PLACE, scan
+from thresher.data.log.records import HEAD, MARK, ROWS, RecordHead, head_at, is_whole
 
 _MAGIC = b"thresher log 1\n\0"
 _LENGTH = struct.Struct("<I")
@@ -159,9 +163,77 @@ class LogRecord(NamedTuple):
         return records.note_of(self.buffer, self.at, self.head)
 
 
-def records_from(
-    folder: str | os.PathLike[str], start: LogPosition | None = None
-) -> Iterator[list[LogRecord]]:
+class LogRun(Sequence[LogRecord]):
+    """Records that follow each other in a buffer. Those of one row are read without one object for each."""
+
+    def __init__(self, buffer: bytes, offset: int, words: NDArray[np.uint64], table: NDArray[Any]) -> None:
+        """`words` is the buffer, which begins at an offset in the log, `table` that of `scan`."""
+        self._buffer, self._offset, self._words, self._table = buffer, offset, words, table
+        self._places = table[:-1, PLACE].astype(np.int64) // 8
+
+    @classmethod
+    def found(cls, buffer: bytes, at: LogPosition) -> LogRun:
+        """The whole records at the beginning of a buffer, which continue the log from `at`."""
+        words = np.frombuffer(buffer, "<u8", len(buffer) // 8)
+        table = np.empty((len(words) // HEAD_WORDS + 1, 3), np.uint64)
+        count = scan(words, np.uint64(at.row), np.uint64(at.hash), table)
+        return cls(buffer, at.offset, words, table[: count + 1])
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, which: int) -> LogRecord: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> LogRun: ...
+
+    def __getitem__(self, which: int | slice) -> LogRecord | LogRun:
+        """A record, or some that follow each other."""
+        if isinstance(which, slice):
+            lo, hi, _ = which.indices(len(self))
+            return LogRun(self._buffer, self._offset, self._words, self._table[lo : max(lo, hi) + 1])
+        at = 8 * int(self._places[which])
+        head = head_at(self._buffer, at)
+        assert head is not None  # `scan` has found it
+        return LogRecord(head, self._offset + at, self._buffer, at)
+
+    @property
+    def begin(self) -> LogPosition:
+        """Where the first begins."""
+        return self._position(0)
+
+    @property
+    def end(self) -> LogPosition:
+        """Where the last ends."""
+        return self._position(-1)
+
+    def _position(self, k: int) -> LogPosition:
+        at, row, found = self._table[k].tolist()
+        return LogPosition(self._offset + at, row, found)
+
+    def before(self, offset: int) -> LogRun:
+        """Those that begin before an offset in the log."""
+        return self[: int(np.searchsorted(8 * self._places, offset - self._offset))]
+
+    def pieces(self, most_rows: int, most_values: int) -> Iterator[LogRun]:
+        """The records in order, in pieces that end as soon as they have so many rows or values."""
+        rows = (self._words[self._places + 1] >> np.uint64(32)).cumsum().astype(np.int64)
+        values, lo = self._words[self._places + 2].cumsum().astype(np.int64), 0
+        while lo < len(self):
+            done = (rows[lo - 1], values[lo - 1]) if lo else (0, 0)
+            ends = np.searchsorted(rows, done[0] + most_rows), np.searchsorted(values, done[1] + most_values)
+            hi = min(int(min(ends)) + 1, len(self))
+            yield self[lo:hi]
+            lo = hi
+
+    def rows(self) -> Chunk:
+        """The rows to be learned. `DataError`; see `records.chunk_of`."""
+        kinds = self._words[self._places + 7] & np.uint64(255)
+        return records.rows_of(self._words, self._places[kinds == ROWS])
+
+
+def records_from(folder: str | os.PathLike[str], start: LogPosition | None = None) -> Iterator[LogRun]:
     """Records from a place on, or from the beginning, some at a time, up to the end of the log as it is now.
 
     `LogError` if a record is damaged, or if `start` is not a place of this log.
@@ -179,7 +251,7 @@ def records_from(
     while True:
         for found in _records_in(segment, at, number + 1 == len(paths)):
             yield found
-            at = found[-1].end
+            at = found.end
         number += 1
         if number == len(paths):
             return
@@ -208,7 +280,7 @@ def _is_place(segment: LogSegment, at: LogPosition) -> bool:
     return at in every
 
 
-def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[list[LogRecord]]:
+def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[LogRun]:
     """The whole records of one file, from a place on; `last` if no file follows it."""
     with open(segment.path, "rb", buffering=0) as file:
         size, looked_again = _WINDOW, False
@@ -216,10 +288,10 @@ def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[li
             place = at.offset - segment.begin.offset + segment.header
             file.seek(place)
             buffer = file.read(size)
-            found = [*_whole_records(buffer, at)]
+            found = LogRun.found(buffer, at)
             if found:
                 yield found
-                at, size, looked_again = found[-1].end, _WINDOW, False
+                at, size, looked_again = found.end, _WINDOW, False
                 continue
             head = head_at(buffer, 0)
             if head is not None and head.end > len(buffer) and len(buffer) == size:
@@ -230,16 +302,6 @@ def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[li
             if looked_again:
                 raise LogError(_damage(segment, at))
             looked_again = True  # it may have been written and synced since it was read
-
-
-def _whole_records(buffer: bytes, at: LogPosition) -> Iterator[LogRecord]:
-    """The whole records at the beginning of a buffer, which continue the log from `at`."""
-    place = 0
-    while (head := head_at(buffer, place)) is not None:
-        if (head.row, head.before) != (at.row, at.hash) or not is_whole(buffer, place, head):
-            return
-        yield LogRecord(head, at.offset, buffer, place)
-        at, place = LogPosition(at.offset + head.end, head.last, head.hash), place + head.end
 
 
 def is_unsynced(file: Any, place: int, offset: int) -> bool:

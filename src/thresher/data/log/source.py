@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from thresher.data.chunk import Chunk, Place, concat
+from thresher.data.chunk import Chunk, Place
 from thresher.data.columns import FEATURES
 from thresher.data.errors import DataError
 from thresher.data.files.content import Content
 from thresher.data.labels import Domain, check_labels, domain_of
 from thresher.data.layout import FEATURE_FIELDS, AnyLayout, Extension, Layout, SettledLayout
-from thresher.data.log.records import ROWS, chunk_of
-from thresher.data.log.segments import LogError, LogPosition, LogRecord, records_from, segments_of
+from thresher.data.log.segments import LogError, LogPosition, LogRun, records_from, segments_of
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
 from thresher.options.messages import mention
@@ -124,7 +123,7 @@ class LogSource(Source):
         """Expect this hash where an earlier run stopped."""
         self._expected = {one.size: one.hash for one in content}
 
-    def records(self, start: LogPosition | None) -> Iterator[list[LogRecord]]:
+    def records(self, start: LogPosition | None) -> Iterator[LogRun]:
         """The records from a place on, or from the beginning."""
         return records_from(self.folder, start)
 
@@ -134,15 +133,13 @@ class LogSource(Source):
         if start is None:
             self.report = Report()
         for some in self.records(at):
-            for records in self._cut(some):
-                chunk = self._chunk(records)
-                at = records[-1].end
+            for piece in some.pieces(self.most_rows, self.most_values):
+                chunk, at = self._chunk(piece), piece.end
                 self._read = max(self._read, at)
                 self.position_bytes = at.offset - self.begin.offset
                 if len(chunk):
                     self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
-                    begin = records[0].begin
-                    yield chunk.at(_place(begin), _place(at))
+                    yield chunk.at(_place(piece.begin), _place(at))
         if start is None and not self.report.examples:
             raise NoExamplesError(f"{self.folder}: no examples: the log holds no labelled rows yet")
 
@@ -154,27 +151,12 @@ class LogSource(Source):
             raise DataError(f"{self.folder}: nothing is known of what was read before row {start.line + 1:,}")
         return LogPosition(start.offset, start.line, found)
 
-    def _cut(self, found: list[LogRecord]) -> Iterator[list[LogRecord]]:
-        """Records, in lists that become chunks."""
-        some, rows, values = list[LogRecord](), 0, 0
-        for record in found:
-            some.append(record)
-            rows, values = rows + record.head.rows, values + record.head.nnz
-            if rows >= self.most_rows or values >= self.most_values:
-                yield some
-                some, rows, values = [], 0, 0
-        if some:
-            yield some
-
-    def _chunk(self, records: list[LogRecord]) -> Chunk:
+    def _chunk(self, found: LogRun) -> Chunk:
         try:
-            if len({one.head.targets for one in records if one.head.kind == ROWS}) > 1:
-                raise DataError("rows with different numbers of labels")
-            found = [chunk_of(one.buffer, one.at, one.head) for one in records if one.head.kind == ROWS]
-            chunk = found[0] if len(found) == 1 else concat(found)
+            chunk = found.rows()
             check_rows(chunk, self.domain, self.layout)
         except DataError as error:
-            raise LogError(f"{self.folder}: after row {records[0].head.row:,}: {error}") from error
+            raise LogError(f"{self.folder}: after row {found.begin.row:,}: {error}") from error
         return chunk
 
 
@@ -209,13 +191,13 @@ class LiveLog(LogSource):
         self.names, self.total_bytes = ["the log"], None
         self._wait = wait
 
-    def records(self, start: LogPosition | None) -> Iterator[list[LogRecord]]:
+    def records(self, start: LogPosition | None) -> Iterator[LogRun]:
         """The records from a place on, up to what is synced, as they come."""
         at = start or self.begin
         while (end := self._wait(at)) is not None:
             for some in records_from(self.folder, at):
-                synced = [one for one in some if one.offset < end.offset]
+                synced = some.before(end.offset)
                 if not synced:
                     break
                 yield synced
-                at = synced[-1].end
+                at = synced.end

@@ -97,7 +97,7 @@ class LogWriter:
             raise LogError(f"{self.folder}: the log is of another model, or of one that reads other columns")
         self.end = last.begin
         for some in records_from(self.folder, last.begin):
-            self.end = some[-1].end
+            self.end = some.end
         file = os.open(last.path, os.O_RDWR | os.O_CLOEXEC)
         size = last.header + self.end.offset - last.begin.offset
         self.cut = os.fstat(file).st_size - size
