@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,15 @@ from thresher.data.errors import DataError, printable
 from thresher.data.features.names import numeric_keys
 from thresher.data.labels import domain_of
 from thresher.data.log.records import GONE, KEPT, KINDS, PROMOTED, ROWS, chunk_of
-from thresher.data.log.segments import LogError, LogRecord, read_segment, records_from, segment_paths
+from thresher.data.log.segments import (
+    LogError,
+    LogRecord,
+    LogRun,
+    LogSegment,
+    read_segment,
+    records_from,
+    segment_paths,
+)
 from thresher.data.log.source import LogOrigin, check_rows
 from thresher.learning.inspection.formatting import figure_lines, shown
 from thresher.options.messages import as_shown, flag_of
@@ -58,23 +65,26 @@ class _Survey:
     def __init__(self, paths: list[Path], last: int) -> None:
         self._paths, self._last = paths, deque[LogRecord](maxlen=last)
         self.origin = LogOrigin(None, "open", "")
-        self._segment, self._known = paths[0], False
+        self._segment: LogSegment
         self._first: LogRecord | None = None
         self._end: LogRecord | None = None
         self._records = self._promoted = self._keys = 0
         self._waiting = set[str]()
 
-    def add(self, some: Sequence[LogRecord]) -> None:
+    def add(self, some: LogRun) -> None:
         """Count records of one segment. `LogError` for one whose content no model can learn."""
-        self._look_up(some[0].offset)
+        self._look_up(some.begin.offset)
+        fit = self._fit(some)
         for one in some:
             try:
-                self._check(one)
+                if one.head.kind == KEPT or (one.head.kind == ROWS and not fit):
+                    domain = self.origin.domain if one.head.kind == ROWS else "open"
+                    check_rows(chunk_of(one.buffer, one.at, one.head), domain, self.origin.layout)
+                self._count(one)
             except DataError as error:
-                place = one.offset - self._begin + self._header
-                raise LogError(
-                    f"{self._segment}: byte {place:,}, after row {one.head.row:,}: {error}"
-                ) from error
+                place = one.offset - self._segment.begin.offset + self._segment.header
+                where = f"{self._segment.path}: byte {place:,}, after row {one.head.row:,}"
+                raise LogError(f"{where}: {error}") from error
             self._first = self._first or one
             self._end = one
         self._last.extend(some)
@@ -82,21 +92,20 @@ class _Survey:
     def _look_up(self, offset: int) -> None:
         """The segment of an offset."""
         path = max(one for one in self._paths if int(one.stem) <= offset)
-        if path != self._segment or not self._known:
-            found = read_segment(path)
-            self._segment, self._begin, self._header, self._known = (
-                path,
-                found.begin.offset,
-                found.header,
-                True,
-            )
-            self.origin = LogOrigin.of(found.origin)
+        if not self._records or path != self._segment.path:
+            self._segment = read_segment(path)
+            self.origin = LogOrigin.of(self._segment.origin)
 
-    def _check(self, one: LogRecord) -> None:
+    def _fit(self, some: LogRun) -> bool:
+        """Whether all rows to be learned, of many records at once, can be."""
+        try:
+            check_rows(some.rows(), self.origin.domain, self.origin.layout)
+        except DataError:
+            return False
+        return True
+
+    def _count(self, one: LogRecord) -> None:
         note, kind = one.note(), one.head.kind
-        if kind in (ROWS, KEPT):
-            domain = self.origin.domain if kind == ROWS else "open"
-            check_rows(chunk_of(one.buffer, one.at, one.head), domain, self.origin.layout)
         ids = note.get("ids", [])
         if kind == KEPT:
             self._waiting.update(ids)

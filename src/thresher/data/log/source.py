@@ -194,6 +194,7 @@ class LiveLog(LogSource):
     def records(self, start: LogPosition | None) -> Iterator[LogRun]:
         """The records from a place on, up to what is synced, as they come."""
         at = start or self.begin
+        next(records_from(self.folder, at), None)  # a place beyond the end is an error, not worth waiting for
         while (end := self._wait(at)) is not None:
             for some in records_from(self.folder, at):
                 synced = some.before(end.offset)
