@@ -77,11 +77,11 @@ ARROWS = {
         *("learning.*", "options.messages", "parts", "reporting.*", "_version"),
     ),
     # a model as a service: a face beside the command line, with what is an extra
-    "serving": ("data.*", "learning.*", "options.*", "runs.*", "serving.*"),
+    "serving": ("_version", "data.*", "engine.atomic", "learning.*", "options.*", "runs.*", "serving.*"),
     "cli": (
         *("cluster.*", "engine.atomic", "engine.folders", "engine.compile.notices", "learning.*", "batch.*"),
-        *("lanes.*", "data.*", "drawing.*", "options.*", "runs.*", "reporting.*", "parts", "cli.*"),
-        "_version",
+        *("lanes.*", "data.*", "drawing.*", "options.*", "runs.*", "reporting.*", "parts", "serving.*"),
+        *("cli.*", "_version"),
     ),
     "__init__": ("*",),
     "__main__": ("cli.*",),

@@ -172,6 +172,8 @@ def test_both_faces_have_an_option_under_the_names_in_messages() -> None:
                 assert as_stored(mention(**{name: False})) == one.negated
 
 
+FOLDERS = ("cli", "drawing", "options", "reporting", "serving")
+"""Folders whose messages are read in the shell alone, or that have none"""
 SHELL_ONLY = {
     "data/files/paths.py",  # a name of a file that begins with a dash, as typed on the command line
     "lanes/models.py",  # how a setting is written in tables
@@ -193,7 +195,7 @@ def strings(node: ast.AST) -> Iterator[str]:
 def test_no_message_spells_an_option_itself() -> None:
     for path in sorted(SOURCE.rglob("*.py")):
         place = str(path.relative_to(SOURCE))
-        if place.split("/")[0] in ("cli", "drawing", "options", "reporting") or place in SHELL_ONLY:
+        if place.split("/")[0] in FOLDERS or place in SHELL_ONLY:
             continue
         found = [text for text in strings(ast.parse(path.read_text())) if re.search(r"--[a-z]", text)]
         assert not found, f"{place}: use mention(): {found}"

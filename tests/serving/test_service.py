@@ -22,8 +22,9 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.log.segments import LogError
 from thresher.data.log.source import LogSource
 from thresher.options.option import UsageError
+from thresher.serving.errors import RefusedError
 from thresher.serving.learning import MODEL, Snapshots
-from thresher.serving.requests import FIRST, RefusedError
+from thresher.serving.requests import FIRST
 from thresher.serving.service import DROP, FAKE_NEGATIVE, NEGATIVE, LearningService, Service, Settings
 
 ROWS = 40
@@ -295,7 +296,7 @@ def test_a_shadow_takes_over_for_good(model: Path, rows: Chunk, tmp_path: Path) 
         service.promote(FIRST).result()
         assert not np.array_equal(service.margins(rows), expected)
         service.promote("fobos").result()
-    with pytest.raises(UsageError, match="fobos has taken over: give it with shadow again"):
+    with pytest.raises(UsageError, match="fobos has taken over: give it with --shadow again"):
         LearningService(model, folder)
     check_law(model, folder, tmp_path / "expected")
 

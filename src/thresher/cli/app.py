@@ -103,6 +103,7 @@ SHORT = {
     "boost": "Find the optimal sparse model for data in memory.",
     "predict": "Print one prediction per row.",
     "evaluate": "Measure a model on labelled data.",
+    "serve": "Answer requests over HTTP with a model, which may learn from them.",
     "report": "Write an HTML page about a model: its training, quality and weights.",
     "weights": "Print the weights, largest first.",
     "info": "Show what is in a model, and how it was made.",

@@ -38,6 +38,11 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
         "thresher evaluate my.model test.svm --json",
         "thresher evaluate clicks.model clicks.csv --on-error skip",
     ),
+    "serve": (
+        "thresher serve my.model",
+        "thresher serve clicks.model --port 9000 --token secret.txt",
+        "thresher serve my.model --learn --log events",
+    ),
     "report": (
         "thresher report my.model",
         "thresher report my.model --data test.svm -o report.html",

@@ -17,7 +17,8 @@ from thresher.learning.inspection.explanation import Explanation
 from thresher.learning.model.objective import F64
 from thresher.serving.bodies import BodyError, Rows
 
-OUTPUTS = ("probability", "label", "margin", "explain")
+EXPLAIN = "explain"
+OUTPUTS = ("probability", "label", "margin", EXPLAIN)
 """What can be asked for"""
 _encode = msgspec.json.Encoder().encode
 

@@ -11,7 +11,8 @@ from typing import Any
 from thresher.data.log.records import packed
 from thresher.data.log.segments import LogPosition
 from thresher.data.log.writer import LogFailedError, LogFullError, LogWriter
-from thresher.serving.requests import Draft, Memory, RefusedError, Request
+from thresher.serving.errors import RefusedError
+from thresher.serving.requests import Draft, Memory, Request
 
 _MOST_AT_ONCE = 4096
 _MOST_BYTES = 32 << 20

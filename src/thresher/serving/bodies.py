@@ -37,6 +37,7 @@ from thresher.learning.model.prediction import layout_for
 from thresher.options.data import ReadOptions
 from thresher.options.messages import as_shown, without_options
 from thresher.options.option import UsageError, settled
+from thresher.serving.errors import RefusedError
 
 MEDIA = {
     "application/json": "jsonl",
@@ -58,12 +59,8 @@ _MOST_KINDS = 64
 """Kinds of parsers that are kept"""
 
 
-class BodyError(Exception):
+class BodyError(RefusedError):
     """A body that cannot be read at all."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status, self.message = status, printable(message)
 
 
 class BadRow(NamedTuple):

@@ -17,20 +17,13 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.log.records import GONE, KEPT, NOTHING, PROMOTED, ROWS, LogEntry, chunk_of
+from thresher.serving.errors import RefusedError
 
 A = TypeVar("A")
 FIRST = "-"
 """What the log calls the model that the server was started with, which no shadow can be called"""
 MICRO = 1_000_000
 """Microseconds in a second"""
-
-
-class RefusedError(Exception):
-    """A request cannot be carried out, with the status that HTTP has for it."""
-
-    def __init__(self, status: int, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.status, self.message, self.retry_after = status, message, retry_after
 
 
 class Ack(NamedTuple):

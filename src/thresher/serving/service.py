@@ -26,13 +26,14 @@ from thresher.data.log.segments import LogPosition, records_from, segment_paths
 from thresher.data.log.source import LogOrigin
 from thresher.data.log.writer import SEGMENT_BYTES, LogWriter
 from thresher.learning.files import model_file
+from thresher.learning.inspection.explanation import Explanation, explain
 from thresher.learning.model.ensemble import Ensemble, load
 from thresher.learning.model.objective import F64
 from thresher.learning.model.recipe import Recipe
-from thresher.options.messages import mention
 from thresher.options.option import UsageError
 from thresher.runs import inspecting
 from thresher.serving.appending import Appender
+from thresher.serving.errors import RefusedError
 from thresher.serving.learning import Learning, Snapshots
 from thresher.serving.requests import (
     FIRST,
@@ -45,7 +46,6 @@ from thresher.serving.requests import (
     LearnRequest,
     Memory,
     PromoteRequest,
-    RefusedError,
     Request,
     remembered,
 )
@@ -169,6 +169,10 @@ class Service:
         found: F64 = self.model.margins(chunk)
         return found
 
+    def explain(self, chunk: Chunk, names: Mapping[int, str]) -> Explanation:
+        """Why these are the margins of some rows, whose features may have `names`. ValueError."""
+        return explain(self.model, chunk, names)
+
     def info(self) -> dict[str, Any]:
         """What ``thresher info`` says of the model."""
         return inspecting.describe(self.path)
@@ -242,9 +246,7 @@ class LearningService(Service):
             for name, spec in settings.shadows.items()
         }
         if self._memory.promoted not in self._models:
-            raise UsageError(
-                f"{self._memory.promoted} has taken over: give it with {mention('shadow')} again"
-            )
+            raise UsageError(f"{self._memory.promoted} has taken over: give it with --shadow again")
         self._take_over(self._memory.promoted)
         self._sweeper = threading.Thread(target=self._sweep, name="thresher-waiting", daemon=True)
 
@@ -262,11 +264,9 @@ class LearningService(Service):
             raise UsageError(f"{self.path} is an ensemble, which can be served, but does not learn here")
         head, what = self.model.head, self.settings.unlabelled
         if what != DROP and head.domain.name != "binary":
-            raise UsageError(
-                f"{mention(unlabelled=what)} is for two classes, and this model has other labels"
-            )
+            raise UsageError(f"--unlabelled {what} is for two classes, and this model has other labels")
         if what == FAKE_NEGATIVE and not head.joint.PROBABILITY:
-            raise UsageError(f"{mention(unlabelled=what)} needs a loss with probabilities, such as logistic")
+            raise UsageError(f"--unlabelled {what} needs a loss with probabilities, such as logistic")
 
     def start(self) -> None:
         """Begin to learn; ready once all that is in the log is learned."""
@@ -308,6 +308,11 @@ class LearningService(Service):
             return found
         parts = [chunk.rows(lo, lo + _PIECE) for lo in range(0, len(chunk), _PIECE)]
         return np.concatenate([self.margins(one) for one in parts])
+
+    def explain(self, chunk: Chunk, names: Mapping[int, str]) -> Explanation:
+        """Why these are the margins of some rows, all by one model. ValueError."""
+        with self._learning.gate.reading():
+            return super().explain(chunk, names)
 
     def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
         """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""

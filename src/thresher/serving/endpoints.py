@@ -1,0 +1,194 @@
+"""What each path does. The methods have the names of `openapi.ENDPOINTS`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from thresher._version import __version__
+from thresher.serving.bodies import BadRow
+from thresher.serving.errors import RefusedError
+from thresher.serving.intake import BodyIntake, Limits, query_of
+from thresher.serving.late_labels import read_labels
+from thresher.serving.metrics import Metrics
+from thresher.serving.openapi import ARROW, ENDPOINTS, JSON, LINES, document
+from thresher.serving.predicting import Predictions, ids_of
+
+T = TypeVar("T")
+_SMALL = 16_384
+"""bytes of a body that is read in the thread of the loop: handing it to another would take longer"""
+_BLOCK = 1 << 20
+_ERRORS = 10
+"""bad rows that an answer names"""
+
+
+class _Promotion(msgspec.Struct, forbid_unknown_fields=True):
+    model: str
+
+
+class Endpoints:
+    """The paths of a service."""
+
+    def __init__(
+        self, service: Any, predicting: Predictions, limits: Limits, metrics: Metrics, pool: Executor
+    ) -> None:
+        self._service, self._predicting, self._limits = service, predicting, limits
+        self._metrics, self._pool, self._intake = metrics, pool, BodyIntake(limits.body)
+        self._document = msgspec.json.encode(document())
+
+    async def predict(self, request: Request) -> Response:
+        """Predict rows."""
+        query = query_of(request, ENDPOINTS["predict"])
+        output, ids = query.get("output", ""), query.get("ids", "")
+        arrow = ARROW in request.headers.get("accept", "")
+        async with self._intake.body(request) as body:
+            work = self._predicting
+            found = await self._done(body, lambda: work.predict(body, _media(request), output, ids))
+            if ids:
+                good = ids_of(found.rows)
+                await _kept(self._service.keep(good, found.rows.chunk, found.margins))
+            written = await self._done(body, lambda: work.written(found, arrow))
+        return Response(written, media_type=ARROW if arrow else LINES)
+
+    async def learn(self, request: Request) -> Response:
+        """Learn labelled rows."""
+        query_of(request, ENDPOINTS["learn"])
+        key = request.headers.get("idempotency-key", "")
+        async with self._intake.body(request) as body:
+            rows = await self._done(body, lambda: self._predicting.labelled(body, _media(request)))
+            if not len(rows.chunk):
+                raise RefusedError(400, _first_of(rows.bad))
+            ack = await _kept(self._service.learn(rows.chunk, key))
+        learned = 0 if ack.repeated else len(rows.chunk)
+        found = {"first": ack.first, "last": ack.last, "learned": learned, "refused": len(rows.bad)}
+        errors = [one._asdict() for one in rows.bad[:_ERRORS]]
+        return _json(found | {"errors": errors, "repeated": ack.repeated})
+
+    async def label(self, request: Request) -> Response:
+        """Learn rows that were kept."""
+        query_of(request, ENDPOINTS["label"])
+        async with self._intake.body(request) as body:
+            late = read_labels(body, self._service.model, self._limits.rows)
+            return _json((await _kept(self._service.label(*late)))._asdict())
+
+    async def metrics(self, request: Request) -> Response:
+        """Tell figures."""
+        query_of(request, ENDPOINTS["metrics"])
+        return Response(self._metrics.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def live(self, request: Request) -> Response:
+        """Answer."""
+        query_of(request, ENDPOINTS["live"])
+        return _json({"live": True})
+
+    async def ready(self, request: Request) -> Response:
+        """Tell whether all is well."""
+        query_of(request, ENDPOINTS["ready"])
+        status = self._service.status()
+        if not status.ready:
+            raise RefusedError(503, status.reason or "not ready yet", 1)
+        return _json({"ready": True, "learning": status.learning, "reason": status.reason})
+
+    async def about(self, request: Request) -> Response:
+        """Tell what is in the model."""
+        query_of(request, ENDPOINTS["about"])
+        return _json(await asyncio.get_running_loop().run_in_executor(self._pool, self._service.info))
+
+    async def openapi(self, request: Request) -> Response:
+        """Tell what may be asked."""
+        query_of(request, ENDPOINTS["openapi"])
+        return Response(self._document, media_type=JSON)
+
+    async def server(self, request: Request) -> Response:
+        """Tell who answers."""
+        query_of(request, ENDPOINTS["server"])
+        return _json({"name": "thresher", "version": __version__, "extensions": []})
+
+    async def described(self, request: Request) -> Response:
+        """Tell what the model takes and gives."""
+        query_of(request, ENDPOINTS["described"])
+        self._check_name(request)
+        return _json(self._predicting.inference.described())
+
+    async def infer(self, request: Request) -> Response:
+        """Predict tensors."""
+        query_of(request, ENDPOINTS["infer"])
+        self._check_name(request)
+        async with self._intake.body(request) as body:
+            return Response(await self._done(body, lambda: self._predicting.infer(body)), media_type=JSON)
+
+    async def model_ready(self, request: Request) -> Response:
+        """Tell whether the model can predict."""
+        query_of(request, ENDPOINTS["model_ready"])
+        self._check_name(request)
+        return _json({"name": self._service.name, "ready": True})
+
+    async def snapshot(self, request: Request) -> Response:
+        """Give the newest model on disk."""
+        query_of(request, ENDPOINTS["snapshot"])
+        path, sequence = self._service.snapshot()
+        tag = {"ETag": f'"{sequence}"'}
+        if request.headers.get("if-none-match") == tag["ETag"]:
+            return Response(status_code=304, headers=tag)
+        size, blocks = _opened(path)
+        length = {"Content-Length": str(size)}
+        return StreamingResponse(blocks, media_type="application/octet-stream", headers=tag | length)
+
+    async def promote(self, request: Request) -> Response:
+        """Let another model take over."""
+        query_of(request, ENDPOINTS["promote"])
+        async with self._intake.body(request) as body:
+            try:
+                wanted = msgspec.json.decode(body, type=_Promotion)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise RefusedError(400, f'expected {{"model": NAME}}: {error}') from error
+            return _json((await _kept(self._service.promote(wanted.model)))._asdict())
+
+    def _check_name(self, request: Request) -> None:
+        if request.path_params["name"] != self._service.name:
+            raise RefusedError(404, f"there is one model here, {self._service.name}")
+
+    async def _done(self, body: bytes, work: Callable[[], T]) -> T:
+        """Do some work on a body, elsewhere if it is large."""
+        if len(body) <= _SMALL:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+
+async def _kept(future: Future[T]) -> T:
+    """What a future gives; it goes on if the client leaves."""
+    return await asyncio.shield(asyncio.wrap_future(future))
+
+
+def _first_of(bad: Sequence[BadRow]) -> str:
+    """Why no row was taken."""
+    return f"line {bad[0].line}, column {bad[0].column}: {bad[0].error}" if bad else "the body has no rows"
+
+
+def _media(request: Request) -> str:
+    return request.headers.get("content-type", "")
+
+
+def _json(found: Any) -> Response:
+    return Response(msgspec.json.encode(found, enc_hook=str), media_type=JSON)
+
+
+def _opened(path: Path) -> tuple[int, Iterator[bytes]]:
+    """The size of a file and its content, which stay those of this moment if another takes its place."""
+    file = path.open("rb")
+
+    def blocks() -> Iterator[bytes]:
+        with file:
+            while block := file.read(_BLOCK):
+                yield block
+
+    return os.fstat(file.fileno()).st_size, blocks()

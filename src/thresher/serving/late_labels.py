@@ -1,0 +1,75 @@
+"""The body of ``/label``: lines of ids and labels, as the model knows labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.labels import ONE
+from thresher.serving.errors import RefusedError
+
+
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    id: str | int
+    label: str | float | bool
+    weight: float = 1.0
+
+
+class LateLabels(NamedTuple):
+    """Labels of rows that were kept."""
+
+    ids: list[str]
+    labels: NDArray[np.float32]
+    weights: NDArray[np.float32]
+
+
+_ONE, _SEVERAL = msgspec.json.Decoder(_Line), msgspec.json.Decoder(list[_Line])
+
+
+def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
+    """The labels in a body of JSON: an object, an array of objects or lines; `RefusedError`."""
+    lines = _lines(body)
+    if len(lines) > most:
+        raise RefusedError(413, f"the body has more than {most:,} labels")
+    weights = np.array([one.weight for one in lines], np.float32)
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise RefusedError(400, f"label {_first(~(weights >= 0))}: a weight must be a number of at least 0")
+    return LateLabels([str(one.id) for one in lines], _numbers([one.label for one in lines], model), weights)
+
+
+def _lines(body: bytes) -> list[_Line]:
+    text = body.strip()
+    try:
+        found = _SEVERAL.decode(text) if text.startswith(b"[") else _ONE.decode_lines(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RefusedError(400, f'expected lines such as {{"id": "a", "label": 1}}: {error}') from error
+    if not found:
+        raise RefusedError(400, "the body is empty: send a line of id and label for each row")
+    return found
+
+
+def _numbers(given: Sequence[Any], model: Any) -> NDArray[np.float32]:
+    """Labels as numbers; `RefusedError` for one that the model does not know."""
+    domain = model.head.domain.of_words(model.classes)
+    if domain.kind != ONE:
+        raise RefusedError(409, "labels can come late only if a row has one, and here it has several")
+    words = domain.words
+    try:
+        numbers = [words.number_of(str(one).encode()) if words is not None else float(one) for one in given]
+    except ValueError:
+        raise RefusedError(400, f"expected {domain.meaning}") from None
+    labels = np.array(numbers, np.float32)
+    fits = domain.allows(labels)
+    if not fits.all():
+        wrong = _first(~fits)
+        shown = repr(str(given[wrong - 1])[:40])
+        raise RefusedError(400, f"label {wrong}: expected {domain.meaning}, found {shown}")
+    return labels
+
+
+def _first(wrong: NDArray[np.bool_]) -> int:
+    return int(np.argmax(wrong)) + 1

@@ -1,0 +1,82 @@
+"""Figures of a service for Prometheus: what was asked is counted here, the rest is asked of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+_SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+OF_STATUS = {
+    "ready": "whether the service can do its work",
+    "learning": "whether rows are taken and learned",
+    "sequence": "rows in the log that are on disk",
+    "learned": "rows of the log that the model has learned",
+    "saved": "rows of the log that the newest snapshot has learned",
+    "pending": "rows that wait for their label",
+    "log_bytes": "size of the log",
+    "syncs": "times that the log was written to the disk",
+    "sync_seconds": "seconds that this took",
+    "loss": "mean loss of the last rows, each predicted before it was learned",
+    "predicted": "mean prediction of the last rows",
+    "label": "mean label of the last rows, which is the mean prediction of a calibrated model",
+    "nonzero": "weights of the model that are not zero",
+    "features_seen": "features that the model has seen",
+}
+"""Fields of the status that are figures, with what they mean"""
+_GROWING = ("sequence", "learned", "syncs", "sync_seconds")
+
+
+class Metrics:
+    """What is counted."""
+
+    def __init__(self, service: Any) -> None:
+        self._registry = own = CollectorRegistry()
+        self.requests = Counter("thresher_requests", "requests answered", ["path", "status"], registry=own)
+        self.seconds = Histogram(
+            *("thresher_request_seconds", "time to answer a request", ["path"]),
+            buckets=_SECONDS,
+            registry=own,
+        )
+        self.queue = Gauge("thresher_requests_under_way", "requests under way", registry=own)
+        self.connections = Gauge("thresher_connections", "connections that are open", registry=own)
+        self.rows = Counter("thresher_rows", "rows by what became of them", ["fate"], registry=own)
+        self.ignored = Counter("thresher_columns_ignored", "unknown columns of bodies", registry=own)
+        self._children: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
+        own.register(_Status(service))
+
+    def answered(self, path: str, status: int, seconds: Sequence[float]) -> None:
+        """Count answers, each with the seconds that it took."""
+        asked = path, status
+        if asked not in self._children:  # finding them takes longer than counting
+            self._children[asked] = self.requests.labels(path, str(status)), self.seconds.labels(path)
+        requests, histogram = self._children[asked]
+        requests.inc(len(seconds))
+        for one in seconds:
+            histogram.observe(one)
+
+    def page(self) -> bytes:
+        """All figures as text."""
+        return generate_latest(self._registry)
+
+
+class _Status:
+    """The figures that the service knows itself."""
+
+    def __init__(self, service: Any) -> None:
+        self._service = service
+
+    def collect(self) -> Iterable[Any]:
+        """The figures, at this moment."""
+        status, shadows = self._service.status(), self._service.shadows()
+        for name, words in OF_STATUS.items():
+            family = CounterMetricFamily if name in _GROWING else GaugeMetricFamily
+            yield family(f"thresher_{name}", words, value=float(getattr(status, name)))
+        loss = GaugeMetricFamily("thresher_shadow_loss", "loss of models that learn beside", labels=["model"])
+        learned = CounterMetricFamily("thresher_shadow_learned", "rows that they learned", labels=["model"])
+        for name, one in shadows.items():
+            loss.add_metric([name], one.loss)
+            learned.add_metric([name], one.learned)
+        yield from (loss, learned)

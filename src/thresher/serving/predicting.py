@@ -1,0 +1,141 @@
+"""From bodies of rows to answers: reading, predicting, writing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from thresher.learning.inspection.explanation import Explanation
+from thresher.serving.answers import EXPLAIN, OUTPUTS, Answers
+from thresher.serving.batching import Answer, BatchKind
+from thresher.serving.bodies import Bodies, Rows
+from thresher.serving.errors import RefusedError, as_json, refusal_of
+from thresher.serving.inference import Inference
+from thresher.serving.metrics import Metrics
+from thresher.serving.openapi import ARROW
+from thresher.serving.service import Service
+
+_REMEMBERED = 256
+"""Kinds of requests, of which clients can make as many as they like"""
+
+
+class Predicted(NamedTuple):
+    """Rows with their margins."""
+
+    rows: Rows
+    margins: Any
+    output: str
+    explanation: Explanation | None = None
+
+
+class Predictions:
+    """Predicts the rows of bodies; threads may use it at once."""
+
+    def __init__(self, service: Service, most_rows: int, metrics: Metrics) -> None:
+        self._service, self._metrics = service, metrics
+        self._bodies, self._model = Bodies(service.model, most_rows), service.model
+        self._own = Answers(self._model)
+        self._kinds: dict[tuple[bytes, bytes, bytes], BatchKind | None] = {}
+
+    @property
+    def _answers(self) -> Answers:
+        """Those of the model that serves, which another may have replaced."""
+        if self._model is not self._service.model:
+            self._model = self._service.model
+            self._own = Answers(self._model)
+        return self._own
+
+    def predict(self, body: bytes, media: str, output: str = "", ids: str = "") -> Predicted:
+        """The rows of a body and their margins. `RefusedError`."""
+        self._answers.check(output)
+        rows = self._bodies.read(body, media, labelled=False, ids=ids)
+        self._count(rows, "predicted")
+        if output != EXPLAIN:
+            return Predicted(rows, self._service.margins(rows.chunk), output)
+        try:
+            names = self._bodies.names(body, media, rows.chunk.keys)
+            found = self._service.explain(rows.chunk, names)
+        except ValueError as error:
+            raise RefusedError(400, str(error)) from error
+        return Predicted(rows, found.margins, output, found)
+
+    @property
+    def inference(self) -> Inference:
+        """The Open Inference Protocol for the model that serves."""
+        answers = self._answers
+        return Inference(self._model, self._service.name, self._bodies, answers)
+
+    def infer(self, body: bytes) -> bytes:
+        """The answer to a request of that protocol. `RefusedError`."""
+        inference = self.inference
+        request, rows = inference.read(body)
+        self._count(rows, "predicted")
+        return inference.answer(request, self._service.margins(rows.chunk))
+
+    def labelled(self, body: bytes, media: str) -> Rows:
+        """The rows of a body, with labels. `RefusedError`, `BodyError`."""
+        rows = self._bodies.read(body, media, labelled=True)
+        self._count(rows, "labelled")
+        return rows
+
+    def written(self, found: Predicted, arrow: bool = False) -> bytes:
+        """The answer to a body."""
+        if found.explanation is not None:
+            if arrow:
+                raise RefusedError(406, "explanations are lines of JSON, not an Arrow stream")
+            return self._answers.explained(found.rows, found.explanation)
+        write = self._answers.stream if arrow else self._answers.lines
+        return write(found.rows, found.margins, found.output)
+
+    def kind_of(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
+        """What a request for predictions asks for; None if it is not one of the simple kinds."""
+        asked = target, media, accepted
+        if asked not in self._kinds:
+            if len(self._kinds) >= _REMEMBERED:
+                self._kinds.clear()
+            self._kinds[asked] = self._kind(*asked)
+        return self._kinds[asked]
+
+    def _kind(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
+        path, _, query = target.partition(b"?")
+        known = {b"": "", **{b"output=%b" % one.encode(): one for one in OUTPUTS if one != EXPLAIN}}
+        if path != b"/predict" or query not in known or ARROW.encode() in accepted:
+            return None
+        return BatchKind(media.decode("latin-1"), known[query])
+
+    def together(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer]:
+        """The answers to several bodies, whatever is wrong with them."""
+        try:
+            several = self._bodies.read_together(bodies, kind.media) if len(bodies) > 1 else None
+            if several is None:
+                return [self._alone(body, kind) for body in bodies]
+            self._answers.check(kind.output)
+            whole = several[0].whole
+            found = self._answers.together(several, self._service.margins(whole), kind.output)
+            self._metrics.rows.labels("predicted").inc(len(whole))
+        except Exception as error:  # noqa: BLE001  (each client gets an answer)
+            return [_refusal(error)] * len(bodies)
+        return [Answer(HTTPStatus.OK, one) for one in found]
+
+    def _alone(self, body: bytes, kind: BatchKind) -> Answer:
+        try:
+            return Answer(HTTPStatus.OK, self.written(self.predict(body, kind.media, kind.output)))
+        except Exception as error:  # noqa: BLE001  (as before)
+            return _refusal(error)
+
+    def _count(self, rows: Rows, fate: str) -> None:
+        self._metrics.rows.labels(fate).inc(len(rows.chunk))
+        self._metrics.rows.labels("refused").inc(len(rows.bad))
+        self._metrics.ignored.inc(len(rows.unknown))
+
+
+def _refusal(error: Exception) -> Answer:
+    refused = refusal_of(error)
+    return Answer(refused.status, as_json(refused.message))
+
+
+def ids_of(rows: Rows) -> list[str]:
+    """The ids of the good rows."""
+    bad = {gap + k for k, gap in enumerate(rows.gaps)}
+    return [one for k, one in enumerate(rows.ids or ()) if k not in bad]

@@ -1,0 +1,252 @@
+"""The application: what each path answers, and what it refuses."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import thresher
+from tests.serving.asking import Asked, Learning
+from thresher.serving.errors import RefusedError
+from thresher.serving.openapi import ENDPOINTS, PATHS
+
+RED, BLUE = b'{"hour": 3, "colour": "red"}', b'{"hour": 3, "colour": "blue"}'
+JSON = "application/json"
+
+
+@pytest.fixture
+def service(clicks: Path) -> Learning:
+    return Learning(clicks)
+
+
+@pytest.fixture
+def ask(service: Learning) -> Asked:
+    return Asked(service)
+
+
+def test_predictions_are_those_of_the_model(ask: Asked, clicks: Path, tmp_path: Path) -> None:
+    told = ask("POST", "/predict", RED + b"\n" + BLUE, content_type=JSON)
+    (tmp_path / "rows.csv").write_text("hour,colour\n3,red\n3,blue\n")
+    expected = thresher.load(clicks).predict(tmp_path / "rows.csv", output="probability")
+    assert told.status == 200
+    assert [one["probability"] for one in told.lines] == pytest.approx(expected.tolist(), rel=1e-9)
+    text = ask("POST", "/predict?output=margin", b"hour,colour\n3,red\n", content_type="text/csv")
+    terms = ask("POST", "/predict?output=explain", RED, content_type=JSON).lines[0]
+    assert sum(one["contribution"] for one in terms["features"]) + terms["intercept"] == pytest.approx(
+        terms["margin"]
+    )
+    margin = thresher.load(clicks).predict(tmp_path / "rows.csv", output="margin")[0]
+    assert text.lines[0]["margin"] == pytest.approx(margin, rel=1e-9)
+
+
+def test_a_large_body_is_predicted_elsewhere_all_the_same(service: Learning) -> None:
+    ask = Asked(service, body=1_000_000, rows=10_000)
+    told = ask("POST", "/predict", b"\n".join([RED] * 2_000), content_type=JSON)
+    assert len(told.lines) == 2_000
+    assert told.lines[0] == told.lines[-1] == ask("POST", "/predict", RED, content_type=JSON).lines[0]
+
+
+def test_rows_are_learned_and_bad_ones_named(ask: Asked, service: Learning) -> None:
+    rows = b'{"label": 1, "hour": 3}\n{"label": 7, "hour": 3}\n{"label": 0, "hour": 4, "colour": "red"}\n'
+    told = ask("POST", "/learn", rows, content_type=JSON)
+    assert told.status == 200
+    assert told.json["errors"][0].keys() == {"line", "column", "error"}
+    assert told.json["errors"][0]["line"] == 2
+    expected = {"first": 1, "last": 2, "learned": 2, "refused": 1, "repeated": False}
+    assert {name: told.json[name] for name in expected} == expected
+    assert len(service.rows) == 2
+    bad = ask("POST", "/learn", b'{"label": 7, "hour": 3}', content_type=JSON)
+    assert bad.status == 400
+    assert "line 1, column" in bad.json["error"]
+    assert len(service.rows) == 2
+
+
+def test_a_key_that_was_seen_is_not_learned_again(ask: Asked, service: Learning) -> None:
+    row: dict[str, Any] = {"body": b'{"label": 1, "hour": 3}', "content_type": JSON, "idempotency_key": "a"}
+    first, second = (ask("POST", "/learn", **row).json for _ in range(2))
+    assert (first["learned"], first["repeated"]) == (1, False)
+    assert (second["learned"], second["repeated"], second["first"]) == (0, True, first["first"])
+    assert len(service.rows) == 1
+
+
+def test_labels_come_late(ask: Asked, service: Learning) -> None:
+    told = ask("POST", "/predict?ids=event", b'{"event": "a", "hour": 3}', content_type=JSON)
+    assert told.lines[0]["id"] == "a"
+    assert [*service.kept] == ["a"]
+    late = ask("POST", "/label", b'{"id": "a", "label": 1}\n{"id": 7, "label": 0, "weight": 2}')
+    assert late.json == {"first": 1, "last": 2, "learned": 2, "repeated": 0, "unknown": []}
+    assert [(name, weight) for name, _, weight in service.labels] == [("a", 1.0), ("7", 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "the body is empty"),
+        (b"{", "expected lines such as"),
+        (b'{"id": "a"}', "expected lines such as"),
+        (b'{"id": "a", "label": 7}', "label 1: expected"),
+        (b'{"id": "a", "label": "x"}', "expected"),
+        (b'{"id": "a", "label": 1, "weight": -1}', "a weight must be"),
+        (b'[{"id": "a", "label": 1, "colour": 1}]', "expected lines such as"),
+        (b"\xff\xfe", "expected lines such as"),
+    ],
+)
+def test_labels_that_are_wrong_are_refused(ask: Asked, service: Learning, body: bytes, words: str) -> None:
+    told = ask("POST", "/label", body)
+    assert told.status == 400
+    assert words in told.json["error"]
+    assert not service.labels
+
+
+def test_a_label_may_be_a_word(tmp_path: Path) -> None:
+    rows = "".join(f"{'spam' if k % 2 else 'ham'},{k % 2}\n" for k in range(60))
+    (tmp_path / "mail.csv").write_text(f"label,x\n{rows}")
+    thresher.train(tmp_path / "mail.csv", passes=1).save(tmp_path / "mail.model")
+    service = Learning(tmp_path / "mail.model")
+    ask = Asked(service)
+    assert ask("POST", "/label", b'{"id": "a", "label": "spam"}\n{"id": "b", "label": "ham"}').status == 200
+    labels = [label for _, label, _ in service.labels]
+    assert labels[0] > labels[1]
+    assert "one of the classes" in ask("POST", "/label", b'{"id": "a", "label": "eggs"}').json["error"]
+
+
+def test_paths_methods_and_parameters_that_do_not_exist(ask: Asked) -> None:
+    assert ask("GET", "/nothing").status == 404
+    assert all(path in ask("GET", "/nothing").json["error"] for path in PATHS)
+    assert ask("GET", "/predict/").status == 404
+    wrong = ask("GET", "/predict")
+    assert (wrong.status, wrong.headers["allow"]) == (405, "POST")
+    assert ask("POST", "/predict?output=x", RED).json == {
+        "error": "output must be one of probability, label, margin, explain"
+    }
+    assert ask("POST", "/predict?outputs=margin", RED).json["error"].endswith("known: ids, output")
+    assert ask("POST", "/predict?output=margin&output=label", RED).status == 400
+    for path, one in ((one.path.replace("{name}", "clicks"), one) for one in ENDPOINTS.values()):
+        assert ask(one.method, f"{path}?no=1").status == 400, path
+
+
+def test_health_and_heads(ask: Asked, service: Learning) -> None:
+    assert ask("GET", "/health/live").json == {"live": True}
+    assert ask("HEAD", "/health/live").status == 200
+    assert ask("GET", "/health/ready").json["ready"] is True
+    service.refusal = RefusedError(503, "the disk is full", 5)
+    assert (ask("GET", "/health/ready").status, ask("GET", "/health/ready").json["error"]) == (
+        503,
+        "the disk is full",
+    )
+    told = ask("POST", "/learn", b'{"label": 1, "hour": 3}', content_type=JSON)
+    assert (told.status, told.headers["retry-after"]) == (503, "5")
+    assert ask("POST", "/predict", RED, content_type=JSON).status == 200
+
+
+def test_the_model_and_its_file(ask: Asked, clicks: Path) -> None:
+    assert ask("GET", "/model").json["examples"] == 60
+    told = ask("GET", "/snapshot")
+    assert told.body == clicks.read_bytes()
+    assert told.headers["content-length"] == str(len(told.body))
+    assert ask("GET", "/snapshot", if_none_match=told.headers["etag"]).status == 304
+    assert ask("POST", "/promote", b'{"model": "other"}').status == 404
+    assert ask("POST", "/promote", b'{"name": "other"}').status == 400
+
+
+def test_the_open_inference_protocol(ask: Asked) -> None:
+    hour = {"name": "hour", "datatype": "INT64", "shape": [1], "data": [3]}
+    colour = {"name": "colour", "datatype": "BYTES", "shape": [1], "data": ["red"]}
+    body = json.dumps({"inputs": [hour, colour]}).encode()
+    told = ask("POST", "/v2/models/clicks/infer", body).json
+    expected = ask("POST", "/predict", RED, content_type=JSON).lines[0]["probability"]
+    assert told["outputs"][0]["data"] == pytest.approx([expected])
+    assert {one["name"] for one in ask("GET", "/v2/models/clicks").json["inputs"]} == {"hour", "colour"}
+    assert ask("GET", "/v2/models/clicks/ready").json["ready"] is True
+    assert ask("GET", "/v2").json["name"] == "thresher"
+    assert ask("POST", "/v2/models/other/infer", body).status == 404
+    assert ask("POST", "/v2/models/clicks/infer", b"{}").status == 400
+
+
+def test_a_body_is_limited_however_it_comes(ask: Asked, service: Learning) -> None:
+    rows = RED + b" " * 10_000
+    for body in (rows, [RED, b" " * 5_000, b" " * 5_000]):
+        told = ask("POST", "/predict", body, content_type=JSON)
+        assert (told.status, told.headers["connection"]) == (413, "close")
+    packed = gzip.compress(rows)
+    assert ask("POST", "/predict", packed, content_encoding="gzip", content_type=JSON).status == 413
+    many = b"\n".join([RED] * 200)
+    assert ask("POST", "/predict", many, content_type=JSON).status == 413
+    assert ask("POST", "/label", b'{"id": 1, "label": 1}\n' * 101).status == 413
+    # what was refused takes no room
+    assert all(ask("POST", "/predict", RED, content_type=JSON).status == 200 for _ in range(9))
+
+
+@pytest.mark.parametrize("packing", ["gzip", "zstd"])
+def test_bodies_may_be_packed(ask: Asked, packing: str) -> None:
+    packed = pa.compress(RED, packing, asbytes=True)
+    told = ask("POST", "/predict", packed, content_encoding=packing, content_type=JSON)
+    assert told.lines == ask("POST", "/predict", RED, content_type=JSON).lines
+    damaged = ask("POST", "/predict", packed[:-3], content_encoding=packing, content_type=JSON)
+    assert damaged.status == 400
+    assert ask("POST", "/predict", b"no", content_encoding=packing, content_type=JSON).status == 400
+    other = ask("POST", "/predict", RED, content_encoding="br")
+    assert (other.status, other.headers["accept-encoding"]) == (415, "gzip, zstd")
+
+
+def test_a_client_that_leaves_is_not_answered(ask: Asked) -> None:
+    assert ask("POST", "/predict", None, content_type=JSON).status == 0
+    assert 'path="/predict",status="499"' in ask("GET", "/metrics").body.decode()
+
+
+def test_a_fault_is_told_on_standard_error_only(
+    ask: Asked, service: Learning, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr(service, "margins", broken)
+    told = ask("POST", "/predict", RED, content_type=JSON)
+    assert told.status == 500
+    assert "secret" not in told.body.decode()
+    assert re.fullmatch(
+        r"thresher: fault: ZeroDivisionError: secret detail \(\S+\)\n", capsys.readouterr().err
+    )
+
+
+def test_only_those_with_the_token(service: Learning) -> None:
+    ask = Asked(service, token=True)
+    told = ask("POST", "/predict", RED, content_type=JSON)
+    assert (told.status, told.headers["www-authenticate"]) == (401, "Bearer")
+    assert ask("GET", "/metrics", authorization="Bearer wrong").status == 401
+    assert ask("GET", "/nothing").status == 401
+    assert ask("GET", "/health/ready").status == 200
+    assert ask("POST", "/predict", RED, content_type=JSON, authorization="Bearer secret").status == 200
+
+
+def test_metrics_count_what_was_asked(ask: Asked) -> None:
+    ask("POST", "/predict", RED + b"\n" + BLUE, content_type=JSON)
+    ask("GET", "/a/path/of/a/scanner")
+    page = ask("GET", "/metrics").body.decode()
+    for line in (
+        'thresher_requests_total{path="/predict",status="200"} 1.0',
+        'thresher_requests_total{path="other",status="404"} 1.0',
+        'thresher_request_seconds_count{path="/predict"} 1.0',
+        'thresher_rows_total{fate="predicted"} 2.0',
+        "thresher_log_bytes 77.0",
+        "thresher_sync_seconds_total 0.5",
+        "thresher_ready 1.0",
+        "thresher_requests_under_way 1.0",
+    ):
+        assert line in page.splitlines(), line
+
+
+def test_the_document_has_every_path(ask: Asked) -> None:
+    found = ask("GET", "/openapi.json").json
+    assert found["openapi"].startswith("3.1")
+    assert {*found["paths"]} == {*PATHS}
+    told = json.dumps(found)
+    for one in ENDPOINTS.values():
+        operation = found["paths"][one.path][one.method.lower()]
+        assert operation["summary"] == one.does
+        assert {str(status) for status in one.gives} < operation["responses"].keys()
+    assert '"$ref": "#/components/schemas/Error"' in told

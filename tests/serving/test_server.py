@@ -1,0 +1,347 @@
+"""The process: its port, limits on clients, the short way of small predictions, and how it ends."""
+
+import http.client
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import run, said, start
+from thresher.cli.main import status_of
+
+READY = re.compile(rb"thresher: serving \S+ at http://127\.0\.0\.1:(\d+)\n")
+CLIENTS = list[socket.socket]()
+RED, BLUE = b'{"hour": 3, "colour": "red"}', b'{"hour": 3, "colour": "blue"}'
+
+
+class Serving:
+    """A process that serves, and its port."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process, told = process, b""
+        assert process.stderr is not None
+        while not (found := READY.search(told)):
+            line = process.stderr.readline()
+            assert line, told.decode()
+            told += line
+        self.port = int(found[1])
+
+    def connect(self) -> socket.socket:
+        client = socket.create_connection(("127.0.0.1", self.port))
+        client.settimeout(20)
+        CLIENTS.append(client)
+        return client
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, bytes]:
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        client.request(method, path, body, named)
+        told = client.getresponse()
+        found = told.status, told.read()
+        client.close()
+        return found
+
+    def predict(self, body: bytes) -> float:
+        status, told = self.ask("POST", "/predict", body, content_type="application/json")
+        assert status == 200
+        found: float = json.loads(told)["probability"]
+        return found
+
+    def connections(self) -> float:
+        page = self.ask("GET", "/metrics")[1]
+        return float(re.search(rb"^thresher_connections (\S+)$", page, re.MULTILINE)[1])  # type: ignore[index]
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    while CLIENTS:
+        CLIENTS.pop().close()
+
+
+def post(body: bytes, path: str = "/predict", *headers: str) -> bytes:
+    lines = [f"POST {path} HTTP/1.1", "host: a", "content-type: application/json", *headers]
+    return "\r\n".join([*lines, f"content-length: {len(body)}", "", ""]).encode() + body
+
+
+def until_closed(client: socket.socket) -> bytes:
+    found = b""
+    while part := client.recv(65_536):
+        found += part
+    return found
+
+
+def bodies(text: bytes) -> list[Any]:
+    """The bodies of several answers, each of which is JSON."""
+    found = list[Any]()
+    while text:
+        head, _, rest = text.partition(b"\r\n\r\n")
+        length = int(re.search(rb"content-length: (\d+)", head)[1])  # type: ignore[index]
+        found.append(json.loads(rest[:length]))
+        text = rest[length:]
+    return found
+
+
+@contextmanager
+def started(clicks: Path, folder: Path, *options: object) -> Iterator[subprocess.Popen[bytes]]:
+    with start("serve", clicks, "--port", 0, *options, folder=folder) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # does nothing once it has ended
+
+
+@pytest.fixture(scope="module")
+def serving(clicks: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    options = ("--timeout", 1, "--most-connections", 20, "--most-body", 100_000, "--most-rows", 1000)
+    with started(clicks, tmp_path_factory.mktemp("serving"), *options) as process:
+        yield Serving(process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        told = "thresher: draining: no new connections; requests under way are answered\n"
+        assert said(process.stderr.read()) == told
+
+
+def test_both_ways_say_the_same(serving: Serving) -> None:
+    quick = serving.predict(RED)
+    status, told = serving.ask("POST", "/predict", RED, x_other="1", content_type="application/json")
+    assert (status, json.loads(told)["probability"]) == (200, quick)
+    assert serving.ask("POST", "/predict?output=nothing", RED)[0] == 400
+    assert serving.ask("GET", "/predict")[0] == 405
+    assert b'thresher_requests_total{path="/predict",status="200"}' in serving.ask("GET", "/metrics")[1]
+
+
+def test_requests_that_wait_together_get_their_own_answers(serving: Serving) -> None:
+    red, blue = serving.predict(RED), serving.predict(BLUE)
+    wrong = b'{"hour": '
+    rounds = [RED, BLUE, wrong, RED + b"\n" + BLUE] * 4
+
+    def asked(body: bytes) -> list[tuple[int, bytes]]:
+        return [serving.ask("POST", "/predict", body, content_type="application/json") for _ in range(10)]
+
+    with ThreadPoolExecutor(len(rounds)) as pool:
+        for body, answers in zip(rounds, pool.map(asked, rounds), strict=True):
+            for status, told in answers:
+                found = [json.loads(line) for line in told.splitlines()]
+                expected = {RED: [red], BLUE: [blue], RED + b"\n" + BLUE: [red, blue]}.get(body)
+                if expected is None:
+                    assert "error" in found[0]
+                else:
+                    assert (status, [one["probability"] for one in found]) == (200, expected)
+
+
+def test_answers_come_in_the_order_of_requests(serving: Serving) -> None:
+    red, blue = serving.predict(RED), serving.predict(BLUE)
+    client = serving.connect()
+    live = b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n"
+    margin = post(BLUE, "/predict?output=label")
+    client.sendall(
+        post(RED)
+        + live
+        + post(BLUE)
+        + margin
+        + post(RED)
+        + live
+        + post(BLUE, "/predict", "connection: close")
+    )
+    found = bodies(until_closed(client))
+    assert found[:3] == [{"probability": red}, {"live": True}, {"probability": blue}]
+    assert found[3].keys() == {"label"}
+    assert found[4:] == [{"probability": red}, {"live": True}, {"probability": blue}]
+
+
+def test_bodies_may_arrive_in_small_parts(serving: Serving) -> None:
+    client, text = serving.connect(), post(RED, "/predict", "connection: keep-alive")
+    for k in range(0, len(text), 7):
+        client.sendall(text[k : k + 7])
+        time.sleep(0.005)
+    assert bodies(client.recv(65_536)) == [{"probability": serving.predict(RED)}]
+    client.sendall(
+        b"POST /predict HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
+        b"transfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+        + b"%x\r\n%b\r\n0\r\n\r\n"
+        % (len(RED), RED)
+    )
+    assert bodies(until_closed(client)) == [{"probability": serving.predict(RED)}]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"POST /pre",
+        b"POST /predict HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n123",
+        b"POST /learn HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\n123",
+        b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n",
+    ],
+    ids=["nothing", "half a head", "half a small body", "half a body", "a request and then nothing"],
+)
+def test_slow_clients_are_cut_off(serving: Serving, sent: bytes) -> None:
+    client = serving.connect()
+    client.sendall(sent)
+    begun = time.monotonic()
+    told = until_closed(client)
+    assert 0.5 < time.monotonic() - begun < 10
+    assert told[:12] == (
+        b"HTTP/1.1 408" if b"123" in sent or b"pre" in sent else b"HTTP/1.1 200"[: len(told)]
+    )
+
+
+def test_a_client_that_does_not_read_is_cut_off(serving: Serving) -> None:
+    client, text = serving.connect(), post(b"\n".join([RED] * 900)) * 400
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sending = threading.Thread(target=sent_until_reset, args=(client, text))
+    sending.start()
+    begun = time.monotonic()
+    while serving.connections() > 1 or time.monotonic() - begun < 1:
+        assert time.monotonic() - begun < 20
+        time.sleep(0.1)
+    with suppress(OSError):
+        client.shutdown(socket.SHUT_RDWR)
+    sending.join()
+    assert serving.predict(RED)
+
+
+def sent_until_reset(client: socket.socket, text: bytes) -> None:
+    with suppress(OSError):
+        client.sendall(text)
+
+
+def test_a_large_body_is_refused_before_it_is_sent(serving: Serving) -> None:
+    client = serving.connect()
+    client.sendall(b"POST /learn HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000000000\r\n\r\n")
+    told = until_closed(client)
+    assert told.startswith(b"HTTP/1.1 413 ")
+    assert "larger than 100,000 bytes" in bodies(told)[0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"nonsense\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nhost: a\r\nx: " + b"y" * 400_000, b"431"),
+        (
+            b"POST /learn HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n",
+            b"400",
+        ),
+    ],
+)
+def test_what_is_not_http_is_refused(serving: Serving, sent: bytes, status: bytes) -> None:
+    client = serving.connect()
+    try:
+        client.sendall(sent)
+        told = until_closed(client)
+    except ConnectionError:  # closed while we still sent
+        return
+    assert told[9:12] == status
+    assert "error" in bodies(told)[0]
+
+
+def test_there_are_not_too_many_connections(serving: Serving) -> None:
+    time.sleep(1.6)  # those of other tests are gone
+    others = [serving.connect() for _ in range(20)]
+    assert serving.connect().recv(100).startswith(b"HTTP/1.1 429 ")
+    others[0].sendall(post(RED, "/predict", "connection: close"))
+    assert until_closed(others[0]).startswith(b"HTTP/1.1 200 ")
+    assert serving.predict(RED)
+
+
+@pytest.mark.parametrize("path", ["/predict", "/predict?ids="])
+def test_a_request_under_way_is_answered_before_the_end(clicks: Path, tmp_path: Path, path: str) -> None:
+    with started(clicks, tmp_path, "--timeout", 20) as process:
+        serving = Serving(process)
+        idle, client, text = serving.connect(), serving.connect(), post(RED, path)
+        client.sendall(text[:-5])
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        assert until_closed(idle) == b""
+        with pytest.raises(ConnectionError):
+            serving.connect()
+        client.sendall(text[-5:])
+        told = until_closed(client)
+        assert told.startswith(b"HTTP/1.1 200 ")
+        assert b"connection: close" in told
+        assert process.wait(20) == 0
+
+
+def test_what_is_learned_is_what_train_learns_from_the_log(clicks: Path, tmp_path: Path) -> None:
+    rows = b'{"label": 1, "hour": 3, "colour": "blue"}\n' * 30
+    with started(clicks, tmp_path, "--learn", "--log", "events") as process:
+        serving = Serving(process)
+        before = serving.predict(BLUE)
+        for key in ("a", "b", "a"):
+            status, told = serving.ask(
+                "POST", "/learn", rows, content_type="application/json", idempotency_key=key
+            )
+            assert status == 200
+        assert json.loads(told)["repeated"]
+        row: dict[str, Any] = {"body": b'{"event": "x", "hour": 1}', "content_type": "application/json"}
+        assert serving.ask("POST", "/predict?ids=event", **row)[0] == 200
+        assert json.loads(serving.ask("POST", "/label", b'{"id": "x", "label": 1}')[1])["learned"] == 1
+        begun = time.monotonic()
+        while b"thresher_learned_total 61.0" not in (page := serving.ask("GET", "/metrics")[1]):
+            assert time.monotonic() - begun < 20, page.decode()
+            time.sleep(0.05)
+        after = serving.predict(BLUE)
+        assert after > before
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    told_by_train = run("train", "--continue", clicks, "events", "-m", "again", "-q", folder=tmp_path)
+    assert told_by_train[0] == 0, told_by_train
+    (tmp_path / "blue.csv").write_text("hour,colour\n3,blue\n")
+    words = "predict", "again", "blue.csv", "--output", "probability"
+    assert float(run(*words, folder=tmp_path)[1]) == pytest.approx(after, rel=1e-8)
+
+
+def test_a_token(clicks: Path, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("s3cret\n")
+    with started(clicks, tmp_path, "--token", "token") as process:
+        serving = Serving(process)
+        for more in ({}, {"authorization": "Bearer s3cre"}, {"authorization": "Basic s3cret"}):
+            assert serving.ask("POST", "/predict", RED, content_type="application/json", **more)[0] == 401
+        given = {"authorization": "bearer s3cret", "content_type": "application/json"}
+        assert serving.ask("POST", "/predict", RED, **given)[0] == 200
+        assert serving.ask("GET", "/health/live")[0] == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert b"s3cret" not in process.stderr.read()
+
+
+def test_what_prevents_a_start(clicks: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        taken = run("serve", clicks, "--port", port, folder=tmp_path)
+    assert taken[0] == 2
+    assert taken[2].startswith(f"thresher: cannot listen at 127.0.0.1, port {port}: ")
+    assert run("serve", clicks, "--token", "empty", folder=tmp_path)[0] == 2
+    assert "use --learn and --log DIR together" in run("serve", clicks, "--learn", folder=tmp_path)[2]
+    assert "no such file" in run("serve", "none.model", folder=tmp_path)[2].lower()
+    assert (
+        "--timeout: expected a number of seconds above 0"
+        in run("serve", clicks, "--timeout", 0, folder=tmp_path)[2]
+    )
+
+
+def test_the_extra_may_be_missing(
+    clicks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "thresher.serving.server", raising=False)
+    assert status_of(["serve", str(clicks)]) == 2
+    assert capsys.readouterr().err == (
+        "thresher: thresher serve needs uvicorn, which is not installed: pip install 'thresher[serve]'\n"
+    )
