@@ -20,6 +20,7 @@ ELSEWHERE = {
     "docs/formats/databases": "tests/test_databases.py",
     "docs/formats/memory": "tests/test_docs.py",
     "docs/python": "tests/test_docs.py",
+    "docs/serving": "tests/serving/test_serving_docs.py",
     "docs/sklearn": "tests/estimators/test_pages.py",
 }
 TESTED = [

@@ -1,0 +1,116 @@
+"""A stranger pastes the commands of docs/serving.md into a shell, and gets what the page shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.commands import environment
+from tests.pages import ROOT, blocks, printed, session
+from tests.served import program
+from thresher.engine.compile.notices import COMPILING
+
+PAGE, PORT = "docs/serving", "8000"
+KILLED = re.compile(r"\S*bash: line \d+: +\d+ (Killed|Terminated) .*")
+COMMAND = """#!/bin/sh
+[ "$1" = serve ] && set -- "$@" --port {port}
+exec python -m thresher "$@"
+"""
+"""The program, with a port that is free"""
+
+
+class Session:
+    """One bash, in which what a command has put into the background goes on."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self._folder, self._port, self._number = folder, str(port), 0
+        program(folder / "bin" / "python")
+        (folder / "bin" / "thresher").write_text(COMMAND.format(port=port))
+        (folder / "bin" / "thresher").chmod(0o755)
+        known = environment(folder)
+        known["PATH"] = f"{folder / 'bin'}:{known['PATH']}"
+        self.bash = subprocess.Popen(
+            ["bash"], stdin=subprocess.PIPE, cwd=folder, env=known, text=True, start_new_session=True
+        )
+
+    def mine(self, text: str) -> str:
+        """The page's text, with the port of this test."""
+        return text.replace(PORT, self._port)
+
+    def run(self, command: str) -> str:
+        """What the command prints; for a server in the background, until it is ready."""
+        self._number += 1
+        said, done = self._folder / "said", self._folder / f"done.{self._number}"
+        before = said.stat().st_size if said.exists() else 0
+        assert self.bash.stdin is not None
+        self.bash.stdin.write(f"{{ {self.mine(command)}\n}} >> {said} 2>&1; touch {done}\n")
+        self.bash.stdin.flush()
+        self._until(done.exists)
+        if command.rstrip().endswith("&"):
+            self._until(self._ready)
+        lines = (
+            said.read_bytes()[before:].decode().splitlines(keepends=True)
+        )  # also of those in the background
+        return "".join(one for one in lines if COMPILING not in one and not KILLED.match(one))
+
+    def _until(self, done: object) -> None:
+        end = time.monotonic() + 60
+        while not done():  # type: ignore[operator]
+            assert self.bash.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.02)
+
+    def _ready(self) -> bool:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{self._port}/health/ready", timeout=20).close()
+        except OSError:  # of which a refusal by /health/ready is one
+            return False
+        return True
+
+    def close(self) -> None:
+        """End the shell, and the server if it still runs."""
+        assert self.bash.stdin is not None
+        self.bash.stdin.write('kill -9 "$!" 2> ended\n')
+        self.bash.stdin.close()
+        self.bash.wait(20)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Session]:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    (tmp_path / "bin").mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    found = Session(tmp_path, port)
+    yield found
+    found.close()
+
+
+def test_the_commands_of_the_page_do_what_it_says(shell: Session, tmp_path: Path) -> None:
+    """Python blocks run before the server is stopped."""
+    commands = [step for block in blocks(PAGE, "console") for step in session(block)]
+    python = [*blocks(PAGE, "python")]
+    for command, wanted in commands:
+        while python and command.startswith("kill $!"):
+            (tmp_path / "block.py").write_text(shell.mine(python.pop()))
+            done = [sys.executable, "block.py"]
+            subprocess.run(done, cwd=tmp_path, env=dict(os.environ), check=True, timeout=60)
+        found = shell.run(command)
+        assert printed(shell.mine(wanted), found), f"{command}{found}"
+    assert not python
+
+
+def test_five_commands_are_enough() -> None:
+    first = [command for command, _ in session(blocks(PAGE, "console")[0])]
+    assert len(first) == 5
+    words = ("thresher train", "thresher serve", "/predict", "/learn", "kill -9")
+    assert all(word in command for word, command in zip(words, first, strict=True))
