@@ -116,7 +116,9 @@ def serving(clicks: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def test_both_ways_say_the_same(serving: Serving) -> None:
     quick = serving.predict(RED)
-    status, told = serving.ask("POST", "/predict", RED, x_other="1", content_type="application/json")
+    status, told = serving.ask(
+        "POST", "/predict", RED, expect="100-continue", content_type="application/json"
+    )
     assert (status, json.loads(told)["probability"]) == (200, quick)
     assert serving.ask("POST", "/predict?output=nothing", RED)[0] == 400
     assert serving.ask("GET", "/predict")[0] == 405

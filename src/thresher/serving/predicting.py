@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from thresher.learning.inspection.explanation import Explanation
@@ -13,9 +12,10 @@ from thresher.serving.bodies import Bodies, Rows
 from thresher.serving.errors import RefusedError, as_json, refusal_of
 from thresher.serving.inference import Inference
 from thresher.serving.metrics import Metrics
-from thresher.serving.openapi import ARROW
+from thresher.serving.openapi import ARROW, JSON
 from thresher.serving.service import Service
 
+_OK = 200  # as a plain number: HTTPStatus costs as much as counting the answer
 _REMEMBERED = 256
 """Kinds of requests, of which clients can make as many as they like"""
 
@@ -88,6 +88,12 @@ class Predictions:
         write = self._answers.stream if arrow else self._answers.lines
         return write(found.rows, found.margins, found.output)
 
+    def warm(self) -> None:
+        """Load the code for small bodies of JSON, so that the first clients need not wait."""
+        for count in (1, 2):
+            self.together([b"{}"] * count, BatchKind(JSON, ""))
+        self._metrics.rows.clear()
+
     def kind_of(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
         """What a request for predictions asks for; None if it is not one of the simple kinds."""
         asked = target, media, accepted
@@ -116,11 +122,11 @@ class Predictions:
             self._metrics.rows.labels("predicted").inc(len(whole))
         except Exception as error:  # noqa: BLE001  (each client gets an answer)
             return [_refusal(error)] * len(bodies)
-        return [Answer(HTTPStatus.OK, one) for one in found]
+        return [Answer(_OK, one) for one in found]
 
     def _alone(self, body: bytes, kind: BatchKind) -> Answer:
         try:
-            return Answer(HTTPStatus.OK, self.written(self.predict(body, kind.media, kind.output)))
+            return Answer(_OK, self.written(self.predict(body, kind.media, kind.output)))
         except Exception as error:  # noqa: BLE001  (as before)
             return _refusal(error)
 

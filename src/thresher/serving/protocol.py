@@ -22,8 +22,8 @@ SMALL = 16_384
 """bytes of a body that may go the short way"""
 _HEAD = 65_536
 """bytes of a head"""
-_PLAIN = frozenset((b"host", b"user-agent", b"connection", b"accept-encoding", b"accept-language"))
-"""headers that make no difference here"""
+_UNUSUAL = frozenset((b"content-encoding", b"expect", b"transfer-encoding", b"upgrade"))
+"""headers with which a request goes uvicorn's way"""
 
 
 class Ways(NamedTuple):
@@ -129,8 +129,6 @@ class HttpConnection(HttpToolsProtocol):
         media = accepted = authorization = b""
         length = -1
         for name, value in self.headers:
-            if name in _PLAIN:
-                continue
             if name == b"content-length":
                 length = int(value) if value.isdigit() else -1
             elif name == b"content-type":
@@ -139,7 +137,7 @@ class HttpConnection(HttpToolsProtocol):
                 accepted = value
             elif name == b"authorization":
                 authorization = value
-            else:
+            elif name in _UNUSUAL:
                 return None
         if not 0 <= length <= SMALL or self.flow.write_paused or not self.parser.should_keep_alive():
             return None

@@ -93,7 +93,7 @@ class Server(uvicorn.Server):
         metrics = Metrics(service)
         work = Predictions(service, limits.rows, metrics)
         endpoints = Endpoints(service, work, limits, metrics, pool)
-        self._metrics = metrics
+        self._metrics, self._warm = metrics, work.warm
         self._batcher = Batcher(work.together, lambda *found: metrics.answered("/predict", *found))
         ways = Ways(self._batcher, work.kind_of, allowed, limits)
         protocol: Any = type("HttpConnection", (HttpConnection,), {"ways": ways})
@@ -117,6 +117,7 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen."""
         asyncio.get_running_loop().set_exception_handler(lambda _, found: tell_fault(_error_in(found)))
+        self._warm()
         await super().startup(sockets)
         self.ready()
 
