@@ -150,6 +150,28 @@ def test_reading_goes_on_only_where_it_stopped(tmp_path: Path) -> None:
         [*records_from(log, LogPosition(10**6, 99, 0))]
 
 
+@pytest.mark.parametrize("segment_bytes", [1, 1 << 20])
+def test_rows_may_end_before_what_was_read(tmp_path: Path, segment_bytes: int) -> None:
+    """A checkpoint has the place after the rows that were learned, and the hash of all that was read."""
+    entries = [*ENTRIES, ENTRIES[1], LogEntry(GONE, note={"ids": ["x"]}, time=NOON)]
+    log = write_log(tmp_path / "log", entries, segment_bytes=segment_bytes)
+    first = LogSource(log)
+    first.most_rows = 1  # each record is a chunk
+    found = [*first.chunks()]
+    for k, chunk in enumerate(found):
+        again = LogSource(log)
+        again.expect(first.content, whole=True)
+        left = concat([*again.chunks(chunk.after)]).keys
+        assert np.array_equal(left, concat(found[k + 1 :]).keys)
+        for changed in (write_log(tmp_path / f"other {k}", [*reversed(entries)]), tmp_path / f"short {k}"):
+            if not changed.exists():
+                write_log(changed, ENTRIES, segment_bytes=segment_bytes)
+            other = LogSource(changed)
+            other.expect(first.content, whole=True)
+            with pytest.raises(LogError, match="not the log that was read before, up to row"):
+                [*other.chunks(chunk.after)]
+
+
 def forged(folder: Path, *records: bytes) -> Path:
     """A log with these records."""
     folder.mkdir()

@@ -276,8 +276,22 @@ def _is_place(segment: LogSegment, at: LogPosition) -> bool:
         head = head_at(file.read(HEAD), 0)
     if head is not None and (head.row, head.before) == (at.row, at.hash):
         return True
-    every = (one.end for some in _records_in(segment, segment.begin, True) for one in some)
-    return at in every
+    return _place_in(segment, at.offset) == at
+
+
+def place_at(folder: str | os.PathLike[str], offset: int) -> LogPosition | None:
+    """The place at an offset, if it is one between two records that can be read."""
+    before = [path for path in segment_paths(folder) if int(path.stem) <= offset]
+    return _place_in(read_segment(before[-1]), offset) if before else None
+
+
+def _place_in(segment: LogSegment, offset: int) -> LogPosition | None:
+    end = segment.begin
+    for some in _records_in(segment, segment.begin, True):
+        if end.offset >= offset:
+            break
+        end = some.before(offset).end
+    return end if end.offset == offset else None
 
 
 def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[LogRun]:

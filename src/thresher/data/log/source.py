@@ -13,7 +13,7 @@ from thresher.data.errors import DataError
 from thresher.data.files.content import Content
 from thresher.data.labels import Domain, check_labels, domain_of
 from thresher.data.layout import FEATURE_FIELDS, AnyLayout, Extension, Layout, SettledLayout
-from thresher.data.log.segments import LogError, LogPosition, LogRun, records_from, segments_of
+from thresher.data.log.segments import LogError, LogPosition, LogRun, place_at, records_from, segments_of
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
 from thresher.options.messages import mention
@@ -130,6 +130,7 @@ class LogSource(Source):
     def chunks(self, start: Place | None = None) -> Chunks:
         """The rows, several records at a time; the hash is checked that was expected where it starts."""
         at = self.begin if start is None else self._position(start)
+        self._read = max(self._read, at)
         if start is None:
             self.report = Report()
         for some in self.records(at):
@@ -144,12 +145,22 @@ class LogSource(Source):
             raise NoExamplesError(f"{self.folder}: no examples: the log holds no labelled rows yet")
 
     def _position(self, start: Place) -> LogPosition:
-        found = self._expected.get(
-            start.offset, self._read.hash if self._read.offset == start.offset else None
+        """The place between records, which is known to be the one of before.
+
+        The hash that is known may be one further on: of records without rows, or of rows that were read
+        ahead. It covers what is before it as well.
+        """
+        known = self._expected | {self._read.offset: self._read.hash}
+        if start.offset in known:
+            return LogPosition(start.offset, start.line, known[start.offset])
+        at, there = (
+            place_at(self.folder, start.offset),
+            [place_at(self.folder, one) for one in self._expected],
         )
-        if found is None:
-            raise DataError(f"{self.folder}: nothing is known of what was read before row {start.line + 1:,}")
-        return LogPosition(start.offset, start.line, found)
+        same = [one and one.hash for one in there] == [*self._expected.values()]
+        if at is None or at.row != start.line or not same:
+            raise LogError(f"{self.folder}: not the log that was read before, up to row {start.line:,}")
+        return at
 
     def _chunk(self, found: LogRun) -> Chunk:
         try:
