@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import hmac
 import logging
 import socket
@@ -118,6 +119,8 @@ class Server(uvicorn.Server):
         """Begin to listen."""
         asyncio.get_running_loop().set_exception_handler(lambda _, found: tell_fault(_error_in(found)))
         self._warm()
+        gc.collect()
+        gc.freeze()  # or a search for garbage among all modules would hold up requests
         await super().startup(sockets)
         self.ready()
 
