@@ -741,6 +741,8 @@ ODD_FILES = "a file that another program wrote: tests/cli/test_odd_files.py"
 OVERFLOWS = "a run that overflows, which plain Python warns of: tests/learning/test_divergence.py"
 JUDGED = "asks the user to look at the data"
 ELSEWHERE = {
+    "a server that learns needs a log: use --learn and --log DIR together": "tests/serving/test_server.py",
+    "{} has taken over: give it with --shadow again": "tests/serving/test_service.py",
     "{} text: convert it with iconv -f {} -t UTF-8": ODD_FILES,
     "JSON in several lines: write one object per line (jq -c 'if type =="
     ' "array" then .[] else . end\')': ODD_FILES,
