@@ -20,7 +20,7 @@ from thresher.serving.bodies import BodyError, Rows
 EXPLAIN = "explain"
 OUTPUTS = ("probability", "label", "margin", EXPLAIN)
 """What can be asked for"""
-_encode = msgspec.json.Encoder().encode
+_encode_lines = msgspec.json.Encoder().encode_lines
 
 
 class Answers:
@@ -44,12 +44,12 @@ class Answers:
 
     def lines(self, rows: Rows, margins: F64, output: str) -> bytes:
         """A line for each row, good and bad; `margins` are those of the good ones."""
-        return b"".join(_in_place(rows, self._objects(margins, output)))
+        return _in_place(rows, self._objects(margins, output))
 
     def together(self, several: Sequence[Rows], margins: F64, output: str) -> list[bytes]:
         """The lines of each body, for bodies that were read together; `margins` are those of all rows."""
         objects = self._objects(margins, output)
-        return [b"".join(_in_place(rows, objects[rows.first : rows.last])) for rows in several]
+        return [_in_place(rows, objects[rows.first : rows.last]) for rows in several]
 
     def explained(self, rows: Rows, explanation: Explanation) -> bytes:
         """A line for each row, with the terms of its margin."""
@@ -62,7 +62,7 @@ class Answers:
             | {"features": [self._term(*term) for term in explanation.terms(row)]}
             for row, values in enumerate(each)
         ]
-        return b"".join(_in_place(rows, objects))
+        return _in_place(rows, objects)
 
     def stream(self, rows: Rows, margins: F64, output: str) -> bytes:
         """An Arrow stream: the ids if there are any, what was asked for, and the error of bad rows."""
@@ -128,13 +128,13 @@ def _with_gaps(rows: Rows, good: Sequence[Any], bad: Iterable[Any] | None) -> li
     return [*found, *good[before:]]
 
 
-def _in_place(rows: Rows, good: Sequence[dict[str, Any]]) -> list[bytes]:
-    """The line of each row, with its id if there are ids."""
+def _in_place(rows: Rows, good: Sequence[dict[str, Any]]) -> bytes:
+    """A line for each row, with its id if there are ids."""
     if rows.gaps:
         good = _with_gaps(rows, good, (_error(one) for one in rows.bad))
     if rows.ids is not None:
         good = [{"id": name, **one} for name, one in zip(rows.ids, good, strict=True)]
-    return [_encode(one) + b"\n" for one in good]
+    return _encode_lines(good)
 
 
 def _error(bad: Any) -> dict[str, Any]:
