@@ -238,6 +238,24 @@ def test_metrics_count_what_was_asked(ask: Asked) -> None:
         "thresher_requests_under_way 1.0",
     ):
         assert line in page.splitlines(), line
+    assert "_created" not in page
+
+
+def test_what_is_loaded_before_the_first_client_is_not_counted(ask: Asked) -> None:
+    ask.predicting.warm()
+    page = ask("GET", "/metrics").body.decode()
+    assert "thresher_rows_total{" not in page
+    assert "\nthresher_columns_ignored_total 0.0\n" in page
+
+
+def test_answers_end_with_a_line_end(ask: Asked) -> None:
+    for method, path in (
+        ("GET", "/health/live"),
+        ("GET", "/nowhere"),
+        ("POST", "/predict"),
+        ("POST", "/label"),
+    ):
+        assert ask(method, path, RED, content_type=JSON).body.endswith(b"}\n")
 
 
 def test_the_document_has_every_path(ask: Asked) -> None:

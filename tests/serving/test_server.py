@@ -328,7 +328,7 @@ def test_what_prevents_a_start(clicks: Path, tmp_path: Path) -> None:
         port = other.getsockname()[1]
         taken = run("serve", clicks, "--port", port, folder=tmp_path)
     assert taken[0] == 2
-    assert taken[2].startswith(f"thresher: cannot listen at 127.0.0.1, port {port}: ")
+    assert taken[2] == f"thresher: cannot listen at 127.0.0.1, port {port}: address already in use\n"
     assert run("serve", clicks, "--token", "empty", folder=tmp_path)[0] == 2
     assert "use --learn and --log DIR together" in run("serve", clicks, "--learn", folder=tmp_path)[2]
     assert "no such file" in run("serve", "none.model", folder=tmp_path)[2].lower()

@@ -179,7 +179,7 @@ def _media(request: Request) -> str:
 
 
 def _json(found: Any) -> Response:
-    return Response(msgspec.json.encode(found, enc_hook=str), media_type=JSON)
+    return Response(msgspec.json.encode(found, enc_hook=str) + b"\n", media_type=JSON)
 
 
 def _opened(path: Path) -> tuple[int, Iterator[bytes]]:

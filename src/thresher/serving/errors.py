@@ -42,7 +42,7 @@ def refusal_of(error: Exception) -> RefusedError:
 
 def as_json(message: str) -> bytes:
     """An error as the body of an answer."""
-    return msgspec.json.encode({"error": printable(as_stored(message))})
+    return msgspec.json.encode({"error": printable(as_stored(message))}) + b"\n"
 
 
 def tell_fault(error: BaseException) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 _SECONDS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -33,6 +40,7 @@ class Metrics:
     """What is counted."""
 
     def __init__(self, service: Any) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # times at which counting began, as many again
         self._registry = own = CollectorRegistry()
         self.requests = Counter("thresher_requests", "requests answered", ["path", "status"], registry=own)
         self.seconds = Histogram(

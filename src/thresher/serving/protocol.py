@@ -67,7 +67,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def refuse(self, status: int, words: bytes, more: bytes = b"") -> None:
         """Answer with an error and close the connection."""
-        body = b'{"error": "%b"}' % words
+        body = b'{"error":"%b"}\n' % words
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n" % len(body)
         self.transport.write(b"".join((STATUS_LINE[status], head, more, b"\r\n", body)))
         self.transport.close()

@@ -7,6 +7,7 @@ import contextlib
 import gc
 import hmac
 import logging
+import os
 import socket
 import sys
 import threading
@@ -201,5 +202,6 @@ def listening(host: str, port: int) -> socket.socket:
         )[0]
         return socket.create_server(address[:2], family=family, backlog=2048)
     except OSError as error:
-        reason = error.strerror or str(error)
+        named = isinstance(error, socket.gaierror)
+        reason = str(error.strerror) if named else os.strerror(error.errno or 0)  # without Python's additions
         raise UsageError(f"cannot listen at {host}, port {port}: {reason.lower()}") from error
