@@ -36,6 +36,7 @@ from benchmarks import (
     report,
     rules,
     scaleout,
+    serving,
     softmax,
     sparser,
     startup,
@@ -84,6 +85,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Goal]]] = {
     "sklearn-frontier": penalties.run,
     "tune": tuning.run,
     "scale-out": scaleout.run,
+    "serving": serving.run,
 }
 WITH = {"defaults": ("narrow", "offsets", "replay"), "frontier": ("sparser", "path")}
 """``--only`` one of these runs the others too: together they measure the default rule"""

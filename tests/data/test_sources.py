@@ -322,3 +322,15 @@ def test_imports_stay_light() -> None:
         "assert 'pyarrow' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_reading_a_table_does_not_import_pandas(tmp_path: Path) -> None:
+    """Pyarrow imports it, if it is there, to look at what an array is made of; that takes half a second."""
+    (tmp_path / "a.jsonl").write_text('{"label": 1, "word": "a", "number": 2}\n' * 3)
+    code = (
+        "import sys, thresher.data as d\n"
+        f"print(sum(len(chunk) for chunk in d.open_source({str(tmp_path / 'a.jsonl')!r}).chunks()))\n"
+        "assert 'pandas' not in sys.modules\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    assert ran.stdout == b"3\n"

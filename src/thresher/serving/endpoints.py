@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from thresher._version import __version__
 from thresher.serving.bodies import BadRow
-from thresher.serving.errors import RefusedError
+from thresher.serving.errors import NOT_JSON, RefusedError
 from thresher.serving.intake import BodyIntake, Limits, query_of
 from thresher.serving.late_labels import read_labels
 from thresher.serving.metrics import Metrics
@@ -149,7 +149,7 @@ class Endpoints:
         async with self._intake.body(request) as body:
             try:
                 wanted = msgspec.json.decode(body, type=_Promotion)
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            except NOT_JSON as error:
                 raise RefusedError(400, f'expected {{"model": NAME}}: {error}') from error
             return _json((await _kept(self._service.promote(wanted.model)))._asdict())
 

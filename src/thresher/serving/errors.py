@@ -12,6 +12,9 @@ import msgspec
 from thresher.data.errors import DataError, printable
 from thresher.options.messages import as_stored
 
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for a body"""
+
 
 class RefusedError(Exception):
     """A request cannot be carried out, with the status that HTTP has for it, and headers of the answer."""

@@ -18,6 +18,7 @@ from thresher.data.layout import SettledLayout, has_columns
 from thresher.learning.model.objective import F64
 from thresher.serving.answers import Answers
 from thresher.serving.bodies import Bodies, BodyError, Rows
+from thresher.serving.errors import NOT_JSON
 
 _LINES, _JSON = "rows", "application/json"
 _WHOLE, _FRACTIONS = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64", "FP16 FP32 FP64"
@@ -93,7 +94,7 @@ class Inference:
         """A request, and its rows, all of which are good. `BodyError`."""
         try:
             request = _decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except NOT_JSON as error:
             raise BodyError(400, f"this is not a request for inference: {error}") from error
         for output in request.wanted(self._answers.usual):
             self._answers.check(output)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.labels import ONE
-from thresher.serving.errors import RefusedError
+from thresher.serving.errors import NOT_JSON, RefusedError
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -45,7 +45,7 @@ def _lines(body: bytes) -> list[_Line]:
     text = body.strip()
     try:
         found = _SEVERAL.decode(text) if text.startswith(b"[") else _ONE.decode_lines(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except NOT_JSON as error:
         raise RefusedError(400, f'expected lines such as {{"id": "a", "label": 1}}: {error}') from error
     if not found:
         raise RefusedError(400, "the body is empty: send a line of id and label for each row")

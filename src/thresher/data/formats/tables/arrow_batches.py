@@ -145,7 +145,7 @@ def is_written(kind: Any) -> bool:
     """Whether values of a type can be converted to text."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     try:
-        return bool(cast(pa.array([], kind), pa.large_string()).type) and not hasattr(kind, "storage_type")
+        return bool(cast(pa.nulls(0, kind), pa.large_string()).type) and not hasattr(kind, "storage_type")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return False
 

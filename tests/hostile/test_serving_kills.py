@@ -1,0 +1,257 @@
+"""A server killed at any moment, with clients who ask again until they are answered.
+
+What was acknowledged is in its log, once, where the answer said; and its model is what `train` makes of that
+log, byte for byte.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import thresher
+from tests.commands import start
+from tests.hostile.conftest import Tried
+from thresher.data.features.murmur import hash_bytes, seed_of
+from thresher.data.log.records import ROWS, chunk_of
+from thresher.data.log.segments import records_from
+from thresher.serving.learning import MODEL
+
+ROWS_AT_START = "".join(f"{k % 2},{'red' if k % 2 else 'blue'},start{k}\n" for k in range(60))
+KILLS, MANY_KILLS = 20, 1000
+LONGEST = 0.25
+"""Seconds from a start, or from the first answer after it, to a kill"""
+LINES = "application/x-ndjson"
+
+
+def clicks(folder: Path) -> Path:
+    """A model of two words, one of which decides."""
+    (folder / "clicks.csv").write_text(f"label,colour,who\n{ROWS_AT_START}")
+    thresher.train(folder / "clicks.csv", passes=1, l1=0.01).save(folder / "clicks.model")
+    return folder / "clicks.model"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    return port
+
+
+class Asker:
+    """A client who asks until there is an answer, and is told how often a connection broke."""
+
+    def __init__(self, port: int) -> None:
+        self._port, self._client = port, http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        self.broken, self.patience = 0, 60.0
+        """`patience`: seconds until it gives up"""
+
+    def close(self) -> None:
+        self._client.close()
+
+    def ask(self, path: str, body: str, **headers: str) -> Any:
+        """The lines of the answer."""
+        named = {"content-type": LINES, **{name.replace("_", "-"): one for name, one in headers.items()}}
+        begun = time.monotonic()
+        while True:
+            try:
+                self._client.request("POST", path, body, named)
+                answer = self._client.getresponse()
+                told = answer.read()
+            except (OSError, http.client.HTTPException):
+                self._client.close()
+                self.broken += 1
+                if time.monotonic() - begun > self.patience:
+                    raise
+                time.sleep(0.01)
+                continue
+            if answer.status == 200:
+                return [json.loads(line) for line in told.splitlines()]
+            assert answer.status in (429, 503), (answer.status, told)
+            time.sleep(0.01)
+
+
+class Acknowledged(NamedTuple):
+    """Rows, by their unique word, and where the server said that they are; 0 if it did not say."""
+
+    words: list[str]
+    first: int
+
+
+Work = Callable[[Asker, int, random.Random], list[Acknowledged]]
+
+
+def row(word: str, chance: random.Random) -> dict[str, Any]:
+    return {"label": chance.randrange(2), "colour": chance.choice(("red", "blue")), "who": word}
+
+
+def lines(rows: list[dict[str, Any]]) -> str:
+    return "".join(f"{json.dumps(one)}\n" for one in rows)
+
+
+def labelled(asker: Asker, number: int, chance: random.Random) -> list[Acknowledged]:
+    """Send labelled rows with a key; sometimes send them again."""
+    words = [f"{number}.{k}" for k in range(chance.randint(1, 4))]
+    body, key = lines([row(word, chance) for word in words]), f"key {number}"
+    (told,) = asker.ask("/learn", body, idempotency_key=key)
+    assert told["last"] - told["first"] + 1 == len(words)
+    if chance.random() < 0.2:
+        (again,) = asker.ask("/learn", body, idempotency_key=key)
+        assert (again["first"], again["last"], again["repeated"]) == (told["first"], told["last"], True)
+    return [Acknowledged(words, told["first"])]
+
+
+def late(asker: Asker, number: int, chance: random.Random) -> list[Acknowledged]:
+    """Predict rows, then send their labels one by one."""
+    words = [f"{number}.{k}" for k in range(2)]
+    rows = [{"event": word, **row(word, chance)} for word in words]
+    told = asker.ask("/predict?ids=event", lines(rows))
+    assert [one["id"] for one in told] == words
+    found = list[Acknowledged]()
+    for word in words:
+        (told,) = asker.ask("/label", lines([{"id": word, "label": chance.randrange(2)}]))
+        assert (told["learned"] + told["repeated"], told["unknown"]) == (1, [])
+        found.append(Acknowledged([word], told["first"]))
+    return found
+
+
+def predicted(asker: Asker, number: int, chance: random.Random) -> list[Acknowledged]:
+    """Predict rows, one of them without a label."""
+    rows = [row(f"{number}", chance), {"colour": "red", "who": "start3"}]
+    assert [one.keys() for one in asker.ask("/predict", lines(rows))] == [{"probability"}] * 2
+    return []
+
+
+class Clients:
+    """Threads that do some work again and again."""
+
+    def __init__(self, port: int, works: list[Work]) -> None:
+        self.acknowledged, self.errors = list[Acknowledged](), list[BaseException]()
+        self._ended, self._count = threading.Event(), len(works)
+        self.askers = [Asker(port) for _ in works]
+        self._threads = [
+            threading.Thread(target=self._work, args=(work, asker, k))
+            for k, (work, asker) in enumerate(zip(works, self.askers, strict=True))
+        ]
+        for one in self._threads:
+            one.start()
+
+    def _work(self, work: Work, asker: Asker, thread: int) -> None:
+        number = thread
+        try:
+            with closing(asker):
+                while not self._ended.is_set():
+                    self.acknowledged += work(asker, number, random.Random(number))
+                    number += self._count
+        except BaseException as error:
+            self.errors.append(error)
+            raise
+
+    def end(self, patience: float = 60.0) -> None:
+        """Let each finish what it does."""
+        self._ended.set()
+        for asker in self.askers:
+            asker.patience = patience
+        for one in self._threads:
+            one.join()
+
+
+def answers(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a server answers."""
+    while process.poll() is None:
+        client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        with closing(client), suppress(OSError, http.client.HTTPException):
+            client.request("GET", "/health/live")
+            if client.getresponse().status == 200:
+                return
+        time.sleep(0.005)
+    assert process.stderr is not None
+    raise AssertionError(process.stderr.read().decode())
+
+
+@contextmanager
+def serving(model: Path, folder: Path, port: int, *options: object) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that learns, and is killed at the end if it has not ended."""
+    words = ("serve", model, "--port", port, "--learn", "--log", "log")
+    with start(*words, *options, folder=folder) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def learned_words(log: Path, words: list[str]) -> list[str]:
+    """The unique words of the rows in a log, in order."""
+    seed = seed_of("who")
+    named = {hash_bytes(word.encode(), seed): word for word in words}
+    found = list[str]()
+    for some in records_from(log):
+        for one in some:
+            if one.head.kind == ROWS:
+                chunk = chunk_of(one.buffer, one.at, one.head)
+                for k in range(len(chunk)):
+                    keys = chunk.keys[chunk.indptr[k] : chunk.indptr[k + 1]].tolist()
+                    found += [named.get(key, "not acknowledged") for key in keys if key in named] or ["?"]
+    return found
+
+
+def check(model: Path, folder: Path, acknowledged: list[Acknowledged]) -> None:
+    """All that was acknowledged is in the log, once and where it should be; the model is that of the log."""
+    log, words = folder / "log", [word for one in acknowledged for word in one.words]
+    found = learned_words(log, words)
+    counts = Counter(found)
+    assert {word: counts[word] for word in words if counts[word] != 1} == {}
+    for one in acknowledged:
+        if one.first:
+            assert found[one.first - 1 : one.first - 1 + len(one.words)] == one.words
+    thresher.train(log, continue_from=model).save(folder / "again.model")
+    assert (log / MODEL).read_bytes() == (folder / "again.model").read_bytes()
+
+
+def killed(folder: Path, kills: int, tried: Tried) -> None:
+    model, port, chance = clicks(folder), free_port(), random.Random(kills)
+    clients = Clients(port, [labelled, labelled, labelled, late, late, predicted])
+    try:
+        for _ in range(kills):
+            with serving(model, folder, port) as process:
+                if chance.random() < 0.7:  # otherwise it is killed while it starts
+                    answers(port, process)
+                time.sleep(chance.uniform(0, LONGEST))
+                assert process.poll() is None
+            assert clients.errors == []
+        with serving(model, folder, port) as process:
+            answers(port, process)
+            time.sleep(LONGEST)
+            clients.end()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+    finally:
+        clients.end(0)
+    assert clients.errors == []
+    check(model, folder, clients.acknowledged)
+    assert len(clients.acknowledged) > 5 * kills
+    assert min(one.broken for one in clients.askers) > 0
+    tried(kills)
+
+
+def test_nothing_acknowledged_is_lost_or_learned_twice(folder: Path, tried: Tried) -> None:
+    killed(folder, KILLS, tried)
+
+
+@pytest.mark.hostile
+@pytest.mark.timeout(3600)
+def test_nothing_is_lost_by_very_many_kills(folder: Path, tried: Tried) -> None:
+    killed(folder, int(os.environ.get("KILLS", MANY_KILLS)), tried)
