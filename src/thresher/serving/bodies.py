@@ -22,7 +22,7 @@ from thresher.data.errors import BadLine, DataError, printable
 from thresher.data.features.names import Namer, Names
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
 from thresher.data.formats.choosing import parser_of
-from thresher.data.formats.listing import DEFAULT, EXAMPLES, FORMATS, TABLES
+from thresher.data.formats.listing import DEFAULT, FORMATS, TABLES
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited, jsonl
 from thresher.data.formats.tables.arrow_batches import TableBlock, sound
@@ -151,11 +151,6 @@ class Bodies:
     def media(self) -> list[str]:
         """The media types that can be read."""
         return [media for media, form in MEDIA.items() if form in self._layouts]
-
-    @property
-    def example(self) -> bytes:
-        """Rows in the format of the training data; empty if it is not text."""
-        return EXAMPLES.get(self._usual, "").encode()
 
     def read(self, body: bytes, media: str, *, labelled: bool, ids: str = "") -> Rows:
         """The rows of a body. Labels are checked if they are `labelled`, and ignored otherwise.

@@ -89,12 +89,10 @@ class Predictions:
         return write(found.rows, found.margins, found.output)
 
     def warm(self) -> None:
-        """Load the code for small bodies, so that the first clients need not wait."""
-        for media, body in ((JSON, b"{}"), ("", self._bodies.example)):
-            for count in (1, 2):
-                self.together([body] * count, BatchKind(media, ""))
+        """Load the code for small bodies of JSON, so that the first clients need not wait."""
+        for count in (1, 2):
+            self.together([b"{}"] * count, BatchKind(JSON, ""))
         self._metrics.rows.clear()
-        self._metrics.ignored.reset()
 
     def kind_of(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
         """What a request for predictions asks for; None if it is not one of the simple kinds."""
