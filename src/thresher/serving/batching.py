@@ -1,4 +1,4 @@
-"""Small predictions that arrive together are parsed and predicted together, in the thread of the event loop.
+"""Small requests that arrive together are parsed and predicted together, in the thread of the event loop.
 
 Handing 64 requests to a kernel takes hardly longer than handing it one. What has arrived when the loop has
 read all sockets that are ready is one batch: no request waits for others, and the busier the server, the
@@ -8,19 +8,21 @@ larger its batches.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from http import HTTPStatus
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from time import monotonic
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from thresher.serving.errors import as_json, refusal_of
 from thresher.serving.openapi import JSON, LINES
 
 
 class BatchKind(NamedTuple):
     """What the requests of a batch have in common."""
 
+    path: str
     media: str
     """the media type of their bodies"""
     output: str
@@ -38,6 +40,32 @@ class Answer(NamedTuple):
 
     status: int
     body: bytes
+    media: str = LINES
+    headers: Mapping[str, str] = {}
+    """more headers"""
+
+
+def refusal(error: Exception) -> Answer:
+    """The answer to a request that is not done."""
+    refused = refusal_of(error)
+    return Answer(refused.status, as_json(refused.message), JSON, refused.headers)
+
+
+class Later(NamedTuple):
+    """Answers that can be given once some work is done."""
+
+    work: Sequence[Future[Any]]
+    answers: Callable[[], list[Answer]]
+
+
+class WaitingBody(NamedTuple):
+    """A body that waits."""
+
+    asker: Asker
+    body: bytes
+    since: float
+    key: str
+    """that the client gave to know it again"""
 
 
 class Batcher:
@@ -45,46 +73,73 @@ class Batcher:
 
     def __init__(
         self,
-        predict: Callable[[list[bytes], BatchKind], list[Answer]],
-        answered: Callable[[int, list[float]], None],
+        work: Callable[[list[bytes], list[str], BatchKind], list[Answer] | Later],
+        answered: Callable[[str, int, list[float]], None],
     ) -> None:
-        """`predict` predicts the rows of several bodies; `answered` is told the status and the seconds."""
-        self._predict, self._answered = predict, answered
-        self._waiting: dict[BatchKind, list[tuple[Asker, bytes, float]]] = {}
-        self._heads: dict[int, bytes] = {}
+        """`work` is given bodies and keys; `answered` is told the path, the status and the seconds."""
+        self._work, self._answered = work, answered
+        self._waiting: dict[BatchKind, list[WaitingBody]] = {}
+        self._heads: dict[tuple[int, str], bytes] = {}
         self._common: list[tuple[bytes, bytes]] = []
         self.loop: asyncio.AbstractEventLoop | None = None
         self.headers: list[tuple[bytes, bytes]] = []
         """with which each answer begins; a new list replaces it when one of them changes"""
 
-    def add(self, asker: Asker, kind: BatchKind, body: bytes, since: float) -> None:
+    def add(self, kind: BatchKind, request: WaitingBody) -> None:
         """Answer a request soon."""
         if not self._waiting:
             self.loop = self.loop or asyncio.get_running_loop()
             self.loop.call_soon(self.flush)
-        self._waiting.setdefault(kind, []).append((asker, body, since))
+        self._waiting.setdefault(kind, []).append(request)
 
     def flush(self) -> None:
-        """Answer all requests that wait."""
+        """Answer all requests that wait, or begin the work that must be done before."""
         waiting, self._waiting = self._waiting, {}
         for kind, requests in waiting.items():
-            answers = self._predict([body for _, body, _ in requests], kind)
-            taken: dict[int, list[float]] = {}
-            now = monotonic()
-            for (asker, _, since), one in zip(requests, answers, strict=True):
-                asker.answer(self._head(one.status), one.body)
-                taken.setdefault(one.status, []).append(now - since)
-            for status, seconds in taken.items():
-                self._answered(status, seconds)
+            found = self._work([one.body for one in requests], [one.key for one in requests], kind)
+            if isinstance(found, Later):
+                self._answer_after(found, kind, requests)
+            else:
+                self._answer(found, kind, requests)
 
-    def _head(self, status: int) -> bytes:
+    def _answer_after(self, later: Later, kind: BatchKind, requests: list[WaitingBody]) -> None:
+        assert self.loop is not None
+        loop, left = self.loop, len(later.work)
+
+        def one_more_done(_: object = None) -> None:  # in the thread that does the work, or in this one
+            nonlocal left
+            left -= 1
+            if left <= 0:
+                loop.call_soon_threadsafe(lambda: self._answer(later.answers(), kind, requests))
+
+        for one in later.work:
+            one.add_done_callback(one_more_done)
+        if not later.work:
+            one_more_done()
+
+    def _answer(self, answers: list[Answer], kind: BatchKind, requests: list[WaitingBody]) -> None:
+        taken: dict[int, list[float]] = {}
+        now = monotonic()
+        for request, one in zip(requests, answers, strict=True):
+            request.asker.answer(self._head(one), one.body)
+            taken.setdefault(one.status, []).append(now - request.since)
+        for status, seconds in taken.items():
+            self._answered(kind.path, status, seconds)
+
+    def _head(self, one: Answer) -> bytes:
         """The head of an answer, up to the length of its body."""
         if self._common is not self.headers:
             self._common = self.headers
             self._heads.clear()
-        if status not in self._heads:
-            media = LINES if status == HTTPStatus.OK else JSON
-            lines = [(b"content-type", media.encode()), *self._common]
-            head = b"".join(b"%b: %b\r\n" % pair for pair in lines)
-            self._heads[status] = STATUS_LINE[status] + head + b"content-length: "
-        return self._heads[status]
+        if one.headers:
+            return self._made(one)
+        key = one.status, one.media
+        if key not in self._heads:
+            self._heads[key] = self._made(one)
+        return self._heads[key]
+
+    def _made(self, one: Answer) -> bytes:
+        more = [(name.lower().encode(), value.encode()) for name, value in one.headers.items()]
+        lines = [(b"content-type", one.media.encode()), *more, *self._common]
+        head = b"".join(b"%b: %b\r\n" % pair for pair in lines)
+        return STATUS_LINE[one.status] + head + b"content-length: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,20 +15,18 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from thresher._version import __version__
-from thresher.serving.bodies import BadRow
 from thresher.serving.errors import NOT_JSON, RefusedError
 from thresher.serving.intake import BodyIntake, Limits, query_of
 from thresher.serving.late_labels import read_labels
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ARROW, ENDPOINTS, JSON, LINES, document
 from thresher.serving.predicting import Predictions, ids_of
+from thresher.serving.taking import acknowledgement, check_some
 
 T = TypeVar("T")
 _SMALL = 16_384
 """bytes of a body that is read in the thread of the loop: handing it to another would take longer"""
 _BLOCK = 1 << 20
-_ERRORS = 10
-"""bad rows that an answer names"""
 
 
 class _Promotion(msgspec.Struct, forbid_unknown_fields=True):
@@ -65,13 +63,8 @@ class Endpoints:
         key = request.headers.get("idempotency-key", "")
         async with self._intake.body(request) as body:
             rows = await self._done(body, lambda: self._predicting.labelled(body, _media(request)))
-            if not len(rows.chunk):
-                raise RefusedError(400, _first_of(rows.bad))
-            ack = await _kept(self._service.learn(rows.chunk, key))
-        learned = 0 if ack.repeated else len(rows.chunk)
-        found = {"first": ack.first, "last": ack.last, "learned": learned, "refused": len(rows.bad)}
-        errors = [one._asdict() for one in rows.bad[:_ERRORS]]
-        return _json(found | {"errors": errors, "repeated": ack.repeated})
+            ack = await _kept(self._service.learn(check_some(rows).chunk, key))
+        return _json(acknowledgement(rows, ack))
 
     async def label(self, request: Request) -> Response:
         """Learn rows that were kept."""
@@ -167,11 +160,6 @@ class Endpoints:
 async def _kept(future: Future[T]) -> T:
     """What a future gives; it goes on if the client leaves."""
     return await asyncio.shield(asyncio.wrap_future(future))
-
-
-def _first_of(bad: Sequence[BadRow]) -> str:
-    """Why no row was taken."""
-    return f"line {bad[0].line}, column {bad[0].column}: {bad[0].error}" if bad else "the body has no rows"
 
 
 def _media(request: Request) -> str:

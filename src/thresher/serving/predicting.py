@@ -7,15 +7,17 @@ from typing import Any, NamedTuple
 
 from thresher.learning.inspection.explanation import Explanation
 from thresher.serving.answers import EXPLAIN, OUTPUTS, Answers
-from thresher.serving.batching import Answer, BatchKind
+from thresher.serving.batching import Answer, BatchKind, Later, refusal
 from thresher.serving.bodies import Bodies, Rows
-from thresher.serving.errors import RefusedError, as_json, refusal_of
+from thresher.serving.errors import RefusedError
 from thresher.serving.inference import Inference
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ARROW, JSON
 from thresher.serving.service import Service
+from thresher.serving.taking import check_some, taken
 
 _OK = 200  # as a plain number: HTTPStatus costs as much as counting the answer
+LEARN = "/learn"
 _REMEMBERED = 256
 """Kinds of requests, of which clients can make as many as they like"""
 
@@ -91,7 +93,7 @@ class Predictions:
     def warm(self) -> None:
         """Load the code for small bodies of JSON, so that the first clients need not wait."""
         for count in (1, 2):
-            self.together([b"{}"] * count, BatchKind(JSON, ""))
+            self.together([b"{}"] * count, BatchKind("/predict", JSON, ""))
         self._metrics.rows.clear()
 
     def kind_of(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
@@ -105,10 +107,33 @@ class Predictions:
 
     def _kind(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
         path, _, query = target.partition(b"?")
+        if target == LEARN.encode() and self._service.learns:
+            return BatchKind(LEARN, media.decode("latin-1"), "")
         known = {b"": "", **{b"output=%b" % one.encode(): one for one in OUTPUTS if one != EXPLAIN}}
         if path != b"/predict" or query not in known or ARROW.encode() in accepted:
             return None
-        return BatchKind(media.decode("latin-1"), known[query])
+        return BatchKind("/predict", media.decode("latin-1"), known[query])
+
+    def work(self, bodies: Sequence[bytes], keys: Sequence[str], kind: BatchKind) -> list[Answer] | Later:
+        """The answers to several bodies; to labelled rows, once they are on disk."""
+        if kind.path != LEARN:
+            return self.together(bodies, kind)
+        return taken(self._service, self.labelled_together(bodies, kind.media), keys)
+
+    def labelled_together(self, bodies: Sequence[bytes], media: str) -> list[Rows | Exception]:
+        """The labelled rows of several bodies, or why there are none."""
+        several = self._bodies.read_together(bodies, media, labelled=True) if len(bodies) > 1 else None
+        if several is None or not all(rows.good for rows in several):
+            return [self._labelled_alone(body, media) for body in bodies]
+        self._count(several[0]._replace(last=len(several[0].whole), first=0), "labelled")
+        self._metrics.rows.labels("refused").inc(sum(len(rows.bad) for rows in several[1:]))
+        return [*several]
+
+    def _labelled_alone(self, body: bytes, media: str) -> Rows | Exception:
+        try:
+            return check_some(self.labelled(body, media))
+        except Exception as error:  # noqa: BLE001  (each client gets an answer)
+            return error
 
     def together(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer]:
         """The answers to several bodies, whatever is wrong with them."""
@@ -121,24 +146,19 @@ class Predictions:
             found = self._answers.together(several, self._service.margins(whole), kind.output)
             self._metrics.rows.labels("predicted").inc(len(whole))
         except Exception as error:  # noqa: BLE001  (each client gets an answer)
-            return [_refusal(error)] * len(bodies)
+            return [refusal(error)] * len(bodies)
         return [Answer(_OK, one) for one in found]
 
     def _alone(self, body: bytes, kind: BatchKind) -> Answer:
         try:
             return Answer(_OK, self.written(self.predict(body, kind.media, kind.output)))
         except Exception as error:  # noqa: BLE001  (as before)
-            return _refusal(error)
+            return refusal(error)
 
     def _count(self, rows: Rows, fate: str) -> None:
         self._metrics.rows.labels(fate).inc(len(rows.chunk))
         self._metrics.rows.labels("refused").inc(len(rows.bad))
         self._metrics.ignored.inc(len(rows.unknown))
-
-
-def _refusal(error: Exception) -> Answer:
-    refused = refusal_of(error)
-    return Answer(refused.status, as_json(refused.message))
 
 
 def ids_of(rows: Rows) -> list[str]:

@@ -1,9 +1,9 @@
-"""HTTP of a connection: uvicorn's protocol, with time limits, and a short way for small predictions.
+"""HTTP of a connection: uvicorn's protocol, with time limits, and a short way for small bodies.
 
 uvicorn answers 19,000 empty requests a second on one core, since each costs a task, a scope and several
-messages. The parser and the socket alone manage 71,000. So a small ``POST /predict`` goes from here to the
-`Batcher` at once. Everything else takes uvicorn's way, and so does a small prediction if anything about it is
-unusual, or if an earlier answer to this connection is still under way.
+messages. The parser and the socket alone manage 71,000. So a small ``POST /predict`` or ``POST /learn`` goes
+from here to the `Batcher` at once. Everything else takes uvicorn's way, and so does a small body if anything
+about its request is unusual, or if an earlier answer to this connection is still under way.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from thresher.serving.batching import Batcher, BatchKind
+from thresher.serving.batching import Batcher, BatchKind, WaitingBody
 from thresher.serving.intake import Limits
 
 SMALL = 16_384
@@ -54,7 +54,8 @@ class HttpConnection(HttpToolsProtocol):
         self.receiving = False
         self._kind: BatchKind | None = None
         self._body: list[bytes] = []
-        self._closing = self._waiting = self._headed = False
+        self._closing = self._waiting = self._headed = self._dropped = False
+        self._key = ""
         self._under_way: Any = None
         self._taken = 0
         """bytes of the request in earlier reads"""
@@ -73,7 +74,10 @@ class HttpConnection(HttpToolsProtocol):
         self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is not HTTP."""
+        """Answer what is not HTTP, unless the answer to a request before it is still to come."""
+        if self._waiting:
+            self._dropped = self._closing = True
+            return
         self.refuse(400, b"this is not a valid HTTP request")
 
     def data_received(self, data: bytes) -> None:
@@ -112,6 +116,10 @@ class HttpConnection(HttpToolsProtocol):
         self._kind = None if self._answering else self._short()
         if self._waiting:
             self.ways.batcher.flush()  # answers leave in the order of requests
+        if self._waiting:  # for the disk: the client asks what follows again, as HTTP lets it be told to
+            self._dropped = self._closing = True
+        if self._dropped:
+            return
         if self._kind is not None:
             self._body = []
             return
@@ -124,10 +132,10 @@ class HttpConnection(HttpToolsProtocol):
 
     def _short(self) -> BatchKind | None:
         """What a request asks for, if it is a small prediction without anything unusual."""
-        if not self.url.startswith(b"/predict") or self.parser.get_method() != b"POST":
+        if not self.url.startswith((b"/predict", b"/learn")) or self.parser.get_method() != b"POST":
             return None
         media = accepted = authorization = b""
-        length = -1
+        length, self._key = -1, ""
         for name, value in self.headers:
             if name == b"content-length":
                 length = int(value) if value.isdigit() else -1
@@ -137,6 +145,8 @@ class HttpConnection(HttpToolsProtocol):
                 accepted = value
             elif name == b"authorization":
                 authorization = value
+            elif name == b"idempotency-key":
+                self._key = value.decode("latin-1")
             elif name in _UNUSUAL:
                 return None
         if not 0 <= length <= SMALL or self.flow.write_paused or not self.parser.should_keep_alive():
@@ -147,6 +157,8 @@ class HttpConnection(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         """Keep a part of the body."""
+        if self._dropped:
+            return
         if self._kind is None:
             super().on_body(body)
         else:
@@ -155,12 +167,14 @@ class HttpConnection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """The request is whole: let it be answered."""
         self.receiving = False
+        if self._dropped:
+            return
         if self._kind is None:
             super().on_message_complete()
             return
         self._waiting = True
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-        self.ways.batcher.add(self, self._kind, body, self.since)
+        self.ways.batcher.add(self._kind, WaitingBody(self, body, self.since, self._key))
 
     # what the batcher calls
 
@@ -193,7 +207,7 @@ class HttpConnection(HttpToolsProtocol):
                 self.transport.abort()
             else:
                 self.refuse(408, b"the request took too long to arrive")
-        elif not self._answering:
+        elif not self._answering and not self._waiting:
             self.transport.close()
 
     @property
@@ -209,7 +223,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """Close the connection, after the answer to a request that is under way."""
-        if self.receiving and self._kind is not None:
+        if self._waiting or (self.receiving and self._kind is not None):
             self._closing = True
         else:
             super().shutdown()

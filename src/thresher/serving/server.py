@@ -96,7 +96,7 @@ class Server(uvicorn.Server):
         work = Predictions(service, limits.rows, metrics)
         endpoints = Endpoints(service, work, limits, metrics, pool)
         self._metrics, self._warm = metrics, work.warm
-        self._batcher = Batcher(work.together, lambda *found: metrics.answered("/predict", *found))
+        self._batcher = Batcher(work.work, metrics.answered)
         ways = Ways(self._batcher, work.kind_of, allowed, limits)
         protocol: Any = type("HttpConnection", (HttpConnection,), {"ways": ways})
         super().__init__(
