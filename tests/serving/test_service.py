@@ -22,10 +22,11 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.log.segments import LogError
 from thresher.data.log.source import LogSource
 from thresher.options.option import UsageError
+from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import MODEL, Snapshots
 from thresher.serving.requests import FIRST
-from thresher.serving.service import DROP, FAKE_NEGATIVE, NEGATIVE, LearningService, Service, Settings
+from thresher.serving.service import LearningService, Service, Settings
 
 ROWS = 40
 

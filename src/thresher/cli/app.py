@@ -104,6 +104,7 @@ SHORT = {
     "predict": "Print one prediction per row.",
     "evaluate": "Measure a model on labelled data.",
     "serve": "Answer requests over HTTP with a model, which may learn from them.",
+    "follow": "Keep a copy of the model of a server fresh.",
     "report": "Write an HTML page about a model: its training, quality and weights.",
     "weights": "Print the weights, largest first.",
     "info": "Show what is in a model, and how it was made.",

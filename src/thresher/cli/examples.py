@@ -41,7 +41,12 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
     "serve": (
         "thresher serve my.model",
         "thresher serve clicks.model --port 9000 --token secret.txt",
-        "thresher serve my.model --learn --log events",
+        "thresher serve my.model --learn --log events --wait 1h --unlabelled negative --shadow ftrl",
+    ),
+    "follow": (
+        "thresher follow http://127.0.0.1:8000 -m copy.model",
+        "thresher follow http://127.0.0.1:8000 -m copy.model --once",
+        "thresher follow https://clicks.example.com -m copy.model --every 1m --token secret.txt",
     ),
     "report": (
         "thresher report my.model",

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, NamedTuple, TypedDict
 
-from thresher.options.kinds import File, Number, Text, Whole, WrongValueError
+from thresher.options.kinds import (
+    SIZES,
+    TIMES,
+    Amount,
+    Choice,
+    File,
+    Kind,
+    Measured,
+    Number,
+    Repeated,
+    Text,
+    Whole,
+    WrongValueError,
+)
 from thresher.options.option import SHELL, Option, switch
+from thresher.options.output import ModelFile
 
+NEGATIVE, DROP, FAKE_NEGATIVE = "negative", "drop", "fake-negative"
+UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
+"""What becomes of rows whose label never comes"""
 _MEGABYTES = 1 << 20
 
 
@@ -22,7 +40,14 @@ class _Seconds(Number):
         return seconds
 
 
-class _Address(TypedDict, total=False):
+class _Token(TypedDict, total=False):
+    token: Annotated[
+        Path | None,
+        Option(File(), "The file with the token that clients must have.", "FILE", unset="none", face=SHELL),
+    ]
+
+
+class _Address(_Token, total=False):
     host: Annotated[
         str,
         Option(
@@ -47,23 +72,97 @@ class _Address(TypedDict, total=False):
             face=SHELL,
         ),
     ]
-    token: Annotated[
-        Path | None,
-        Option(
-            File(),
-            "Answer only requests with the token in this file, except for those of /health.",
-            "FILE",
-            face=SHELL,
-        ),
-    ]
 
 
-class _Learning(TypedDict, total=False):
+class Shadow(NamedTuple):
+    """A model that learns beside another."""
+
+    name: str
+    spec: str
+    """the SPEC of a rule, or a file"""
+
+
+class _Shadow(Kind):
+    """``NAME=SPEC``, or a SPEC alone, whose rule is then its name."""
+
+    def read(self, text: str) -> Shadow:
+        """The shadow."""
+        found = _NAMED.fullmatch(text)
+        name, spec = (found[1], found[2]) if found else (text.partition(":")[0], text)
+        if not _NAME.fullmatch(name) or not spec:
+            raise WrongValueError("NAME=SPEC or NAME=FILE, with a name of letters, digits, - and _")
+        return Shadow(name, spec)
+
+    def written(self, value: Shadow) -> list[str]:
+        """Both."""
+        return [f"{value.name}={value.spec}"]
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*)=(.*)")
+
+
+class LearningOptions(TypedDict, total=False):
+    """How a server learns."""
+
     learn: Annotated[bool, switch("Learn from the rows that /learn and /label bring.", face=SHELL)]
     log: Annotated[
         Path | None,
         Option(
             File(), "The folder of the log, in which rows are before they are learned.", "DIR", face=SHELL
+        ),
+    ]
+    snapshot_every: Annotated[
+        Measured,
+        Option(
+            Amount(TIMES | {"": ("rows", 1.0)}, "a time such as 60s or 5m, or a number of rows"),
+            "Write a checkpoint and the model to DIR after this time or so many rows, if anything is new.",
+            "TIME|N",
+            default=Measured("seconds", 60.0),
+            face=SHELL,
+        ),
+    ]
+    keep: Annotated[
+        Measured | None,
+        Option(
+            Amount(TIMES | SIZES, "a time such as 30d, or a size such as 100GB"),
+            "Remove files of the log that are older, or beyond this size, once they are learned and saved.",
+            "TIME|SIZE",
+            unset="all of it",
+            face=SHELL,
+        ),
+    ]
+    wait: Annotated[
+        Measured,
+        Option(
+            Amount(TIMES, "a time such as 30m, 1h or 7d"),
+            "How long the label of a row is waited for that was predicted with ?ids=.",
+            "TIME",
+            default=Measured("seconds", 3600.0),
+            face=SHELL,
+        ),
+    ]
+    unlabelled: Annotated[
+        str,
+        Option(
+            Choice(UNLABELLED, "unlabelled"),
+            "What becomes of a row whose label has not come: it is learned as negative; not learned; learned"
+            " as negative at once, and corrected by importance if it turns out to be positive.",
+            "|".join(UNLABELLED),
+            default=DROP,
+            face=SHELL,
+        ),
+    ]
+    shadow: Annotated[
+        tuple[Shadow, ...],
+        Option(
+            Repeated(_Shadow()),
+            "Let another model learn the same rows: a new one with this rule, or one to go on with. It takes"
+            " over by POST /promote. May be repeated.",
+            "NAME=SPEC|FILE",
+            default=(),
+            unset="none",
+            face=SHELL,
         ),
     ]
 
@@ -101,5 +200,21 @@ class LimitOptions(TypedDict, total=False):
     ]
 
 
-class ServeCommand(_Learning, _Address, LimitOptions, total=False):
+class ServeCommand(LearningOptions, _Address, LimitOptions, total=False):
     """The options of ``thresher serve``."""
+
+
+class FollowCommand(ModelFile, _Token, total=False):
+    """The options of ``thresher follow``."""
+
+    every: Annotated[
+        Measured,
+        Option(
+            Amount(TIMES, "a time such as 5s or 1m"),
+            "How often to ask.",
+            "TIME",
+            default=Measured("seconds", 5.0),
+            face=SHELL,
+        ),
+    ]
+    once: Annotated[bool, switch("Copy the newest snapshot and end.", face=SHELL)]

@@ -12,6 +12,7 @@ from pathlib import Path
 from thresher.data.errors import OneLineError
 from thresher.engine.atomic import whole_file
 from thresher.learning.files import model_file
+from thresher.options.option import UsageError
 
 _SECONDS = 30.0
 """How long an answer, or a part of one, is waited for"""
@@ -24,6 +25,14 @@ class FollowError(OneLineError):
 
 class LostError(Exception):
     """The server does not answer as it should at the moment."""
+
+
+def token_in(file: Path) -> str:
+    """The token in a file. `UsageError`, OSError."""
+    token = file.read_bytes().strip()
+    if not token or not all(33 <= byte < 127 for byte in token):
+        raise UsageError(f"{file}: a token is a line of letters, digits and signs, without spaces")
+    return token.decode()
 
 
 class Follower:

@@ -41,6 +41,10 @@ _WINDOW = 10_000
 """Rows over which the progressive loss and the calibration are told"""
 
 
+MOST_ROWS = 1_000_000
+"""Rows after which a snapshot is written, so that a restart takes seconds"""
+
+
 class Lately(NamedTuple):
     """What is known of the rows that were learned last."""
 
@@ -99,7 +103,7 @@ class _Followed(LiveLog):
 class Snapshots(NamedTuple):
     """How often snapshots are written: whatever comes first, if anything is new."""
 
-    rows: int = 1_000_000
+    rows: int = MOST_ROWS
     seconds: float = 60.0
 
 

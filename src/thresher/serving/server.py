@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from time import monotonic
 from types import FrameType
@@ -27,7 +27,9 @@ from thresher.serving.app import make_app
 from thresher.serving.batching import Batcher
 from thresher.serving.endpoints import Endpoints
 from thresher.serving.errors import tell_fault
+from thresher.serving.following import token_in
 from thresher.serving.intake import Limits
+from thresher.serving.learning import MOST_ROWS, Snapshots
 from thresher.serving.metrics import Metrics
 from thresher.serving.predicting import Predictions
 from thresher.serving.protocol import HttpConnection, Ways
@@ -76,8 +78,26 @@ def opened(model: Path, options: Any) -> Service:
         raise UsageError("a server that learns needs a log: use --learn and --log DIR together")
     if not options["learn"]:
         return Service(model, options["name"], tell)
-    settings = Settings(most_kept=options["most_pending"])
+    settings = settings_of(options)
     return LearningService(model, options["log"], settings, options["name"], tell)
+
+
+def settings_of(options: Any) -> Settings:
+    """How a service learns. `UsageError` for two shadows of one name."""
+    every, keep, shadows = options["snapshot_every"], options["keep"], options["shadow"]
+    names = [one.name for one in shadows]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise UsageError(f"two models are called {twice}: give one of them another name, NAME=SPEC")
+    rows = int(every.amount) if every.of == "rows" else MOST_ROWS
+    return Settings(
+        wait=options["wait"].amount,
+        unlabelled=options["unlabelled"],
+        most_kept=options["most_pending"],
+        snapshots=Snapshots(rows, every.amount if every.of == "seconds" else inf),
+        keep_bytes=int(keep.amount) if keep and keep.of == "bytes" else None,
+        keep_seconds=keep.amount if keep and keep.of == "seconds" else None,
+        shadows={one.name: one.spec for one in shadows},
+    )
 
 
 def tell(line: str) -> None:
@@ -183,9 +203,7 @@ def guard(file: Path | None) -> Callable[[bytes], bool] | None:
     """Whether the header Authorization has the token of a file; None without a file. `UsageError`."""
     if file is None:
         return None
-    token = file.read_bytes().strip()
-    if not token or not all(33 <= byte < 127 for byte in token):
-        raise UsageError(f"{file}: a token is a line of letters, digits and signs, without spaces")
+    token = token_in(file).encode()
 
     def allowed(given: bytes) -> bool:
         scheme, _, found = given.partition(b" ")

@@ -31,6 +31,7 @@ from thresher.learning.model.ensemble import Ensemble, load
 from thresher.learning.model.objective import F64
 from thresher.learning.model.recipe import Recipe
 from thresher.options.option import UsageError
+from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
 from thresher.runs import inspecting
 from thresher.serving.appending import Appender
 from thresher.serving.errors import RefusedError
@@ -51,9 +52,6 @@ from thresher.serving.requests import (
 )
 
 A = TypeVar("A")
-NEGATIVE, DROP, FAKE_NEGATIVE = "negative", "drop", "fake-negative"
-UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
-"""What becomes of rows whose label never comes"""
 NO_LEARNING = "this server does not learn: start it with --learn and --log DIR"
 _LONG = 256 << 20
 """Bytes that take about a second to read"""
