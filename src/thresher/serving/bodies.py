@@ -17,12 +17,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.columns import LABEL
+from thresher.data.columns import BINS, FEATURES, LABEL, NUMERIC
 from thresher.data.errors import BadLine, DataError, printable
 from thresher.data.features.names import Namer, Names
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
 from thresher.data.formats.choosing import parser_of
-from thresher.data.formats.listing import DEFAULT, FORMATS, TABLES
+from thresher.data.formats.listing import DEFAULT, EXAMPLES, FORMATS, TABLES
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited, jsonl
 from thresher.data.formats.tables.arrow_batches import TableBlock, sound
@@ -151,6 +151,20 @@ class Bodies:
     def media(self) -> list[str]:
         """The media types that can be read."""
         return [media for media, form in MEDIA.items() if form in self._layouts]
+
+    def examples(self) -> list[tuple[bytes, str]]:
+        """Bodies with their media types that compile what most bodies need."""
+        layout = self._layouts.get(self._usual)
+        if layout is None or not layout.columns:
+            return [(EXAMPLES[self._usual].encode(), "")] if self._usual in EXAMPLES else []
+        kinds = zip(layout.columns, layout.kinds, strict=True)
+        row = {name: 1.0 if kind in (NUMERIC, BINS) else "a" for name, kind in kinds if kind in FEATURES}
+        found = [(json.dumps(row).encode(), "application/json")]
+        if self._usual in ("csv", "tsv") and layout.header:
+            between = layout.delimited_by
+            lines = [between.join(cells) for cells in (row, map(str, row.values()))]
+            found.append(("\n".join(lines).encode(), ""))
+        return found
 
     def read(self, body: bytes, media: str, *, labelled: bool, ids: str = "") -> Rows:
         """The rows of a body. Labels are checked if they are `labelled`, and ignored otherwise.

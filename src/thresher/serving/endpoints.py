@@ -129,7 +129,8 @@ class Endpoints:
         """Give the newest model on disk."""
         query_of(request, ENDPOINTS["snapshot"])
         path, sequence = self._service.snapshot()
-        tag = {"ETag": f'"{sequence}"'}
+        # the row alone would not tell one model from another that has taken over, or from a replaced file
+        tag = {"ETag": f'"{sequence}-{path.stat().st_mtime_ns:x}"'}
         if request.headers.get("if-none-match") == tag["ETag"]:
             return Response(status_code=304, headers=tag)
         size, blocks = _opened(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from thresher.learning.inspection.explanation import Explanation
@@ -12,7 +13,7 @@ from thresher.serving.bodies import Bodies, Rows
 from thresher.serving.errors import RefusedError
 from thresher.serving.inference import Inference
 from thresher.serving.metrics import Metrics
-from thresher.serving.openapi import ARROW, JSON
+from thresher.serving.openapi import ARROW
 from thresher.serving.service import Service
 from thresher.serving.taking import check_some, taken
 
@@ -91,9 +92,13 @@ class Predictions:
         return write(found.rows, found.margins, found.output)
 
     def warm(self) -> None:
-        """Load the code for small bodies of JSON, so that the first clients need not wait."""
-        for count in (1, 2):
-            self.together([b"{}"] * count, BatchKind("/predict", JSON, ""))
+        """Load or compile the code for small bodies, so that the first clients need not wait."""
+        for body, media in self._bodies.examples():
+            for count in (1, 2):
+                self.together([body] * count, BatchKind("/predict", media, ""))
+            if self._service.learns:
+                with suppress(RefusedError):
+                    self._bodies.read(body, media, labelled=True)
         self._metrics.rows.clear()
 
     def kind_of(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
