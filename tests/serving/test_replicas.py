@@ -13,7 +13,7 @@ import pytest
 
 from tests.commands import run
 from tests.serving.test_server import RED, Serving, started
-from thresher.options.kinds import Measured, WrongValueError
+from thresher.options.kinds import Quantity, WrongValueError
 from thresher.options.option import declared, settled
 from thresher.options.serving import LearningOptions, Shadow
 from thresher.serving.server import settings_of
@@ -103,7 +103,7 @@ def test_values_that_mean_nothing_are_refused(name: str, text: str) -> None:
 def test_options_are_settings() -> None:
     given = {"wait": "90m", "unlabelled": "negative", "keep": "1.5GB", "snapshot_every": "500"}
     read = {name: _read(name, text) for name, text in given.items()}
-    assert read["wait"] == Measured("seconds", 5400)
+    assert read["wait"] == Quantity("seconds", 5400)
     both = (Shadow("a", "ftrl"), Shadow("b", "sgd"))
     found = settings_of(settled(LearningOptions, {**read, "shadow": both}) | {"most_pending": 7})
     assert (found.wait, found.unlabelled, found.keep_bytes, found.keep_seconds) == (

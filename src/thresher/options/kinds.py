@@ -118,7 +118,7 @@ class Number(Kind):
         return value
 
 
-class Measured(NamedTuple):
+class Quantity(NamedTuple):
     """An amount, and what it is an amount of."""
 
     of: str
@@ -135,24 +135,24 @@ SIZES = {"KB": ("bytes", 1e3), "MB": ("bytes", 1e6), "GB": ("bytes", 1e9), "TB":
 class Amount(Kind):
     """A number above 0 with a unit, such as ``90s`` or ``10GB``.
 
-    >>> Amount(TIMES | SIZES, "").read("1.5h"), Amount(SIZES, "").written(Measured("bytes", 2e9))
-    (Measured(of='seconds', amount=5400.0), ['2GB'])
+    >>> Amount(TIMES | SIZES, "").read("1.5h"), Amount(SIZES, "").written(Quantity("bytes", 2e9))
+    (Quantity(of='seconds', amount=5400.0), ['2GB'])
     """
 
     units: Mapping[str, tuple[str, float]]
     """what each measures, and its size"""
     wanted: str
 
-    def read(self, text: str) -> Measured:
+    def read(self, text: str) -> Quantity:
         """The amount."""
         found = _AMOUNT.fullmatch(text.strip())
         unit = next((unit for unit in self.units if found and unit.upper() == found[2].upper()), None)
         if found is None or unit is None or not 0 < float(found[1]) < _VAST:
             raise WrongValueError(self.wanted)
         of, size = self.units[unit]
-        return Measured(of, float(found[1]) * size)
+        return Quantity(of, float(found[1]) * size)
 
-    def written(self, value: Measured) -> list[str]:
+    def written(self, value: Quantity) -> list[str]:
         """The amount in the largest unit of which it is a whole number."""
         known = sorted((size, unit) for unit, (of, size) in self.units.items() if of == value.of)
         size, unit = next((one for one in reversed(known) if not value.amount % one[0]), known[0])

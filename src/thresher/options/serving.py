@@ -13,8 +13,8 @@ from thresher.options.kinds import (
     Choice,
     File,
     Kind,
-    Measured,
     Number,
+    Quantity,
     Repeated,
     Text,
     Whole,
@@ -113,17 +113,17 @@ class LearningOptions(TypedDict, total=False):
         ),
     ]
     snapshot_every: Annotated[
-        Measured,
+        Quantity,
         Option(
             Amount(TIMES | {"": ("rows", 1.0)}, "a time such as 60s or 5m, or a number of rows"),
             "Write a checkpoint and the model to DIR after this time or so many rows, if anything is new.",
             "TIME|N",
-            default=Measured("seconds", 60.0),
+            default=Quantity("seconds", 60.0),
             face=SHELL,
         ),
     ]
     keep: Annotated[
-        Measured | None,
+        Quantity | None,
         Option(
             Amount(TIMES | SIZES, "a time such as 30d, or a size such as 100GB"),
             "Remove files of the log that are older, or beyond this size, once they are learned and saved.",
@@ -133,12 +133,12 @@ class LearningOptions(TypedDict, total=False):
         ),
     ]
     wait: Annotated[
-        Measured,
+        Quantity,
         Option(
             Amount(TIMES, "a time such as 30m, 1h or 7d"),
             "How long the label of a row is waited for that was predicted with ?ids=.",
             "TIME",
-            default=Measured("seconds", 3600.0),
+            default=Quantity("seconds", 3600.0),
             face=SHELL,
         ),
     ]
@@ -208,12 +208,12 @@ class FollowCommand(ModelFile, _Token, total=False):
     """The options of ``thresher follow``."""
 
     every: Annotated[
-        Measured,
+        Quantity,
         Option(
             Amount(TIMES, "a time such as 5s or 1m"),
             "How often to ask.",
             "TIME",
-            default=Measured("seconds", 5.0),
+            default=Quantity("seconds", 5.0),
             face=SHELL,
         ),
     ]
