@@ -161,7 +161,7 @@ def nonsense(chance: random.Random) -> bytes:
 def hurled(folder: Path, count: int, tried: Tried) -> None:
     """Send nonsense: each is answered or cut off, no fault is told, and memory is bounded."""
     model, port = clicks(folder), free_port()
-    with serving(model, folder, port, "--timeout", 1) as process:
+    with serving(model, folder, port, "--timeout", "1s") as process:
         answers(port, process)
         assert asked(port, "/learn", ROW)[0] == 200
         before = memory(process)
@@ -241,7 +241,7 @@ def test_bodies_of_every_wrong_kind(folder: Path, tried: Tried) -> None:
 
 def test_a_body_beyond_the_limit_is_refused_as_it_comes(folder: Path) -> None:
     model, port = clicks(folder), free_port()
-    with serving(model, folder, port, "--most-body", 100_000) as process:
+    with serving(model, folder, port, "--most-body", "100KB") as process:
         answers(port, process)
         before = memory(process)
         for chunked in (False, True):

@@ -104,7 +104,7 @@ def started(clicks: Path, folder: Path, *options: object) -> Iterator[subprocess
 
 @pytest.fixture(scope="module")
 def serving(clicks: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    options = ("--timeout", 1, "--most-connections", 20, "--most-body", 100_000, "--most-rows", 1000)
+    options = ("--timeout", "1s", "--most-connections", 20, "--most-body", "100KB", "--most-rows", 1000)
     with started(clicks, tmp_path_factory.mktemp("serving"), *options) as process:
         yield Serving(process)
         process.send_signal(signal.SIGTERM)
@@ -262,7 +262,7 @@ def test_there_are_not_too_many_connections(serving: Serving) -> None:
 
 @pytest.mark.parametrize("path", ["/predict", "/predict?ids="])
 def test_a_request_under_way_is_answered_before_the_end(clicks: Path, tmp_path: Path, path: str) -> None:
-    with started(clicks, tmp_path, "--timeout", 20) as process:
+    with started(clicks, tmp_path, "--timeout", "20s") as process:
         serving = Serving(process)
         idle, client, text = serving.connect(), serving.connect(), post(RED, path)
         client.sendall(text[:-5])
@@ -333,8 +333,7 @@ def test_what_prevents_a_start(clicks: Path, tmp_path: Path) -> None:
     assert "use --learn and --log DIR together" in run("serve", clicks, "--learn", folder=tmp_path)[2]
     assert "no such file" in run("serve", "none.model", folder=tmp_path)[2].lower()
     assert (
-        "--timeout: expected a number of seconds above 0"
-        in run("serve", clicks, "--timeout", 0, folder=tmp_path)[2]
+        "--timeout: expected a time such as 30s" in run("serve", clicks, "--timeout", 0, folder=tmp_path)[2]
     )
 
 

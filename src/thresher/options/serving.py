@@ -13,7 +13,6 @@ from thresher.options.kinds import (
     Choice,
     File,
     Kind,
-    Number,
     Quantity,
     Repeated,
     Text,
@@ -26,18 +25,6 @@ from thresher.options.output import ModelFile
 NEGATIVE, DROP, FAKE_NEGATIVE = "negative", "drop", "fake-negative"
 UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
 """What becomes of rows whose label never comes"""
-_MEGABYTES = 1 << 20
-
-
-class _Seconds(Number):
-    """A number of seconds above 0."""
-
-    def read(self, text: str) -> float:
-        """The seconds."""
-        seconds = super().read(text)
-        if not 0 < seconds < float("inf"):
-            raise WrongValueError("a number of seconds above 0")
-        return seconds
 
 
 class _Token(TypedDict, total=False):
@@ -171,12 +158,12 @@ class LimitOptions(TypedDict, total=False):
     """What is too much."""
 
     most_body: Annotated[
-        int,
+        Quantity,
         Option(
-            Whole(1024),
-            "Largest body in bytes, also once unpacked.",
-            "N",
-            default=64 * _MEGABYTES,
+            Amount(SIZES, "a size such as 64MB"),
+            "Largest body, also once unpacked.",
+            "SIZE",
+            default=Quantity("bytes", 64e6),
             face=SHELL,
         ),
     ]
@@ -189,12 +176,12 @@ class LimitOptions(TypedDict, total=False):
         Option(Whole(1), "Most rows that wait for their label.", "N", default=1_000_000, face=SHELL),
     ]
     timeout: Annotated[
-        float,
+        Quantity,
         Option(
-            _Seconds(),
+            Amount(TIMES, "a time such as 30s"),
             "How long a request may take to arrive, a client to read, and a connection to be idle.",
-            "SECONDS",
-            default=30.0,
+            "TIME",
+            default=Quantity("seconds", 30.0),
             face=SHELL,
         ),
     ]

@@ -52,10 +52,10 @@ _CHECK = 5
 def serve(model: Path, options: Any) -> None:
     """Serve the model until a signal comes. `UsageError`, `ModelFileError`, `DataError`, OSError."""
     limits = Limits(
-        options["most_body"],
+        int(options["most_body"].amount),
         options["most_rows"],
         _room_for(options["most_connections"]),
-        options["timeout"],
+        options["timeout"].amount,
     )
     allowed = guard(options["token"])
     with listening(options["host"], options["port"]) as listener, ThreadPoolExecutor(_THREADS) as pool:
