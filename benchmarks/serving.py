@@ -18,6 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.request import urlopen
 
+import psutil
+
 from benchmarks import peers, report, twins
 from benchmarks.report import Goal
 from benchmarks.serving_peers import PEERS
@@ -57,6 +59,8 @@ class Answers(NamedTuple):
     """milliseconds"""
     p99: float
     errors: int
+    cpu: float = 0.0
+    """seconds of the service"""
 
     @property
     def rate(self) -> float:
@@ -68,14 +72,18 @@ class Answers(NamedTuple):
 class Service:
     """A process that serves."""
 
+    process: psutil.Process
     port: int
     log: Path | None = None
 
     def ask(self, load: Load, seconds: float) -> Answers:
         """Send as many requests as are answered in some seconds."""
+        before = self.process.cpu_times()
         with self.asking(load, seconds) as process:
             output, _ = process.communicate()
-        found = Answers(**json.loads(output.splitlines()[-1]))
+        after = self.process.cpu_times()
+        cpu = after.user + after.system - before.user - before.system
+        found = Answers(**json.loads(output.splitlines()[-1]), cpu=cpu)
         if found.errors:
             raise RuntimeError(f"{found.errors} errors of {found.answers} answers to {load}: {output}")
         return found
@@ -108,7 +116,7 @@ def served(*command: str | Path, log: Path | None = None) -> Iterator[Service]:
     with subprocess.Popen([sys.executable, "-m", *words], stderr=subprocess.PIPE) as process:
         try:
             _await(port, process)
-            yield Service(port, log)
+            yield Service(psutil.Process(process.pid), port, log)
         finally:
             process.terminate()
             process.communicate()
@@ -240,7 +248,7 @@ def _measured(
     found: Measured = {name: [] for name in loads}
     singles, thousands, while_learning = list[Durable](), list[Durable](), list[Answers]()
     one = Load(bodies.of("json", 1), "/learn")
-    many = Load(bodies.of("jsonl", MANY), "/learn", FEW, MANY)
+    many = Load(bodies.of("csv", MANY), "/learn", FEW, MANY)
     for service, load in loads.values():
         service.ask(load, 1)
     for load in (one, many):
@@ -253,7 +261,8 @@ def _measured(
         while_learning.append(beside(learning, Load(bodies.of("json", 1)), seconds, many))
     asked = {name: load for name, (_, load) in loads.items()}
     _tell(found | {"predicted while learning": while_learning}, asked)
-    return _tell_learned(singles, thousands) + _goals(found, singles, thousands, while_learning)
+    _tell_learned(singles, thousands)
+    return _goals(found, singles, thousands, while_learning)
 
 
 def _loads(services: Mapping[str, Service], bodies: Bodies) -> dict[str, tuple[Service, Load]]:
@@ -282,12 +291,15 @@ def _tell(found: Measured, asked: Mapping[str, Load]) -> None:
         load = asked.get(name, Load(Path()))
         rate = _median(answers, lambda one: one.rate)
         delays = (f"{_median(answers, of):.2f}" for of in (lambda one: one.p50, lambda one: one.p99))
-        lines.append((name, f"{load.clients}", f"{rate:,.0f}", f"{rate * load.rows:,.0f}", *delays))
-    head = ("", "clients", "requests/s", "rows/s", "p50 ms", "p99 ms")
+        cpu = _median(answers, lambda one: one.cpu / one.answers) / load.rows * 1e6
+        lines.append(
+            (name, f"{load.clients}", f"{rate:,.0f}", f"{rate * load.rows:,.0f}", *delays, f"{cpu:.1f}")
+        )
+    head = ("", "clients", "requests/s", "rows/s", "p50 ms", "p99 ms", "cpu µs a row")
     report.table("services, asked by wrk", head, lines)
 
 
-def _tell_learned(singles: list[Durable], thousands: list[Durable]) -> list[Goal]:
+def _tell_learned(singles: list[Durable], thousands: list[Durable]) -> None:
     lines = []
     for name, found, rows in (("one row", singles, 1), (f"{MANY:,} rows", thousands, MANY)):
         rates = [_median(found, lambda one: one.found.rate) * rows, _median(found, lambda one: one.learned)]
@@ -297,7 +309,6 @@ def _tell_learned(singles: list[Durable], thousands: list[Durable]) -> list[Goal
         lines.append((name, *cells, *(f"{one:.2f}" for one in delays)))
     head = ("a body", "rows/s acknowledged", "learned", "the disk allows", "p50 ms", "p99 ms")
     report.table("labels learned, on the disk before the answer", head, lines)
-    return []
 
 
 def _goals(
