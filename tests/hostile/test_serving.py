@@ -185,6 +185,7 @@ def test_bytes_that_are_no_request(folder: Path, tried: Tried) -> None:
 
 
 @pytest.mark.hostile
+@pytest.mark.timeout(3600)
 def test_very_many_bytes_that_are_no_request(folder: Path, tried: Tried) -> None:
     hurled(folder, 50_000, tried)
 
