@@ -315,3 +315,14 @@ def test_what_goes_on_can_be_stopped_and_resumed(
     for one, other in zip(getattr(found, "models", [found]), getattr(whole, "models", [whole]), strict=True):
         assert bits(one) == bits(other)
         assert one.record == other.record
+
+
+def test_train_goes_on_with_an_estimator_as_its_partial_fit_does() -> None:
+    from thresher.sklearn import SparseOnlineClassifier
+
+    draw = np.random.default_rng(5)
+    X = draw.normal(size=(ROWS, 4)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+    estimator = SparseOnlineClassifier(rule="ftrl").partial_fit(X[:PLACE], y[:PLACE], classes=[0, 1])
+    found = thresher.train(X[PLACE:], 2 * y[PLACE:] - 1, continue_from=estimator, passes=1)
+    assert bits(found) == bits(estimator.partial_fit(X[PLACE:], y[PLACE:]).model_)
