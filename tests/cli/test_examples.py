@@ -47,7 +47,7 @@ def test_they_are_understood(name: str, example: str) -> None:
 def test_they_run(folder: Path) -> None:
     """In their order: later ones read what earlier ones wrote.
 
-    Not those of warm, which only compile, and of serve, which do not end.
+    Not those of warm, which only compile, and of serve and follow, which do not end.
     """
     for name, rows in (("train", NARROW[:60]), ("test", NARROW[200:])):
         (folder / f"{name}.svm").write_bytes(b"".join(rows))
@@ -59,7 +59,7 @@ def test_they_run(folder: Path) -> None:
         variables = environment(folder)
         variables["PATH"] = f"{shell.folder}:{variables['PATH']}"
         for name, example in ALL:
-            if name not in ("warm", "serve"):
+            if name not in ("warm", "serve", "follow"):
                 with compiled_if(name != "tune" and "pa-i" not in example):  # of rules that others do not use
                     ran = shell.run(f"set -o pipefail; {example}", cwd=folder, env=variables)
                 assert ran.returncode == (name == "diff"), (example, ran.stderr)  # the models differ

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from tests.commands import run
 from tests.serving.test_server import RED, Serving, started
+from thresher.cli.main import status_of
 from thresher.options.kinds import Quantity, WrongValueError
 from thresher.options.option import declared, settled
 from thresher.options.serving import LearningOptions, Shadow
@@ -118,3 +120,22 @@ def test_two_shadows_have_two_names(clicks: Path, tmp_path: Path) -> None:
     learning = "--learn", "--log", tmp_path / "log", "--shadow", "ftrl:l1=1", "--shadow", "ftrl:l1=2"
     status, _, told = run("serve", clicks, *learning, folder=tmp_path)
     assert (status, "two models are called ftrl: give one of them another name" in told) == (2, True)
+
+
+def test_what_cannot_be_followed_is_told_in_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    copy = "-m", "copy.model", "--once"
+    told = f"thresher: {url}/snapshot: Connection refused\n"
+    assert run("follow", url, *copy, folder=tmp_path) == (1, "", told)
+    told = "thresher: ftp://a: not the address of a server, such as http://127.0.0.1:8000\n"
+    assert run("follow", "ftp://a", *copy, folder=tmp_path) == (1, "", told)
+    assert not (tmp_path / "copy.model").exists()
+
+
+def test_help_shows_amounts_as_they_are_given(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["serve", "--help"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for words in ("[default: 1m]", "[default: 1h]"):
+        assert words in shown

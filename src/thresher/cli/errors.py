@@ -58,9 +58,7 @@ def status_and_line(error: Exception) -> tuple[int, str]:
 def _status_and_text(error: Exception) -> tuple[int, str]:
     import click
 
-    from thresher.cluster.connection import NoRayError
-    from thresher.data.errors import DataError
-    from thresher.learning.files.model_file import ModelFileError
+    from thresher.data.errors import OneLineError
     from thresher.learning.model.divergence import DivergedError
     from thresher.options.option import UsageError
     from thresher.parts import SpecError
@@ -73,7 +71,7 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
         return MISUSED, f"thresher: {error}"
     if isinstance(error, StoppedAfterSaving):
         return INTERRUPTED, f"thresher: {error}"
-    if isinstance(error, DataError | DivergedError | ModelFileError | NoRayError | OverflowError):
+    if isinstance(error, OneLineError | DivergedError | OverflowError):
         return FAILED, f"thresher: {error}"
     if isinstance(error, MemoryError):
         return FAILED, f"thresher: out of memory {error}".rstrip()

@@ -55,7 +55,7 @@ def _help_of(one: Declared) -> str:
     """The help, with what holds if the option is not given."""
     option = one.option
     plain = option.default is None or option.default is False or option.default in ("", ())
-    unset = option.unset or ("" if plain else str(option.default))
+    unset = option.unset or ("" if plain else " ".join(option.kind.written(option.default)))
     if not unset:
         return option.help
     return f"{option.help}  [default{'' if unset.startswith('of ') else ':'} {unset}]"

@@ -61,7 +61,9 @@ class Follower:
             with error:
                 return self._refused(error.code)
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
-            raise LostError(str(getattr(error, "reason", error)) or type(error).__name__) from error
+            reason = getattr(error, "reason", error)
+            words = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
+            raise LostError(words) from error
         return True
 
     def _asked(self, headers: Mapping[str, str]) -> http.client.HTTPResponse:
