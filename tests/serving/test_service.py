@@ -212,6 +212,7 @@ def test_the_weights_of_fake_negatives_have_the_gradient_of_the_truth() -> None:
 
 def test_readers_read_while_rows_are_learned(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log") as service:
+        service.learn(concat([rows] * 20)).result()  # in several turns
         over, read = threading.Event(), [0]
 
         def reads() -> None:

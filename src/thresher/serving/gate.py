@@ -36,6 +36,15 @@ class Gate:
                     self._nobody.set()
             yield
 
+    def pause(self) -> None:
+        """While learning: let the readers in that stand in line."""
+        if self._waiting:
+            self._lock.release()
+            try:
+                self._nobody.wait(_PATIENCE)
+            finally:
+                self._lock.acquire()
+
     @contextmanager
     def learning(self) -> Iterator[None]:
         """Within this context nothing is read."""

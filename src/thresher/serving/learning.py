@@ -35,6 +35,8 @@ MODEL = "model"
 """The file of the newest whole model, in the folder of the log; for a shadow after its name and a dot"""
 _CHECKPOINT = "state"
 """The checkpoint to go on from, likewise"""
+_AT_ONCE = 256
+"""Rows that are learned in one turn, which take about a millisecond"""
 _LOOKED_AT = 16
 """Rows of a piece that are predicted before they are learned, to measure calibration"""
 _WINDOW = 10_000
@@ -151,7 +153,9 @@ class Learning:
         given |= {"passes": 1, "checkpoint": state, "resume": again}
         self._run = runs.prepare(Inputs(source), settled(TrainRun, given), _Unheard())
         source.domain = self.model.head.domain
-        place = self._run.trainer.position.place
+        trainer = self._run.trainer
+        trainer.at_once, trainer.pause = _AT_ONCE, self.gate.pause
+        place = trainer.position.place
         self.learned = self.saved = 0 if place is None else place.line
         """`saved`: the rows of the newest snapshot"""
         self.saved_offset = 0 if place is None else place.offset

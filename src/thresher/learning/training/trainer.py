@@ -159,6 +159,10 @@ class Trainer(Generic[M]):
 
     cut_short = False
     """whether Ctrl-C ended a replay"""
+    at_once = 0
+    """rows of a chunk that are learned before each `pause`; 0: all"""
+    pause: Callable[[], None] = staticmethod(lambda: None)
+    """called between two stretches of a chunk: others may use the model"""
     _earlier: Record | None = None
     """the record of the model, if it has learned other data before"""
     _here = False
@@ -403,6 +407,7 @@ class Trainer(Generic[M]):
         lo = self.position.learned
         while lo < len(chunk):
             hi = chunk.end_of(lo, self._until_due())
+            hi = min(hi, lo + self.at_once) if self.at_once else hi
             again, rows = self.position.number > 1, chunk.rows(lo, hi)
             self.model.learn(chunk, lo, hi, again=again)
             if not again:
@@ -414,6 +419,8 @@ class Trainer(Generic[M]):
                 self._hand_over(False)
                 self.handle_due()
             lo = hi
+            if lo < len(chunk):
+                self.pause()
 
     def _hand_over(self, over: bool) -> None:
         """Continue with the successor of the model; the loss since the last row of the table stays right."""
