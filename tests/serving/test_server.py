@@ -331,6 +331,8 @@ def test_what_prevents_a_start(clicks: Path, tmp_path: Path) -> None:
     assert taken[2] == f"thresher: cannot listen at 127.0.0.1, port {port}: address already in use\n"
     assert run("serve", clicks, "--token", "empty", folder=tmp_path)[0] == 2
     assert "use --learn and --log DIR together" in run("serve", clicks, "--learn", folder=tmp_path)[2]
+    said = run("serve", clicks, "--wait", "1h", folder=tmp_path)[2]
+    assert said == "thresher: --wait is for a server that learns: use --learn and --log DIR\n"
     assert "no such file" in run("serve", "none.model", folder=tmp_path)[2].lower()
     assert (
         "--timeout: expected a time such as 30s" in run("serve", clicks, "--timeout", 0, folder=tmp_path)[2]

@@ -128,6 +128,15 @@ def test_a_key_is_learned_once(model: Path, rows: Chunk, tmp_path: Path) -> None
         assert service.status().sequence == 4
 
 
+def test_a_log_has_one_way_to_write_the_negative_class(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    some = replace(rows.rows(0, 2), labels=np.array([0, 1], np.float32))
+    with serving(model, tmp_path / "log") as service:
+        service.learn(some).result()
+        service.keep(["x"], some.rows(0, 1), service.margins(some.rows(0, 1))).result()
+        service.label(["x"], np.zeros(1, np.float32), np.ones(1, np.float32)).result()
+    assert _logged(tmp_path / "log").labels.tolist() == [-1, 1, -1]
+
+
 def test_a_key_sent_at_once_by_many_is_learned_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log") as service:
         found = [service.learn(rows.rows(10, 11), key=str(k % 3)) for k in range(60)]

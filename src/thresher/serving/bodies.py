@@ -133,7 +133,7 @@ class Bodies:
         self._pool = dict[Any, list[Any]]()
         """parsers that are not in use"""
         self._layouts, self._refused = dict[str, SettledLayout](), dict[str, str]()
-        self._names_refused = dict[str, DataError]()
+        self._names_refused, self._loaded = dict[str, DataError](), set[str]()
         for form in {*MEDIA.values()}:
             try:
                 self._layouts[form] = layout = _layout(model, form)
@@ -180,7 +180,15 @@ class Bodies:
                 parsed = self._parsed(self._text(form, body), labelled, ids)
         except DataError as error:
             raise BodyError(400, without_options(error.args[0])) from error
+        self._loaded.add(form)
         return _rows(parsed)
+
+    def is_loaded(self, media: str) -> bool:
+        """Whether bodies of this kind have been read before; the first may take seconds, to compile."""
+        try:
+            return self._form(media) in self._loaded
+        except BodyError:
+            return True
 
     def read_together(
         self, bodies: Sequence[bytes], media: str, *, labelled: bool = False, ids: str = ""

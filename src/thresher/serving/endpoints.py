@@ -49,12 +49,12 @@ class Endpoints:
         output, ids = query.get("output", ""), query.get("ids", "")
         arrow = ARROW in request.headers.get("accept", "")
         async with self._intake.body(request) as body:
-            work = self._predicting
-            found = await self._done(body, lambda: work.predict(body, _media(request), output, ids))
+            work, media = self._predicting, _media(request)
+            found = await self._done(body, media, lambda: work.predict(body, media, output, ids))
             if ids:
                 good = ids_of(found.rows)
                 await _kept(self._service.keep(good, found.rows.chunk, found.margins))
-            written = await self._done(body, lambda: work.written(found, arrow))
+            written = await self._done(body, media, lambda: work.written(found, arrow))
         return Response(written, media_type=ARROW if arrow else LINES)
 
     async def learn(self, request: Request) -> Response:
@@ -62,7 +62,8 @@ class Endpoints:
         query_of(request, ENDPOINTS["learn"])
         key = request.headers.get("idempotency-key", "")
         async with self._intake.body(request) as body:
-            rows = await self._done(body, lambda: self._predicting.labelled(body, _media(request)))
+            media = _media(request)
+            rows = await self._done(body, media, lambda: self._predicting.labelled(body, media))
             ack = await _kept(self._service.learn(check_some(rows).chunk, key))
         return _json(acknowledgement(rows, ack))
 
@@ -117,7 +118,9 @@ class Endpoints:
         query_of(request, ENDPOINTS["infer"])
         self._check_name(request)
         async with self._intake.body(request) as body:
-            return Response(await self._done(body, lambda: self._predicting.infer(body)), media_type=JSON)
+            return Response(
+                await self._done(body, JSON, lambda: self._predicting.infer(body)), media_type=JSON
+            )
 
     async def model_ready(self, request: Request) -> Response:
         """Tell whether the model can predict."""
@@ -151,9 +154,9 @@ class Endpoints:
         if request.path_params["name"] != self._service.name:
             raise RefusedError(404, f"there is one model here, {self._service.name}")
 
-    async def _done(self, body: bytes, work: Callable[[], T]) -> T:
-        """Do some work on a body, elsewhere if it is large."""
-        if len(body) <= _SMALL:
+    async def _done(self, body: bytes, media: str, work: Callable[[], T]) -> T:
+        """Do some work on a body, elsewhere if it is large or the first of its kind."""
+        if len(body) <= _SMALL and self._predicting.is_loaded(media):
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 

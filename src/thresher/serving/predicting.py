@@ -101,10 +101,16 @@ class Predictions:
                     self._bodies.read(body, media, labelled=True)
         self._metrics.rows.clear()
 
+    def is_loaded(self, media: str) -> bool:
+        """Whether small bodies of this kind are read in no time; the first may be long in compiling."""
+        return self._bodies.is_loaded(media)
+
     def kind_of(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
         """What a request for predictions asks for; None if it is not one of the simple kinds."""
         asked = target, media, accepted
         if asked not in self._kinds:
+            if not self.is_loaded(media.decode("latin-1")):
+                return None
             if len(self._kinds) >= _REMEMBERED:
                 self._kinds.clear()
             self._kinds[asked] = self._kind(*asked)

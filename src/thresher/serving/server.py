@@ -22,7 +22,9 @@ from typing import Any
 import uvicorn
 
 from thresher.learning.training.interruption import take
-from thresher.options.option import UsageError
+from thresher.options.messages import flag_of
+from thresher.options.option import UsageError, given_in
+from thresher.options.serving import LearningOptions
 from thresher.serving.app import make_app
 from thresher.serving.batching import Batcher
 from thresher.serving.endpoints import Endpoints
@@ -77,6 +79,8 @@ def opened(model: Path, options: Any) -> Service:
     if options["learn"] != (options["log"] is not None):
         raise UsageError("a server that learns needs a log: use --learn and --log DIR together")
     if not options["learn"]:
+        if idle := [flag_of(name) for name in given_in(options, LearningOptions)]:
+            raise UsageError(f"{idle[0]} is for a server that learns: use --learn and --log DIR")
         return Service(model, options["name"], tell)
     settings = settings_of(options)
     return LearningService(model, options["log"], settings, options["name"], tell)

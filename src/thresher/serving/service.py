@@ -315,7 +315,13 @@ class LearningService(Service):
     def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
         """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
         self._check_learning()
-        return self._submitted(LearnRequest(chunk, key))
+        return self._submitted(LearnRequest(self._as_logged(chunk), key))
+
+    def _as_logged(self, chunk: Chunk) -> Chunk:
+        """The rows with -1 for a negative class that others write as 0: a log has one way."""
+        if self.model.head.domain.name != "binary" or not (chunk.labels == 0).any():
+            return chunk
+        return replace(chunk, labels=np.where(chunk.labels > 0, chunk.labels, np.float32(-1)))
 
     def keep(self, ids: Sequence[str], chunk: Chunk, margins: F64) -> Future[Ack]:
         """Keep rows until their labels come; answered once they are on disk. `RefusedError`.
@@ -340,6 +346,8 @@ class LearningService(Service):
         self._check_learning()
         if self.settings.unlabelled == FAKE_NEGATIVE:
             importances = importances * self._corrections(ids, labels)
+        if self.model.head.domain.name == "binary":
+            labels = np.where(labels > 0, labels, np.float32(-1))
         return self._submitted(LabelRequest(ids, labels, importances))
 
     def _corrections(self, ids: Sequence[str], labels: NDArray[np.float32]) -> NDArray[np.float32]:
