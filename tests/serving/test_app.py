@@ -88,7 +88,7 @@ def test_labels_come_late(ask: Asked, service: Learning) -> None:
         (b"", "the body is empty"),
         (b"{", "expected lines such as"),
         (b'{"id": "a"}', "expected lines such as"),
-        (b'{"id": "a", "label": 7}', "label 1: expected"),
+        (b'{"id": "a", "label": 7}', "line 1: expected"),
         (b'{"id": "a", "label": "x"}', "expected"),
         (b'{"id": "a", "label": 1, "weight": -1}', "a weight must be"),
         (b'[{"id": "a", "label": 1, "colour": 1}]', "expected lines such as"),

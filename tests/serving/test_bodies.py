@@ -166,6 +166,32 @@ def test_whatever_columns_become(name: str, form: str, tmp_path: Path) -> None:
         assert [*found.gaps] == expected.gaps
 
 
+def has_features(bodies: Bodies, line: bytes) -> bool:
+    """Whether an object has a column of the model."""
+    try:
+        rows = bodies.read(line, TYPES["jsonl"], labelled=False)
+    except BodyError:
+        return False
+    return bool(rows.bad) or bool(rows.chunk.values.any())
+
+
+def test_rows_without_a_column_of_the_model_are_refused(tmp_path: Path) -> None:
+    bodies = Bodies(model_of(tmp_path, "jsonl"), 1000)
+    for body in (b'{"instances": [{"size": 1}]}', b'{"other": 1}\n{"another": 2}'):
+        with pytest.raises(BodyError, match=r"no column of the body .* is one of the model's"):
+            bodies.read(body, TYPES["jsonl"], labelled=False)
+    assert bodies.read_together([b'{"size": 1}', b'{"other": 1}'], TYPES["jsonl"]) is None
+    for body in (b"{}", b'{"size": 0, "other": 1}', b'{"size": null, "other": 1}'):
+        assert bodies.read(body, TYPES["jsonl"], labelled=False).good == 1
+
+
+def test_a_body_of_a_table_that_begins_like_json_is_json(tmp_path: Path) -> None:
+    bodies = Bodies(model_of(tmp_path, "csv"), 1000)
+    body = b'{"size": 0.5, "colour": "red"}'
+    found = bodies.read(body, "application/x-www-form-urlencoded", labelled=False)
+    assert_same(found.chunk, bodies.read(body, TYPES["jsonl"], labelled=False).chunk)
+
+
 @pytest.mark.parametrize("labelled", [False, True])
 @pytest.mark.parametrize("form", BODIES)
 def test_bodies_read_together_are_read_as_alone(form: str, labelled: bool, tmp_path: Path) -> None:
@@ -178,6 +204,7 @@ def test_bodies_read_together_are_read_as_alone(form: str, labelled: bool, tmp_p
         rows = [line for line in lines if line.strip() and b"\0" not in line and line not in odd]
         if form == "jsonl":  # what is no object may be the beginning of several lines
             rows = [line for line in rows if line[:1] + line[-1:] == b"{}"]
+            rows = [line for line in rows if has_features(bodies, line)]
         begin = header + b"\n" * bool(header)
         single.setdefault(header, []).extend(begin + row + b"\n" * (k % 2) for k, row in enumerate(rows))
     for given in single.values():

@@ -96,7 +96,7 @@ def test_every_snapshot_is_the_model_as_if_the_log_ended_there(
         for k in range(10, 20):
             service.learn(rows.rows(k, k + 1)).result()
             until(lambda: learned(service) and service.status().saved == service.status().sequence)
-            shutil.copytree(folder, copied, dirs_exist_ok=True)
+            shutil.copytree(folder, copied, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)
             assert service.snapshot() == (folder / MODEL, k - 9)
             check_law(model, copied, tmp_path / "expected")
 
@@ -109,7 +109,8 @@ def test_a_server_that_was_killed_goes_on_with_its_log(
     with serving(model, folder, snapshots=Snapshots(rows=saved)) as service:
         for k in range(10, 30):
             service.learn(rows.rows(k, k + 1)).result()
-        shutil.copytree(folder, found)  # as a kill would leave it, whatever is learned or saved by now
+        # as a kill would leave it, whatever is learned or saved by now
+        shutil.copytree(folder, found, ignore=shutil.ignore_patterns(".*"))
     with serving(model, found) as service:
         until(lambda: service.status().ready)
         assert service.status().sequence == service.status().learned == 20
@@ -135,6 +136,13 @@ def test_a_log_has_one_way_to_write_the_negative_class(model: Path, rows: Chunk,
         service.keep(["x"], some.rows(0, 1), service.margins(some.rows(0, 1))).result()
         service.label(["x"], np.zeros(1, np.float32), np.ones(1, np.float32)).result()
     assert _logged(tmp_path / "log").labels.tolist() == [-1, 1, -1]
+    other = tmp_path / "other.model"
+    thresher.train(replace(rows, labels=(rows.labels > 0).astype(np.float32)), passes=1).save(other)
+    with serving(other, tmp_path / "other", wait=0.01, unlabelled=NEGATIVE) as service:
+        service.learn(replace(some, labels=np.array([-1, 1], np.float32))).result()
+        service.keep(["x"], some.rows(0, 1), service.margins(some.rows(0, 1))).result()
+        until(lambda: service.status().sequence == 3)
+    assert _logged(tmp_path / "other").labels.tolist() == [0, 1, 0]
 
 
 def test_a_key_sent_at_once_by_many_is_learned_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
@@ -261,10 +269,20 @@ def test_a_model_that_diverges_predicts_as_it_was(tmp_path: Path, rows: Chunk) -
 def test_too_many_rows_that_wait_are_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log", most_kept=2) as service:
         margins = service.margins(rows.rows(0, 3))
-        with pytest.raises(RefusedError, match="wait for their labels") as refused:
+        with pytest.raises(RefusedError, match="at most 2 rows can wait") as refused:
             service.keep(["a", "b", "c"], rows.rows(0, 3), margins).result()
-        assert (refused.value.status, refused.value.retry_after) == (429, 1.0)
+        assert refused.value.status == 413
         service.keep(["a", "b"], rows.rows(0, 2), margins[:2]).result()
+        with pytest.raises(RefusedError, match="2 rows wait for their labels already") as refused:
+            service.keep(["c"], rows.rows(2, 3), margins[2:]).result()
+        assert (refused.value.status, refused.value.retry_after) == (429, 1.0)
+
+
+def test_a_key_is_for_as_many_rows_as_it_was(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    with serving(model, tmp_path / "log") as service:
+        service.learn(rows.rows(0, 2), key="a").result()
+        with pytest.raises(RefusedError, match="this key was used for 2 other rows"):
+            service.learn(rows, key="a").result()
 
 
 def _shadows(tmp_path: Path, rows: Chunk) -> dict[str, str]:
@@ -373,3 +391,33 @@ def test_a_file_that_is_replaced_is_read_again(model: Path, rows: Chunk) -> None
     assert said == [f"not reloaded: {model} reads other columns or labels now: restart the server"]
     assert np.array_equal(service.margins(rows), better.margins(rows))
     service.close()
+
+
+def test_the_name_of_a_weight_that_was_zero_in_between_is_kept(tmp_path: Path) -> None:
+    table, model, folder = tmp_path / "a.csv", tmp_path / "named.model", tmp_path / "log"
+    table.write_text("label,colour\n" + "1,red\n-1,blue\n" * 20)
+    old = thresher.train(table, "ftrl:alpha=1,l1=1", names=True, passes=1, label="label")
+    old.save(model)
+    assert old.names is not None
+    (chunk,) = thresher.open_source(table, layout=old.layout).chunks()
+    red = chunk.rows(0, 1)
+    key = int(red.keys[0])
+
+    def weight(service: LearningService) -> float:
+        with service._learning.gate.reading():
+            return float(dict(zip(*service.model.weights(), strict=True)).get(key, 0.0))
+
+    with serving(model, folder) as service:
+        for _ in range(200):
+            if weight(service) == 0:
+                break
+            service.learn(replace(red, labels=-red.labels)).result()
+            until(lambda: learned(service))
+        assert weight(service) == 0
+    with serving(model, folder) as service:
+        for _ in range(30):
+            service.learn(red).result()
+        until(lambda: learned(service))
+        assert weight(service) != 0
+    check_law(model, folder, tmp_path / "expected")
+    assert key in thresher.load(folder / MODEL).names

@@ -158,7 +158,7 @@ class Through(Source, Generic[S]):
         self.total_bytes, self.rereadable = source.total_bytes, source.rereadable
         self.columns, self.by_position = source.columns, source.by_position
         self.weighed_beside, self.in_memory = source.weighed_beside, source.in_memory
-        self.nameable = source.nameable
+        self.nameable, self.knows_content = source.nameable, source.knows_content
 
     @property
     def position_bytes(self) -> int:
@@ -208,10 +208,6 @@ class Through(Source, Generic[S]):
 
 class Watched(Through[Source]):
     """A source whose chunks are looked at on the way, alone or with the rows skipped among them."""
-
-    def __init__(self, source: Source) -> None:
-        super().__init__(source)
-        self.knows_content = source.knows_content
 
     @property
     def origin(self) -> TextSource | None:

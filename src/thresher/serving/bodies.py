@@ -37,7 +37,7 @@ from thresher.learning.model.prediction import layout_for
 from thresher.options.data import ReadOptions
 from thresher.options.messages import as_shown, without_options
 from thresher.options.option import UsageError, settled
-from thresher.serving.errors import RefusedError
+from thresher.serving.errors import NOT_JSON, RefusedError
 
 MEDIA = {
     "application/json": "jsonl",
@@ -55,6 +55,9 @@ MEDIA = {
 _ANY = ("", "text/plain", "application/octet-stream", "application/x-www-form-urlencoded")
 """Media types that say nothing, the last of them curl's: the format is that of the training data"""
 _NAME = "the body"
+_SHOWN = 3
+"""Columns that a message names"""
+_OPTION_ID = re.compile(r"--id\b")
 _MOST_KINDS = 64
 """Kinds of parsers that are kept"""
 
@@ -160,9 +163,14 @@ class Bodies:
         kinds = zip(layout.columns, layout.kinds, strict=True)
         row = {name: 1.0 if kind in (NUMERIC, BINS) else "a" for name, kind in kinds if kind in FEATURES}
         found = [(json.dumps(row).encode(), "application/json")]
-        if self._usual in ("csv", "tsv") and layout.header:
+        if self._usual in ("csv", "tsv"):
             between = layout.delimited_by
-            lines = [between.join(cells) for cells in (row, map(str, row.values()))]
+            lines = [between.join(row), between.join(map(str, row.values()))]
+            if not layout.header:
+                label = layout.classes[0] if layout.classes else "1"
+                kinds = zip(layout.columns, layout.kinds, strict=True)
+                cells = [label if kind == LABEL else str(row.get(name, "")) for name, kind in kinds]
+                lines = [between.join(cells)]
             found.append(("\n".join(lines).encode(), ""))
         return found
 
@@ -172,16 +180,30 @@ class Bodies:
         `ids` is the column (in VW text ``tag``) that identifies rows. Raises `BodyError` with status 400, 413
         or 415.
         """
-        form = self._form(media)
+        form = self._form(media, body)
         try:
             if form == "arrow":
                 parsed = self._of_stream(body, labelled, ids)
             else:
                 parsed = self._parsed(self._text(form, body), labelled, ids)
         except DataError as error:
-            raise BodyError(400, without_options(error.args[0])) from error
+            raise BodyError(400, _OPTION_ID.sub("ids", without_options(error.args[0]))) from error
         self._loaded.add(form)
-        return _rows(parsed)
+        rows = _rows(parsed)
+        if form == "jsonl" and rows.unknown and rows.good and not parsed.chunk.values.any():
+            self._check_known(body, rows)
+        return rows
+
+    def _check_known(self, body: bytes, rows: Rows) -> None:
+        """`BodyError` for objects of which none has a column of the model, as others wrap them in another."""
+        columns = {*self._layouts["jsonl"].columns}
+        try:
+            objects = _decode(self._text("jsonl", body).text)
+        except NOT_JSON:  # a bad line among good ones
+            return
+        if not any(isinstance(one, dict) and one.keys() & columns for one in objects):
+            there, known = (", ".join(one[:_SHOWN]) for one in (rows.unknown, self._layouts["jsonl"].columns))
+            raise BodyError(400, f"no column of {_NAME} ({there}) is one of the model's ({known}, ...)")
 
     def is_loaded(self, media: str) -> bool:
         """Whether bodies of this kind have been read before; the first may take seconds, to compile."""
@@ -199,7 +221,7 @@ class Bodies:
         `whole` of each result is the chunk of all.
         """
         try:
-            form = self._form(media)
+            form = self._form(media, bodies[0])
             if form == "arrow":
                 return None
             texts = [self._text(form, body) for body in bodies]
@@ -213,14 +235,17 @@ class Bodies:
             return None
         if len(parsed.chunk) + len(parsed.gaps) != sum(lines):
             return None
-        return _split(_rows(parsed), lines, first.header.count(b"\n"))
+        whole = _rows(parsed)
+        found = _split(whole, lines, first.header.count(b"\n"))
+        strange = whole.unknown and any(one.good and not one.chunk.values.any() for one in found)
+        return None if strange else found
 
     def names(self, body: bytes, media: str, keys: NDArray[np.uint64]) -> Names:
         """The names that features have in a body whose rows were read; `keys` may have any order.
 
         The first body in a format takes seconds, to compile the reader that notes names.
         """
-        form = self._form(media)
+        form = self._form(media, body)
         wanted, layout = np.unique(keys), self._layouts[form]
         namer = Namer(wanted, layout.mask, ids=form in LINE_FORMATS and not LINE_FORMATS[form].named)
         for _ in range(2):  # the factors of a product may come before it
@@ -233,10 +258,12 @@ class Bodies:
                 break
         return namer.names(wanted)
 
-    def _form(self, media: str) -> str:
-        """The format of a media type."""
+    def _form(self, media: str, body: bytes = b"") -> str:
+        """The format of a media type; if that says nothing, of a body that begins like JSON."""
         kind = media.partition(";")[0].strip().lower()
         form = self._usual if kind in _ANY else MEDIA.get(kind, "")
+        if kind in _ANY and form in TABLES and body[:1] in (b"{", b"["):
+            form = "jsonl"
         if form in self._layouts:
             return form
         why = self._refused.get(form, f"rows cannot be read from {kind or 'this model'}")

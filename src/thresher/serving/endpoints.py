@@ -20,7 +20,7 @@ from thresher.serving.intake import BodyIntake, Limits, query_of
 from thresher.serving.late_labels import read_labels
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ARROW, ENDPOINTS, JSON, LINES, document
-from thresher.serving.predicting import Predictions, ids_of
+from thresher.serving.predicting import Predictions, ids_of, status_of
 from thresher.serving.taking import acknowledgement, check_some
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ class Endpoints:
                 good = ids_of(found.rows)
                 await _kept(self._service.keep(good, found.rows.chunk, found.margins))
             written = await self._done(body, media, lambda: work.written(found, arrow))
-        return Response(written, media_type=ARROW if arrow else LINES)
+        return Response(written, status_of(found.rows), media_type=ARROW if arrow else LINES)
 
     async def learn(self, request: Request) -> Response:
         """Learn labelled rows."""
@@ -91,6 +91,8 @@ class Endpoints:
         if not status.ready:
             raise RefusedError(503, status.reason or "not ready yet", 1)
         return _json({"ready": True, "learning": status.learning, "reason": status.reason})
+
+    live_v2, ready_v2 = live, ready
 
     async def about(self, request: Request) -> Response:
         """Tell what is in the model."""

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from thresher.data.columns import FEATURES, NUMERIC
+from thresher.data.columns import BINS, FEATURES, NUMERIC
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.learning.model.objective import F64
 from thresher.serving.answers import Answers
@@ -117,7 +117,7 @@ class Inference:
         inputs = [{"name": _LINES, "datatype": "BYTES", "shape": [-1]}]
         if self._of_table:
             inputs = [
-                {"name": name, "datatype": "FP64" if kind == NUMERIC else "BYTES", "shape": [-1]}
+                {"name": name, "datatype": "FP64" if kind in (NUMERIC, BINS) else "BYTES", "shape": [-1]}
                 for name, kind in self._features.items()
             ]
         margins = np.zeros((1, self._model.head.count))

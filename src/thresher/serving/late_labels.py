@@ -37,7 +37,7 @@ def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
         raise RefusedError(413, f"the body has more than {most:,} labels")
     weights = np.array([one.weight for one in lines], np.float32)
     if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise RefusedError(400, f"label {_first(~(weights >= 0))}: a weight must be a number of at least 0")
+        raise RefusedError(400, f"line {_first(~(weights >= 0))}: a weight must be a number of at least 0")
     return LateLabels([str(one.id) for one in lines], _numbers([one.label for one in lines], model), weights)
 
 
@@ -54,7 +54,7 @@ def _lines(body: bytes) -> list[_Line]:
 
 def _numbers(given: Sequence[Any], model: Any) -> NDArray[np.float32]:
     """Labels as numbers; `RefusedError` for one that the model does not know."""
-    domain = model.head.domain.of_words(model.classes)
+    domain = model.head.domain.of_model(True).of_words(model.classes)
     if domain.kind != ONE:
         raise RefusedError(409, "labels can come late only if a row has one, and here it has several")
     words = domain.words
@@ -67,7 +67,7 @@ def _numbers(given: Sequence[Any], model: Any) -> NDArray[np.float32]:
     if not fits.all():
         wrong = _first(~fits)
         shown = repr(str(given[wrong - 1])[:40])
-        raise RefusedError(400, f"label {wrong}: expected {domain.meaning}, found {shown}")
+        raise RefusedError(400, f"line {wrong}: expected {domain.meaning}, found {shown}")
     return labels
 
 

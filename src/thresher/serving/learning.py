@@ -62,11 +62,11 @@ class _Window:
     """Sums over the last rows."""
 
     def __init__(self) -> None:
-        self._parts: deque[tuple[int, Tally, float, float, int]] = deque()
+        self._parts: deque[tuple[int, Tally, float, float, float]] = deque()
         self._rows = 0
         self._lock = threading.Lock()
 
-    def add(self, rows: int, tally: Tally, predicted: float, labels: float, looked: int) -> None:
+    def add(self, rows: int, tally: Tally, predicted: float, labels: float, looked: float) -> None:
         """Add a piece, and drop those that are too old."""
         with self._lock:
             self._parts.append((rows, tally, predicted, labels, looked))
@@ -193,14 +193,14 @@ class Learning:
         self._before = self.model.tally
         some = chunk.rows(0, _LOOKED_AT)
         head = self.model.head
-        self._predicted = self._labels = 0.0
-        self._looked = 0
+        self._predicted = self._labels = self._looked = 0.0
         if head.count == 1:
             output = "probability" if head.joint.PROBABILITY else "label"
             found = np.asarray(self.model.respond(self.model.margins(some), output), np.float64)
             labels = some.labels > 0 if head.joint.PROBABILITY else some.labels
-            self._predicted, self._labels = float(found.sum()), float(labels.sum())
-            self._looked = len(some)
+            each = some.weights.astype(np.float64)
+            self._predicted, self._labels = float(found @ each), float(labels @ each)
+            self._looked = float(each.sum())
 
     def _between(self, rows: int) -> None:
         """A piece is learned, and no other has begun."""

@@ -89,6 +89,8 @@ ENDPOINTS = {
     "metrics": Endpoint("GET", "/metrics", "Figures for Prometheus.", {200: ("Figures.", "text/plain")}),
     "live": Endpoint("GET", "/health/live", "Whether the process answers.", {200: ("It does.", JSON)}),
     "ready": Endpoint("GET", "/health/ready", "Whether it can do its work.", {200: ("It can.", JSON)}),
+    "live_v2": Endpoint("GET", "/v2/health/live", "As /health/live.", {200: ("It does.", JSON)}),
+    "ready_v2": Endpoint("GET", "/v2/health/ready", "As /health/ready.", {200: ("It can.", JSON)}),
     "about": Endpoint("GET", "/model", "What thresher info says of the model.", {200: ("Facts.", JSON)}),
     "openapi": Endpoint("GET", "/openapi.json", "This document.", {200: ("OpenAPI 3.1.", JSON)}),
     "server": Endpoint("GET", "/v2", "Name and version of the server.", {200: ("Names.", JSON)}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from thresher.learning.inspection.explanation import Explanation
@@ -96,8 +97,9 @@ class Predictions:
         for body, media in self._bodies.examples():
             for count in (1, 2):
                 self.together([body] * count, BatchKind("/predict", media, ""))
-            if self._service.learns:
-                with suppress(RefusedError):
+            with suppress(RefusedError):
+                self.written(self.predict(body, media, EXPLAIN))
+                if self._service.learns:
                     self._bodies.read(body, media, labelled=True)
         self._metrics.rows.clear()
 
@@ -158,11 +160,12 @@ class Predictions:
             self._metrics.rows.labels("predicted").inc(len(whole))
         except Exception as error:  # noqa: BLE001  (each client gets an answer)
             return [refusal(error)] * len(bodies)
-        return [Answer(_OK, one) for one in found]
+        return [Answer(status_of(rows), one) for rows, one in zip(several, found, strict=True)]
 
     def _alone(self, body: bytes, kind: BatchKind) -> Answer:
         try:
-            return Answer(_OK, self.written(self.predict(body, kind.media, kind.output)))
+            found = self.predict(body, kind.media, kind.output)
+            return Answer(status_of(found.rows), self.written(found))
         except Exception as error:  # noqa: BLE001  (as before)
             return refusal(error)
 
@@ -172,7 +175,15 @@ class Predictions:
         self._metrics.ignored.inc(len(rows.unknown))
 
 
+def status_of(rows: Rows) -> int:
+    """The status of an answer to rows: that of an error if none of them is good."""
+    return _OK if rows.good or not rows.bad else HTTPStatus.BAD_REQUEST
+
+
 def ids_of(rows: Rows) -> list[str]:
-    """The ids of the good rows."""
+    """The ids of the good rows. `RefusedError` if one has none, since its label could never come."""
     bad = {gap + k for k, gap in enumerate(rows.gaps)}
-    return [one for k, one in enumerate(rows.ids or ()) if k not in bad]
+    found = [one for k, one in enumerate(rows.ids or ()) if k not in bad]
+    if "" in found:
+        raise RefusedError(400, f"row {found.index('') + 1} has no id")
+    return found

@@ -162,7 +162,9 @@ class LearnRequest(Request[Ack]):
     def draft(self, draft: Draft) -> None:
         """Add the rows, unless the key is known."""
         if self.key and self.key in draft.memory.keys:
-            self._known = draft.memory.keys[self.key]
+            first, last = self._known = draft.memory.keys[self.key]
+            if last - first + 1 != len(self.chunk):
+                raise RefusedError(422, f"this key was used for {last - first + 1:,} other rows")
         elif self.key and self.key in draft.keys:
             self.number, self._known = draft.keys[self.key], (0, 0)
         else:
@@ -193,6 +195,8 @@ class KeepRequest(Request[Ack]):
         new = (
             [k for k in new if self.ids.index(self.ids[k]) == k] if len({*self.ids}) < len(self.ids) else new
         )
+        if len(new) > draft.memory.most_kept:
+            raise RefusedError(413, f"at most {draft.memory.most_kept:,} rows can wait for their labels")
         if draft.count + len(new) > draft.memory.most_kept:
             raise RefusedError(429, f"{draft.count:,} rows wait for their labels already", 1.0)
         if not new:

@@ -136,7 +136,7 @@ class Service:
 
     def __init__(self, path: Path, name: str = "", say: Callable[[str], None] = lambda line: None) -> None:
         self.path, self.name, self._say, self._closing = path, name or path.stem, say, threading.Event()
-        self._stamp = _stamp(path)
+        self._stamp, self._reason = _stamp(path), ""
         self.model: Any = load(path)
 
     def start(self) -> None:
@@ -154,18 +154,23 @@ class Service:
         try:
             found = load(self.path)
         except (model_file.ModelFileError, OSError) as error:
-            self._say(f"not reloaded: {error}")
+            self._keep(str(error))
             return
         if (found.layout, str(found.head.domain)) != (self.model.layout, str(self.model.head.domain)):
-            self._say(f"not reloaded: {self.path} reads other columns or labels now: restart the server")
+            self._keep(f"{self.path} reads other columns or labels now: restart the server")
             return
-        self.model = found
+        self.model, self._reason = found, ""
         self._say(f"reloaded {self.path}")
 
     def margins(self, chunk: Chunk) -> F64:
         """Margins of some rows, by the model as it is between two examples."""
         found: F64 = self.model.margins(chunk)
         return found
+
+    def _keep(self, reason: str) -> None:
+        """Go on with the model as it was."""
+        self._reason = f"not reloaded: {reason}"
+        self._say(self._reason)
 
     def explain(self, chunk: Chunk, names: Mapping[int, str]) -> Explanation:
         """Why these are the margins of some rows, whose features may have `names`. ValueError."""
@@ -177,10 +182,12 @@ class Service:
 
     def status(self) -> Status:
         """The state of the service."""
-        return Status(ready=True, nonzero=self.model.nonzero)
+        return Status(ready=True, reason=self._reason, nonzero=self.model.nonzero)
 
     def snapshot(self) -> tuple[Path, int]:
-        """The newest whole model file, and the row of the log that it goes up to."""
+        """The newest whole model file, and the row of the log that it goes up to. `RefusedError`."""
+        if self.path.is_dir():
+            raise RefusedError(409, "an ensemble is a folder of models: copy it as it is")
         return self.path, 0
 
     def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
@@ -225,7 +232,7 @@ class LearningService(Service):
     ) -> None:
         super().__init__(path, name, say)
         self.folder, self.settings = folder, settings
-        self._reason, self._caught_up = "", set[str]()
+        self._caught_up = set[str]()
         self._grown, self._complete = threading.Condition(), False
         self._check()
         origin = LogOrigin(self.model.layout, str(self.model.head.domain), content_hash(path))
@@ -315,13 +322,18 @@ class LearningService(Service):
     def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
         """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
         self._check_learning()
-        return self._submitted(LearnRequest(self._as_logged(chunk), key))
+        return self._submitted(LearnRequest(replace(chunk, labels=self._as_logged(chunk.labels)), key))
 
-    def _as_logged(self, chunk: Chunk) -> Chunk:
-        """The rows with -1 for a negative class that others write as 0: a log has one way."""
-        if self.model.head.domain.name != "binary" or not (chunk.labels == 0).any():
-            return chunk
-        return replace(chunk, labels=np.where(chunk.labels > 0, chunk.labels, np.float32(-1)))
+    @property
+    def _negative(self) -> np.float32:
+        """The negative label of two, as the rows had it that the model has learned: -1 or 0."""
+        return np.float32(-1 if self.model.lowest_label < 0 else 0)
+
+    def _as_logged(self, labels: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Labels of two classes as the model's data had them, since the model answers as they were last."""
+        if self.model.head.domain.name != "binary":
+            return labels
+        return np.where(labels > 0, labels, self._negative).astype(np.float32)
 
     def keep(self, ids: Sequence[str], chunk: Chunk, margins: F64) -> Future[Ack]:
         """Keep rows until their labels come; answered once they are on disk. `RefusedError`.
@@ -333,7 +345,7 @@ class LearningService(Service):
         if self.settings.unlabelled != FAKE_NEGATIVE:
             return self._submitted(KeepRequest(ids, chunk))
         p = self.model.respond(margins, "probability")
-        rows = _relabelled(chunk, np.full(len(chunk), -1.0), (1 - p) * (1 + p))
+        rows = _relabelled(chunk, np.full(len(chunk), self._negative), (1 - p) * (1 + p))
         return self._submitted(KeepRequest(ids, rows, negative=True))
 
     def label(
@@ -346,9 +358,7 @@ class LearningService(Service):
         self._check_learning()
         if self.settings.unlabelled == FAKE_NEGATIVE:
             importances = importances * self._corrections(ids, labels)
-        if self.model.head.domain.name == "binary":
-            labels = np.where(labels > 0, labels, np.float32(-1))
-        return self._submitted(LabelRequest(ids, labels, importances))
+        return self._submitted(LabelRequest(ids, self._as_logged(labels), importances))
 
     def _corrections(self, ids: Sequence[str], labels: NDArray[np.float32]) -> NDArray[np.float32]:
         factors = np.zeros(len(ids), np.float32)
@@ -372,7 +382,7 @@ class LearningService(Service):
 
     def _sweep(self) -> None:
         """Let rows go whose label has not come in time."""
-        negative = -1.0 if self.settings.unlabelled == NEGATIVE else None
+        negative = float(self._negative) if self.settings.unlabelled == NEGATIVE else None
         while not self._closing.wait(_SWEEP):
             before = time.time_ns() // 1000 - int(self.settings.wait * MICRO)
             request = ExpireRequest(before, negative)
@@ -473,6 +483,8 @@ def shadow(spec: str, like: Recipe) -> dict[str, Any]:
     """
     if os.path.exists(spec):
         return {"continue_from": Path(spec)}
+    if os.sep in spec or "." in spec.partition(":")[0]:
+        raise UsageError(f"{spec}: no such file, for a model that learns beside")
     return {"rule": replace(like, rule=spec, rate=None, layout=None)}
 
 

@@ -224,6 +224,8 @@ def save(path: Path, model: Model, training_state: TrainingState) -> None:
     """Write everything that `load` needs to resume bit for bit. Raises OSError, `DivergedError`."""
     header = {**model_file.header_of(model), "training": training_state.as_dict()}
     tensors = model_file.tensors_of(model)
+    if model.names is not None:  # also those of weights that are zero now, and may not be at the end
+        tensors |= model_file.tensors_of_names(model.names)
     if training_state.best is not None:
         tensors |= {f"{_BEST}{name}": array for name, array in training_state.best.state.items()}
     model_file.write(path, header, tensors)

@@ -375,7 +375,7 @@ class JsonlParser(BatchParser):
         """Parse a few lines without pyarrow; None if one is bad, blank or unusual."""
         kinds, wide = self._files[block.file], self._wide[block.file]
         if block.file not in self._few_objects:
-            of_label = kinds.what.index(LABEL) if LABEL in kinds.what else None
+            of_label = next((k for k, what in enumerate(kinds.what) if what == LABEL), None)
             number = of_label is None or pa.types.is_floating(wide.field(kinds.names[of_label]).type)
             spelled = bool(kinds.spelling)
             self._few_objects[block.file] = FewObjects(
