@@ -226,6 +226,7 @@ def run(setting: Setting) -> list[Goal]:
         return []
     source = SHORT if setting.data is None else setting.data / RAW
     rows = twins.rows_of(source)
+    setting.loads.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=setting.loads) as name, ExitStack() as stack:
         folder = Path(name)
         model, log = train(rows, folder), folder / "log"
