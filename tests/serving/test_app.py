@@ -1,5 +1,6 @@
 """The application: what each path answers, and what it refuses."""
 
+import asyncio
 import gzip
 import json
 import re
@@ -8,9 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from starlette.types import Message
 
 import thresher
 from tests.serving.asking import Asked, Learning
+from thresher.serving.endpoints import FileResponse
 from thresher.serving.errors import RefusedError
 from thresher.serving.openapi import ENDPOINTS, PATHS
 
@@ -90,7 +93,7 @@ def test_labels_come_late(ask: Asked, service: Learning) -> None:
         (b'{"id": "a"}', "expected lines such as"),
         (b'{"id": "a", "label": 7}', "line 1: expected"),
         (b'{"id": "a", "label": "x"}', "expected"),
-        (b'{"id": "a", "label": 1, "weight": -1}', "a weight must be"),
+        (b'{"id": "a", "label": 1, "weight": -1}', "expected a weight of at least 0"),
         (b'[{"id": "a", "label": 1, "colour": 1}]', "expected lines such as"),
         (b"\xff\xfe", "expected lines such as"),
     ],
@@ -268,3 +271,16 @@ def test_the_document_has_every_path(ask: Asked) -> None:
         assert operation["summary"] == one.does
         assert {str(status) for status in one.gives} < operation["responses"].keys()
     assert '"$ref": "#/components/schemas/Error"' in told
+
+
+def test_a_file_is_closed_though_its_client_has_left(tmp_path: Path) -> None:
+    opened = [*Path("/proc/self/fd").iterdir()] if Path("/proc/self/fd").exists() else []
+    (tmp_path / "a.model").write_bytes(b"x" * (3 << 20))
+
+    async def send(message: Message) -> None:
+        raise OSError("gone")
+
+    for _ in range(20):
+        with pytest.raises(OSError, match="gone"):
+            asyncio.run(FileResponse(tmp_path / "a.model", {})({"type": "http"}, None, send))  # type: ignore[arg-type]
+    assert not opened or len([*Path("/proc/self/fd").iterdir()]) < len(opened) + 10

@@ -344,6 +344,7 @@ def test_the_extra_may_be_missing(
 ) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "thresher.serving.server", raising=False)
+    monkeypatch.delattr("thresher.serving.server", raising=False)
     assert status_of(["serve", str(clicks)]) == 2
     assert capsys.readouterr().err == (
         "thresher: thresher serve needs uvicorn, which is not installed: pip install 'thresher[serve]'\n"

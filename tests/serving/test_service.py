@@ -19,13 +19,13 @@ from tests.plain import not_compiled
 from tests.streams import RULES, cut, kinds_of, model_of, stream
 from thresher import Model
 from thresher.data.chunk import Chunk, concat
-from thresher.data.log.segments import LogError
+from thresher.data.log.segments import LogError, records_from
 from thresher.data.log.source import LogSource
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import MODEL, Snapshots
-from thresher.serving.requests import FIRST
+from thresher.serving.requests import FIRST, ExpireRequest, LearnRequest, Memory
 from thresher.serving.service import LearningService, Service, Settings
 
 ROWS = 40
@@ -421,3 +421,89 @@ def test_the_name_of_a_weight_that_was_zero_in_between_is_kept(tmp_path: Path) -
         assert weight(service) != 0
     check_law(model, folder, tmp_path / "expected")
     assert key in dict(thresher.load(folder / MODEL).names or {})
+
+
+def test_a_request_that_cannot_be_written_ends_no_thread(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    with serving(model, tmp_path / "log") as service:
+        some = rows.rows(0, 1)
+        service.keep(["\ud800"], some, service.margins(some)).result()  # JSON can write it
+        broken: Any = None
+        with pytest.raises(RefusedError, match="cannot be written"):
+            service._submitted(LearnRequest(broken)).result()
+        with pytest.raises(RefusedError, match="more than 1,000 letters"):
+            service.learn(some, key="k" * 1001).result()
+        assert service.learn(some).result().last == 1
+    check_law(model, tmp_path / "log", tmp_path / "expected")
+
+
+def test_what_is_known_of_ids_is_known_after_a_restart(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    found, folder = list[Any](), tmp_path / "log"
+    for _ in range(2):
+        with serving(model, folder, wait=1000.0, unlabelled=NEGATIVE) as service:
+            if not found:
+                margins = service.margins(rows.rows(0, 3))
+                service.keep(["b"], rows.rows(0, 1), margins[:1]).result()
+                between = time.time_ns() // 1000 + 1
+                time.sleep(0.001)
+                service.keep(["a", "c", "a"], rows.rows(0, 3), margins).result()
+                service.label(["a"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
+                assert service._submitted(ExpireRequest(between, 0.0)).result() == 1
+            memory = service._memory
+            found.append((sorted(memory.kept), sorted(memory.labelled), memory.promoted))
+    assert found[0] == found[1] == (["c"], ["a"], FIRST)
+
+
+def test_a_fake_negative_and_its_label_may_come_at_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder, some = tmp_path / "log", rows.rows(10, 11)
+    with serving(model, folder, unlabelled=FAKE_NEGATIVE) as service:
+        margins = service.margins(some)
+        asked = (
+            service.keep(["x"], some, margins),
+            service.label(["x"], np.ones(1, np.float32), np.ones(1, np.float32)),
+        )
+        assert [one.result().last for one in asked] == [1, 2]
+    assert _logged(folder).weights[1] > 1
+    assert len(records_of(folder)) == 2  # a write that is cut short has all of a row, or nothing
+    check_law(model, folder, tmp_path / "expected")
+
+
+def records_of(folder: Path) -> list[Any]:
+    return [one for some in records_from(folder) for one in some]
+
+
+def test_a_promotion_outlasts_the_file_that_holds_it(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+    some: dict[str, Any] = {"segment_bytes": 1, "keep_bytes": 1, "snapshots": Snapshots(rows=1)}
+    with serving(model, folder, shadows={"other": "fobos"}, **some) as service:
+        service.learn(rows.rows(0, 10)).result()
+        until(lambda: all(one.learned == 10 for one in service.shadows().values()))
+        service.promote("other").result()
+        for k in range(10, 20):
+            service.learn(rows.rows(k, k + 1)).result()
+        until(lambda: len([*folder.glob("*.log")]) <= 2)
+    with serving(model, folder, shadows={"other": "fobos"}, **some) as service:
+        assert service.current == "other"
+
+
+@pytest.mark.parametrize("name", ["log", "lock"])
+def test_nothing_is_acknowledged_in_a_file_that_is_gone(
+    model: Path, rows: Chunk, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / "log"
+    with serving(model, folder) as service:
+        service.learn(rows.rows(0, 1)).result()
+        path = folder / "lock" if name == "lock" else next(folder.glob("*.log"))
+        path.rename(tmp_path / "moved")
+        with pytest.raises(RefusedError, match="removed or replaced while it was in use"):
+            service.learn(rows.rows(1, 2)).result()
+        (tmp_path / "moved").rename(path)
+
+
+def test_many_ids_are_forgotten_in_no_time() -> None:
+    memory = Memory(most_kept=1, most_keys=10)
+    memory.labelled = {str(k): k for k in range(200_000)}
+    memory.keys = {str(k): (k, k) for k in range(200_000)}
+    begun = time.monotonic()
+    memory.forget(before=199_990)
+    assert (len(memory.labelled), len(memory.keys)) == (10, 10)
+    assert time.monotonic() - begun < 2

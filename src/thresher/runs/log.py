@@ -110,7 +110,8 @@ class _Survey:
         if kind == KEPT:
             self._waiting.update(ids)
         elif kind in (ROWS, GONE):
-            self._waiting.difference_update(ids)
+            self._waiting.difference_update(ids, note.get("expired", ()))
+            self._waiting.update(note.get("kept", ()))
         self._records += 1
         self._promoted += kind == PROMOTED
         self._keys += "key" in note
@@ -164,7 +165,9 @@ def _record(one: LogRecord, origin: LogOrigin, names: dict[int, str]) -> dict[st
     found = {"kind": KINDS[head.kind], "after_row": head.row, "time": _time(head.time), **note}
     if head.kind not in (ROWS, KEPT):
         return found
-    chunk, ids = chunk_of(one.buffer, one.at, one.head), found.pop("ids", None)
+    chunk = chunk_of(one.buffer, one.at, one.head)
+    ids = next((note[name] for name in ("ids", "kept", "expired") if name in note), None)
+    found.pop("ids", None)
     rows = [_row(chunk.rows(k, k + 1), origin, names, head.kind == ROWS) for k in range(len(chunk))]
     for k, row in enumerate(rows):
         rows[k] = {"row": head.row + k + 1} | row if head.kind == ROWS else row

@@ -79,6 +79,8 @@ class Appender:
                 accepted.append(one)
             except RefusedError as error:
                 one.done.set_exception(error)
+            except Exception as error:  # noqa: BLE001  one request must not end the thread of all
+                one.done.set_exception(self._fault(error))
         try:
             rows = self._append(draft)
         except LogFullError as error:
@@ -88,6 +90,9 @@ class Appender:
         except LogFailedError as error:
             self.trouble = str(error)
             self._refuse(accepted, RefusedError(503, f"nothing can be learned until a restart: {error}"))
+            return
+        except Exception as error:  # noqa: BLE001  likewise; nothing has been written
+            self._refuse(accepted, self._fault(error))
             return
         self.trouble = ""
         for one in accepted:
@@ -107,6 +112,10 @@ class Appender:
         draft.settle(rows, [one.offset for one in begins])
         self._synced(ends[-1])
         return rows
+
+    @staticmethod
+    def _fault(error: Exception) -> RefusedError:
+        return RefusedError(500, f"this cannot be written to the log: {str(error) or type(error).__name__}")
 
     @staticmethod
     def _refuse(requests: list[Request[Any]], error: RefusedError) -> None:

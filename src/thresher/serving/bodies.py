@@ -329,7 +329,7 @@ class Bodies:
             kinds = kinds_by(used, table.schema, _NAME, ids)
             whole = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
             batch = sound(whole[0], [*table.schema.names])
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OSError) as error:
             raise DataError(f"{_NAME}: {error}") from error
         parser = BatchFormat([kinds])(layout, reading)
         return parser.parse(TableBlock(batch, 0, 0, batch.num_rows, len(body)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import msgspec
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from thresher._version import __version__
 from thresher.serving.errors import NOT_JSON, RefusedError
@@ -138,9 +139,7 @@ class Endpoints:
         tag = {"ETag": f'"{sequence}-{path.stat().st_mtime_ns:x}"'}
         if request.headers.get("if-none-match") == tag["ETag"]:
             return Response(status_code=304, headers=tag)
-        size, blocks = _opened(path)
-        length = {"Content-Length": str(size)}
-        return StreamingResponse(blocks, media_type="application/octet-stream", headers=tag | length)
+        return FileResponse(path, tag)
 
     async def promote(self, request: Request) -> Response:
         """Let another model take over."""
@@ -176,13 +175,18 @@ def _json(found: Any) -> Response:
     return Response(msgspec.json.encode(found, enc_hook=str) + b"\n", media_type=JSON)
 
 
-def _opened(path: Path) -> tuple[int, Iterator[bytes]]:
-    """The size of a file and its content, which stay those of this moment if another takes its place."""
-    file = path.open("rb")
+class FileResponse(Response):
+    """The content of a file as it is now, if another takes its place too; closed whatever the client does."""
 
-    def blocks() -> Iterator[bytes]:
-        with file:
+    def __init__(self, path: Path, headers: dict[str, str]) -> None:
+        self._file = path.open("rb")
+        length = {"Content-Length": str(os.fstat(self._file.fileno()).st_size)}
+        super().__init__(headers=headers | length, media_type="application/octet-stream")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        with self._file as file:
+            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             while block := file.read(_BLOCK):
-                yield block
-
-    return os.fstat(file.fileno()).st_size, blocks()
+                await send({"type": "http.response.body", "body": block, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})

@@ -8,6 +8,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from thresher.data.errors import OneLineError
 from thresher.engine.atomic import whole_file
@@ -25,6 +26,16 @@ class FollowError(OneLineError):
 
 class LostError(Exception):
     """The server does not answer as it should at the moment."""
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """The token is for one server."""
+
+    def redirect_request(self, *given: Any) -> None:
+        """Go nowhere else."""
+
+
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects)
 
 
 def token_in(file: Path) -> str:
@@ -68,7 +79,7 @@ class Follower:
 
     def _asked(self, headers: Mapping[str, str]) -> http.client.HTTPResponse:
         request = urllib.request.Request(self.url, headers=dict(headers))
-        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=_SECONDS)
+        answer: http.client.HTTPResponse = _OPENER.open(request, timeout=_SECONDS)
         return answer
 
     def _refused(self, status: int) -> bool:

@@ -14,9 +14,12 @@ from thresher.serving.errors import NOT_JSON, RefusedError
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    id: str | int
+    id: str | int | float
     label: str | float | bool
     weight: float = 1.0
+
+
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class LateLabels(NamedTuple):
@@ -35,10 +38,14 @@ def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
     lines = _lines(body)
     if len(lines) > most:
         raise RefusedError(413, f"the body has more than {most:,} labels")
-    weights = np.array([one.weight for one in lines], np.float32)
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise RefusedError(400, f"line {_first(~(weights >= 0))}: a weight must be a number of at least 0")
-    return LateLabels([str(one.id) for one in lines], _numbers([one.label for one in lines], model), weights)
+    given = np.array([one.weight for one in lines])
+    fits = (given >= 0) & (given <= _LARGEST)
+    if not fits.all():
+        raise RefusedError(
+            400, f"line {_first(~fits)}: expected a weight of at least 0, found {given[~fits][0]:g}"
+        )
+    labels = _numbers([one.label for one in lines], model)
+    return LateLabels([str(one.id) for one in lines], labels, given.astype(np.float32))
 
 
 def _lines(body: bytes) -> list[_Line]:

@@ -117,6 +117,19 @@ class _Unheard(Silent):
         return Stopper()
 
 
+def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> runs.Training:
+    """The training that `begin` says, or the one that is in a checkpoint. `LogError` if it needs that."""
+    again = state.exists()
+    if source.begin.row and not again:
+        raise LogError(
+            f"{source.folder}: begins with row {source.begin.row + 1:,}, and {state.name}, which has learned"
+            " those before, is missing"
+        )
+    given = {name: one for name, one in begin.items() if name == "continue_from" or not again}
+    given |= {"passes": 1, "checkpoint": state, "resume": again}
+    return runs.prepare(Inputs(source), settled(TrainRun, given), _Unheard())
+
+
 class Learning:
     """Learns what is in the log, in a thread of its own; `model` may be read within ``gate.reading()``."""
 
@@ -127,6 +140,7 @@ class Learning:
         wait: Callable[[Learning, LogPosition], LogPosition | None],
         snapshots: Snapshots,
         fault: Callable[[str], None],
+        say: Callable[[str], None],
         name: str = "",
     ) -> None:
         """`begin`: options of `train` that say which model; `name`: of a shadow.
@@ -135,6 +149,8 @@ class Learning:
         """
         self.name, self.gate, self.learned = name, Gate(), 0
         """`learned`: the rows of the log that are learned"""
+        self.trouble, self._say = "", say
+        """`trouble`: why the last snapshot was not written; empty: it was"""
         self.fault = ""
         """why it has stopped learning; empty: it has not"""
         self._snapshots, self._tell, self._window = snapshots, fault, _Window()
@@ -143,15 +159,7 @@ class Learning:
         """`file`: the newest whole model"""
         source = _Followed(folder, "", lambda at: wait(self, at))
         source.gate, source.before, source.between = self.gate, self._look, self._between
-        again = state.exists()
-        if source.begin.row and not again:
-            raise LogError(
-                f"{folder}: begins with row {source.begin.row + 1:,}, and {state.name}, which has learned"
-                " those before, is missing"
-            )
-        given = {name: one for name, one in begin.items() if name == "continue_from" or not again}
-        given |= {"passes": 1, "checkpoint": state, "resume": again}
-        self._run = runs.prepare(Inputs(source), settled(TrainRun, given), _Unheard())
+        self._run = _prepared(begin, source, state)
         source.domain = self.model.head.domain
         trainer = self._run.trainer
         trainer.at_once, trainer.pause = _AT_ONCE, self.gate.pause
@@ -219,11 +227,26 @@ class Learning:
     def save(self) -> None:
         """Write the checkpoint, and the model as it would be if the log ended here."""
         self._asked.clear()
+        self._when = time.monotonic()
+        try:
+            self._write()
+        except OSError as error:  # such as a full disk: the log has all that a later snapshot needs
+            self._tell_of(f"no snapshot was written: {error.strerror}")
+        else:
+            self._tell_of("")
+
+    def _tell_of(self, trouble: str) -> None:
+        """Say what is wrong with snapshots, once."""
+        if trouble and trouble != self.trouble:
+            self._say(trouble)
+        self.trouble = trouble
+
+    def _write(self) -> None:
         self._run.trainer.save_checkpoint()
         ended = self._run.trainer.as_if_ended()
         ended.save(self.file)
         self.nonzero = ended.nonzero
-        self.saved, self._when = self.learned, time.monotonic()
+        self.saved = self.learned
         place = self._run.trainer.position.place
         self.saved_offset = 0 if place is None else place.offset
 

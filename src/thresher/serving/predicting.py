@@ -15,6 +15,7 @@ from thresher.serving.errors import RefusedError
 from thresher.serving.inference import Inference
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ARROW
+from thresher.serving.requests import MOST_LETTERS
 from thresher.serving.service import Service
 from thresher.serving.taking import check_some, taken
 
@@ -184,6 +185,7 @@ def ids_of(rows: Rows) -> list[str]:
     """The ids of the good rows. `RefusedError` if one has none, since its label could never come."""
     bad = {gap + k for k, gap in enumerate(rows.gaps)}
     found = [one for k, one in enumerate(rows.ids or ()) if k not in bad]
-    if "" in found:
-        raise RefusedError(400, f"row {found.index('') + 1} has no id")
+    for k, one in enumerate(found):
+        if not 0 < len(one) <= MOST_LETTERS:
+            raise RefusedError(400, f"row {k + 1} has {'a long id' if one else 'no id'}")
     return found

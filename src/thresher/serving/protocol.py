@@ -75,10 +75,17 @@ class HttpConnection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP, unless the answer to a request before it is still to come."""
-        if self._waiting:
+        self._refuse_next(400, b"this is not a valid HTTP request")
+
+    def _refuse_next(self, status: int, words: bytes) -> None:
+        """Refuse what arrives; if the answer to a request before it is still to come, close after that."""
+        before = self._answering and not self._headed
+        if before:
+            self.cycle.keep_alive = False
+        if self._waiting or before:
             self._dropped = self._closing = True
-            return
-        self.refuse(400, b"this is not a valid HTTP request")
+        else:
+            self.refuse(status, words)
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request, or several requests; refuse what is endless."""
@@ -86,7 +93,7 @@ class HttpConnection(HttpToolsProtocol):
         super().data_received(data)
         self._taken = self._taken + len(data) if self.since == begun else 0
         if self.receiving and self._taken > (self.ways.most if self._headed else _HEAD):
-            self.refuse(413 if self._headed else 431, b"the request is too large")
+            self._refuse_next(413 if self._headed else 431, b"the request is too large")
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._under_way = cycle

@@ -7,9 +7,10 @@ nothing has changed if the write fails.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,6 +23,8 @@ from thresher.serving.errors import RefusedError
 A = TypeVar("A")
 FIRST = "-"
 """What the log calls the model that the server was started with, which no shadow can be called"""
+MOST_LETTERS = 1000
+"""Of a key or an id, many of which are in memory"""
 MICRO = 1_000_000
 """Microseconds in a second"""
 
@@ -72,13 +75,16 @@ class Memory:
     """ids of rows whose label is known, and when it came"""
     promoted: str = FIRST
     """the model that took over last"""
+    promoted_at: int = 0
+    """where the log says so"""
 
     def forget(self, before: int) -> None:
         """Forget the ids of rows whose labels came before a time, and the oldest keys if there are many."""
-        while self.labelled and next(iter(self.labelled.values())) < before:
-            del self.labelled[next(iter(self.labelled))]
-        while len(self.keys) > self.most_keys:
-            del self.keys[next(iter(self.keys))]
+        # lists first: the first entry of a dictionary is found again and again behind those removed
+        for one in [*takewhile(lambda one: self.labelled[one] < before, self.labelled)]:
+            del self.labelled[one]
+        for one in [*islice(self.keys, max(len(self.keys) - self.most_keys, 0))]:
+            del self.keys[one]
 
 
 class Draft:
@@ -89,6 +95,7 @@ class Draft:
         self.entries = list[LogEntry]()
         self.keys = dict[str, int]()
         """keys of entries, by number"""
+        self.promoted = ""
         self._kept, self._gone = dict[str, KeptRow](), set[str]()
         self._labelled = set[str]()
 
@@ -131,6 +138,8 @@ class Draft:
             memory.kept[one] = kept._replace(offset=offsets[0])
         for one in self._gone:
             memory.kept.pop(one, None)
+        if self.promoted:
+            memory.promoted, memory.promoted_at = self.promoted, offsets[0]
         memory.labelled.update(dict.fromkeys(self._labelled, self.now))
 
 
@@ -161,6 +170,8 @@ class LearnRequest(Request[Ack]):
 
     def draft(self, draft: Draft) -> None:
         """Add the rows, unless the key is known."""
+        if len(self.key) > MOST_LETTERS:
+            raise RefusedError(400, f"the key has more than {MOST_LETTERS:,} letters")
         if self.key and self.key in draft.memory.keys:
             first, last = self._known = draft.memory.keys[self.key]
             if last - first + 1 != len(self.chunk):
@@ -191,10 +202,9 @@ class KeepRequest(Request[Ack]):
 
     def draft(self, draft: Draft) -> None:
         """Add the rows that are new."""
-        new = [k for k, one in enumerate(self.ids) if draft.kept(one) is None and not draft.is_labelled(one)]
-        new = (
-            [k for k in new if self.ids.index(self.ids[k]) == k] if len({*self.ids}) < len(self.ids) else new
-        )
+        firsts = {one: k for k, one in reversed([*enumerate(self.ids)])}
+        known = (one for one in firsts if draft.kept(one) is not None or draft.is_labelled(one))
+        new = sorted({*firsts.values()} - {firsts[one] for one in known})
         if len(new) > draft.memory.most_kept:
             raise RefusedError(413, f"at most {draft.memory.most_kept:,} rows can wait for their labels")
         if draft.count + len(new) > draft.memory.most_kept:
@@ -203,11 +213,9 @@ class KeepRequest(Request[Ack]):
             return
         chunk = self.chunk if len(new) == len(self.chunk) else self.chunk.take(np.array(new, np.int64))
         ids = [self.ids[k] for k in new]
-        self.number = draft.add(KEPT, chunk, ids=ids)
+        self.number = draft.add(ROWS, chunk, kept=ids) if self.negative else draft.add(KEPT, chunk, ids=ids)
         for k, one in enumerate(ids):
             draft.keep(one, chunk.rows(k, k + 1))
-        if self.negative:
-            self.number = draft.add(ROWS, chunk)
 
     def answer(self, rows: Sequence[tuple[int, int]]) -> Ack:
         """The rows are kept."""
@@ -229,6 +237,8 @@ class LabelRequest(Request[Labelled]):
     ids: Sequence[str]
     labels: NDArray[np.float32]
     importances: NDArray[np.float32]
+    correct: Callable[[Chunk, float], float] = lambda row, label: 1.0
+    """a factor of the importance of a kept row, given its label"""
     _repeated: int = field(default=0, init=False)
     _unknown: list[str] = field(default_factory=list, init=False)
     _learned: int = field(default=0, init=False)
@@ -244,7 +254,8 @@ class LabelRequest(Request[Labelled]):
                 else:
                     self._unknown.append(one)
                 continue
-            rows.append(with_labels(kept.row, float(label), float(importance)))
+            importance = float(importance) * self.correct(kept.row, float(label))
+            rows.append(with_labels(kept.row, float(label), importance))
             ids.append(one)
             draft.let_go(one, labelled=True)
         self._learned = len(rows)
@@ -285,7 +296,7 @@ class ExpireRequest(Request[int]):
             self.number = draft.add(GONE, NOTHING, ids=ids)
         else:
             found = [with_labels(draft.memory.kept[one].row, self.negative, 1.0) for one in ids]
-            self.number = draft.add(ROWS, concat(found), ids=ids)
+            self.number = draft.add(ROWS, concat(found), expired=ids)
         for one in ids:
             draft.let_go(one, labelled=False)
 
@@ -304,7 +315,7 @@ class PromoteRequest(Request[Ack]):
 
     def draft(self, draft: Draft) -> None:
         """Add that to the log."""
-        self.number = draft.add(PROMOTED, NOTHING, model=self.name)
+        self.number, draft.promoted = draft.add(PROMOTED, NOTHING, model=self.name), self.name
 
     def answer(self, rows: Sequence[tuple[int, int]]) -> Ack:
         """The last row before."""
@@ -318,13 +329,16 @@ def remembered(memory: Memory, records: Iterable[Any]) -> None:
         note, kind, when = record.note(), record.head.kind, record.head.time
         ids: list[str] = note.get("ids", [])
         if kind == PROMOTED:
-            memory.promoted = note["model"]
+            memory.promoted, memory.promoted_at = note["model"], record.offset
         if kind == ROWS and "key" in note:
             memory.keys[note["key"]] = (record.head.row + 1, record.head.last)
-        if kind == KEPT:
+        if kept := ids if kind == KEPT else note.get("kept", []):
             chunk = chunk_of(record.buffer, record.at, record.head)
-            for k, one in enumerate(ids):
+            for k, one in enumerate(kept):
                 memory.kept[one] = KeptRow(chunk.rows(k, k + 1), when, record.offset)
+        elif expired := note.get("expired", []):
+            for one in expired:
+                memory.kept.pop(one, None)
         else:
             for one in ids:
                 memory.kept.pop(one, None)

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -22,7 +21,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.log.segments import LogPosition, records_from, segment_paths
+from thresher.data.log.segments import LogError, LogPosition, records_from, segment_paths
 from thresher.data.log.source import LogOrigin
 from thresher.data.log.writer import SEGMENT_BYTES, LogWriter
 from thresher.learning.files import model_file
@@ -232,7 +231,7 @@ class LearningService(Service):
     ) -> None:
         super().__init__(path, name, say)
         self.folder, self.settings = folder, settings
-        self._caught_up = set[str]()
+        self._caught_up, self._untended = set[str](), ""
         self._grown, self._complete = threading.Condition(), False
         self._check()
         origin = LogOrigin(self.model.layout, str(self.model.head.domain), content_hash(path))
@@ -257,7 +256,7 @@ class LearningService(Service):
 
     def _learner(self, name: str, begin: Mapping[str, Any]) -> Learning:
         called, fault = "" if name == FIRST else name, partial(self._fault, name)
-        return Learning(begin, self.folder, self._wait, self.settings.snapshots, fault, called)
+        return Learning(begin, self.folder, self._wait, self.settings.snapshots, fault, self._say, called)
 
     def _take_over(self, name: str) -> None:
         """Predict with this model from here on."""
@@ -356,18 +355,16 @@ class LearningService(Service):
         With `FAKE_NEGATIVE`, positive rows have importance 1 + p, and negative ones, learned before, 0.
         """
         self._check_learning()
+        request = LabelRequest(ids, self._as_logged(labels), importances)
         if self.settings.unlabelled == FAKE_NEGATIVE:
-            importances = importances * self._corrections(ids, labels)
-        return self._submitted(LabelRequest(ids, self._as_logged(labels), importances))
+            request.correct = self._correction
+        return self._submitted(request)
 
-    def _corrections(self, ids: Sequence[str], labels: NDArray[np.float32]) -> NDArray[np.float32]:
-        factors = np.zeros(len(ids), np.float32)
-        for k, (one, label) in enumerate(zip(ids, labels, strict=True)):
-            kept = self._memory.kept.get(one)
-            if kept is not None and label > 0:
-                p = self.model.respond(self.margins(kept.row), "probability")
-                factors[k] = 1 + float(p[0])
-        return factors
+    def _correction(self, row: Chunk, label: float) -> float:
+        """The factor of the importance of a row that was learned as negative, now that its label has come."""
+        if label <= 0:
+            return 0.0
+        return 1 + float(self.model.respond(self.margins(row), "probability")[0])
 
     def _submitted(self, request: Request[A]) -> Future[A]:
         self._appender.submit(request)
@@ -382,14 +379,24 @@ class LearningService(Service):
 
     def _sweep(self) -> None:
         """Let rows go whose label has not come in time."""
-        negative = float(self._negative) if self.settings.unlabelled == NEGATIVE else None
         while not self._closing.wait(_SWEEP):
             before = time.time_ns() // 1000 - int(self.settings.wait * MICRO)
-            request = ExpireRequest(before, negative)
-            with suppress(RefusedError):
-                while self._submitted(request).result() == request.most:
-                    request = ExpireRequest(before, negative)
+            negative = float(self._negative) if self.settings.unlabelled == NEGATIVE else None
+            self._tend(ExpireRequest(before, negative))
+
+    def _tend(self, request: ExpireRequest) -> None:
+        """Let rows go whose label has not come, and files of the log that are not wanted any more."""
+        try:
+            while self._submitted(request).result() == request.most:
+                request = ExpireRequest(request.before, request.negative)
             self._remove_old()
+            self._untended = ""
+        except RefusedError:
+            return
+        except (OSError, LogError) as error:
+            if str(error) != self._untended:
+                self._untended = str(error)
+                self._say(self._untended)
 
     def _remove_old(self) -> None:
         """Remove the oldest segments if the log is larger than wanted, and nothing in them is needed."""
@@ -403,6 +410,8 @@ class LearningService(Service):
             old = settings.keep_seconds is not None and age > settings.keep_seconds
             if not (large or old) or int(after.stem) > needed:
                 return
+            if self._memory.promoted != FIRST and self._memory.promoted_at < int(after.stem):
+                self._submitted(PromoteRequest(self.current)).result()  # or it would be forgotten
             path.unlink()
             self._say(
                 f"removed {path.name}, of {int(after.stem) - begin:,} bytes, which is learned and saved"
@@ -412,10 +421,11 @@ class LearningService(Service):
         """The state of the service."""
         learning, appender, lately = self._learning, self._appender, self._learning.lately()
         reason = self._reason or appender.trouble
+        told = reason or learning.trouble or self._untended
         return Status(
             ready=learning.name in self._caught_up and not self._closing.is_set(),
             learning=not reason,
-            reason=reason,
+            reason=told,
             sequence=self._synced.row,
             learned=learning.learned,
             saved=learning.saved,

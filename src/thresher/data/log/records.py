@@ -107,7 +107,7 @@ class PackedEntry(NamedTuple):
 def packed(entry: LogEntry) -> PackedEntry:
     """An entry as bytes."""
     chunk = entry.chunk
-    note = json.dumps(entry.note, separators=(",", ":"), ensure_ascii=False).encode() if entry.note else b""
+    note = json.dumps(entry.note, separators=(",", ":")).encode() if entry.note else b""
     width = 0 if chunk.targets is None else chunk.targets.shape[1]
     targets = _NO_TARGETS if chunk.targets is None else chunk.targets
     body = np.empty((3 * chunk.nnz + (3 + width) * len(chunk)) // 2 + 1, "<u8")

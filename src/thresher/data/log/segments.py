@@ -122,7 +122,7 @@ def read_segment(path: Path) -> LogSegment:
 def segment_paths(folder: str | os.PathLike[str]) -> list[Path]:
     """The files of a log, in order. `LogError` if there are none."""
     try:
-        names = sorted(name for name in os.listdir(folder) if _NAME.fullmatch(name))
+        names = sorted(one.name for one in os.scandir(folder) if _NAME.fullmatch(one.name) and one.is_file())
     except OSError as error:
         raise LogError(f"{folder}: {error.strerror}") from error
     if not names:

@@ -47,7 +47,8 @@ class Explanation(NamedTuple):
         """The terms of a row, the largest contribution first, without those that add nothing."""
         rows, weights, parts, _ = self.summed
         own = slice(*rows.indptr[row : row + 2].tolist())
-        size: F64 = np.abs(parts[own]).reshape(own.stop - own.start, -1).max(axis=1, initial=0.0)
+        own_parts = np.abs(parts[own])
+        size: F64 = own_parts if own_parts.ndim == 1 else own_parts.max(axis=1, initial=0.0)
         order = np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
         found = ((array[own])[order].tolist() for array in (rows.keys, rows.values, weights, parts))
         return [Term(self.names.get(key, key), *rest) for key, *rest in zip(*found, strict=True)]
