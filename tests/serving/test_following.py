@@ -19,7 +19,7 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.body, self.tag, self.status, self.length = b"", '"0"', 200, -1
+        self.body, self.tag, self.status, self.length, self.location = b"", '"0"', 200, -1, ""
         self.asked = list[dict[str, str]]()
 
     @property
@@ -35,6 +35,8 @@ class _Handler(BaseHTTPRequestHandler):
         same = self.headers.get("If-None-Match") == server.tag
         self.send_response(304 if same and server.status == 200 else server.status)
         self.send_header("ETag", server.tag)
+        if server.location:
+            self.send_header("Location", server.location)
         self.send_header("Content-Length", str(len(server.body) if server.length < 0 else server.length))
         self.end_headers()
         if not same:
@@ -87,6 +89,31 @@ def test_what_is_no_whole_model_replaces_nothing(
             Follower(server.url, copy).look()
         assert copy.read_bytes() == models[0]
         assert [*tmp_path.iterdir()] == [copy]
+
+
+def test_a_model_of_other_labels_replaces_nothing(
+    server: _Server, models: list[bytes], tmp_path: Path
+) -> None:
+    copy, other = tmp_path / "copy.model", tmp_path / "other.model"
+    server.body = models[0]
+    Follower(server.url, copy).look()
+    thresher.train(stream(seed=1, rows=20, domain="real").chunk, loss="squared", passes=1).save(other)
+    server.body = other.read_bytes()
+    with pytest.raises(FollowError, match="a model of other labels"):
+        Follower(server.url, copy).look()
+    assert copy.read_bytes() == models[0]
+
+
+def test_the_token_goes_to_no_other_server(server: _Server, tmp_path: Path) -> None:
+    with _Server() as other:
+        thread = threading.Thread(target=other.serve_forever)
+        thread.start()
+        server.status, server.location = 302, other.url
+        with pytest.raises(LostError, match="status 302"):
+            Follower(server.url, tmp_path / "copy", token="secret").look()
+        assert not other.asked
+        other.shutdown()
+        thread.join()
 
 
 @pytest.mark.parametrize(("status", "words"), [(401, "wants a token"), (404, "not a server of thresher")])

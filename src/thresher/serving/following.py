@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -13,10 +14,13 @@ from typing import Any
 from thresher.data.errors import OneLineError
 from thresher.engine.atomic import whole_file
 from thresher.learning.files import model_file
+from thresher.learning.model.weights import Readout
 from thresher.options.option import UsageError
 
 _SECONDS = 30.0
 """How long an answer, or a part of one, is waited for"""
+_MOST_SECONDS = 600.0
+"""How long a model may take to arrive"""
 _PIECE = 1 << 20
 
 
@@ -92,14 +96,29 @@ class Follower:
         raise LostError(f"status {status}")
 
     def _copy(self, answer: http.client.HTTPResponse) -> None:
+        if answer.length is None:
+            raise LostError("the server did not say how long the model is")
         with whole_file(self.file, "wb") as file:
-            while piece := answer.read(_PIECE):
+            end = time.monotonic() + _MOST_SECONDS
+            while piece := answer.read1(_PIECE):
                 file.write(piece)
+                if time.monotonic() > end:
+                    raise LostError(f"the model did not arrive within {_MOST_SECONDS:.0f} s")
             file.flush()
             try:
-                model_file.load_readout(file.name)
+                found = model_file.load_readout(file.name)[0]
             except model_file.ModelFileError as error:
                 raise LostError("the server did not send a whole model") from error
+            self._check_like_before(found)
+
+    def _check_like_before(self, found: Readout) -> None:
+        """`FollowError` if the copy that is there is a model of other labels, which others may be using."""
+        try:
+            before = model_file.load_readout(self.file)[0]
+        except model_file.ModelFileError:  # there is none
+            return
+        if str(before.head.domain) != str(found.head.domain):
+            raise FollowError(f"{self.url}: a model of other labels than {self.file}: remove that first")
 
 
 def keep_fresh(
