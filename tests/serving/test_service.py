@@ -264,6 +264,9 @@ def test_a_model_that_diverges_predicts_as_it_was(tmp_path: Path, rows: Chunk) -
     assert refused.value.status == 503
     assert service.status().ready
     service.close()
+    with serving(model, tmp_path / "log") as service:  # the row is still there
+        until(lambda: service.status().ready and bool(service.status().reason))
+        assert np.array_equal(service.margins(rows), before.margins(rows))
 
 
 def test_too_many_rows_that_wait_are_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -297,12 +298,16 @@ class LearningService(Service):
         return self._synced
 
     def _fault(self, name: str, reason: str) -> None:
-        if name == self.current:
-            self._reason = reason
-            self.model = load(self.snapshot()[0])  # weights of the one that learned may not be finite
-        self._models[name].fault = reason
+        """A model learns no more; if it is the one that serves, it predicts as in its newest snapshot."""
+        one = self._models[name]
+        one.fault = reason
+        self._caught_up.add(one.name)
         which = "" if name == FIRST else f" of {name}"
         self._say(f"learning{which} has stopped: {reason}")
+        if name == self.current:
+            with suppress(model_file.ModelFileError, OSError):
+                self.model = load(self.snapshot()[0])  # weights of the one that learned may not be finite
+            self._reason = reason
 
     def margins(self, chunk: Chunk) -> F64:
         """Margins of some rows, each by the model as it is between two examples."""
