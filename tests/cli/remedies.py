@@ -743,6 +743,7 @@ JUDGED = "asks the user to look at the data"
 ELSEWHERE = {
     "a server that learns needs a log: use --learn and --log DIR together": "tests/serving/test_server.py",
     "{} has taken over: give it with --shadow again": "tests/serving/test_service.py",
+    "{} is for a server that learns: use --learn and --log DIR": "tests/serving/test_server.py",
     "{} text: convert it with iconv -f {} -t UTF-8": ODD_FILES,
     "JSON in several lines: write one object per line (jq -c 'if type =="
     ' "array" then .[] else . end\')': ODD_FILES,

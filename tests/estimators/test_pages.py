@@ -17,8 +17,8 @@ def test_the_examples_on_the_page_hold() -> None:
 
 
 def test_flags_and_specs_of_the_table_are_there() -> None:
-    train = command_of("train")
-    known = {flag for option in train.params for flag in (*option.opts, *option.secondary_opts)}
+    options = [option for name in ("train", "serve") for option in command_of(name).params]
+    known = {flag for option in options for flag in (*option.opts, *option.secondary_opts)}
     text = (DOCS / "from-vw.md").read_text(encoding="utf-8")
     rows = [line.split(" | ")[1] for line in text.splitlines() if line.startswith("| ")][1:]
     flags = [flag for row in rows for flag in re.findall(r"(?<![\w-])--?[a-z][a-z-]*", row)]
