@@ -226,7 +226,7 @@ def killed(folder: Path, kills: int, tried: Tried) -> None:
     clients = Clients(port, [labelled, labelled, labelled, late, late, predicted])
     try:
         for _ in range(kills):
-            with serving(model, folder, port) as process:
+            with serving(model, folder, port, "--snapshot-every", chance.choice([20, 100, "60s"])) as process:
                 if chance.random() < 0.7:  # otherwise it is killed while it starts
                     answers(port, process)
                 time.sleep(chance.uniform(0, LONGEST))
