@@ -147,8 +147,7 @@ class Learning:
 
         `wait` as in `LiveLog`; `fault` is called if learning ends with an error, with what it is.
         """
-        self.name, self.gate, self.learned = name, Gate(), 0
-        """`learned`: the rows of the log that are learned"""
+        self.name, self.gate = name, Gate()
         self.trouble, self._say = "", say
         """`trouble`: why the last snapshot was not written; empty: it was"""
         self.fault = ""
@@ -163,21 +162,24 @@ class Learning:
         source.domain = self.model.head.domain
         trainer = self._run.trainer
         trainer.at_once, trainer.pause = _AT_ONCE, self.gate.pause
-        place = trainer.position.place
-        self.learned = self.saved = 0 if place is None else place.line
-        """`saved`: the rows of the newest snapshot"""
-        self.saved_offset = 0 if place is None else place.offset
+        self.learned = self.saved = self._place.line
+        """the rows of the log that are learned, and those of the newest snapshot"""
+        self.saved_offset = self._place.offset
         """where the log is read from after a restart"""
         self.nonzero = self.model.nonzero
         """weights that are not zero, in the newest snapshot"""
         self._when, self._before = time.monotonic(), self.model.tally
-        self._asked = threading.Event()
         self._thread = threading.Thread(target=self._work, name="thresher-learning", daemon=True)
 
     @property
     def model(self) -> Any:
         """The model that learns."""
         return self._run.model
+
+    @property
+    def _place(self) -> Place:
+        """Where the log is read on."""
+        return self._run.trainer.position.place or Place(0, 0, 0)
 
     def lately(self) -> Lately:
         """Figures of the rows that were learned last."""
@@ -191,10 +193,6 @@ class Learning:
     def join(self) -> None:
         """Wait until all is learned and saved, once `wait` has returned None."""
         self._thread.join()
-
-    def snapshot_now(self) -> None:
-        """Write a snapshot as soon as a piece has been learned."""
-        self._asked.set()
 
     def _look(self, chunk: Chunk) -> None:
         """Predict some rows before they are learned."""
@@ -212,7 +210,7 @@ class Learning:
 
     def _between(self, rows: int) -> None:
         """A piece is learned, and no other has begun."""
-        self.learned = self._run.trainer.position.place.line if self._run.trainer.position.place else 0
+        self.learned = self._place.line
         new = self.model.tally.since(self._before)
         self._window.add(rows, new, self._predicted, self._labels, self._looked)
         self.save_if_due()
@@ -221,12 +219,11 @@ class Learning:
         """Write a snapshot if it is time, between two pieces."""
         fresh, waited = self.learned - self.saved, time.monotonic() - self._when
         due = fresh >= self._snapshots.rows or waited >= self._snapshots.seconds
-        if self._asked.is_set() or (fresh and due):
+        if fresh and due:
             self.save()
 
     def save(self) -> None:
         """Write the checkpoint, and the model as it would be if the log ended here."""
-        self._asked.clear()
         self._when = time.monotonic()
         try:
             self._write()
@@ -246,14 +243,11 @@ class Learning:
         ended = self._run.trainer.as_if_ended()
         ended.save(self.file)
         self.nonzero = ended.nonzero
-        self.saved = self.learned
-        place = self._run.trainer.position.place
-        self.saved_offset = 0 if place is None else place.offset
+        self.saved, self.saved_offset = self.learned, self._place.offset
 
     def _work(self) -> None:
         try:
-            self._run.run()
-            self.model.save(self.file)
+            self._run.run()  # `wait` has saved what it leaves
         except NoExamplesError:
             return
         except Exception as error:  # noqa: BLE001  whatever it is, predictions go on and the operator is told

@@ -222,12 +222,10 @@ class KeepRequest(Request[Ack]):
         return Ack(*rows[self.number]) if self.number >= 0 else Ack(0, 0, True)
 
 
-def with_labels(
-    row: Chunk, label: float, importance: float, targets: NDArray[np.float32] | None = None
-) -> Chunk:
+def with_labels(row: Chunk, label: float, importance: float) -> Chunk:
     """A copy of one row with a label and an importance."""
     labels, weights = np.array([label], np.float32), np.array([importance], np.float32)
-    return Chunk(row.indptr, row.keys, row.values, labels, weights, targets=targets)
+    return Chunk(row.indptr, row.keys, row.values, labels, weights)
 
 
 @dataclass
