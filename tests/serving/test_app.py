@@ -94,6 +94,11 @@ def test_labels_come_late(ask: Asked, service: Learning) -> None:
         (b'{"id": "a", "label": 7}', "line 1: expected"),
         (b'{"id": "a", "label": "x"}', "expected"),
         (b'{"id": "a", "label": 1, "weight": -1}', "expected a weight of at least 0"),
+        (
+            b'{"id": "b", "label": 1}\n{"id": "a", "label": 1, "weight": 3e38}',
+            "line 2: expected an importance",
+        ),
+        (b'{"id": "a", "label": 1, "weight": 1e400}', "expected"),
         (b'[{"id": "a", "label": 1, "colour": 1}]', "expected lines such as"),
         (b"\xff\xfe", "expected lines such as"),
     ],

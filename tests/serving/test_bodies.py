@@ -322,6 +322,71 @@ def test_too_many_rows(tmp_path: Path) -> None:
         assert caught.value.status == 413
 
 
+def test_too_many_columns_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    bodies = Bodies(model_of(tmp_path, "jsonl"), 100_000)
+    few, many = ({"size": 1} | {f"new {k}": 1 for k in range(count)} for count in (9_990, 10_010))
+    told = "the body has more than 10,000 columns that the model does not know: leave them out"
+
+    def stream(row: dict[str, int]) -> bytes:
+        table, sink = pa.Table.from_pylist([row]), pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as out:
+            out.write_table(table)
+        whole: bytes = sink.getvalue().to_pybytes()
+        return whole
+
+    for row, refused in ((few, False), (many, True)):
+        lines = [json.dumps({name: one}) for name, one in row.items()]  # one column in each row
+        for media, body in (
+            ("application/json", json.dumps(row).encode()),
+            ("text/csv", "\n".join([",".join(row), ",".join("1" * len(row))]).encode()),
+            ("application/vnd.apache.arrow.stream", stream(row)),
+            ("application/json", "\n".join(lines[-15_000:]).encode() if refused else b'{"size": 1}'),
+        ):
+            if refused:
+                with pytest.raises(BodyError, match=told) as error:
+                    bodies.read(body, media, labelled=False)
+                assert error.value.status == 413
+            else:
+                assert bodies.read(body, media, labelled=False).good == 1
+    # one after the other they would be few
+    small = [json.dumps({"size": 1} | {f"{k} {j}": 1 for j in range(1100)}).encode() for k in range(10)]
+    assert bodies.read_together(small, "application/json") is None
+    assert bodies.read(small[0], "application/json", labelled=False).good == 1
+
+
+def test_few_columns_in_each_of_many_rows_are_no_vast_table(tmp_path: Path) -> None:
+    bodies = Bodies(model_of(tmp_path, "jsonl"), 100_000)
+    rows = [json.dumps({"size": 1, f"new {k % 2_000}": 1}) for k in range(6_000)]
+    with pytest.raises(
+        BodyError, match="has 6,000 rows of 2,001 columns: send fewer rows at a time"
+    ) as error:
+        bodies.read("\n".join(rows).encode(), "application/json", labelled=False)
+    assert error.value.status == 413
+    assert bodies.read("\n".join(rows[:4_000]).encode(), "application/json", labelled=False).good == 4_000
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "vw"])
+def test_rows_that_weigh_too_much_are_bad(form: str, tmp_path: Path) -> None:
+    given: Any = {} if form == "vw" else {"weight": "kinds", "categorical": "colour"}
+    model = model_of(tmp_path, form, **given)
+    body = {
+        "jsonl": b'{"label": 1, "size": 1, "kinds": 1e15}\n{"label": 1, "size": 2, "kinds": 2e15}\n'
+        b'{"label": 7, "size": 3}\n{"label": 0, "size": 4, "kinds": 3e38}\n{"label": 0, "size": 5}\n',
+        "csv": b"label,size,kinds\n1,1,1e15\n1,2,2e15\n7,3,1\n0,4,3e38\n0,5,1\n",
+        "vw": b"1 1e15 |a size:1\n1 2e15 |a size:2\n7 |a size:3\n-1 3e38 |a size:4\n-1 |a size:5\n",
+    }[form]
+    bodies, first = Bodies(model, 100), int(form == "csv")
+    assert bodies.read_together([body, body], TYPES[form], labelled=True) is None
+    found = bodies.read(body, TYPES[form], labelled=True)
+    last = form == "jsonl"  # its importance is missing
+    assert found.chunk.values.tolist() == [1.0] if last else [1.0, 5.0]
+    assert [one.line - first for one in found.bad] == [2, 3, 4] + [5] * last
+    assert [*found.gaps] == [1, 1, 1] + [1] * last
+    light = "expected an importance that is at most 1e+15 (times the label, if that is above 1)"
+    assert found.bad[0].error == found.bad[2].error == light
+    assert bodies.read(body, TYPES[form], labelled=False).good == 5
+
+
 def test_models_of_data_in_memory(tmp_path: Path) -> None:
     y = [1, 0, 1, 0]
     matrix: Any = thresher.train((np.eye(4), y))

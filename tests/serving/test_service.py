@@ -21,6 +21,7 @@ from thresher import Model
 from thresher.data.chunk import Chunk, concat
 from thresher.data.log.segments import LogError, records_from
 from thresher.data.log.source import LogSource
+from thresher.learning.model.divergence import HEAVIEST, too_heavy
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
 from thresher.serving.errors import RefusedError
@@ -86,6 +87,15 @@ def test_serving_is_training(name: str, rows: Chunk, tmp_path: Path) -> None:
         for chunk in cut(rows.rows(10, ROWS), [1, 2, 20]):
             service.learn(chunk).result()
     check_law(model, folder, tmp_path / "expected")
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_heaviest_rows_leave_weights_finite(name: str, rows: Chunk) -> None:
+    weights = np.where(np.arange(len(rows)) % 3 == 1, np.float32(HEAVIEST), np.float32(1))
+    assert not too_heavy(rows.labels, weights).any()
+    model = model_of(kinds_of(name)[0], dtype="float32")
+    model.learn(replace(rows, weights=weights))  # or it says that it diverged
+    assert np.isfinite(model.margins(rows)).all()
 
 
 def test_every_snapshot_is_the_model_as_if_the_log_ended_there(

@@ -27,12 +27,14 @@ from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited, jsonl
 from thresher.data.formats.tables.arrow_batches import TableBlock, sound
 from thresher.data.formats.tables.arrow_files import END_OF_STREAM, BatchFormat, kinds_by
+from thresher.data.formats.tables.json_names import names_in
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settled_without_columns
 from thresher.data.opening import check_ids
 from thresher.data.report import LATE
 from thresher.data.sources.reader import SKIP, Arenas, Parsed, Reading
 from thresher.learning.model.agreement import are_names, names_refused
+from thresher.learning.model.divergence import LIGHT, too_heavy
 from thresher.learning.model.prediction import layout_for
 from thresher.options.data import ReadOptions
 from thresher.options.messages import as_shown, without_options
@@ -57,6 +59,9 @@ _ANY = ("", "text/plain", "application/octet-stream", "application/x-www-form-ur
 _NAME = "the body"
 _SHOWN = 3
 """Columns that a message names"""
+MOST_UNKNOWN = 10_000
+"""Columns that the model does not know, each of which costs some time and memory"""
+_MOST_CELLS = 10_000_000
 _OPTION_ID = re.compile(r"--id\b")
 _MOST_KINDS = 64
 """Kinds of parsers that are kept"""
@@ -145,6 +150,7 @@ class Bodies:
             else:
                 if (refused := names_refused(model, layout)) is not None:
                     self._names_refused[form] = refused
+        names_in(b"", 0)  # loaded before a client waits for it
         trained: AnyLayout | None = model.layout
         self._usual = trained.format if trained is not None else ""
         if self._usual not in self._layouts:
@@ -180,16 +186,19 @@ class Bodies:
         `ids` is the column (in VW text ``tag``) that identifies rows. Raises `BodyError` with status 400, 413
         or 415.
         """
-        form = self._form(media, body)
+        form, header = self._form(media, body), b""
         try:
             if form == "arrow":
                 parsed = self._of_stream(body, labelled, ids)
             else:
-                parsed = self._parsed(self._text(form, body), labelled, ids)
+                text = self._text(form, body)
+                parsed, header = self._parsed(text, labelled, ids), text.header
         except DataError as error:
             raise BodyError(400, _OPTION_ID.sub("ids", without_options(error.args[0]))) from error
         self._loaded.add(form)
         rows = _rows(parsed)
+        if labelled and (heavy := _heavy(parsed.chunk)).any():
+            rows = _without(rows, heavy, header.count(b"\n"))
         if form == "jsonl" and rows.unknown and rows.good and not parsed.chunk.values.any():
             self._check_known(body, rows)
         return rows
@@ -233,7 +242,8 @@ class Bodies:
             parsed = self._parsed(first._replace(text=first.header + b"".join(rows)), labelled, ids)
         except (BodyError, DataError):
             return None
-        if len(parsed.chunk) + len(parsed.gaps) != sum(lines):
+        heavy = labelled and _heavy(parsed.chunk).any()
+        if heavy or len(parsed.chunk) + len(parsed.gaps) != sum(lines):
             return None
         whole = _rows(parsed)
         found = _split(whole, lines, first.header.count(b"\n"))
@@ -287,7 +297,12 @@ class Bodies:
         return found
 
     def _parsed(self, given: _Text, labelled: bool, ids: str) -> Parsed:
-        key = (given.form, labelled, ids, given.key)
+        key, layout = (given.form, labelled, ids, given.key), self._layouts[given.form]
+        if given.form == "jsonl" and len(given.text) > MOST_UNKNOWN:  # or there cannot be as many names
+            names = names_in(given.text, len(layout.columns) + MOST_UNKNOWN)
+            _check_wide(names, given.text.count(b"\n"), layout, len(given.text))
+        elif given.header:
+            _check_wide(given.header.count(layout.delimited_by.encode()), 1, layout)
         try:
             parser = self._pool[key].pop()
         except (KeyError, IndexError):
@@ -325,6 +340,7 @@ class Bodies:
         reading = self._reading(layout, labelled, ids)._replace(namer=namer)
         try:
             table = self._table(body)
+            _check_wide(len(table.schema), 1, layout)
             used = layout if labelled else layout.unlabelled()
             kinds = kinds_by(used, table.schema, _NAME, ids)
             whole = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
@@ -353,6 +369,15 @@ class Bodies:
 
 _decode = msgspec.json.Decoder().decode_lines
 """Three times as fast as json, and stricter"""
+
+
+def _check_wide(names: int, rows: int, layout: SettledLayout, size: int = 0) -> None:
+    """`BodyError` for many columns, or a table that would have far more cells than the text has values."""
+    if names > len(layout.columns) + MOST_UNKNOWN:
+        why = f"has more than {MOST_UNKNOWN:,} columns that the model does not know: leave them out"
+        raise BodyError(413, f"{_NAME} {why}")
+    if names * rows > max(_MOST_CELLS, size):
+        raise BodyError(413, f"{_NAME} has {rows:,} rows of {names:,} columns: send fewer rows at a time")
 
 
 def _block_of(text: bytes) -> Block:
@@ -442,6 +467,25 @@ def _rows(parsed: Parsed) -> Rows:
     bad = [BadRow.of(one) for one in parsed.bad]
     count = len(parsed.chunk)
     return Rows(parsed.chunk, 0, count, parsed.gaps, parsed.ids, bad, parsed.tally.lines, unknown)
+
+
+def _heavy(chunk: Chunk) -> NDArray[np.bool_]:
+    return too_heavy(chunk.labels if chunk.targets is None else chunk.targets, chunk.weights)
+
+
+def _without(rows: Rows, heavy: NDArray[np.bool_], header: int) -> Rows:
+    """The rows of a body, of which `heavy` ones are bad too; their lines do not count blank ones."""
+    gaps = np.array(rows.gaps, np.int64)
+    places = np.delete(np.arange(len(heavy) + len(gaps)), gaps + np.arange(len(gaps)))
+    bad = {int(at): BadRow(header + int(at) + 1, 1, f"expected {LIGHT}") for at in places[heavy]}
+    bad |= {int(gap) + k: one for k, (gap, one) in enumerate(zip(gaps, rows.bad, strict=True))}
+    found = sorted(bad.items())
+    return rows._replace(
+        whole=rows.whole.take(np.flatnonzero(~heavy)),
+        last=rows.last - int(heavy.sum()),
+        gaps=[at - k for k, (at, _) in enumerate(found)],
+        bad=[one for _, one in found],
+    )
 
 
 def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.labels import ONE
+from thresher.learning.model.divergence import LIGHT, too_heavy
 from thresher.serving.errors import NOT_JSON, RefusedError
 
 
@@ -17,9 +18,6 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     id: str | int | float
     label: str | float | bool
     weight: float = 1.0
-
-
-_LARGEST = float(np.finfo(np.float32).max)
 
 
 class LateLabels(NamedTuple):
@@ -39,12 +37,12 @@ def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
     if len(lines) > most:
         raise RefusedError(413, f"the body has more than {most:,} labels")
     given = np.array([one.weight for one in lines])
-    fits = (given >= 0) & (given <= _LARGEST)
-    if not fits.all():
-        raise RefusedError(
-            400, f"line {_first(~fits)}: expected a weight of at least 0, found {given[~fits][0]:g}"
-        )
+    if (given < 0).any():
+        wrong = given[given < 0][0]
+        raise RefusedError(400, f"line {_first(given < 0)}: expected a weight of at least 0, found {wrong:g}")
     labels = _numbers([one.label for one in lines], model)
+    if (heavy := too_heavy(labels, given)).any():
+        raise RefusedError(400, f"line {_first(heavy)}: expected {LIGHT}, found more")
     return LateLabels([str(one.id) for one in lines], labels, given.astype(np.float32))
 
 

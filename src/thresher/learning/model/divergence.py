@@ -24,6 +24,11 @@ from thresher.engine.preparing import any_beyond
 EXTREME = np.float32(2.0**61)
 """The squares of a few such values overflow a float32 sum. Nanoseconds since 1970 are below it."""
 
+HEAVIEST = 1e15
+"""Importance times label (at least 1) up to which float32 holds squares of slopes, and any sums of them"""
+
+LIGHT = f"an importance that is at most {HEAVIEST:.0e} (times the label, if that is above 1)"
+
 
 class DivergedError(OneLineError, ArithmeticError):
     """A loss, a weight or another part of the learning state is no longer finite."""
@@ -55,6 +60,13 @@ def first_broken(rows: NDArray[Any]) -> int:
 def has_extremes(chunk: Chunk) -> bool:
     """Whether a value is so large that learning from it may give non-finite weights."""
     return bool(any_beyond(read_only(chunk.values), EXTREME))
+
+
+def too_heavy(labels: NDArray[np.float32], importances: NDArray[Any]) -> NDArray[np.bool_]:
+    """The rows beyond `HEAVIEST`: float32 may not hold what they teach. `labels` are (n,) or (n, outputs)."""
+    largest = np.abs(labels if labels.ndim > 1 else labels[:, np.newaxis]).max(axis=1, initial=1)
+    heavy: NDArray[np.bool_] = largest.astype(np.float64) * importances > HEAVIEST
+    return heavy
 
 
 def is_extreme(*arrays: NDArray[Any] | None) -> bool:

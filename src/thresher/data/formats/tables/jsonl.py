@@ -432,11 +432,10 @@ class JsonlParser(BatchParser):
     def _noticed(self, table: Any) -> Noted:
         """What a table shows of late and awaited fields."""
         found = dict[tuple[str, str], tuple[int, str]]()
-        for field in table.schema:
+        for field, column in zip(table.schema, table.itercolumns(), strict=True):
             what = self._watched[field.name]
-            column = table.column(field.name) if what else None
-            if column is not None and column.null_count < len(column):
-                line = pc.index(column.is_valid(), True).as_py() + 1
+            if what and column.null_count < len(column):
+                line = pc.index(column.is_valid(), True).as_py() + 1 if column.null_count else 1
                 found[what, field.name] = line, _looks(field)
         return self._watched.sorted(found)
 
