@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,7 +28,15 @@ from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import MODEL, Snapshots
-from thresher.serving.requests import FIRST, ExpireRequest, LearnRequest, Memory
+from thresher.serving.requests import (
+    FIRST,
+    ExpireRequest,
+    KnownRows,
+    LearnRequest,
+    Memory,
+    fingerprint,
+    ticking,
+)
 from thresher.serving.service import LearningService, Service, Settings
 
 ROWS = 40
@@ -291,11 +301,107 @@ def test_too_many_rows_that_wait_are_refused(model: Path, rows: Chunk, tmp_path:
         assert (refused.value.status, refused.value.retry_after) == (429, 1.0)
 
 
-def test_a_key_is_for_as_many_rows_as_it_was(model: Path, rows: Chunk, tmp_path: Path) -> None:
+def test_a_key_is_for_the_rows_that_it_was_for(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    some = rows.rows(0, 2)
+    others = [
+        rows,
+        rows.rows(1, 3),
+        replace(some, labels=-some.labels),
+        replace(some, weights=2 * some.weights),
+        replace(some, values=some.values + np.float32(1)),
+    ]
+    for restarted in (False, True):
+        with serving(model, tmp_path / "log") as service:
+            if not restarted:
+                asked = [service.learn(one, key="a") for one in (some, *others)]  # perhaps in one write
+                assert asked.pop(0).result().last == 2
+                assert all(one.exception() is not None for one in asked)
+            for one in others:
+                with pytest.raises(RefusedError, match="this Idempotency-Key was used for other") as refused:
+                    service.learn(one, key="a").result()
+                assert refused.value.status == 422
+            assert service.learn(concat([some]), key="a").result().repeated
+            assert service.status().sequence == 2
+
+
+def test_what_is_kept_is_bounded_in_bytes(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    margins = np.zeros(4)
+    with serving(model, tmp_path / "log", most_kept_bytes=8000, wait=1000.0) as service:
+        with pytest.raises(RefusedError, match="rows of 8,000 bytes at most can wait") as refused:
+            service.keep([f"{k}" * 1000 for k in range(9)], rows.rows(0, 9), margins).result()
+        assert refused.value.status == 413
+        for _ in range(3):  # what goes makes room
+            ids = [f"{k}" * 1000 for k in range(4)]
+            service.keep(ids, rows.rows(0, 4), margins).result()
+            with pytest.raises(RefusedError, match="bytes wait for their labels already") as refused:
+                service.keep(["x" * 3000], rows.rows(0, 1), margins).result()
+            assert refused.value.status == 429
+            assert service._submitted(ExpireRequest(ticking(), None)).result() == 4
+        assert service._memory.kept_bytes == 0
+        service.keep(ids, rows.rows(0, 4), margins).result()
+        size = service._memory.kept_bytes
     with serving(model, tmp_path / "log") as service:
-        service.learn(rows.rows(0, 2), key="a").result()
-        with pytest.raises(RefusedError, match="this key was used for 2 other rows"):
-            service.learn(rows, key="a").result()
+        assert service._memory.kept_bytes == size
+
+
+def test_a_row_that_is_kept_keeps_nothing_else(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    whole = concat([rows] * 1000)
+    held = weakref.ref(whole.values)
+    with serving(model, tmp_path / "log", wait=1000.0) as service:
+        service.keep(["a"], whole.rows(0, 1), np.zeros(1)).result()
+        service.learn(whole, key="k" * 1000).result()
+        until(lambda: learned(service))
+        del whole
+        until(lambda: gc.collect() >= 0 and held() is None)
+        assert [*map(len, service._memory.keys)] == [16]
+        service.label(["a"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
+    found, last = _logged(tmp_path / "log"), ROWS * 1000
+    assert np.array_equal(found.rows(last, last + 1).values, rows.rows(0, 1).values)
+
+
+@pytest.mark.parametrize("days", [1, -1])
+def test_a_clock_that_jumps_expires_and_removes_nothing(
+    model: Path, rows: Chunk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
+) -> None:
+    folder, some, label = tmp_path / "log", rows.rows(10, 11), np.ones(1, np.float32)
+    settings: dict[str, Any] = {"wait": 7200.0, "unlabelled": NEGATIVE, "keep_seconds": 7200.0}
+    with serving(model, folder, segment_bytes=1, snapshots=Snapshots(rows=1), **settings) as service:
+        for k in range(3):
+            service.learn(rows.rows(k, k + 1)).result()
+        service.keep(["a"], some, np.zeros(1)).result()
+        set_clock(monkeypatch, days)
+        service.keep(["b"], some, np.zeros(1)).result()
+        service._tend(ExpireRequest(service._waited_for(), -1.0))
+        assert [*service._memory.kept] == ["a", "b"]
+        assert len([*folder.glob("*.log")]) == 5
+        assert service.label(["a"], label, label).result().learned == 1
+        assert service.label(["a"], label, label).result().repeated == 1
+    check_law(model, folder, tmp_path / "expected")
+
+
+def test_rows_from_the_future_are_waited_for_as_long_as_others(
+    model: Path, rows: Chunk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, some = tmp_path / "log", rows.rows(10, 11)
+    with serving(model, folder, wait=7200.0) as service:
+        for name, days in (("a", 1), ("b", 2), ("c", 0)):  # the clock goes forward, and back
+            set_clock(monkeypatch, days)
+            service.keep([name], some, np.zeros(1)).result()
+    monkeypatch.undo()
+    with serving(model, folder, wait=7200.0) as service:
+        assert [*service._memory.kept] == ["a", "b", "c"]
+        since = [one.since for one in service._memory.kept.values()]
+        assert since == sorted(since)
+        assert since[-1] <= ticking()
+    with serving(model, folder, wait=0.01) as service:
+        until(lambda: service.status().pending == 0)
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
+    monkeypatch.undo()
+    wall, seconds = time.time_ns, time.time
+    monkeypatch.setattr(time, "time_ns", lambda: wall() + days * 86_400 * 10**9)
+    monkeypatch.setattr(time, "time", lambda: seconds() + days * 86_400)
 
 
 def _shadows(tmp_path: Path, rows: Chunk) -> dict[str, str]:
@@ -456,14 +562,14 @@ def test_what_is_known_of_ids_is_known_after_a_restart(model: Path, rows: Chunk,
             if not found:
                 margins = service.margins(rows.rows(0, 3))
                 service.keep(["b"], rows.rows(0, 1), margins[:1]).result()
-                between = time.time_ns() // 1000 + 1
+                between = ticking() + 1
                 time.sleep(0.001)
                 service.keep(["a", "c", "a"], rows.rows(0, 3), margins).result()
                 service.label(["a"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
                 assert service._submitted(ExpireRequest(between, 0.0)).result() == 1
             memory = service._memory
             found.append((sorted(memory.kept), sorted(memory.labelled), memory.promoted))
-    assert found[0] == found[1] == (["c"], ["a"], FIRST)
+    assert found[0] == found[1] == (["c"], [fingerprint("a")], FIRST)
 
 
 def test_a_fake_negative_and_its_label_may_come_at_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
@@ -514,8 +620,8 @@ def test_nothing_is_acknowledged_in_a_file_that_is_gone(
 
 def test_many_ids_are_forgotten_in_no_time() -> None:
     memory = Memory(most_kept=1, most_keys=10)
-    memory.labelled = {str(k): k for k in range(200_000)}
-    memory.keys = {str(k): (k, k) for k in range(200_000)}
+    memory.labelled = {b"%d" % k: k for k in range(200_000)}
+    memory.keys = {b"%d" % k: KnownRows(k, k, 0) for k in range(200_000)}
     begun = time.monotonic()
     memory.forget(before=199_990)
     assert (len(memory.labelled), len(memory.keys)) == (10, 10)

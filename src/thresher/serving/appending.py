@@ -109,7 +109,7 @@ class Appender:
         self.syncs += 1
         begins = [begin, *ends[:-1]]
         rows = [(a.row + 1, b.row) for a, b in zip(begins, ends, strict=True)]
-        draft.settle(rows, [one.offset for one in begins])
+        draft.settle(rows, [one.offset for one in begins], bodies)
         self._synced(ends[-1])
         return rows
 

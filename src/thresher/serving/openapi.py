@@ -23,6 +23,7 @@ FAULTS = {
     409: "The state of the service does not allow it.",
     413: "The body is too large.",
     415: "The body is of a kind that is not read.",
+    422: "The key was used for other rows.",
     429: "Too much is waiting; try again later.",
     431: "The head is too large.",
     500: "A fault of the service.",

@@ -6,10 +6,12 @@ nothing has changed if the write fails.
 
 from __future__ import annotations
 
+import hashlib
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -17,7 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat
-from thresher.data.log.records import GONE, KEPT, NOTHING, PROMOTED, ROWS, LogEntry, chunk_of
+from thresher.data.log.records import (
+    GONE,
+    KEPT,
+    NOTHING,
+    PROMOTED,
+    ROWS,
+    LogEntry,
+    PackedEntry,
+    chunk_of,
+    packed,
+)
 from thresher.serving.errors import RefusedError
 
 A = TypeVar("A")
@@ -27,6 +39,18 @@ MOST_LETTERS = 1000
 """Of a key or an id, many of which are in memory"""
 MICRO = 1_000_000
 """Microseconds in a second"""
+_EACH = 300
+"""Bytes that a row takes besides its id and its cells, approximately"""
+
+
+def ticking() -> int:
+    """Microseconds by a clock that nobody sets, so that rows are waited for as long as they should be."""
+    return time.monotonic_ns() // 1000
+
+
+def fingerprint(text: str) -> bytes:
+    """What is remembered of a key or an id, however long it is; no other text has the same."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class Ack(NamedTuple):
@@ -52,56 +76,107 @@ class Labelled(NamedTuple):
 
 
 class KeptRow(NamedTuple):
-    """A row whose label is still to come."""
+    """A row whose label is still to come; a copy, since a view would hold all of the body that brought it."""
 
-    row: Chunk
-    time: int
-    """microseconds since 1970"""
+    cells: bytes
+    """its keys, then its values"""
+    since: int
+    """when it came, by the clock of `ticking`"""
     offset: int = 0
     """where the log has it"""
+
+    @classmethod
+    def of(cls, chunk: Chunk, k: int, since: int, offset: int = 0) -> KeptRow:
+        """Row k of a chunk."""
+        lo, hi = chunk.indptr[k : k + 2]
+        return cls(chunk.keys[lo:hi].tobytes() + chunk.values[lo:hi].tobytes(), since, offset)
+
+    def labelled(self, label: float, importance: float) -> Chunk:
+        """The row with a label and an importance."""
+        count = len(self.cells) // 12
+        keys, values = np.frombuffer(self.cells, np.uint64, count), self.cells[8 * count :]
+        labels, weights = np.array([label], np.float32), np.array([importance], np.float32)
+        return Chunk(np.array([0, count]), keys, np.frombuffer(values, np.float32), labels, weights)
+
+    def size(self, one: str) -> int:
+        """Bytes of memory that it takes, with this id."""
+        return len(self.cells) + sys.getsizeof(one) + _EACH
+
+
+class KnownRows(NamedTuple):
+    """The rows that a request with a key has brought."""
+
+    first: int
+    last: int
+    hash: int
 
 
 @dataclass
 class Memory:
-    """What is known of earlier requests; all of it can be read from the log."""
+    """What is known of earlier requests; all of it can be read from the log. Of keys, the `fingerprint`."""
 
     most_kept: int
     most_keys: int
-    keys: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """the first and the last row of requests with a key"""
+    """and ids of rows whose label is known"""
+    most_bytes: int = 1 << 30
+    """of rows that are kept"""
+    keys: dict[bytes, KnownRows] = field(default_factory=dict)
     kept: dict[str, KeptRow] = field(default_factory=dict)
     """by id, in the order in which they came"""
-    labelled: dict[str, int] = field(default_factory=dict)
+    kept_bytes: int = 0
+    """of these"""
+    labelled: dict[bytes, int] = field(default_factory=dict)
     """ids of rows whose label is known, and when it came"""
     promoted: str = FIRST
     """the model that took over last"""
     promoted_at: int = 0
     """where the log says so"""
 
+    def keep(self, one: str, row: KeptRow) -> None:
+        """Keep a row under an id."""
+        self.let_go(one)
+        self.kept[one] = row
+        self.kept_bytes += row.size(one)
+
+    def let_go(self, one: str) -> None:
+        """Keep the row under this id no longer, if there is one."""
+        if row := self.kept.pop(one, None):
+            self.kept_bytes -= row.size(one)
+
+    def put_in_order(self) -> None:
+        """Let rows that came earlier have waited longer, whatever the clock said when they came."""
+        since = ticking()
+        for one, row in reversed(self.kept.items()):
+            since = min(since, row.since)
+            self.kept[one] = row._replace(since=since)
+
     def forget(self, before: int) -> None:
-        """Forget the ids of rows whose labels came before a time, and the oldest keys if there are many."""
+        """Forget ids of rows whose labels came before a time, and the oldest of all beyond `most_keys`."""
         # lists first: the first entry of a dictionary is found again and again behind those removed
         for one in [*takewhile(lambda one: self.labelled[one] < before, self.labelled)]:
             del self.labelled[one]
-        for one in [*islice(self.keys, max(len(self.keys) - self.most_keys, 0))]:
-            del self.keys[one]
+        for known in (self.keys, self.labelled):
+            for one in [*islice(known, max(len(known) - self.most_keys, 0))]:
+                del known[one]
 
 
 class Draft:
     """The entries of one write, and what they will change in the memory."""
 
     def __init__(self, memory: Memory) -> None:
-        self.memory, self.now = memory, time.time_ns() // 1000
+        self.memory, self.now, self._time = memory, ticking(), _microseconds()
         self.entries = list[LogEntry]()
-        self.keys = dict[str, int]()
+        self.bytes = memory.kept_bytes
+        """of rows that are kept"""
+        self.keys = dict[bytes, int]()
         """keys of entries, by number"""
         self.promoted = ""
         self._kept, self._gone = dict[str, KeptRow](), set[str]()
-        self._labelled = set[str]()
+        self._labelled = set[bytes]()
 
     def add(self, kind: int, chunk: Chunk, **note: Any) -> int:
         """Add an entry; return its number."""
-        self.entries.append(LogEntry(kind, chunk, {k: v for k, v in note.items() if v}, self.now))
+        self.entries.append(LogEntry(kind, chunk, {k: v for k, v in note.items() if v}, self._time))
         return len(self.entries) - 1
 
     def kept(self, one: str) -> KeptRow | None:
@@ -110,18 +185,20 @@ class Draft:
 
     def is_labelled(self, one: str) -> bool:
         """Whether the label of this row is known."""
-        return one in self._labelled or one in self.memory.labelled
+        mark = fingerprint(one)
+        return mark in self._labelled or mark in self.memory.labelled
 
-    def keep(self, one: str, row: Chunk) -> None:
+    def keep(self, one: str, row: KeptRow) -> None:
         """Keep a row until its label comes."""
-        self._kept[one] = KeptRow(row, self.now)
+        self._kept[one] = row
         self._gone.discard(one)
+        self.bytes += row.size(one)
 
     def let_go(self, one: str, labelled: bool) -> None:
         """Keep a row no longer; `labelled`: its label is known."""
         self._gone.add(one)
         if labelled:
-            self._labelled.add(one)
+            self._labelled.add(fingerprint(one))
 
     @property
     def count(self) -> int:
@@ -129,15 +206,17 @@ class Draft:
         new = sum(one not in self.memory.kept for one in self._kept)
         return len(self.memory.kept) + new - len(self._gone)
 
-    def settle(self, rows: Sequence[tuple[int, int]], offsets: Sequence[int]) -> None:
+    def settle(
+        self, rows: Sequence[tuple[int, int]], offsets: Sequence[int], entries: Sequence[PackedEntry]
+    ) -> None:
         """The entries are on disk: `rows` are the first and last row of each."""
         memory = self.memory
         for key, number in self.keys.items():
-            memory.keys[key] = rows[number]
+            memory.keys[key] = KnownRows(*rows[number], entries[number].rows_hash)
         for one, kept in self._kept.items():
-            memory.kept[one] = kept._replace(offset=offsets[0])
+            memory.keep(one, kept._replace(offset=offsets[0]))
         for one in self._gone:
-            memory.kept.pop(one, None)
+            memory.let_go(one)
         if self.promoted:
             memory.promoted, memory.promoted_at = self.promoted, offsets[0]
         memory.labelled.update(dict.fromkeys(self._labelled, self.now))
@@ -172,16 +251,24 @@ class LearnRequest(Request[Ack]):
         """Add the rows, unless the key is known."""
         if len(self.key) > MOST_LETTERS:
             raise RefusedError(400, f"the key has more than {MOST_LETTERS:,} letters")
-        if self.key and self.key in draft.memory.keys:
-            first, last = self._known = draft.memory.keys[self.key]
-            if last - first + 1 != len(self.chunk):
-                raise RefusedError(422, f"this key was used for {last - first + 1:,} other rows")
-        elif self.key and self.key in draft.keys:
-            self.number, self._known = draft.keys[self.key], (0, 0)
+        mark = fingerprint(self.key)
+        if known := draft.memory.keys.get(mark):
+            self._check(known.hash)
+            self._known = known.first, known.last
+        elif mark in draft.keys:
+            self.number, self._known = draft.keys[mark], (0, 0)
+            self._check(packed(draft.entries[self.number]).rows_hash)
         else:
             self.number = draft.add(ROWS, self.chunk, key=self.key)
             if self.key:
-                draft.keys[self.key] = self.number
+                draft.keys[mark] = self.number
+
+    def _check(self, known: int) -> None:
+        """`RefusedError` unless the rows have this hash."""
+        if packed(LogEntry(ROWS, self.chunk)).rows_hash != known:
+            raise RefusedError(
+                422, "this Idempotency-Key was used for other rows: use a key of its own for each request"
+            )
 
     def answer(self, rows: Sequence[tuple[int, int]]) -> Ack:
         """The numbers of the rows."""
@@ -213,19 +300,19 @@ class KeepRequest(Request[Ack]):
             return
         chunk = self.chunk if len(new) == len(self.chunk) else self.chunk.take(np.array(new, np.int64))
         ids = [self.ids[k] for k in new]
+        kept = {one: KeptRow.of(chunk, k, draft.now) for k, one in enumerate(ids)}
+        size, most = sum(row.size(one) for one, row in kept.items()), draft.memory.most_bytes
+        if size > most:
+            raise RefusedError(413, f"rows of {most:,} bytes at most can wait for their labels")
+        if draft.bytes + size > most:
+            raise RefusedError(429, f"rows of {draft.bytes:,} bytes wait for their labels already", 1.0)
         self.number = draft.add(ROWS, chunk, kept=ids) if self.negative else draft.add(KEPT, chunk, ids=ids)
-        for k, one in enumerate(ids):
-            draft.keep(one, chunk.rows(k, k + 1))
+        for one, row in kept.items():
+            draft.keep(one, row)
 
     def answer(self, rows: Sequence[tuple[int, int]]) -> Ack:
         """The rows are kept."""
         return Ack(*rows[self.number]) if self.number >= 0 else Ack(0, 0, True)
-
-
-def with_labels(row: Chunk, label: float, importance: float) -> Chunk:
-    """A copy of one row with a label and an importance."""
-    labels, weights = np.array([label], np.float32), np.array([importance], np.float32)
-    return Chunk(row.indptr, row.keys, row.values, labels, weights)
 
 
 @dataclass
@@ -252,8 +339,8 @@ class LabelRequest(Request[Labelled]):
                 else:
                     self._unknown.append(one)
                 continue
-            importance = float(importance) * self.correct(kept.row, float(label))
-            rows.append(with_labels(kept.row, float(label), importance))
+            row = kept.labelled(float(label), float(importance))
+            rows.append(replace(row, weights=row.weights * np.float32(self.correct(row, float(label)))))
             ids.append(one)
             draft.let_go(one, labelled=True)
         self._learned = len(rows)
@@ -271,7 +358,7 @@ class ExpireRequest(Request[int]):
     """Rows whose label has not come by now: learned as negative, or let go."""
 
     before: int
-    """microseconds since 1970; rows that came later are still waited for"""
+    """by the clock of `ticking`; rows that came later are still waited for"""
     negative: float | None
     """the label to learn; None: none"""
     most: int = 10_000
@@ -283,7 +370,7 @@ class ExpireRequest(Request[int]):
         self.memory = draft.memory
         ids = list[str]()
         for one, kept in draft.memory.kept.items():
-            if kept.time >= self.before or len(ids) >= self.most:
+            if kept.since >= self.before or len(ids) >= self.most:
                 break
             if draft.kept(one) is not None:
                 ids.append(one)
@@ -293,7 +380,7 @@ class ExpireRequest(Request[int]):
         if self.negative is None:
             self.number = draft.add(GONE, NOTHING, ids=ids)
         else:
-            found = [with_labels(draft.memory.kept[one].row, self.negative, 1.0) for one in ids]
+            found = [draft.memory.kept[one].labelled(self.negative, 1.0) for one in ids]
             self.number = draft.add(ROWS, concat(found), expired=ids)
         for one in ids:
             draft.let_go(one, labelled=False)
@@ -322,23 +409,30 @@ class PromoteRequest(Request[Ack]):
 
 
 def remembered(memory: Memory, records: Iterable[Any]) -> None:
-    """Bring a memory up to date with records of the log."""
+    """Bring a memory up to date with records of the log. Those from a time to come were written just now."""
+    now, wall = ticking(), _microseconds()
     for record in records:
-        note, kind, when = record.note(), record.head.kind, record.head.time
+        note, kind, since = record.note(), record.head.kind, now - max(wall - record.head.time, 0)
         ids: list[str] = note.get("ids", [])
         if kind == PROMOTED:
             memory.promoted, memory.promoted_at = note["model"], record.offset
         if kind == ROWS and "key" in note:
-            memory.keys[note["key"]] = (record.head.row + 1, record.head.last)
+            known = KnownRows(record.head.row + 1, record.head.last, record.rows_hash)
+            memory.keys[fingerprint(note["key"])] = known
         if kept := ids if kind == KEPT else note.get("kept", []):
             chunk = chunk_of(record.buffer, record.at, record.head)
             for k, one in enumerate(kept):
-                memory.kept[one] = KeptRow(chunk.rows(k, k + 1), when, record.offset)
+                memory.keep(one, KeptRow.of(chunk, k, since, record.offset))
         elif expired := note.get("expired", []):
             for one in expired:
-                memory.kept.pop(one, None)
+                memory.let_go(one)
         else:
             for one in ids:
-                memory.kept.pop(one, None)
+                memory.let_go(one)
                 if kind == ROWS:
-                    memory.labelled[one] = when
+                    memory.labelled[fingerprint(one)] = since
+
+
+def _microseconds() -> int:
+    """Since 1970, as the clock of the machine says now."""
+    return time.time_ns() // 1000

@@ -49,6 +49,7 @@ from thresher.serving.requests import (
     PromoteRequest,
     Request,
     remembered,
+    ticking,
 )
 
 A = TypeVar("A")
@@ -119,6 +120,8 @@ class Settings:
     """rows whose label is still to come"""
     most_keys: int = 1_000_000
     """requests that are known again by their key"""
+    most_kept_bytes: int = 1 << 30
+    """memory of rows whose label is still to come"""
     segment_bytes: int = SEGMENT_BYTES
     """length at which a file of the log is followed by the next"""
     keep_bytes: int | None = None
@@ -239,11 +242,14 @@ class LearningService(Service):
         self.writer = LogWriter(folder, origin.as_dict(), segment_bytes=settings.segment_bytes)
         if self.writer.cut:
             say(f"{folder}: cut off {self.writer.cut:,} bytes of a write that was not completed")
-        self._synced, self._memory = self.writer.end, Memory(settings.most_kept, settings.most_keys)
+        self._memory = Memory(settings.most_kept, settings.most_keys, settings.most_kept_bytes)
+        self._synced, self._begun = self.writer.end, (time.time(), ticking())
         if self.writer.end.offset > _LONG:
             say(f"reading {folder}, of {self.writer.end.offset >> 20:,} MB")
         for some in records_from(folder):
             remembered(self._memory, some)
+            self._memory.forget(self._waited_for())
+        self._memory.put_in_order()
         self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
         first = self._learner(FIRST, {"continue_from": path})
         self._models = {FIRST: first} | {
@@ -385,9 +391,12 @@ class LearningService(Service):
     def _sweep(self) -> None:
         """Let rows go whose label has not come in time."""
         while not self._closing.wait(_SWEEP):
-            before = time.time_ns() // 1000 - int(self.settings.wait * MICRO)
             negative = float(self._negative) if self.settings.unlabelled == NEGATIVE else None
-            self._tend(ExpireRequest(before, negative))
+            self._tend(ExpireRequest(self._waited_for(), negative))
+
+    def _waited_for(self) -> int:
+        """The time by `ticking` before which rows came that have waited long enough."""
+        return ticking() - int(self.settings.wait * MICRO)
 
     def _tend(self, request: ExpireRequest) -> None:
         """Let rows go whose label has not come, and files of the log that are not wanted any more."""
@@ -406,12 +415,14 @@ class LearningService(Service):
     def _remove_old(self) -> None:
         """Remove the oldest segments if the log is larger than wanted, and nothing in them is needed."""
         paths, settings = segment_paths(self.folder), self.settings
+        begun, ticked = self._begun  # a clock that is set forward must not make files old
+        now = min(time.time(), begun + (ticking() - ticked) / MICRO)
         needed = min(one.saved_offset for one in self._models.values())
         needed = min([needed, *(kept.offset for kept in [*self._memory.kept.values()])])
         for path, after in pairwise(paths):
             begin, size = int(path.stem), self._synced.offset - int(after.stem)
             large = settings.keep_bytes is not None and size >= settings.keep_bytes
-            age = time.time() - path.stat().st_mtime
+            age = now - path.stat().st_mtime
             old = settings.keep_seconds is not None and age > settings.keep_seconds
             if not (large or old) or int(after.stem) > needed:
                 return

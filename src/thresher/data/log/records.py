@@ -103,6 +103,16 @@ class PackedEntry(NamedTuple):
     note: int
     time: int
 
+    @property
+    def rows_hash(self) -> int:
+        """A hash of its rows."""
+        return hash_of_rows(self.body, self.note, self.flags)
+
+
+def hash_of_rows(body: Any, note: int, flags: int) -> int:
+    """A hash of the rows in a body that begins with a note of this length."""
+    return int(xxhash.xxh64_intdigest(memoryview(body)[note + -note % 8 :], seed=flags))
+
 
 def packed(entry: LogEntry) -> PackedEntry:
     """An entry as bytes."""

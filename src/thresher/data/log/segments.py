@@ -158,6 +158,12 @@ class LogRecord(NamedTuple):
         """Where the next begins."""
         return LogPosition(self.offset + self.head.end, self.head.last, self.head.hash)
 
+    @property
+    def rows_hash(self) -> int:
+        """A hash of its rows, as `PackedEntry` has it."""
+        body = memoryview(self.buffer)[self.at + HEAD : self.at + self.head.end]
+        return records.hash_of_rows(body, self.head.note, self.head.flags)
+
     def note(self) -> dict[str, Any]:
         """What it says besides its rows."""
         return records.note_of(self.buffer, self.at, self.head)
