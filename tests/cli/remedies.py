@@ -742,6 +742,7 @@ OVERFLOWS = "a run that overflows, which plain Python warns of: tests/learning/t
 JUDGED = "asks the user to look at the data"
 ELSEWHERE = {
     "a server that learns needs a log: use --learn and --log DIR together": "tests/serving/test_server.py",
+    "the log of a server, not a model: thresher log {} shows what it holds": "tests/serving/test_service.py",
     "{} has taken over: give it with --shadow again": "tests/serving/test_service.py",
     "{} is for a server that learns: use --learn and --log DIR": "tests/serving/test_server.py",
     "{} text: convert it with iconv -f {} -t UTF-8": ODD_FILES,

@@ -23,6 +23,7 @@ from thresher import Model
 from thresher.data.chunk import Chunk, concat
 from thresher.data.log.segments import LogError, records_from
 from thresher.data.log.source import LogSource
+from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.divergence import HEAVIEST, too_heavy
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
@@ -163,6 +164,38 @@ def test_a_log_has_one_way_to_write_the_negative_class(model: Path, rows: Chunk,
         service.keep(["x"], some.rows(0, 1), service.margins(some.rows(0, 1))).result()
         until(lambda: service.status().sequence == 3)
     assert _logged(tmp_path / "other").labels.tolist() == [0, 1, 0]
+
+
+def test_a_damaged_state_can_be_removed(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+    with serving(model, folder) as service:
+        service.learn(rows).result()
+    state = folder / "state"
+    state.write_bytes(state.read_bytes()[:-9])
+    for _ in range(2):  # the first leaves no lock
+        with pytest.raises(LogError, match=r"state: .*damaged.*: remove it, and the log is learned again"):
+            LearningService(model, folder)
+    state.unlink()
+    with serving(model, folder) as service:
+        until(lambda: learned(service) and service.status().learned == ROWS)
+    check_law(model, folder, tmp_path / "expected")
+
+
+def test_a_start_that_is_refused_leaves_nothing_behind(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder, wrong = tmp_path / "log", Settings(shadows={"a": "none.model"})
+    with pytest.raises(UsageError):
+        LearningService(model, folder, wrong)
+    assert not folder.exists()
+    folder.mkdir()
+    (folder / "notes").write_text("mine")
+    with pytest.raises(UsageError):
+        LearningService(model, folder, wrong)
+    assert [one.name for one in folder.iterdir()] == ["notes"]
+    with serving(model, folder) as service:
+        service.learn(rows).result()
+    with pytest.raises(UsageError):
+        LearningService(model, folder, wrong)
+    assert len(_logged(folder)) == ROWS
 
 
 def test_a_key_sent_at_once_by_many_is_learned_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
@@ -478,6 +511,10 @@ def test_what_is_learned_and_saved_need_not_be_kept(model: Path, rows: Chunk, tm
 def test_the_log_of_another_model_is_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log") as service:
         service.learn(rows).result()
+    with pytest.raises(
+        ModelFileError, match=r"log: the log of a server, not a model: thresher log .*log shows"
+    ):
+        thresher.load(tmp_path / "log")
     other = tmp_path / "other.model"
     thresher.train(rows, passes=1).save(other)
     with pytest.raises(LogError, match="of another model"):

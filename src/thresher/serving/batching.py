@@ -96,7 +96,10 @@ class Batcher:
         """Answer all requests that wait, or begin the work that must be done before."""
         waiting, self._waiting = self._waiting, {}
         for kind, requests in waiting.items():
-            found = self._work([one.body for one in requests], [one.key for one in requests], kind)
+            try:
+                found = self._work([one.body for one in requests], [one.key for one in requests], kind)
+            except Exception as error:  # noqa: BLE001  (each client gets an answer)
+                found = [refusal(error)] * len(requests)
             if isinstance(found, Later):
                 self._answer_after(found, kind, requests)
             else:
@@ -106,11 +109,18 @@ class Batcher:
         assert self.loop is not None
         loop, left = self.loop, len(later.work)
 
+        def finish() -> None:
+            try:
+                found = later.answers()
+            except Exception as error:  # noqa: BLE001  (each client gets an answer)
+                found = [refusal(error)] * len(requests)
+            self._answer(found, kind, requests)
+
         def one_more_done(_: object = None) -> None:  # in the thread that does the work, or in this one
             nonlocal left
             left -= 1
             if left <= 0:
-                loop.call_soon_threadsafe(lambda: self._answer(later.answers(), kind, requests))
+                loop.call_soon_threadsafe(finish)
 
         for one in later.work:
             one.add_done_callback(one_more_done)

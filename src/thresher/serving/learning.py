@@ -20,6 +20,7 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.log.segments import LogError, LogPosition
 from thresher.data.log.source import LiveLog, NoExamplesError
 from thresher.data.source import Chunks
+from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model import Model
 from thresher.learning.training.ahead import learn_anything
 from thresher.learning.training.interruption import Stopper
@@ -127,7 +128,15 @@ def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> runs.Tr
         )
     given = {name: one for name, one in begin.items() if name == "continue_from" or not again}
     given |= {"passes": 1, "checkpoint": state, "resume": again}
-    return runs.prepare(Inputs(source), settled(TrainRun, given), _Unheard())
+    try:
+        return runs.prepare(Inputs(source), settled(TrainRun, given), _Unheard())
+    except ModelFileError as error:
+        if not again or state.name not in str(error):
+            raise
+        remedy = (
+            "put back one from a backup" if source.begin.row else "remove it, and the log is learned again"
+        )
+        raise LogError(f"{error}: {remedy}") from error
 
 
 class Learning:

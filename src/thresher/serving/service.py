@@ -243,6 +243,15 @@ class LearningService(Service):
         if self.writer.cut:
             say(f"{folder}: cut off {self.writer.cut:,} bytes of a write that was not completed")
         self._memory = Memory(settings.most_kept, settings.most_keys, settings.most_kept_bytes)
+        try:
+            self._prepare()
+        except BaseException:
+            self.writer.abandon()
+            raise
+
+    def _prepare(self) -> None:
+        """Read the log, and make the models that learn from it."""
+        path, folder, settings, say = self.path, self.folder, self.settings, self._say
         self._synced, self._begun = self.writer.end, (time.time(), ticking())
         if self.writer.end.offset > _LONG:
             say(f"reading {folder}, of {self.writer.end.offset >> 20:,} MB")

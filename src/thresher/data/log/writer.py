@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,7 @@ class LogWriter:
     ) -> None:
         self.folder, self.origin, self.failed = folder, origin, False
         self._most = segment_bytes
+        self._new = not is_log(folder)
         make_folder(folder)
         self._lock, self.cut = locked(folder), 0
         """`cut`: bytes of an unfinished write that were cut off"""
@@ -192,3 +194,12 @@ class LogWriter:
         """Close the files and let another process write."""
         os.close(self._file)
         os.close(self._lock)
+
+    def abandon(self) -> None:
+        """Close, and remove a new log that nobody needs."""
+        if self._new and self.end == self._segment.begin:
+            self._segment.path.unlink(missing_ok=True)
+            (self.folder / _LOCK).unlink(missing_ok=True)
+            with suppress(OSError):  # it holds other files
+                self.folder.rmdir()
+        self.close()

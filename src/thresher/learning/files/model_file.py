@@ -340,12 +340,16 @@ def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
 
 def _of_directory(name: str) -> str:
     """Why a directory cannot be read, as text."""
+    from thresher.data.log.segments import is_log
+
     reason = "a directory, not a model"
     folder = Path(name)
     if ENSEMBLE.is_at(folder):
         one = folder / ENSEMBLE.model_file(0)
         how = f"name one of its files, such as {one}; in Python, thresher.Ensemble.load loads all"
         return f"an ensemble, not one model: {how}"
+    if is_log(folder):
+        return f"the log of a server, not a model: thresher log {name} shows what it holds"
     if not FRONTIER.is_at(folder):
         return reason
     return f"{reason}; thresher path {name} --choose best -m MODEL extracts one of its models"
