@@ -7,15 +7,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from starlette.types import Message
 
 import thresher
-from tests.serving.asking import Asked, Learning
+from tests.serving.asking import Asked, Learning, done
 from thresher.serving.endpoints import FileResponse
 from thresher.serving.errors import RefusedError
-from thresher.serving.openapi import ENDPOINTS, PATHS
+from thresher.serving.openapi import ENDPOINTS, PATHS, Refusal
+from thresher.serving.requests import Ack
 
 RED, BLUE = b'{"hour": 3, "colour": "red"}', b'{"hour": 3, "colour": "blue"}'
 JSON = "application/json"
@@ -275,7 +277,41 @@ def test_the_document_has_every_path(ask: Asked) -> None:
         operation = found["paths"][one.path][one.method.lower()]
         assert operation["summary"] == one.does
         assert {str(status) for status in one.gives} < operation["responses"].keys()
-    assert '"$ref": "#/components/schemas/Error"' in told
+    assert '"$ref": "#/components/schemas/Refusal"' in told
+    known = {f"#/components/schemas/{name}" for name in found["components"]["schemas"]}
+    assert {*re.findall(r'"\$ref": "([^"]*)"', told)} == known
+    contents = [
+        content
+        for operation in (one for path in found["paths"].values() for one in path.values())
+        for answer in operation["responses"].values()
+        for content in answer.get("content", {}).values()
+    ]
+    assert all(one["schema"] for one in contents)
+    refused = found["paths"]["/predict"]["post"]["responses"]["400"]["content"]
+    assert refused.keys() == {JSON, "application/x-ndjson"}
+
+
+def test_answers_have_the_schema_that_the_document_says(
+    ask: Asked, service: Learning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hour = {"name": "hour", "datatype": "INT64", "shape": [1], "data": [3]}
+    bodies = {
+        "learn": b'{"label": 1, "hour": 3}\n{"label": 7, "hour": 3}',
+        "label": b'{"id": "a", "label": 1}',
+        "infer": json.dumps({"inputs": [hour], "id": "x"}).encode(),
+        "promote": b'{"model": "-"}',
+    }
+    monkeypatch.setattr(service, "promote", lambda name: done(Ack(0, 7, True)))
+    for name, one in ENDPOINTS.items():
+        _, media, kind = one.gives[200]
+        if media == JSON:
+            path = one.path.replace("{name}", "clicks")
+            told = ask(one.method, path, bodies.get(name, b""), content_type=JSON)
+            assert told.status == 200, told.body
+            found = msgspec.json.decode(told.body, type=kind)
+            assert msgspec.to_builtins(found) == told.json
+            assert msgspec.json.encode(found, enc_hook=str) + b"\n" * told.body.endswith(b"\n") == told.body
+    assert msgspec.json.decode(ask("GET", "/no").body, type=Refusal).error
 
 
 def test_a_file_is_closed_though_its_client_has_left(tmp_path: Path) -> None:

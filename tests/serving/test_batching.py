@@ -14,6 +14,8 @@ KIND = BatchKind("/predict", "", "")
 class Client:
     """Keeps what it is told."""
 
+    client: tuple[str, int] | None = ("127.0.0.1", 1)
+
     def __init__(self) -> None:
         self.told = list[tuple[bytes, bytes]]()
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import thresher
@@ -64,7 +65,9 @@ def test_lines(tmp_path: Path) -> None:
     assert asked(inference, model, request)["outputs"] == [
         tensor("label", "INT64", [int(one) for one in model.predict(chunk, "label")])
     ]
-    assert inference.described()["inputs"] == [{"name": "rows", "datatype": "BYTES", "shape": [-1]}]
+    assert msgspec.to_builtins(inference.described())["inputs"] == [
+        {"name": "rows", "datatype": "BYTES", "shape": [-1]}
+    ]
 
 
 def test_a_column_called_rows(tmp_path: Path) -> None:
@@ -89,14 +92,14 @@ def test_several_outputs(tmp_path: Path, outputs: str, labels: Any, label: Any) 
     probabilities = model.predict(chunk, "probability")
     assert found[1] == tensor("probability", "FP64", probabilities.ravel().tolist(), [2, 3])
     assert found[0]["datatype"] == label[0]
-    described = {one["name"]: one for one in inference.described()["outputs"]}
+    described = {one["name"]: one for one in msgspec.to_builtins(inference.described())["outputs"]}
     assert described["label"] == {"name": "label", "datatype": label[0], "shape": label[1]}
     assert described["probability"]["shape"] == [-1, 3]
 
 
 def test_described(tmp_path: Path) -> None:
     _, inference = inference_of(tmp_path, TABLE, "csv", ignore="rows")
-    assert inference.described() == {
+    assert msgspec.to_builtins(inference.described()) == {
         "name": "mine",
         "platform": "thresher",
         "inputs": [

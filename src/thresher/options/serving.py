@@ -60,6 +60,17 @@ class _Address(_Token, total=False):
         ),
     ]
 
+    access_log: Annotated[
+        Path | None,
+        Option(
+            File(),
+            "Write a line for each request to a file, or to standard error with -.",
+            "FILE",
+            unset="none",
+            face=SHELL,
+        ),
+    ]
+
 
 class Shadow(NamedTuple):
     """A model that learns beside another."""

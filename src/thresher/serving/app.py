@@ -15,7 +15,8 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from thresher.data.errors import DataError
-from thresher.serving.endpoints import Endpoints
+from thresher.serving.access_log import AccessLog
+from thresher.serving.endpoints import ROWS_READ, Endpoints
 from thresher.serving.errors import RefusedError, as_json, refusal_of
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import ENDPOINTS, JSON, PATHS
@@ -26,7 +27,12 @@ _GONE = 499
 """the status that is counted if the client left before its answer"""
 
 
-def make_app(endpoints: Endpoints, metrics: Metrics, allowed: Callable[[bytes], bool] | None) -> ASGIApp:
+def make_app(
+    endpoints: Endpoints,
+    metrics: Metrics,
+    allowed: Callable[[bytes], bool] | None,
+    log: AccessLog | None = None,
+) -> ASGIApp:
     """The application. `allowed` says whether a header Authorization has the token, if there is one."""
     routes = [
         Route(one.path, getattr(endpoints, name), methods=[one.method], name=one.path)
@@ -34,7 +40,7 @@ def make_app(endpoints: Endpoints, metrics: Metrics, allowed: Callable[[bytes], 
     ]
     handlers: Any = {HTTPException: _unrouted, RefusedError: _refused, DataError: _refused}
     inner = ExceptionMiddleware(Router(routes, redirect_slashes=False), handlers)
-    return _counted(_guarded(inner, allowed) if allowed else inner, metrics)
+    return _counted(_guarded(inner, allowed) if allowed else inner, metrics, log)
 
 
 def said(error: RefusedError) -> Response:
@@ -74,15 +80,15 @@ def _guarded(inner: ASGIApp, allowed: Callable[[bytes], bool]) -> ASGIApp:
     return guarded
 
 
-def _counted(inner: ASGIApp, metrics: Metrics) -> ASGIApp:
+def _counted(inner: ASGIApp, metrics: Metrics, log: AccessLog | None) -> ASGIApp:
     """The application, whose answers are counted, and which never raises."""
 
     async def counted(scope: Scope, receive: Receive, send: Send) -> None:
-        begun, status = monotonic(), 0
+        begun, status, size = monotonic(), 0, 0
 
         async def sending(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
+            nonlocal status, size
+            status, size = message.get("status", status), size + len(message.get("body", b""))
             await send(message)
 
         metrics.queue.inc()
@@ -98,6 +104,10 @@ def _counted(inner: ASGIApp, metrics: Metrics) -> ASGIApp:
         finally:
             metrics.queue.dec()
             path = getattr(scope.get("route"), "path", "other")
-            metrics.answered(path, status, [monotonic() - begun])
+            seconds = monotonic() - begun
+            metrics.answered(path, status, [seconds])
+            if log is not None:
+                told = scope.get(ROWS_READ, 0), size, seconds
+                log.note(scope.get("client"), scope["method"], scope["path"], status, *told)
 
     return counted

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from thresher.serving.access_log import AccessLog
 from thresher.serving.errors import as_json, refusal_of
 from thresher.serving.openapi import JSON, LINES
 
@@ -31,6 +32,8 @@ class BatchKind(NamedTuple):
 class Asker(Protocol):
     """A connection that waits for an answer."""
 
+    client: tuple[str, int] | None
+
     def answer(self, head: bytes, body: bytes) -> None:
         """Take the answer: its head up to the length, and its body."""
 
@@ -43,6 +46,8 @@ class Answer(NamedTuple):
     media: str = LINES
     headers: Mapping[str, str] = {}
     """more headers"""
+    rows: int = 0
+    """of the body, good and bad"""
 
 
 def refusal(error: Exception) -> Answer:
@@ -75,9 +80,10 @@ class Batcher:
         self,
         work: Callable[[list[bytes], list[str], BatchKind], list[Answer] | Later],
         answered: Callable[[str, int, list[float]], None],
+        log: AccessLog | None = None,
     ) -> None:
         """`work` is given bodies and keys; `answered` is told the path, the status and the seconds."""
-        self._work, self._answered = work, answered
+        self._work, self._answered, self._log = work, answered, log
         self._waiting: dict[BatchKind, list[WaitingBody]] = {}
         self._heads: dict[tuple[int, str], bytes] = {}
         self._common: list[tuple[bytes, bytes]] = []
@@ -133,6 +139,9 @@ class Batcher:
         for request, one in zip(requests, answers, strict=True):
             request.asker.answer(self._head(one), one.body)
             taken.setdefault(one.status, []).append(now - request.since)
+            if self._log is not None:
+                told = one.status, one.rows, len(one.body), now - request.since
+                self._log.note(request.asker.client, "POST", kind.path, *told)
         for status, seconds in taken.items():
             self._answered(kind.path, status, seconds)
 

@@ -20,11 +20,25 @@ from thresher.serving.errors import NOT_JSON, RefusedError
 from thresher.serving.intake import BodyIntake, Limits, query_of
 from thresher.serving.late_labels import read_labels
 from thresher.serving.metrics import Metrics
-from thresher.serving.openapi import ARROW, ENDPOINTS, JSON, LINES, document
+from thresher.serving.openapi import (
+    ARROW,
+    ENDPOINTS,
+    JSON,
+    LINES,
+    LabelsLearned,
+    Live,
+    ModelReady,
+    Promoted,
+    ServerName,
+    ServiceReady,
+    document,
+)
 from thresher.serving.predicting import Predictions, ids_of, status_of
 from thresher.serving.taking import acknowledgement, check_some
 
 T = TypeVar("T")
+ROWS_READ = "thresher.rows"
+"""where the scope of a request has the number of its rows"""
 _SMALL = 16_384
 """bytes of a body that is read in the thread of the loop: handing it to another would take longer"""
 _BLOCK = 1 << 20
@@ -52,6 +66,7 @@ class Endpoints:
         async with self._intake.body(request) as body:
             work, media = self._predicting, _media(request)
             found = await self._done(body, media, lambda: work.predict(body, media, output, ids))
+            request.scope[ROWS_READ] = found.rows.all
             if ids:
                 good = ids_of(found.rows)
                 await _kept(self._service.keep(good, found.rows.chunk, found.margins))
@@ -65,6 +80,7 @@ class Endpoints:
         async with self._intake.body(request) as body:
             media = _media(request)
             rows = await self._done(body, media, lambda: self._predicting.labelled(body, media))
+            request.scope[ROWS_READ] = rows.all
             ack = await _kept(self._service.learn(check_some(rows).chunk, key))
         return _json(acknowledgement(rows, ack))
 
@@ -73,7 +89,8 @@ class Endpoints:
         query_of(request, ENDPOINTS["label"])
         async with self._intake.body(request) as body:
             late = read_labels(body, self._service.model, self._limits.rows)
-            return _json((await _kept(self._service.label(*late)))._asdict())
+            request.scope[ROWS_READ] = len(late.ids)
+            return _json(LabelsLearned(*await _kept(self._service.label(*late))))
 
     async def metrics(self, request: Request) -> Response:
         """Tell figures."""
@@ -83,7 +100,7 @@ class Endpoints:
     async def live(self, request: Request) -> Response:
         """Answer."""
         query_of(request, ENDPOINTS["live"])
-        return _json({"live": True})
+        return _json(Live(True))
 
     async def ready(self, request: Request) -> Response:
         """Tell whether all is well."""
@@ -91,7 +108,7 @@ class Endpoints:
         status = self._service.status()
         if not status.ready:
             raise RefusedError(503, status.reason or "not ready yet", 1)
-        return _json({"ready": True, "learning": status.learning, "reason": status.reason})
+        return _json(ServiceReady(True, status.learning, status.reason))
 
     live_v2, ready_v2 = live, ready
 
@@ -108,7 +125,7 @@ class Endpoints:
     async def server(self, request: Request) -> Response:
         """Tell who answers."""
         query_of(request, ENDPOINTS["server"])
-        return _json({"name": "thresher", "version": __version__, "extensions": []})
+        return _json(ServerName("thresher", __version__, []))
 
     async def described(self, request: Request) -> Response:
         """Tell what the model takes and gives."""
@@ -129,7 +146,7 @@ class Endpoints:
         """Tell whether the model can predict."""
         query_of(request, ENDPOINTS["model_ready"])
         self._check_name(request)
-        return _json({"name": self._service.name, "ready": True})
+        return _json(ModelReady(self._service.name, True))
 
     async def snapshot(self, request: Request) -> Response:
         """Give the newest model on disk."""
@@ -149,7 +166,7 @@ class Endpoints:
                 wanted = msgspec.json.decode(body, type=_Promotion)
             except NOT_JSON as error:
                 raise RefusedError(400, f'expected {{"model": NAME}}: {error}') from error
-            return _json((await _kept(self._service.promote(wanted.model)))._asdict())
+            return _json(Promoted(*await _kept(self._service.promote(wanted.model))))
 
     def _check_name(self, request: Request) -> None:
         if request.path_params["name"] != self._service.name:

@@ -19,6 +19,7 @@ from thresher.learning.model.objective import F64
 from thresher.serving.answers import Answers
 from thresher.serving.bodies import Bodies, BodyError, Rows
 from thresher.serving.errors import NOT_JSON
+from thresher.serving.openapi import DescribedModel, Inferred, TensorData, TensorKind
 
 _LINES, _JSON = "rows", "application/json"
 _WHOLE, _FRACTIONS = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64", "FP16 FP32 FP64"
@@ -108,26 +109,23 @@ class Inference:
 
     def answer(self, request: Inquiry, margins: F64) -> bytes:
         """The answer, for the margins of all rows."""
-        found: dict[str, Any] = {"model_name": self._name} | ({"id": request.id} if request.id else {})
         outputs = [self._tensor(output, margins) for output in request.wanted(self._answers.usual)]
-        return _encoder.encode(found | {"outputs": outputs})
+        return _encoder.encode(Inferred(self._name, outputs, request.id or None))
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> DescribedModel:
         """What the protocol tells of a model; -1 stands for any number of rows."""
-        inputs = [{"name": _LINES, "datatype": "BYTES", "shape": [-1]}]
+        inputs = [TensorKind(_LINES, "BYTES", [-1])]
         if self._of_table:
             inputs = [
-                {"name": name, "datatype": "FP64" if kind in (NUMERIC, BINS) else "BYTES", "shape": [-1]}
+                TensorKind(name, "FP64" if kind in (NUMERIC, BINS) else "BYTES", [-1])
                 for name, kind in self._features.items()
             ]
         margins = np.zeros((1, self._model.head.count))
-        outputs = []
+        outputs = list[TensorKind]()
         for output in dict.fromkeys([self._answers.usual, "label", "margin"]):
             tensor = self._tensor(output, margins if margins.shape[1] > 1 else margins[0])
-            outputs.append(
-                {"name": output, "datatype": tensor["datatype"], "shape": [-1, *tensor["shape"][1:]]}
-            )
-        return {"name": self._name, "platform": "thresher", "inputs": inputs, "outputs": outputs}
+            outputs.append(TensorKind(output, tensor.datatype, [-1, *tensor.shape[1:]]))
+        return DescribedModel(self._name, "thresher", inputs, outputs)
 
     def _rows(self, tensors: Sequence[Tensor]) -> Rows:
         columns = {one.name: one.column() for one in tensors}
@@ -148,7 +146,7 @@ class Inference:
             raise BodyError(400, f"each element of the tensor '{_LINES}' must be a row")
         return rows
 
-    def _tensor(self, output: str, margins: F64) -> dict[str, Any]:
+    def _tensor(self, output: str, margins: F64) -> TensorData:
         """An output for rows with these margins."""
         found, head = self._model.respond(margins, output), self._model.head
         several = head.outputs.kind == "labels"
@@ -160,4 +158,4 @@ class Inference:
             kind, data, shape = "INT64", [*map(int, found)], [len(found)]
         else:
             kind, data, shape = "FP64", found.ravel().tolist(), [*found.shape]
-        return {"name": output, "datatype": kind, "shape": shape, "data": data}
+        return TensorData(output, kind, shape, data)

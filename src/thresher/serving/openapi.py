@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
+
+import msgspec
 
 from thresher._version import __version__
 from thresher.serving.answers import OUTPUTS
@@ -32,6 +35,109 @@ FAULTS = {
 """What errors mean; each has the same body"""
 
 
+class Live(msgspec.Struct):
+    """The process answers."""
+
+    live: bool
+
+
+class ServiceReady(msgspec.Struct):
+    """The service can do its work, though perhaps not learn, for a reason."""
+
+    ready: bool
+    learning: bool
+    reason: str
+
+
+class WrongRow(msgspec.Struct):
+    """A row that was not taken."""
+
+    line: int
+    column: int
+    error: str
+
+
+class RowsLearned(msgspec.Struct):
+    """Rows are on disk."""
+
+    first: int
+    last: int
+    learned: int
+    refused: int
+    errors: list[WrongRow]
+    repeated: bool
+
+
+class LabelsLearned(msgspec.Struct):
+    """Labels are on disk: how many were learned, how many known before, and ids that are not kept."""
+
+    first: int
+    last: int
+    learned: int
+    repeated: int
+    unknown: list[str]
+
+
+class Promoted(msgspec.Struct):
+    """Another model has taken over, after this row."""
+
+    first: int
+    last: int
+    repeated: bool
+
+
+class ServerName(msgspec.Struct):
+    """Who answers."""
+
+    name: str
+    version: str
+    extensions: list[str]
+
+
+class ModelReady(msgspec.Struct):
+    """The model can predict."""
+
+    name: str
+    ready: bool
+
+
+class TensorKind(msgspec.Struct):
+    """A tensor of the model; -1 stands for any number of rows."""
+
+    name: str
+    datatype: str
+    shape: list[int]
+
+
+class TensorData(TensorKind):
+    """A tensor of an answer."""
+
+    data: list[Any]
+
+
+class DescribedModel(msgspec.Struct):
+    """What the model takes and gives."""
+
+    name: str
+    platform: str
+    inputs: list[TensorKind]
+    outputs: list[TensorKind]
+
+
+class Inferred(msgspec.Struct, omit_defaults=True):
+    """Predictions as tensors."""
+
+    model_name: str
+    outputs: list[TensorData]
+    id: str | None = None
+
+
+class Refusal(msgspec.Struct):
+    """Why a request was not done."""
+
+    error: str
+
+
 class Given(NamedTuple):
     """A part of a query, a header or a path."""
 
@@ -47,8 +153,8 @@ class Endpoint(NamedTuple):
     method: str
     path: str
     does: str
-    gives: dict[int, tuple[str, str]]
-    """by status: the meaning and the media type; empty for an answer without a body"""
+    gives: dict[int, tuple[str, str, Any]]
+    """by status: the meaning, the media type, and the type of JSON; empty for an answer without a body"""
     takes: tuple[str, ...] = ()
     """media types of the body"""
     parameters: tuple[Given, ...] = ()
@@ -66,59 +172,72 @@ _KEY = Given(
 )
 _MODEL = Given("name", "The name of the model.", place="path")
 _TAGS = Given("If-None-Match", "The ETag of the snapshot that the client has.", place="header")
-_ACK = "Rows are on disk: {first, last, learned, refused, errors, repeated}."
+_LINE = "One JSON object per row, in place of a bad one its error"
 
 ENDPOINTS = {
     "predict": Endpoint(
         "POST",
         "/predict",
         "Predict each row of the body.",
-        {200: ("One JSON object per row, or an Arrow stream if it is accepted.", LINES)},
+        {200: (f"{_LINE}; or an Arrow stream, if accepted.", LINES, str), 400: (f"{_LINE}.", LINES, str)},
         ROWS,
         (_OUTPUT, _IDS),
     ),
     "learn": Endpoint(
-        "POST", "/learn", "Learn the labelled rows of the body.", {200: (_ACK, JSON)}, ROWS, (_KEY,)
+        "POST",
+        "/learn",
+        "Learn the labelled rows of the body.",
+        {200: ("Rows are on disk.", JSON, RowsLearned)},
+        ROWS,
+        (_KEY,),
     ),
     "label": Endpoint(
         "POST",
         "/label",
         "Learn kept rows whose labels have become known: lines of {id, label} and, if wanted, weight.",
-        {200: ("Labels are on disk: {first, last, learned, repeated, unknown}.", JSON)},
+        {200: ("Labels are on disk.", JSON, LabelsLearned)},
         (LINES, JSON),
     ),
-    "metrics": Endpoint("GET", "/metrics", "Figures for Prometheus.", {200: ("Figures.", "text/plain")}),
-    "live": Endpoint("GET", "/health/live", "Whether the process answers.", {200: ("It does.", JSON)}),
-    "ready": Endpoint("GET", "/health/ready", "Whether it can do its work.", {200: ("It can.", JSON)}),
-    "live_v2": Endpoint("GET", "/v2/health/live", "As /health/live.", {200: ("It does.", JSON)}),
-    "ready_v2": Endpoint("GET", "/v2/health/ready", "As /health/ready.", {200: ("It can.", JSON)}),
-    "about": Endpoint("GET", "/model", "What thresher info says of the model.", {200: ("Facts.", JSON)}),
-    "openapi": Endpoint("GET", "/openapi.json", "This document.", {200: ("OpenAPI 3.1.", JSON)}),
-    "server": Endpoint("GET", "/v2", "Name and version of the server.", {200: ("Names.", JSON)}),
+    "metrics": Endpoint("GET", "/metrics", "Figures for Prometheus.", {200: ("Figures.", "text/plain", str)}),
+    "live": Endpoint("GET", "/health/live", "Whether the process answers.", {200: ("It does.", JSON, Live)}),
+    "ready": Endpoint(
+        "GET", "/health/ready", "Whether it can do its work.", {200: ("It can.", JSON, ServiceReady)}
+    ),
+    "live_v2": Endpoint("GET", "/v2/health/live", "As /health/live.", {200: ("It does.", JSON, Live)}),
+    "ready_v2": Endpoint(
+        "GET", "/v2/health/ready", "As /health/ready.", {200: ("It can.", JSON, ServiceReady)}
+    ),
+    "about": Endpoint(
+        "GET", "/model", "What thresher info says of the model.", {200: ("Facts.", JSON, dict[str, Any])}
+    ),
+    "openapi": Endpoint(
+        "GET", "/openapi.json", "This document.", {200: ("OpenAPI 3.1.", JSON, dict[str, Any])}
+    ),
+    "server": Endpoint("GET", "/v2", "Name and version of the server.", {200: ("Names.", JSON, ServerName)}),
     "described": Endpoint(
         *("GET", "/v2/models/{name}", "Inputs and outputs of the model."),
-        {200: ("Tensors.", JSON)},
+        {200: ("Tensors.", JSON, DescribedModel)},
         parameters=(_MODEL,),
     ),
     "infer": Endpoint(
         *("POST", "/v2/models/{name}/infer", "Predict in the Open Inference Protocol."),
-        {200: ("Tensors.", JSON)},
+        {200: ("Tensors.", JSON, Inferred)},
         (JSON,),
         (_MODEL,),
     ),
     "model_ready": Endpoint(
         *("GET", "/v2/models/{name}/ready", "Whether the model can predict."),
-        {200: ("It can.", JSON)},
+        {200: ("It can.", JSON, ModelReady)},
         parameters=(_MODEL,),
     ),
     "snapshot": Endpoint(
         *("GET", "/snapshot", "The newest model on disk."),
-        {200: ("A model file.", "application/octet-stream"), 304: ("The client has it.", "")},
+        {200: ("A model file.", "application/octet-stream", bytes), 304: ("The client has it.", "", None)},
         parameters=(_TAGS,),
     ),
     "promote": Endpoint(
         *("POST", "/promote", "Let a shadow model take over: {model}."),
-        {200: ("It has.", JSON)},
+        {200: ("It has.", JSON, Promoted)},
         (JSON,),
     ),
 }
@@ -128,25 +247,30 @@ PATHS = tuple(one.path for one in ENDPOINTS.values())
 
 def document() -> dict[str, Any]:
     """The service in OpenAPI 3.1."""
-    paths = {one.path: {one.method.lower(): _operation(name, one)} for name, one in ENDPOINTS.items()}
-    error = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+    types = [kind for one in ENDPOINTS.values() for _, _, kind in one.gives.values()] + [Refusal]
+    schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    left = iter(schemas)
+    paths = {one.path: {one.method.lower(): _operation(name, one, left)} for name, one in ENDPOINTS.items()}
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": "3.1.0",
         "info": {"title": "thresher serve", "version": __version__},
         "paths": paths,
-        "components": {"schemas": {"Error": error}, "securitySchemes": {"token": bearer}},
+        "components": {"schemas": components, "securitySchemes": {"token": bearer}},
         "security": [{}, {"token": []}],
     }
 
 
-def _operation(name: str, one: Endpoint) -> dict[str, Any]:
-    wrong = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+def _operation(name: str, one: Endpoint, schemas: Iterator[Any]) -> dict[str, Any]:
+    """What is said of an endpoint; `schemas` has that of each of its answers next."""
+    refusal = {"schema": {"$ref": "#/components/schemas/Refusal"}}
     answers: dict[str, Any] = {
-        str(status): {"description": words, **({"content": {media: {}}} if media else {})}
-        for status, (words, media) in one.gives.items()
+        str(status): {"description": words, "content": {JSON: refusal}} for status, words in FAULTS.items()
     }
-    answers |= {str(status): {"description": words, "content": wrong} for status, words in FAULTS.items()}
+    for status, (words, media, _) in one.gives.items():
+        schema, answer = next(schemas), answers.setdefault(str(status), {"description": words})
+        if media:
+            answer["content"] = answer.get("content", {}) | {media: {"schema": schema}}
     found: dict[str, Any] = {"operationId": name, "summary": one.does, "responses": answers}
     if one.parameters:
         found["parameters"] = [_parameter(each) for each in one.parameters]

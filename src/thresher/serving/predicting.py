@@ -161,12 +161,12 @@ class Predictions:
             self._metrics.rows.labels("predicted").inc(len(whole))
         except Exception as error:  # noqa: BLE001  (each client gets an answer)
             return [refusal(error)] * len(bodies)
-        return [Answer(status_of(rows), one) for rows, one in zip(several, found, strict=True)]
+        return [Answer(status_of(rows), one, rows=rows.all) for rows, one in zip(several, found, strict=True)]
 
     def _alone(self, body: bytes, kind: BatchKind) -> Answer:
         try:
             found = self.predict(body, kind.media, kind.output)
-            return Answer(status_of(found.rows), self.written(found))
+            return Answer(status_of(found.rows), self.written(found), rows=found.rows.all)
         except Exception as error:  # noqa: BLE001  (as before)
             return refusal(error)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from thresher.serving.access_log import AccessLog
 from thresher.serving.batching import Batcher, BatchKind, WaitingBody
 from thresher.serving.intake import Limits
 
@@ -35,6 +36,7 @@ class Ways(NamedTuple):
     allowed: Callable[[bytes], bool] | None
     """whether the header Authorization has the token; None if there is none"""
     limits: Limits
+    log: AccessLog | None = None
 
     @property
     def most(self) -> int:
@@ -72,6 +74,8 @@ class HttpConnection(HttpToolsProtocol):
         head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n" % len(body)
         self.transport.write(b"".join((STATUS_LINE[status], head, more, b"\r\n", body)))
         self.transport.close()
+        if self.ways.log is not None:  # of a request that may not even have a path
+            self.ways.log.note(self.client, "", "", status, 0, len(body), monotonic() - self.since)
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP, unless the answer to a request before it is still to come."""

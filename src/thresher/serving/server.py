@@ -25,6 +25,7 @@ from thresher.learning.training.interruption import take
 from thresher.options.messages import flag_of
 from thresher.options.option import UsageError, given_in
 from thresher.options.serving import LearningOptions
+from thresher.serving.access_log import AccessLog
 from thresher.serving.app import make_app
 from thresher.serving.batching import Batcher
 from thresher.serving.endpoints import Endpoints
@@ -59,7 +60,7 @@ def serve(model: Path, options: Any) -> None:
         _room_for(options["most_connections"]),
         options["timeout"].amount,
     )
-    allowed = guard(options["token"])
+    allowed, log = guard(options["token"]), options["access_log"] and AccessLog(options["access_log"])
     with listening(options["host"], options["port"]) as listener, ThreadPoolExecutor(_THREADS) as pool:
         service = opened(model, options)
         service.start()
@@ -67,7 +68,7 @@ def serve(model: Path, options: Any) -> None:
             host, port = listener.getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
             _quiet()
-            server = Server(service, limits, allowed, pool)
+            server = Server(service, limits, allowed, pool, log)
             server.ready = lambda: tell(f"serving {model} at http://{shown}:{port}")
             server.run(sockets=[listener])
         finally:
@@ -113,19 +114,24 @@ class Server(uvicorn.Server):
     """uvicorn's, which checks connections and ends with status 0."""
 
     def __init__(
-        self, service: Any, limits: Limits, allowed: Callable[[bytes], bool] | None, pool: Executor
+        self,
+        service: Any,
+        limits: Limits,
+        allowed: Callable[[bytes], bool] | None,
+        pool: Executor,
+        log: AccessLog | None,
     ) -> None:
         """`allowed` says whether the header Authorization has the token; None if there is none."""
         metrics = Metrics(service)
         work = Predictions(service, limits.rows, metrics)
         endpoints = Endpoints(service, work, limits, metrics, pool)
         self._metrics, self._warm = metrics, work.warm
-        self._batcher = Batcher(work.work, metrics.answered)
-        ways = Ways(self._batcher, work.kind_of, allowed, limits)
+        self._batcher = Batcher(work.work, metrics.answered, log)
+        ways = Ways(self._batcher, work.kind_of, allowed, limits, log)
         protocol: Any = type("HttpConnection", (HttpConnection,), {"ways": ways})
         super().__init__(
             uvicorn.Config(
-                make_app(endpoints, metrics, allowed),
+                make_app(endpoints, metrics, allowed, log),
                 http=protocol,
                 loop="auto",
                 ws="none",

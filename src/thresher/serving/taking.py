@@ -16,7 +16,7 @@ from thresher.data.chunk import Chunk, concat
 from thresher.serving.batching import Answer, Later, refusal
 from thresher.serving.bodies import BadRow, Rows
 from thresher.serving.errors import RefusedError
-from thresher.serving.openapi import JSON
+from thresher.serving.openapi import JSON, RowsLearned, WrongRow
 from thresher.serving.requests import Ack
 
 _ERRORS = 10
@@ -35,11 +35,11 @@ def _first_of(bad: Sequence[BadRow]) -> str:
     return f"line {bad[0].line}, column {bad[0].column}: {bad[0].error}" if bad else "the body has no rows"
 
 
-def acknowledgement(rows: Rows, ack: Ack) -> dict[str, Any]:
+def acknowledgement(rows: Rows, ack: Ack) -> RowsLearned:
     """What is said of rows that are on disk."""
+    errors = [WrongRow(*one) for one in rows.bad[:_ERRORS]]
     learned = 0 if ack.repeated else rows.good
-    found = {"first": ack.first, "last": ack.last, "learned": learned, "refused": len(rows.bad)}
-    return found | {"errors": [one._asdict() for one in rows.bad[:_ERRORS]], "repeated": ack.repeated}
+    return RowsLearned(ack.first, ack.last, learned, len(rows.bad), errors, ack.repeated)
 
 
 def taken(service: Any, bodies: Sequence[Rows | Exception], keys: Sequence[str]) -> Later:
@@ -87,4 +87,4 @@ def _answer(rows: Rows | Exception, asked: tuple[Future[Ack], int] | None) -> An
         return refusal(error)
     if at >= 0:
         ack = Ack(ack.first + at, ack.first + at + rows.good - 1)
-    return Answer(200, msgspec.json.encode(acknowledgement(rows, ack)) + b"\n", JSON)
+    return Answer(200, msgspec.json.encode(acknowledgement(rows, ack)) + b"\n", JSON, rows=rows.all)
