@@ -59,8 +59,8 @@ ARROWS = {
     ),
     # what the commands and the functions do, once for both
     "runs": (
-        *("batch.*", "cluster.elsewhere", "data.*", "engine.atomic", "lanes.*", "learning.*", "options.*"),
-        *("parts", "reporting.*", "runs.*"),
+        *("batch.*", "cluster.elsewhere", "data.*", "engine.atomic", "exporting.*", "lanes.*", "learning.*"),
+        *("options.*", "parts", "reporting.*", "runs.*"),
     ),
     "api": (
         *("batch.*", "cluster.elsewhere", "data.*", "engine.atomic", "lanes.*", "learning.*", "options.*"),
@@ -75,6 +75,11 @@ ARROWS = {
     "reporting": (
         *("cluster.elsewhere", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "lanes.*"),
         *("learning.*", "options.messages", "parts", "reporting.*", "_version"),
+    ),
+    # a model in other languages
+    "exporting": (
+        *("data.*", "engine.index", "engine.lookup", "exporting.*", "learning.*", "options.messages"),
+        *("parts", "_version"),
     ),
     # a model as a service: a face beside the command line, with what is an extra
     "serving": ("_version", "data.*", "engine.atomic", "learning.*", "options.*", "runs.*", "serving.*"),

@@ -38,13 +38,14 @@ from thresher.learning.training.trainer import Outcome
 from thresher.options.boost import BOOSTED, BoostOptions
 from thresher.options.checks import check_flag, check_whole
 from thresher.options.data import ReadOptions
-from thresher.options.judging import EvaluateRun, MeasuringRun
+from thresher.options.judging import EvaluateRun, MeasuringRun, check_target
 from thresher.options.lanes import BEST, CvOptions, CvRun, PathOptions, PathRun, TuneOptions
 from thresher.options.option import settled, takes
 from thresher.options.training import EnsembleOptions, EnsembleRun, TrainOptions, TrainRun
 from thresher.runs import boost as runs_boost
 from thresher.runs import cv as runs_cv
 from thresher.runs import evaluate as runs_evaluate
+from thresher.runs import export as runs_export
 from thresher.runs import path as runs_path
 from thresher.runs import report as runs_report
 from thresher.runs import train as runs_train
@@ -502,6 +503,32 @@ def evaluate(
     found = runs_evaluate.measure(measured, labelled(model, data, y, sample_weight), options)
     warn(troubles_of_reading(found.source.report))
     return Evaluated.of(found.figures, measured)
+
+
+def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = None) -> str | bytes:
+    """Write a model as one file without dependencies, which predicts from raw values in another language.
+
+    Margins are those of `predict`, bit for bit in C: products of weights and values in the dtype of the
+    weights, added up in float64 in the order of the keys. See docs/export.md.
+
+    Args:
+        model: a Model, a Readout, an Ensemble, a fitted estimator, or the path of a saved one.
+        to: ``c`` (C99), or ``json``, a description of the prediction.
+        path: the file, which is replaced; None: write none.
+
+    Returns the content of the file. Raises `DataError` for what the target cannot express, before anything is
+    written; `ModelFileError`, OSError; ValueError for an unknown target; TypeError if `model` is not a model.
+
+    >>> import thresher
+    >>> model = thresher.train([[3.0], [-2.0]] * 50, [1, -1] * 50, passes=1)
+    >>> "double margins[THRESHER_OUTPUTS]" in export(model, "c")
+    True
+    """
+    check_target(to)
+    made = runs_export.prepare(model, to)
+    if path is not None:
+        made.write(Path(path))
+    return made.content
 
 
 @reads_elsewhere

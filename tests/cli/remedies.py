@@ -91,6 +91,41 @@ CASES = [
         before=("path d.svm -m f --l1 0.5:2:2 -q",),
         python=False,
     ),
+    # exports
+    Case(
+        "column '{}' holds lists, which cannot be exported: use --ignore {}",
+        {"d.jsonl": svm(form='{{"label": {y}, "tags": ["{a}", "{c}"], "b": {b}}}')},
+        "export m --to c",
+        then="train d.jsonl -m m --ignore tags",
+        before=("train d.jsonl -m m -q",),
+        python=False,
+    ),
+    Case(
+        "keys of few bits may be those of several columns, which are centred: leave --bits out, or use"
+        " --no-centre",
+        {"d.csv": NUMBERS},
+        "export m --to c",
+        then="train d.csv -m m --bits 18 --no-centre",
+        before=("train d.csv -m m --bits 18 -q",),
+        python=False,
+    ),
+    Case(
+        "products of ids cannot be exported: leave --interact out in training",
+        {"d.svm": ROWS},
+        "export m --to c",
+        then="train d.svm -m m",
+        before=("train d.svm -m m --interact '*,*' -q",),
+        python=False,
+    ),
+    Case(
+        "features that were never seen have a weight in this model, which cannot be exported: train with"
+        " another --rule",
+        {"d.svm": ROWS},
+        "export m --to c",
+        then="train d.svm -m m --rule sgd",
+        before=("train d.svm -m m --rule simplex -q",),
+        python=False,
+    ),
     # hold-outs and folds
     Case(
         "--group keeps rows together that are drawn, but {} are held out, whatever their group:"

@@ -105,6 +105,7 @@ SHORT = {
     "evaluate": "Measure a model on labelled data.",
     "serve": "Answer requests over HTTP with a model, which may learn from them.",
     "follow": "Keep a copy of the model of a server fresh.",
+    "export": "Write a model in another language, to predict without Python.",
     "report": "Write an HTML page about a model: its training, quality and weights.",
     "weights": "Print the weights, largest first.",
     "info": "Show what is in a model, and how it was made.",

@@ -48,6 +48,11 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
         "thresher follow http://127.0.0.1:8000 -m copy.model --once",
         "thresher follow https://clicks.example.com -m copy.model --every 1m --token secret.txt",
     ),
+    "export": (
+        "thresher export my.model --to c -o model.c",
+        "thresher export clicks.model --to json",
+        "thresher export clicks.model --to json > model.json",
+    ),
     "report": (
         "thresher report my.model",
         "thresher report my.model --data test.svm -o report.html",

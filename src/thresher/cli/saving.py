@@ -65,6 +65,12 @@ def check_picture(path: str | os.PathLike[str] | None) -> None:
     _check(None if path is None else Path(path), "an SVG picture", lambda head: b"<svg" in head)
 
 
+def check_export(path: Path | None) -> None:
+    """UsageError if `path` exists, is not empty, and is not what ``thresher export`` writes."""
+    marks = (b"written by thresher", b'"thresher_export"', b"\x12\x08thresher")
+    _check(path, "an export", lambda head: any(mark in head for mark in marks))
+
+
 def check_predictions(path: Path | None, words: Collection[str], identified: bool = False) -> None:
     """UsageError if the first line of `path` is not a prediction: numbers, or one of the class `words`.
 

@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict
 
 from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, ReadOptions, WritingOptions
 from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole
-from thresher.options.option import SHELL, Option, switch
+from thresher.options.option import SHELL, Option, declared, switch
 from thresher.options.output import JsonOption, output_file
 from thresher.options.training import AnyPath, picture
 
@@ -155,6 +155,31 @@ class _Moved(TypedDict, total=False):
 
 class DiffCommand(_Moved, JsonOption, total=False):
     """The options of ``thresher diff``."""
+
+
+TARGETS = ("c", "json")
+
+
+def check_target(given: str) -> None:
+    """ValueError unless `given` is a target of an export."""
+    declared(ExportCommand)["to"].taken(given)
+
+
+class _Target(TypedDict, total=False):
+    to: Annotated[
+        str,
+        Option(
+            Choice(TARGETS, "target"),
+            "C99 source, or JSON that describes the prediction.",
+            "|".join(TARGETS),
+            required=True,
+        ),
+    ]
+    output_file: Annotated[Path | None, output_file("Where to write.", unset="standard output")]
+
+
+class ExportCommand(_Target, total=False):
+    """The options of ``thresher export``."""
 
 
 class InfoCommand(JsonOption, total=False):

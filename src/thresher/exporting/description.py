@@ -1,0 +1,237 @@
+"""What a prediction from raw values is: columns, keys, weights, link. Every target is written from it.
+
+A feature without a weight adds nothing to a margin, so only those with one are kept; what is added up, and in
+which order, is then still the same. `docs/export.md` has the fields of its JSON.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.columns import CATEGORICAL, FEATURES, LIST, SPELLED, TEXT
+from thresher.data.errors import DataError
+from thresher.data.feature_specs import Grams, grams_of, terms_of
+from thresher.data.features.factors import of_columns
+from thresher.data.features.murmur import hash_columns
+from thresher.data.features.names import Names
+from thresher.data.features.ngrams import letters
+from thresher.data.layout import SettledLayout, has_columns
+from thresher.engine.index import HashedIndex, make_index
+from thresher.engine.lookup import mix
+from thresher.exporting.links import Link, link_of
+from thresher.learning.model.ensemble import Ensemble, ready
+from thresher.learning.model.model import Model
+from thresher.learning.model.prediction import ModelOrFile
+from thresher.learning.model.weights import Readout
+from thresher.options.messages import mention
+
+_IDS = ("svmlight", "libffm")
+"""Formats whose keys are the ids of their features"""
+UNLABELLED = ("label", "weight", "group")
+"""Kinds of columns that data to predict need not have"""
+
+
+class ExportedColumn(NamedTuple):
+    """A column that features come from."""
+
+    name: str
+    kind: str
+    spelled: bool
+    """whether values have one spelling, as 1 for 1.0"""
+    key: int
+    """of a numeric column"""
+    seed: int
+    """of the hash of its values"""
+    place: int
+    """among all columns of the training data"""
+    bare_place: int
+    """the same without labels, weights and groups"""
+
+
+class HashedStore(NamedTuple):
+    """How a key becomes the number of a weight in a hashed store."""
+
+    bits: int
+    seed: int
+    """mixed: xor it with the key"""
+    signed: bool
+
+
+class ExportedModel(NamedTuple):
+    """One model. Keys ascend."""
+
+    keys: NDArray[np.uint64]
+    """of features with a weight; in a hashed store, numbers of weights"""
+    weights: NDArray[Any]
+    """``(keys, outputs)``"""
+    intercepts: NDArray[Any]
+    mean_keys: NDArray[np.uint64]
+    means: NDArray[np.float64]
+    divisor_keys: NDArray[np.uint64]
+    divisors: NDArray[np.float64]
+
+
+class RawPrediction(NamedTuple):
+    """A prediction from raw values."""
+
+    columns: list[ExportedColumn]
+    """empty if features have ids"""
+    layout: SettledLayout
+    products: list[tuple[int, ...]]
+    """two or three columns each, by number"""
+    grams: Grams
+    store: HashedStore | None
+    """None if weights are found by the keys themselves"""
+    models: list[ExportedModel]
+    """the margin is the mean of theirs"""
+    link: Link
+    kind: str
+    """of the outputs: one, classes, labels, values"""
+    names: list[str]
+    """of the outputs"""
+    labels: list[str]
+    """the classes: for one output, the negative and the positive one; none if a number is predicted"""
+    known: Names | None
+    """names of features"""
+
+    @property
+    def missing_is_mean(self) -> bool:
+        """Whether a missing number is told from 0."""
+        return self.layout.gaps and bool(self.columns)
+
+    def has(self, *kinds: str) -> bool:
+        """Whether there is a column of these kinds."""
+        return any(one.kind in kinds for one in self.columns)
+
+    @property
+    def room(self) -> int:
+        """The maximum number of features of a row without texts; of rows of ids, some number."""
+        return max(64, len(self.columns) + len(self.products))
+
+
+def describe(model: ModelOrFile) -> RawPrediction:
+    """What the predictions of a model are. `DataError` for what no target can express, `ModelFileError`."""
+    found = ready(model)
+    own: list[Any] = found.models if isinstance(found, Ensemble) else [found]
+    readouts = [one.readout() if isinstance(one, Model) else one for one in own]
+    first = readouts[0]
+    layout = first.layout or SettledLayout()
+    _check(first, layout)
+    columns = _columns(layout) if has_columns(layout) else []
+    head, words = first.head, first.classes
+    labels = list(words) or [f"{found.lowest_label:.9g}", "1"] if head.outputs.kind == "one" else list(words)
+    if head.outputs.kind == "classes":
+        labels = head.names(words)
+    return RawPrediction(
+        columns,
+        layout,
+        _products(layout, columns) if layout.interact else [],
+        grams_of(layout.ngrams),
+        _store(first),
+        [_weights(one) for one in readouts],
+        link_of(head),
+        head.outputs.kind,
+        head.names(words if head.outputs.kind in ("classes", "labels") else ()),
+        labels if head.classifies else [],
+        first.names,
+    )
+
+
+def _check(first: Readout, layout: SettledLayout) -> None:
+    if first.unmet.any():
+        raise DataError(
+            "features that were never seen have a weight in this model, which cannot be exported:"
+            f" train with another {mention('rule')}"
+        )
+    if not has_columns(layout):
+        if layout.format not in _IDS and (first.numbering is None or layout.format):
+            raise DataError(
+                "features of this model have names but no columns, which cannot be exported: train on a table"
+                " (CSV, JSON lines, Parquet), or on ids (svmlight)"
+            )
+        if layout.interact:
+            raise DataError(
+                f"products of ids cannot be exported: leave {mention('interact')} out in training"
+            )
+        return
+    lists = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == LIST]
+    if lists:
+        raise DataError(
+            f"column '{lists[0]}' holds lists, which cannot be exported: use {mention(ignore=lists[0])}"
+        )
+    if layout.bits and first.means is not None:
+        raise DataError(
+            "keys of few bits may be those of several columns, which are centred: leave"
+            f" {mention('bits')} out, or use {mention(centre=False)}"
+        )
+
+
+def _columns(layout: SettledLayout) -> list[ExportedColumn]:
+    hashes = hash_columns(layout.columns, layout.seed).tolist()
+    spelling = layout.spelling or ("",) * len(layout.columns)
+    found, bare = list[ExportedColumn](), 0
+    pairs = zip(layout.columns, layout.kinds, spelling, hashes, strict=True)
+    for place, (name, kind, how, key) in enumerate(pairs):
+        if kind in FEATURES:
+            spelled = kind in (CATEGORICAL, TEXT) and how in SPELLED
+            seed = key if name else layout.seed
+            found.append(ExportedColumn(name, kind, spelled, key & layout.mask, seed, place, bare))
+        bare += kind not in UNLABELLED
+    return found
+
+
+def _products(layout: SettledLayout, columns: list[ExportedColumn]) -> list[tuple[int, ...]]:
+    """The columns of each product, in the order in which rows are crossed: see `features.crossing`."""
+    names = [one.name for one in columns]
+    crosses = of_columns(layout, names, [one.kind for one in columns], "the model")
+    assert crosses is not None
+    found, among = list[tuple[int, ...]](), range(len(columns))
+    for term in terms_of(layout.interact).terms:
+        fits = [[k for k in among if crosses.bits[k] >> factor & 1] for factor in term]
+        first = dict[tuple[int, ...], tuple[int, ...]]()
+        for places in product(*fits):
+            first.setdefault(tuple(sorted(places)), places)
+        found += first.values()
+    return found
+
+
+def _store(readout: Readout) -> HashedStore | None:
+    index = make_index(readout.store)
+    if not isinstance(index, HashedIndex):
+        return None
+    return HashedStore(index.bits, int(mix(np.array([index.seed], np.uint64))[0]), index.signed)
+
+
+def _weights(readout: Readout) -> ExportedModel:
+    """The weights that are not zero, with the means and divisors of their features."""
+    table = readout.weights.reshape(len(readout.keys), readout.head.count)
+    kept = table.any(axis=1)
+    keys = readout.keys[kept]
+    hashed = readout.store.startswith(HashedIndex.NAME)
+    none, nothing = np.zeros(0, np.uint64), np.zeros(0)
+
+    def of_weights(found: NDArray[np.uint64], numbers: NDArray[np.float64]) -> tuple[Any, Any]:
+        there = np.ones(len(found), np.bool_) if hashed else np.isin(found, keys, assume_unique=True)
+        return found[there], numbers[there]
+
+    means = (none, nothing) if readout.means is None else of_weights(readout.means.keys, readout.means.means)
+    by = (
+        (none, nothing)
+        if readout.divisors is None
+        else of_weights(readout.divisors.keys, readout.divisors.by)
+    )
+    return ExportedModel(keys, table[kept], readout.centred_bias, *means, *by)
+
+
+def letter_ranges(tokens: str) -> list[tuple[int, int, int]]:
+    """Characters of words in ranges ``(first, last, lower)``: in lower case they are greater by `lower`."""
+    table = letters(tokens)
+    codes = np.flatnonzero(table)
+    lower = (table[codes] >> 1) - codes
+    ends = np.flatnonzero((np.diff(codes) != 1) | (np.diff(lower) != 0))
+    firsts, lasts = np.append(0, ends + 1), np.append(ends, len(codes) - 1)
+    return [*zip(codes[firsts].tolist(), codes[lasts].tolist(), lower[firsts].tolist(), strict=True)]

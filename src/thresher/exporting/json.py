@@ -1,0 +1,59 @@
+"""A prediction as JSON, from which anyone can write a predictor: docs/export.md has the fields.
+
+Numbers of 64 bits are texts, because many readers of JSON keep 53 bits.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from thresher._version import __version__
+from thresher.data.columns import NUMERIC, TEXT
+from thresher.exporting.description import ExportedColumn, ExportedModel, RawPrediction, letter_ranges
+
+EDITION = 1
+"""Raised when a reader of the last one would predict something else"""
+
+
+def written(found: RawPrediction) -> str:
+    """The text of the file."""
+    layout = found.layout
+    told: dict[str, Any] = {
+        "thresher_export": EDITION,
+        "written_by": f"thresher {__version__}",
+        "rows": "columns" if found.columns else "ids",
+        "mask": str(layout.mask),
+        "columns": [*map(_column, found.columns)],
+        "missing": [*layout.missing],
+        "blanks_are_missing": layout.blanks_missing,
+        "missing_is_mean": found.missing_is_mean,
+        "products": [[*one] for one in found.products],
+        "ngrams": found.grams._asdict() if found.has(TEXT) else None,
+        "letters": letter_ranges(found.grams.tokens) if found.has(TEXT) else None,
+        "store": found.store and {**found.store._asdict(), "seed": str(found.store.seed)},
+        "dtype": str(found.models[0].weights.dtype),
+        "models": [*map(_model, found.models)],
+        "kind": found.kind,
+        "outputs": found.names,
+        "labels": found.labels,
+        "link": found.link._asdict(),
+    }
+    return json.dumps(told, indent=1) + "\n"
+
+
+def _column(one: ExportedColumn) -> dict[str, Any]:
+    key = {"key": str(one.key)} if one.kind == NUMERIC else {"seed": str(one.seed)}
+    return {"name": one.name, "kind": one.kind, "spelled": one.spelled, **key}
+
+
+def _model(one: ExportedModel) -> dict[str, Any]:
+    means = zip(map(str, one.mean_keys.tolist()), one.means.tolist(), strict=True)
+    divisors = zip(map(str, one.divisor_keys.tolist()), one.divisors.tolist(), strict=True)
+    return {
+        "intercepts": one.intercepts.tolist(),
+        "keys": [*map(str, one.keys.tolist())],
+        "weights": one.weights.tolist(),
+        "means": dict(means),
+        "divisors": dict(divisors),
+    }

@@ -1,0 +1,81 @@
+"""Models as C programs predict what Python does, bit for bit."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher
+from tests.exporting.engines import Program, c_program, tcc
+from tests.exporting.rows import TRIALS, ExportTrial, trained, written
+
+ROWS = 2500
+
+
+def numbers(out: bytes, like: Any) -> Any:
+    """The numbers that a program has printed, in the shape of the predictions."""
+    return np.array([one.split(b"\t") for one in out.splitlines()], np.float64).reshape(like.shape)
+
+
+def check(model: Any, program: Program, data: Path, output: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = model.predict(data, output, on_error="skip")
+    status, out = program(output, data.read_bytes())
+    assert status == int(np.isnan(expected).any())
+    np.testing.assert_array_equal(numbers(out, expected), expected)
+
+
+@pytest.fixture(scope="module", params=TRIALS, ids=lambda one: one.name)
+def case(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[ExportTrial, Any, Path]:
+    folder = tmp_path_factory.mktemp(request.param.name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return request.param, trained(request.param, folder), folder
+
+
+def test_every_bit(case: tuple[ExportTrial, Any, Path]) -> None:
+    trial, model, folder = case
+    data = written(trial, folder / trial.file, ROWS, 2)
+    program = c_program(str(thresher.export(model, "c")), folder / "model")
+    check(model, program, data, "margin")
+    check(model, program, data, "probability" if model.head.joint.PROBABILITY else "label")
+
+
+def test_classes_are_written_as_words(tmp_path: Path) -> None:
+    words = ["no", 'y"e\\s ??/*/ % \u00e9']
+    data = tmp_path / "d.csv"
+    lines = [f'"{words[k % 2]}",{k % 7},{"ab"[k % 2]}'.replace('y"', 'y""') for k in range(60)]
+    data.write_text("\n".join(["label,x,y", *lines]) + "\n")
+    model = thresher.train(data, passes=1)
+    program = c_program(str(thresher.export(model, "c")), tmp_path / "model")
+    status, out = program("label", data.read_bytes())
+    assert (status, out.decode().splitlines()) == (0, [*model.predict(data, "label")])
+
+
+@pytest.mark.parametrize("output", ["margin", "label"])
+def test_several_labels_and_another_compiler(tmp_path: Path, output: Any) -> None:
+    data = tmp_path / "d.svm"
+    data.write_text("".join(f"{k % 2},{2 + k % 2} 1:{k % 5} {2 + k % 3}:1\n" for k in range(90)))
+    model = thresher.train(data, outputs="labels:0-3", passes=1, dtype="float64")
+    program = c_program(str(thresher.export(model, "c")), tmp_path / "model", tcc)
+    status, out = program(output, data.read_bytes())
+    if output == "label":
+        assert (status, out.decode().splitlines()) == (
+            0,
+            model.head.written(model.predict(data, output), output),
+        )
+    else:
+        check(model, program, data, output)
+
+
+def test_nothing_has_a_weight(tmp_path: Path) -> None:
+    data = tmp_path / "d.svm"
+    data.write_text("1 1:1\n-1 2:1\n" * 20)
+    model = thresher.train(data, l1=1e6, passes=1)
+    assert model.nonzero == 0
+    check(model, c_program(str(thresher.export(model, "c")), tmp_path / "model"), data, "margin")
