@@ -676,6 +676,13 @@ CASES = [
         before=("train d.svm -m m -q", "train d.svm -m n -q --ensemble 2"),
     ),
     Case(
+        "--top is for explanations: use --output explain, or leave it out",
+        {"d.svm": ROWS},
+        "predict m d.svm --top 3",
+        before=("train d.svm -m m -q",),
+        python=False,
+    ),
+    Case(
         "this model's loss gives no probabilities; use --output margin or label",
         {"d.svm": ROWS},
         "predict m d.svm --output probability",

@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import thresher
 from thresher.data import open_source
 from thresher.learning.inspection.explanation import explain
 from thresher.learning.model.prediction import Predictor
+from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "plain": {"centre": False},
@@ -110,3 +112,73 @@ def test_an_ensemble_is_explained_if_its_models_multiply_the_same(table: Path) -
     centred: Any = thresher.ensemble(table, ignore="kind", models=2, centre=True)
     with pytest.raises(ValueError, match="scale columns differently"):
         explain(centred, chunk)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_is_left_out_is_the_rest(name: str, table: Path) -> None:
+    options = dict(SETTINGS[name])
+    other = "kind" if options.get("label", "label") == "label" else "label"
+    model: Any = thresher.train(table, ignore=other, **options)
+    whole, several = model.explain(table), {"classes": "abc"}.get(name)
+    labels = model.predict(table, output="label").tolist()
+
+    def by_output(value: Any) -> Any:
+        return [value[one] for one in several] if several else [value]
+
+    for top in (1, 2, 100):
+        for row, (short, full) in enumerate(zip(model.explain(table, top=top), whole, strict=True)):
+            assert short["features"] == full["features"][:top]
+            assert short["label"] == labels[row]
+            added = [by_output(term["contribution"]) for term in short["features"]]
+            total = np.sum([by_output(short["intercept"]), *added, by_output(short["rest"])], axis=0)
+            np.testing.assert_allclose(total, by_output(short["margin"]), 1e-9, 1e-9)
+            left = [by_output(term["contribution"]) for term in full["features"][top:]]
+            assert by_output(short["rest"]) == pytest.approx(sum(map(np.array, left), np.zeros(len(total))))
+    assert not any(any(by_output(one["rest"])) for one in whole)
+    probabilities = model.predict(table, output="probability")
+    assert by_output(whole[7]["probability"]) == np.ravel(probabilities[7]).tolist()
+
+
+def test_rows_that_are_skipped_keep_their_places(table: Path) -> None:
+    model: Any = thresher.train(table, ignore="kind", centre=False)
+    lines = table.read_text().splitlines()[:6]
+    lines[3] = lines[3].replace(",", ",,,", 1)
+    bad = table.with_name("bad.csv")
+    bad.write_text("\n".join(lines) + "\n")
+    found = model.explain(bad, on_error="skip")
+    assert [one == {"error": "skipped"} for one in found] == [False, False, True, False, False]
+    margins = model.predict(bad, on_error="skip")
+    assert [one.get("margin") for one in found] == [None if np.isnan(m) else m for m in margins]
+    with pytest.raises(ValueError, match="top must be a whole number, 1 or more, not 0"):
+        model.explain(bad, top=0)
+    with pytest.raises(TypeError, match="explain has no option tops"):
+        model.explain(bad, tops=1)
+
+
+def test_no_rows(table: Path) -> None:
+    model: Any = thresher.train(np.eye(4), [0, 1, 0, 1])
+    assert model.explain(np.empty((0, 4))) == []
+    (one,) = model.explain(np.eye(4)[:1])
+    assert one["margin"] == model.predict(np.eye(4)[:1])[0]
+
+
+def test_estimators(table: Path) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 3))
+    y = np.where(X[:, 0] > 0.5, "high", np.where(X[:, 0] < -0.5, "low", "middle"))
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    classifier = SparseOnlineClassifier().fit(frame, y)
+    one: Any = None
+    for row, one in enumerate(classifier.explain(frame, top=1)):
+        assert one["label"] == classifier.predict(frame)[row]
+        assert one["margin"] == dict(
+            zip(classifier.classes_, classifier.decision_function(frame)[row], strict=True)
+        )
+    assert one["features"][0]["feature"] == "a"
+    numbers = SparseOnlineClassifier().fit(X, 10 * (X[:, 0] > 0) + 10)
+    assert {one["label"] for one in numbers.explain(X)} == {10, 20}
+    several = SparseOnlineClassifier().fit(X, np.digitize(X[:, 0], [-0.5, 0.5]) * 5)
+    assert several.explain(X)[0]["margin"].keys() == {"0", "5", "10"}
+    regressor = SparseOnlineRegressor().fit(X, X[:, 1])
+    told = regressor.explain(X)[0]
+    assert told["label"] == told["margin"] == regressor.predict(X)[0]

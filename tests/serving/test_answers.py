@@ -106,12 +106,23 @@ def test_explained(tmp_path: Path) -> None:
     rows = Bodies(model, 100).read(LINES, "", labelled=False, ids="id")
     written = Answers(model).explained(rows, explain(model, rows.chunk)).splitlines()
     first, bad = json.loads(written[0]), json.loads(written[1])
-    assert [*first] == ["id", "probability", "margin", "intercept", "features"]
+    assert [*first] == ["id", "label", "probability", "margin", "intercept", "features", "rest"]
     assert first["probability"] == predicted(model, "probability")[0]
     assert {one["feature"] for one in first["features"]} <= {"x", "c=a"}
     total = first["intercept"] + sum(one["contribution"] for one in first["features"])
     assert total == pytest.approx(first["margin"], rel=1e-12)
     assert [*bad] == ["id", "error", "line", "column"]
+
+
+def test_the_command_and_python_say_the_same(tmp_path: Path) -> None:
+    """Of good rows; of bad ones the service also says why."""
+    model = model_of(tmp_path, ["ham", "spam"], names=True)
+    (tmp_path / "rows.jsonl").write_bytes(LINES)
+    rows = Bodies(model, 100).read(LINES, "", labelled=False)
+    written = Answers(model).explained(rows, explain(model, rows.chunk), 1).splitlines()
+    found = model.explain(tmp_path / "rows.jsonl", top=1, on_error="skip", ignore="id")
+    assert [json.loads(written[k]) for k in (0, 2)] == [found[k] for k in (0, 2)]
+    assert [found[k] for k in (1, 3)] == [{"error": "skipped"}] * 2
 
 
 def test_explained_by_class(tmp_path: Path) -> None:
@@ -146,5 +157,11 @@ def test_what_the_model_does_not_have(tmp_path: Path) -> None:
     assert caught.value.status == 400
     with pytest.raises(BodyError, match="output must be probability, label"):
         answers.check("odds")
+    with pytest.raises(BodyError, match="top is for output=explain"):
+        answers.check("margin", "2")
+    for wrong in ("0", "-1", "1.5", "many", "9" * 5000):
+        with pytest.raises(BodyError, match="top must be a whole number of at least 1"):
+            answers.check("explain", wrong)
+    answers.check("explain", "2")
     answers.check("")
     assert answers.usual == "margin"

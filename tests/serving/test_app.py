@@ -41,6 +41,9 @@ def test_predictions_are_those_of_the_model(ask: Asked, clicks: Path, tmp_path: 
     assert [one["probability"] for one in told.lines] == pytest.approx(expected.tolist(), rel=1e-9)
     text = ask("POST", "/predict?output=margin", b"hour,colour\n3,red\n", content_type="text/csv")
     terms = ask("POST", "/predict?output=explain", RED, content_type=JSON).lines[0]
+    one = ask("POST", "/predict?output=explain&top=1", RED, content_type=JSON).lines[0]
+    assert one["features"] == terms["features"][:1]
+    assert one["rest"] == pytest.approx(sum(term["contribution"] for term in terms["features"][1:]))
     assert sum(one["contribution"] for one in terms["features"]) + terms["intercept"] == pytest.approx(
         terms["margin"]
     )
@@ -133,7 +136,7 @@ def test_paths_methods_and_parameters_that_do_not_exist(ask: Asked) -> None:
     assert ask("POST", "/predict?output=x", RED).json == {
         "error": "output must be one of probability, label, margin, explain"
     }
-    assert ask("POST", "/predict?outputs=margin", RED).json["error"].endswith("known: ids, output")
+    assert ask("POST", "/predict?outputs=margin", RED).json["error"].endswith("known: ids, output, top")
     assert ask("POST", "/predict?output=margin&output=label", RED).status == 400
     for path, one in ((one.path.replace("{name}", "clicks"), one) for one in ENDPOINTS.values()):
         assert ask(one.method, f"{path}?no=1").status == 400, path

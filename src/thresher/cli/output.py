@@ -6,7 +6,6 @@ Progress is a table, and on a terminal a bar with the time left too.
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,10 +26,10 @@ if TYPE_CHECKING:
 
 def show_figures(figures: Mapping[str, Any], as_json: bool) -> None:
     """Print one figure per line, or one JSON object on one line, with null for NaN and infinity."""
-    from thresher.learning.inspection.formatting import figure_lines
+    from thresher.learning.inspection.formatting import figure_lines, finite
 
     if as_json:
-        click.echo(json.dumps(_finite(figures)))
+        click.echo(json.dumps(finite(figures)))
     elif figures:
         click.echo("\n".join(figure_lines(figures)))
 
@@ -41,15 +40,6 @@ def show(found: Mapping[str, Any], as_json: bool) -> None:
         show_figures(found, True)
     else:
         click.echo(repr(found))
-
-
-def _finite(value: Any) -> Any:
-    """A JSON-compatible value: null in place of NaN and infinity."""
-    if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def show_run(

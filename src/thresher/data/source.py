@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from thresher.data.sources.text import TextSource
 
 
+T = TypeVar("T")
 Chunks = Generator[Chunk, None, None]
 """Chunks in order; close it if no more are wanted"""
 
@@ -29,6 +30,14 @@ class ReadRows(NamedTuple):
     """for each skipped row, the number of examples before it in `chunk`"""
     ids: Sequence[str] | None = None
     """the ids of all these rows in order, if the source was opened with `ids`"""
+
+    def in_place(self, good: Sequence[T], skipped: T) -> list[T]:
+        """What there is for each example, with `skipped` for each row skipped among them."""
+        found, before = list[T](), 0
+        for gap in self.gaps:
+            found += [*good[before:gap], skipped]
+            before = gap
+        return [*found, *good[before:]]
 
 
 class Source:

@@ -12,7 +12,7 @@ from thresher.options.option import SHELL, Option, declared, switch
 from thresher.options.output import JsonOption, output_file
 from thresher.options.training import AnyPath, picture
 
-OUTPUTS = ("margin", "probability", "label", "spread")
+OUTPUTS = ("margin", "probability", "label", "spread", "explain")
 
 
 class _Predictions(TypedDict, total=False):
@@ -24,8 +24,9 @@ class _Predictions(TypedDict, total=False):
         Option(
             Choice(OUTPUTS, "output"),
             "The weighted sum; the probability of the positive class; the class (or mean; for labels, those "
-            "predicted, separated by commas); or, for an ensemble, the standard deviation of the "
-            "probabilities of its models, or of their margins if there are no probabilities.",
+            "predicted, separated by commas); for an ensemble, the standard deviation of the probabilities "
+            "of its models, or of their margins if there are no probabilities; or why: a JSON object with "
+            "the terms that the margin is the sum of.",
             "|".join(OUTPUTS),
             default="margin",
         ),
@@ -43,7 +44,19 @@ class _Predictions(TypedDict, total=False):
     ]
 
 
-class PredictCommand(_Predictions, WritingOptions, ReadingOptions, total=False):
+class _Terms(TypedDict, total=False):
+    top: Annotated[
+        int | None,
+        Option(
+            Whole(1),
+            "With --output explain: only the N largest terms, and the sum of the others.",
+            "N",
+            unset="all",
+        ),
+    ]
+
+
+class PredictCommand(_Predictions, _Terms, WritingOptions, ReadingOptions, total=False):
     """The options of ``thresher predict``."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ import numpy as np
 from thresher.data.chunk import Chunk
 from thresher.data.errors import printable
 from thresher.data.source import ReadRows
+from thresher.learning.inspection.explanation import SKIPPED, explain
+from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.prediction import source_for
 from thresher.options.data import ReadOptions
@@ -20,7 +23,7 @@ from thresher.options.messages import mention, spelled
 from thresher.options.option import UsageError, given_in
 from thresher.runs.preparing import check_written
 
-NAN = "nan"
+NAN, EXPLAIN = "nan", "explain"
 _ESCAPES = str.maketrans({"\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
@@ -31,6 +34,8 @@ class Predicting:
     model: Any
     source: Any
     output: Any
+    top: int | None = None
+    """maximum number of terms of an explanation"""
     broken: int = field(default=0, init=False)
     """predictions so far that are not finite"""
 
@@ -39,20 +44,38 @@ class Predicting:
 
         Class names and ids are `escaped` for a terminal, which would obey control characters.
         """
-        head, words = self.model.head, _shown(self.model.classes or (), escaped)
         for rows in self.source.rows():
-            answers = self._answers(rows.chunk)
-            written = head.written(answers, self.output, words)
-            yield _identified(_in_line(written, rows, _nothing(answers, self.output)), rows, escaped)
+            if self.output == EXPLAIN:
+                yield self._explained(rows)
+            else:
+                yield _identified(self._written(rows, escaped), rows, escaped)
+
+    def _written(self, rows: ReadRows, escaped: bool) -> list[str]:
+        answers = self._answers(rows.chunk)
+        words = _shown(self.model.classes or (), escaped)
+        written = self.model.head.written(answers, self.output, words)
+        return rows.in_place(written, _nothing(answers, self.output))
+
+    def _explained(self, rows: ReadRows) -> list[str]:
+        """JSON, which escapes control characters by itself."""
+        found = explain(self.model, rows.chunk)
+        self._count_broken(found.margins)
+        objects = rows.in_place(found.told(self.top), SKIPPED)
+        if rows.ids is not None:
+            objects = [{"id": name, **one} for name, one in zip(rows.ids, objects, strict=True)]
+        return [json.dumps(finite(one)) for one in objects]
 
     def _answers(self, chunk: Chunk) -> Any:
         if self.output == "spread":
             return self.model.spreads(chunk)
         margins = self.model.margins(chunk)
-        finite = np.isfinite(margins)
-        if not finite.all():
-            self.broken += int((~finite).reshape(len(margins), -1).any(axis=1).sum())
+        self._count_broken(margins)
         return self.model.respond(margins, self.output)
+
+    def _count_broken(self, margins: Any) -> None:
+        sound = np.isfinite(margins)
+        if not sound.all():
+            self.broken += int((~sound).reshape(len(margins), -1).any(axis=1).sum())
 
 
 def prepare(
@@ -70,10 +93,14 @@ def prepare(
         )
     if wanted == "probability" and not model.head.joint.PROBABILITY:
         raise UsageError(f"this model's loss gives no probabilities; use {mention(output='margin')} or label")
+    if options["top"] is not None and wanted != EXPLAIN:
+        raise UsageError(
+            f"{mention('top')} is for explanations: use {mention(output=EXPLAIN)}, or leave it out"
+        )
     more = {"ids": options["id"], "unlabelled": True, "live": True}
     source = source_for(model, data, model.head.open_domain, more=more, **given_in(options, ReadOptions))
     check_written(outputs, options, data, source, inputs=inputs)
-    return Predicting(model, source, wanted)
+    return Predicting(model, source, wanted, options["top"])
 
 
 def _identified(lines: list[str], rows: ReadRows, escaped: bool) -> list[str]:
@@ -87,15 +114,6 @@ def _identified(lines: list[str], rows: ReadRows, escaped: bool) -> list[str]:
 def _nothing(answers: Any, wanted: Any) -> str:
     """The line of a row that was skipped."""
     return NAN if wanted == "label" else "\t".join([NAN] * math.prod(answers.shape[1:]))
-
-
-def _in_line(lines: list[str], rows: ReadRows, nothing: str) -> list[str]:
-    """The lines of examples, with `nothing` for each row skipped among them."""
-    found, before = list[str](), 0
-    for gap in rows.gaps:
-        found += [*lines[before:gap], nothing]
-        before = gap
-    return [*found, *lines[before:]]
 
 
 def _shown(words: Sequence[str], escaped: bool) -> Sequence[str]:

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from thresher.learning.inspection.explanation import Explanation
+from thresher.learning.inspection.responses import Responses
 from thresher.learning.model.objective import F64
+from thresher.options.kinds import Whole, WrongValueError
 from thresher.serving.bodies import BodyError, Rows
 
 EXPLAIN = "explain"
@@ -28,46 +29,40 @@ class Answers:
 
     def __init__(self, model: Any) -> None:
         """`model` is a Predictor."""
-        self._model, self._outputs = model, model.head.outputs
-        self.usual = "probability" if model.head.joint.PROBABILITY else "margin"
+        self._model, self._said = model, Responses(model)
+        self.usual = self._said.usual
         """what is written if nothing is asked for"""
-        labels = model.layout.labels if model.layout is not None else ()
-        self._names = list(labels) if self._outputs.kind == "values" else []
-        self._names = self._names or model.head.names(model.classes)
 
-    def check(self, output: str) -> None:
-        """`BodyError` for what the model does not have."""
+    def check(self, output: str, top: str = "") -> None:
+        """`BodyError` for what the model does not have, and for a `top` that is not for an explanation."""
         if output not in ("", *OUTPUTS):
             raise BodyError(400, f"output must be {', '.join(OUTPUTS)}, not {output}")
         if output == "probability" and self.usual != output:
             raise BodyError(400, "the loss of this model gives no probabilities: use output=margin or label")
+        if top and output != EXPLAIN:
+            raise BodyError(400, f"top is for output={EXPLAIN}")
+        try:
+            Whole(1).read(top or "1")
+        except WrongValueError as error:
+            raise BodyError(400, f"top must be {error.wanted}") from None
 
-    def lines(self, rows: Rows, margins: F64, output: str) -> bytes:
+    def lines(self, rows: Rows, margins: F64, output: Any) -> bytes:
         """A line for each row, good and bad; `margins` are those of the good ones."""
         return _in_place(rows, self._objects(margins, output))
 
-    def together(self, several: Sequence[Rows], margins: F64, output: str) -> list[bytes]:
+    def together(self, several: Sequence[Rows], margins: F64, output: Any) -> list[bytes]:
         """The lines of each body, for bodies that were read together; `margins` are those of all rows."""
         objects = self._objects(margins, output)
         return [_in_place(rows, objects[rows.first : rows.last]) for rows in several]
 
-    def explained(self, rows: Rows, explanation: Explanation) -> bytes:
-        """A line for each row, with the terms of its margin."""
-        margins = explanation.margins
-        asked = [self._values(margins, self.usual)] * (self.usual != "margin")
-        each = zip(*asked, self._values(margins, "margin"), strict=True)
-        intercept = self._values(explanation.intercepts[np.newaxis], "margin")[0]
-        objects = [
-            {**dict(zip(dict.fromkeys([self.usual, "margin"]), values, strict=True)), "intercept": intercept}
-            | {"features": [self._term(*term) for term in explanation.terms(row)]}
-            for row, values in enumerate(each)
-        ]
-        return _in_place(rows, objects)
+    def explained(self, rows: Rows, explanation: Explanation, top: int | None = None) -> bytes:
+        """A line for each row, with the terms of its margin; see `Explanation.told`."""
+        return _in_place(rows, explanation.told(top))
 
-    def stream(self, rows: Rows, margins: F64, output: str) -> bytes:
+    def stream(self, rows: Rows, margins: F64, output: Any) -> bytes:
         """An Arrow stream: the ids if there are any, what was asked for, and the error of bad rows."""
         asked = output or self.usual
-        found = _with_gaps(rows, self._values(margins, asked), None)
+        found = _with_gaps(rows, self._said.values(margins, asked), None)
         errors = _with_gaps(rows, [None] * rows.good, (one.error for one in rows.bad))
         columns = {} if rows.ids is None else {"id": pa.array(rows.ids, pa.string())}
         columns |= {asked: pa.array(found, self._type(asked)), "error": pa.array(errors, pa.string())}
@@ -77,46 +72,21 @@ class Answers:
         written: bytes = sink.getvalue().to_pybytes()
         return written
 
-    def _objects(self, margins: F64, output: str) -> list[dict[str, Any]]:
+    def _objects(self, margins: F64, output: Any) -> list[dict[str, Any]]:
         asked = output or self.usual
-        return [{asked: value} for value in self._values(margins, asked)]
-
-    def _values(self, margins: F64, output: str) -> list[Any]:
-        """What is written for each row: a number, a word, or several by name."""
-        found = self._model.respond(margins.reshape(-1) if self._is_one else margins, output)
-        head = self._model.head
-        if output == "label":
-            if self._model.classes:
-                return [*head.worded(found, self._model.classes)]
-            if self._outputs.kind == "labels":
-                return [(np.flatnonzero(row > 0) + self._outputs.low).tolist() for row in found]
-            if head.classifies:
-                return [*map(int, found)]
-        values: list[Any] = found.tolist()
-        return values if found.ndim == 1 else [dict(zip(self._names, row, strict=True)) for row in values]
-
-    @property
-    def _is_one(self) -> bool:
-        return bool(self._model.head.count == 1)
-
-    def _term(self, feature: str | int, value: float, weight: Any, contribution: Any) -> dict[str, Any]:
-        if not self._is_one:
-            weight, contribution = (
-                dict(zip(self._names, one, strict=True)) for one in (weight, contribution)
-            )
-        return {"feature": feature, "value": value, "weight": weight, "contribution": contribution}
+        return [{asked: value} for value in self._said.values(margins, asked)]
 
     def _type(self, output: str) -> Any:
         """The Arrow type of an output."""
         if output == "label":
             if self._model.classes:
                 return pa.string()
-            if self._outputs.kind == "labels":
+            if self._model.head.outputs.kind == "labels":
                 return pa.list_(pa.int64())
             if self._model.head.classifies:
                 return pa.int64()
         one = pa.float64()
-        return one if self._is_one else pa.struct([(name, one) for name in self._names])
+        return one if self._said.is_one else pa.struct([(name, one) for name in self._said.names])
 
 
 def _with_gaps(rows: Rows, good: Sequence[Any], bad: Iterable[Any] | None) -> list[Any]:

@@ -61,11 +61,11 @@ class Endpoints:
     async def predict(self, request: Request) -> Response:
         """Predict rows."""
         query = query_of(request, ENDPOINTS["predict"])
-        output, ids = query.get("output", ""), query.get("ids", "")
+        output, top, ids = (query.get(name, "") for name in ("output", "top", "ids"))
         arrow = ARROW in request.headers.get("accept", "")
         async with self._intake.body(request) as body:
             work, media = self._predicting, _media(request)
-            found = await self._done(body, media, lambda: work.predict(body, media, output, ids))
+            found = await self._done(body, media, lambda: work.predict(body, media, output, ids, top))
             request.scope[ROWS_READ] = found.rows.all
             if ids:
                 good = ids_of(found.rows)

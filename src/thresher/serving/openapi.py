@@ -166,6 +166,7 @@ class Endpoint(NamedTuple):
 
 
 _OUTPUT = Given("output", "What to say of a row.", choices=OUTPUTS)
+_TOP = Given("top", "Of an explanation only so many features, and the sum of the others.")
 _IDS = Given("ids", "The column with the id of a row, which is kept until /label names it.")
 _KEY = Given(
     "Idempotency-Key", "A request with a key that was seen before is not learned again.", place="header"
@@ -181,7 +182,7 @@ ENDPOINTS = {
         "Predict each row of the body.",
         {200: (f"{_LINE}; or an Arrow stream, if accepted.", LINES, str), 400: (f"{_LINE}.", LINES, str)},
         ROWS,
-        (_OUTPUT, _IDS),
+        (_OUTPUT, _TOP, _IDS),
     ),
     "learn": Endpoint(
         "POST",

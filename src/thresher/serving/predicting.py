@@ -32,6 +32,8 @@ class Predicted(NamedTuple):
     margins: Any
     output: str
     explanation: Explanation | None = None
+    top: int | None = None
+    """maximum number of features of an explanation"""
 
 
 class Predictions:
@@ -51,9 +53,9 @@ class Predictions:
             self._own = Answers(self._model)
         return self._own
 
-    def predict(self, body: bytes, media: str, output: str = "", ids: str = "") -> Predicted:
+    def predict(self, body: bytes, media: str, output: str = "", ids: str = "", top: str = "") -> Predicted:
         """The rows of a body and their margins. `RefusedError`."""
-        self._answers.check(output)
+        self._answers.check(output, top)
         rows = self._bodies.read(body, media, labelled=False, ids=ids)
         self._count(rows, "predicted")
         if output != EXPLAIN:
@@ -63,7 +65,7 @@ class Predictions:
             found = self._service.explain(rows.chunk, names)
         except ValueError as error:
             raise RefusedError(400, str(error)) from error
-        return Predicted(rows, found.margins, output, found)
+        return Predicted(rows, found.margins, output, found, int(top) if top else None)
 
     @property
     def inference(self) -> Inference:
@@ -89,7 +91,7 @@ class Predictions:
         if found.explanation is not None:
             if arrow:
                 raise RefusedError(406, "explanations are lines of JSON, not an Arrow stream")
-            return self._answers.explained(found.rows, found.explanation)
+            return self._answers.explained(found.rows, found.explanation, found.top)
         write = self._answers.stream if arrow else self._answers.lines
         return write(found.rows, found.margins, found.output)
 

@@ -230,15 +230,35 @@ class SparseEstimator(BaseEstimator):
         last = [np.uint64(self.n_features_in_ - 1)] if self._kind == MATRIX and not numbers.adds else []
         return Matrix(*numbers, encoded.labels, encoded.targets, *last)
 
-    def _margins(self, X: Any) -> F64:
-        """Margins ``(n,)``, or ``(n, outputs)``."""
+    def _chunks(self, X: Any) -> Iterator[Any]:
+        """The rows of X."""
         from thresher.data.inputs.matrices import Matrix, MatrixSource, in_order
 
         check_is_fitted(self)
         numbers = inputs.read(self, X, reset=False)
         none = np.zeros(numbers.size, np.float32)
-        source = MatrixSource(Matrix(*numbers, none), in_order(np.ones(numbers.size)))
-        return np.concatenate([self._model.predict(chunk) for chunk in source.chunks()])
+        return MatrixSource(Matrix(*numbers, none), in_order(np.ones(numbers.size))).chunks()
+
+    def _margins(self, X: Any) -> F64:
+        """Margins ``(n,)``, or ``(n, outputs)``."""
+        return np.concatenate([self._model.predict(chunk) for chunk in self._chunks(X)])
+
+    def explain(self, X: Any, top: int | None = None) -> list[dict[str, Any]]:
+        """Why each row is predicted so: see `thresher.Model.explain`. The labels are those of ``predict``."""
+        from thresher.learning.inspection.explanation import explain
+        from thresher.options.checks import check_whole
+
+        if top is not None:
+            check_whole("top", top, 1)
+        classes, found = getattr(self, "classes_", ()), list[dict[str, Any]]()
+        names = dict(enumerate(getattr(self, "feature_names_in_", ()) if self._kind == MATRIX else ()))
+        for chunk in self._chunks(X):
+            explained = explain(self._model, chunk, names)
+            if self._model.head.outputs.kind == "classes":
+                explained.responses.names = [*map(str, classes)]
+            found += explained.told(top)
+        labels = self.predict(X).tolist()
+        return [{**one, "label": label} for one, label in zip(found, labels, strict=True)]
 
     @property
     def model_(self) -> Any:

@@ -9,10 +9,13 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
+from thresher.learning.inspection.responses import Responses
 from thresher.learning.model.objective import F64
 from thresher.learning.model.prediction import Predictor, Summands
 
 _NONE: Mapping[int, str] = {}
+SKIPPED = {"error": "skipped"}
+"""Stands for a row that is not a valid example."""
 
 
 class Term(NamedTuple):
@@ -37,6 +40,7 @@ class Explanation(NamedTuple):
     """``(n,)`` or ``(n, outputs)``"""
     summed: Summands
     names: Mapping[int, str]
+    responses: Responses
 
     @property
     def intercepts(self) -> F64:
@@ -53,6 +57,33 @@ class Explanation(NamedTuple):
         found = ((array[own])[order].tolist() for array in (rows.keys, rows.values, weights, parts))
         return [Term(self.names.get(key, key), *rest) for key, *rest in zip(*found, strict=True)]
 
+    def told(self, top: int | None = None) -> list[dict[str, Any]]:
+        """For each row: label, probability if there is one, margin, intercept, features, rest.
+
+        The features are the `top` largest terms, all if it is None. What they leave out is summed in
+        ``rest``, so the intercept, their contributions and the rest add up to the margin. Of several outputs,
+        these numbers are dictionaries with a number for each.
+        """
+        said = self.responses
+        asked = dict.fromkeys(("label", said.usual, "margin"))
+        each = zip(*(said.values(self.margins, one) for one in asked), strict=True)
+        intercept = said.by_name(self.intercepts.tolist() if not said.is_one else float(self.intercepts[0]))
+        return [
+            {**dict(zip(asked, values, strict=True)), "intercept": intercept, **self._features(row, top)}
+            for row, values in enumerate(each)
+        ]
+
+    def _features(self, row: int, top: int | None) -> dict[str, Any]:
+        """The largest terms of a row, and the sum of the others."""
+        said, terms = self.responses, self.terms(row)
+        left = np.reshape([one.contribution for one in terms[top:] if top], (-1, len(self.intercepts)))
+        rest = left.sum(axis=0).tolist()
+        shown = [
+            one._asdict() | {name: said.by_name(getattr(one, name)) for name in ("weight", "contribution")}
+            for one in terms[:top]
+        ]
+        return {"features": shown, "rest": said.by_name(rest if not said.is_one else rest[0])}
+
 
 def explain(model: Predictor, chunk: Chunk, names: Mapping[int, str] = _NONE) -> Explanation:
     """The terms of the margins of `chunk`; `names` are names of features besides those that `model` knows.
@@ -63,4 +94,4 @@ def explain(model: Predictor, chunk: Chunk, names: Mapping[int, str] = _NONE) ->
     terms, known = model.terms(chunk), numeric_keys(own.layout)
     for more in (own.names or _NONE, names):
         known |= {key: more[key] for key in terms.rows.keys.tolist() if key not in known and key in more}
-    return Explanation(model.margins(chunk), terms, known)
+    return Explanation(model.margins(chunk), terms, known, Responses(model))

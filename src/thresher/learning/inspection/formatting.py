@@ -1,7 +1,8 @@
-"""Figures formatted for people."""
+"""Figures formatted for people, and for JSON."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,3 +44,12 @@ def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
         ).rstrip()
         for row in cells
     ]
+
+
+def finite(value: Any) -> Any:
+    """A JSON-compatible value: null in place of NaN and infinity."""
+    if isinstance(value, Mapping):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -15,6 +15,7 @@ from thresher import parts
 from thresher._version import __version__
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk
+from thresher.data.errors import OneLineError
 from thresher.data.inputs.any_data import Data
 from thresher.data.layout import SettledLayout
 from thresher.engine.atomic import whole_file
@@ -118,7 +119,10 @@ class Ensemble(Predictor, Generic[M]):
         """What the margins of `chunk` are sums of: see `Predictor.terms`."""
         rows, *each = zip(*(model.terms(chunk) for model in self.models), strict=True)
         if not all(np.array_equal(one.values, rows[0].values) for one in rows):
-            raise ValueError("the models of this ensemble scale columns differently: explain one of them")
+            raise OneLineError(
+                "the models of this ensemble scale columns differently: explain one of them, such as"
+                f" {ENSEMBLE.model_file(0)} in its folder"
+            )
         return Summands(rows[0], *map(_mean, each))
 
     def respond(self, margins: F64, output: Output) -> F64:

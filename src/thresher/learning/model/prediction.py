@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from os import PathLike
@@ -21,7 +21,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, opened, with_labels
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
-from thresher.data.source import Source
+from thresher.data.source import ReadRows, Source
 from thresher.engine.index import HashedIndex, Index
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
@@ -29,6 +29,7 @@ from thresher.learning.model.agreement import Numbering, check_format, in_agreem
 from thresher.learning.model.objective import F64, Head, Output
 from thresher.learning.model.recipe import with_gaps
 from thresher.learning.model.scaling import alone
+from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import layout_asked, layout_like
 from thresher.options.option import settled
@@ -246,22 +247,63 @@ class Predictor:
             data, self.predict_proba, reading, lambda chunk: self.head.probabilities(self.margins(chunk))
         )
 
+    @reads_elsewhere
+    def explain(
+        self, data: Data, top: int | None = None, **reading: Unpack[ReadOptions]
+    ) -> list[dict[str, Any]]:
+        """Why each row is predicted so: the terms that its margin is the sum of. See docs/explain.md.
+
+        Args:
+            data: examples, as for `predict`.
+            top: only so many features of a row, those with the largest contributions; default: all.
+            reading: as for `predict`.
+
+        Returns a dictionary for each row: ``label``, ``probability`` if the loss has it, ``margin``,
+        ``intercept``, ``features`` and ``rest``. The features are dictionaries with ``feature`` (the name, or
+        the key if it has none), ``value``, ``weight`` and ``contribution``, the largest magnitude first;
+        ``rest`` is the sum of the contributions that `top` leaves out. The intercept, these contributions and
+        the rest add up to the margin. For many outputs, numbers are dictionaries by class or output. A row
+        skipped by `on_error` gives ``{"error": "skipped"}``.
+
+        Raises `DataError` for data that cannot be read; ValueError for a wrong `top`, and for an ensemble
+        whose models centre or scale columns differently.
+
+        >>> import thresher
+        >>> model = thresher.train([{"size": 3.0}, {"size": -2.0}] * 50, [1, -1] * 50, passes=1, names=True)
+        >>> [found] = model.explain([{"size": 5.0}])
+        >>> found["label"], [term["feature"] for term in found["features"]]
+        (1, ['size'])
+        """
+        from thresher.learning.inspection.explanation import SKIPPED, explain
+
+        if top is not None:
+            check_whole("top", top, 1)
+        each = self._each(data, self.explain, reading)
+        return [one for rows in each for one in rows.in_place(explain(self, rows.chunk).told(top), SKIPPED)]
+
     def _of_all(
         self, data: Data, method: Callable[..., Any], reading: Any, answer: Callable[[Chunk], NDArray[Any]]
     ) -> NDArray[Any]:
-        if isinstance(data, Chunk) and not reading:
-            data.check_arrays()
-            return answer(data)
-        settled(ReadOptions, reading, method)
-        if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
-            return answer(concat([]))
-        source = source_for(self, data, self.head.open_domain, more={"unlabelled": True}, **reading)
         found = [
             np.insert(answers, gaps, np.nan, axis=0) if gaps else answers
-            for answers, gaps in ((answer(rows.chunk), rows.gaps) for rows in source.rows())
+            for answers, gaps in (
+                (answer(rows.chunk), rows.gaps) for rows in self._each(data, method, reading)
+            )
         ]
+        return (found[0] if len(found) == 1 else np.concatenate(found)) if found else answer(concat([]))
+
+    def _each(self, data: Data, method: Callable[..., Any], reading: Any) -> Iterator[ReadRows]:
+        """The rows of data that `method` was given; at the end, warnings of what reading has shown."""
+        if isinstance(data, Chunk) and not reading:
+            data.check_arrays()
+            yield ReadRows(data)
+            return
+        settled(ReadOptions, reading, method)
+        if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
+            return
+        source = source_for(self, data, self.head.open_domain, more={"unlabelled": True}, **reading)
+        yield from source.rows()
         warn(troubles_of_reading(source.report))
-        return np.concatenate(found) if found else answer(concat([]))
 
     def weights_frame(self, top: int | None = None) -> pd.DataFrame:
         """The nonzero weights as a pandas DataFrame, largest magnitude first.
