@@ -308,7 +308,13 @@ def test_what_the_command_line_imports_at_once_is_light() -> None:
 
 
 # public methods of a model that need what stands above it: `save`, pickling, `learn` from any data, tables
-METHODS_THAT_REACH_UP = {"files.model_file", "inspection.feature_names", "inspection.frames", "modelbytes"}
+METHODS_THAT_REACH_UP = {
+    "files.model_file",
+    "inspection.explanation",
+    "inspection.feature_names",
+    "inspection.frames",
+    "modelbytes",
+}
 METHODS_THAT_REACH_UP |= {f"model.{name}" for name in ("model", "prediction", "weights")}
 # a loss and a rule have the name of the same algorithm
 SHARED_NAMES = {"Perceptron"}

@@ -95,7 +95,7 @@ def prepare(
         raise UsageError(f"this model's loss gives no probabilities; use {mention(output='margin')} or label")
     if options["top"] is not None and wanted != EXPLAIN:
         raise UsageError(
-            f"{mention('top')} is for explanations: use {mention(output=EXPLAIN)}, or leave it out"
+            f"{mention('top')} is for explanations: use {mention(output='explain')}, or leave it out"
         )
     more = {"ids": options["id"], "unlabelled": True, "live": True}
     source = source_for(model, data, model.head.open_domain, more=more, **given_in(options, ReadOptions))
