@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypedDict
 
@@ -22,6 +23,9 @@ from thresher.options.kinds import (
 from thresher.options.option import SHELL, Option, switch
 from thresher.options.output import ModelFile
 
+_option, _switch = partial(Option, face=SHELL), partial(switch, face=SHELL)
+"""Python has no servers"""
+
 NEGATIVE, DROP, FAKE_NEGATIVE = "negative", "drop", "fake-negative"
 UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
 """What becomes of rows whose label never comes"""
@@ -30,44 +34,33 @@ UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
 class _Token(TypedDict, total=False):
     token: Annotated[
         Path | None,
-        Option(File(), "The file with the token that clients must have.", "FILE", unset="none", face=SHELL),
+        _option(File(), "The file with the token that clients must have.", "FILE", unset="none"),
     ]
 
 
 class _Address(_Token, total=False):
     host: Annotated[
         str,
-        Option(
+        _option(
             Text(str),
             "The address to listen at; 0.0.0.0 for all of this machine.",
             "HOST",
             default="127.0.0.1",
-            face=SHELL,
         ),
     ]
-    port: Annotated[
-        int, Option(Whole(0, 65535), "The port; 0 for any that is free.", "N", default=8000, face=SHELL)
-    ]
+    port: Annotated[int, _option(Whole(0, 65535), "The port; 0 for any that is free.", "N", default=8000)]
     name: Annotated[
         str,
-        Option(
-            Text(str),
-            "The name of the model in paths.",
-            "NAME",
-            default="",
-            unset="that of its file",
-            face=SHELL,
-        ),
+        _option(Text(str), "The name of the model in paths.", "NAME", default="", unset="that of its file"),
     ]
 
     access_log: Annotated[
         Path | None,
-        Option(
+        _option(
             File(),
             "Write a line for each request to a file, or to standard error with -.",
             "FILE",
             unset="none",
-            face=SHELL,
         ),
     ]
 
@@ -103,64 +96,57 @@ _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]*)=(.*)")
 class LearningOptions(TypedDict, total=False):
     """How a server learns."""
 
-    learn: Annotated[bool, switch("Learn from the rows that /learn and /label bring.", face=SHELL)]
+    learn: Annotated[bool, _switch("Learn from the rows that /learn and /label bring.")]
     log: Annotated[
         Path | None,
-        Option(
-            File(), "The folder of the log, in which rows are before they are learned.", "DIR", face=SHELL
-        ),
+        _option(File(), "The folder of the log, in which rows are before they are learned.", "DIR"),
     ]
     snapshot_every: Annotated[
         Quantity,
-        Option(
+        _option(
             Amount(TIMES | {"": ("rows", 1.0)}, "a time such as 60s or 5m, or a number of rows"),
             "Write a checkpoint and the model to DIR after this time or so many rows, if anything is new.",
             "TIME|N",
             default=Quantity("seconds", 60.0),
-            face=SHELL,
         ),
     ]
     keep: Annotated[
         Quantity | None,
-        Option(
+        _option(
             Amount(TIMES | SIZES, "a time such as 30d, or a size such as 100GB"),
             "Remove files of the log that are older, or beyond this size, once they are learned and saved.",
             "TIME|SIZE",
             unset="all of it",
-            face=SHELL,
         ),
     ]
     wait: Annotated[
         Quantity,
-        Option(
+        _option(
             Amount(TIMES, "a time such as 30m, 1h or 7d"),
             "How long the label of a row is waited for that was predicted with ?ids=.",
             "TIME",
             default=Quantity("seconds", 3600.0),
-            face=SHELL,
         ),
     ]
     unlabelled: Annotated[
         str,
-        Option(
+        _option(
             Choice(UNLABELLED, "unlabelled"),
             "What becomes of a row whose label has not come: it is learned as negative; not learned; learned"
             " as negative at once, and corrected by importance if it turns out to be positive.",
             "|".join(UNLABELLED),
             default=DROP,
-            face=SHELL,
         ),
     ]
     shadow: Annotated[
         tuple[Shadow, ...],
-        Option(
+        _option(
             Repeated(_Shadow()),
             "Let another model learn the same rows: a new one with this rule, or one to go on with. It takes"
             " over by POST /promote. May be repeated.",
             "NAME=SPEC|FILE",
             default=(),
             unset="none",
-            face=SHELL,
         ),
     ]
 
@@ -170,30 +156,28 @@ class LimitOptions(TypedDict, total=False):
 
     most_body: Annotated[
         Quantity,
-        Option(
+        _option(
             Amount(SIZES, "a size such as 64MB"),
             "Largest body, also once unpacked.",
             "SIZE",
             default=Quantity("bytes", 64e6),
-            face=SHELL,
         ),
     ]
-    most_rows: Annotated[int, Option(Whole(1), "Most rows in a body.", "N", default=100_000, face=SHELL)]
+    most_rows: Annotated[int, _option(Whole(1), "Most rows in a body.", "N", default=100_000)]
     most_connections: Annotated[
-        int, Option(Whole(1), "Most connections that are open at one time.", "N", default=1000, face=SHELL)
+        int, _option(Whole(1), "Most connections that are open at one time.", "N", default=1000)
     ]
     most_pending: Annotated[
         int,
-        Option(Whole(1), "Most rows that wait for their label.", "N", default=1_000_000, face=SHELL),
+        _option(Whole(1), "Most rows that wait for their label.", "N", default=1_000_000),
     ]
     timeout: Annotated[
         Quantity,
-        Option(
+        _option(
             Amount(TIMES, "a time such as 30s"),
             "How long a request may take to arrive, a client to read, and a connection to be idle.",
             "TIME",
             default=Quantity("seconds", 30.0),
-            face=SHELL,
         ),
     ]
 
@@ -207,12 +191,11 @@ class FollowCommand(ModelFile, _Token, total=False):
 
     every: Annotated[
         Quantity,
-        Option(
+        _option(
             Amount(TIMES, "a time such as 5s or 1m"),
             "How often to ask.",
             "TIME",
             default=Quantity("seconds", 5.0),
-            face=SHELL,
         ),
     ]
-    once: Annotated[bool, switch("Copy the newest snapshot and end.", face=SHELL)]
+    once: Annotated[bool, _switch("Copy the newest snapshot and end.")]
