@@ -2,6 +2,7 @@
 
     python -m experiments.sampling                   # clicks made here
     python -m experiments.sampling criteo.svm.gz ...  # files; the last fifth of the rows is for testing
+    python -m experiments.sampling --sample [FILE ...] # what `--sample` saves, and the figures of its models
 
 Positives are all kept, negatives with probability r, or all rows, with r = 1. Kept negatives have importance
 1 / r, or no row has one, and each probability p is corrected to p / (p + (1 - p) / r). Figures are of all
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -93,9 +95,32 @@ def margins(learned: Chunk, test: Chunk, rule: str, **options: Any) -> F64:
     return np.asarray(train(learned, rule=rule, **options).predict(test), np.float64)
 
 
+def sampled(learned: Chunk, test: Chunk) -> None:
+    """Print seconds of CPU time, rows learned, and figures of models that sample negatives themselves."""
+    low, positive = f"{min(learned.labels.min(), 0):g}", test.labels > 0
+    for rule in RULES[:2]:
+        for sample in (None, f"{low}=0.1", f"{low}=0.1,correct", f"{low}=0.02,correct"):
+            train(learned.rows(0, 1000), rule=rule, sample=sample, passes=1)  # compile
+            begin = time.process_time()
+            model = train(learned, rule=rule, sample=sample, passes=1)
+            seconds = time.process_time() - begin
+            p = link(np.asarray(model.predict(test), np.float64))
+            numbers = " | ".join(f"{one:.4f}" for one in figures(model.predict(test), positive))
+            rows = model.examples - model.left_out
+            print(f"| `{rule}` | {sample} | {rows:,} | {seconds:.2f} | {numbers} | {gap(p, positive):.4f} |")
+
+
+def gap(p: F64, positive: NDArray[np.bool_], bins: int = 15) -> float:
+    """Expected calibration error over bins of equally many rows."""
+    parts = np.array_split(np.argsort(p), bins)
+    return float(sum(len(one) * abs(p[one].mean() - positive[one].mean()) for one in parts) / len(p))
+
+
 def main(paths: list[str], rows: int = 600_000, samples: int = 5) -> None:
     """Print a table."""
     warnings.simplefilter("ignore", TroubleWarning)
+    briefly = paths[:1] == ["--sample"]
+    paths = paths[briefly:]
     chunks = [chunk for path in paths for chunk in open_source([path], domain="binary").chunks()]
     data = concat(chunks) if chunks else made(rows)
     cut = len(data) * 4 // 5 if paths else len(data) * 2 // 3
@@ -103,6 +128,9 @@ def main(paths: list[str], rows: int = 600_000, samples: int = 5) -> None:
     share = float((test.labels > 0).mean())
     constant = -(share * np.log(share) + (1 - share) * np.log(1 - share))
     print(f"{len(learned):,} rows, {len(test):,} for testing, {share:.1%} positive; constant: {constant:.4f}")
+    if briefly:
+        sampled(learned, test)
+        return
     for rule, rate, way, (loss, auc, sums) in trials(learned, test, samples):
         print(f"| `{rule}` | {rate:.0%} | {way} | {loss:.4f} | {auc:.3f} | {sums:.2f} |", flush=True)
 

@@ -61,6 +61,11 @@ def check(chunk: Chunk, recipe: Recipe, log: Log, place: Path, domain: str = "bi
     assert saved(thresher.train(folder, continue_from=before, passes=1, **more), place) == expected
 
 
+@pytest.mark.parametrize("sample", ["-1=0.3", "-1=0.3,1=0.9,correct"])
+def test_a_sample_of_a_log_is_that_of_its_rows(sample: str, whole: Chunk, log: Log, tmp_path: Path) -> None:
+    check(whole, Recipe("ftrl", batch=4, sample=sample), log, tmp_path / "m")
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_a_log_is_its_rows(name: str, whole: Chunk, log: Log, tmp_path: Path) -> None:
     for spec in kinds_of(name):

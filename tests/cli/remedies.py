@@ -82,6 +82,14 @@ CASES = [
         "train d.svm -m m --rule sgd --replay 1MB",
         then="train d.svm -m m --rule sgd --passes 5",
     ),
+    # samples
+    Case("{}: use --sample {}", {"d.svm": ROWS}, "train d.svm -m m --sample 0=0.05"),
+    Case(
+        "leave {} out of --sample",
+        {"d.svm": ROWS},
+        "train d.svm -m m --sample 0=0.5,correct --loss hinge",
+        then="train d.svm -m m --sample 0=0.5 --loss hinge",
+    ),
     # going on with other data
     Case(
         "{} has {} penalties from {} to {}; leave --l1 out",

@@ -34,8 +34,12 @@ def tensors(path: str) -> dict[str, bytes]:
 
 
 def test_the_model_is_that_of_one_stream(thresher: Thresher) -> None:
-    for options in ("--passes 1", "--passes 1 --rule fobos --batch 7 --holdout 0.2 --names"):
-        run = "--passes 1" + " --holdout 0.2 --names" * ("--holdout" in options)
+    for options in (
+        "--passes 1",
+        "--passes 1 --rule fobos --batch 7 --holdout 0.2 --names",
+        "--passes 1 --rule sgd --batch 7 --holdout 0.2 --sample -1=0.3,correct",
+    ):
+        run = "--passes 1" + " --holdout 0.2" * ("--holdout" in options) + " --names" * ("--names" in options)
         assert thresher(f"train ab.svm -m ab {options} -q").status == 0
         assert thresher(f"train a.svm -m a {options} -q").status == 0
         ran = thresher(f"train b.svm -m b --continue a {run} -q --json")

@@ -103,6 +103,7 @@ def figures_of_run(outcome: Outcome) -> dict[str, Any]:
         "examples": outcome.examples,
         "passes": outcome.passes,
         **outcome.figures_of_new,
+        **({"left_out": outcome.left_out} if outcome.left_out else {}),
         "features_seen": outcome.features_seen,
         "seconds": round(outcome.seconds, 3),
         **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),

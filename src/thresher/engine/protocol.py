@@ -57,8 +57,14 @@ PROTOCOL: dict[str, dict[str, Verb]] = {
 """kind -> name -> verb; `engine.verbs` declares them"""
 # Attributes that a part may define beside its verbs.
 ATTRIBUTES: dict[str, dict[str, Any]] = {
-    "loss": {"DOMAIN": "real", "PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False},
-    "joint loss": {"DOMAIN": "classes", "PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False},
+    "loss": {"DOMAIN": "real", "PROBABILITY": False, "BOOSTABLE": False, "SHIFTS": False, "LOG_ODDS": False},
+    "joint loss": {
+        "DOMAIN": "classes",
+        "PROBABILITY": False,
+        "BOOSTABLE": False,
+        "SHIFTS": False,
+        "LOG_ODDS": False,
+    },
     "rate": {},
     "group": {},
     "half_life": {},

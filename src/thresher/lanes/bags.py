@@ -166,6 +166,11 @@ class Bagging(Ensemble[Model], SplitModelSet):
         return round(sum(model.features_seen for model in self.models) / len(self.models))
 
     @property
+    def left_out(self) -> int:
+        """Mean number of examples that a model left out, rounded."""
+        return round(sum(model.left_out for model in self.models) / len(self.models))
+
+    @property
     def features_waiting(self) -> None:
         """Not counted: a feature waits in some models and not in others."""
 

@@ -45,6 +45,8 @@ class ModelSet(ABC):
     nonzero = _OfLead()
     features_seen = _OfLead()
     admission = _OfLead()
+    left_out = _OfLead()
+    last_label = _OfLead()
 
     @property
     def layout(self) -> SettledLayout | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from thresher.options.kinds import Flag, Kind, Number, Text, Whole, text
@@ -150,9 +151,20 @@ class ShapeOptions(TypedDict, total=False):
         int,
         Option(
             Whole(0, 2**64 - 1),
-            "Seed of --order, of hold-outs and folds, of --admit and the hashed store.",
+            "Seed of --order, of hold-outs and folds, of --admit, --sample and the hashed store.",
             "N",
             default=0,
+        ),
+    ]
+    sample: Annotated[
+        str | Mapping[Any, float] | None,
+        Option(
+            PART,
+            "Learn this share of the rows with a label, such as 0=0.1, chosen at random, with importances "
+            "1/SHARE times as large; correct: with their own, and corrected intercepts (logistic, softmax). "
+            "Probabilities stay those of all rows.",
+            "LABEL=SHARE,...[,correct]",
+            unset="learn all rows",
         ),
     ]
 

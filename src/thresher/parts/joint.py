@@ -47,7 +47,7 @@ class Softmax(NamedTuple):
     """
 
     smoothing: float = 0.0
-    PROBABILITY = True
+    PROBABILITY = LOG_ODDS = True
     LIMITS = {"smoothing": "in [0, 1]"}
 
     def values_slopes(self, margins, y, values, slopes):

@@ -2,6 +2,7 @@
 
 `DOMAIN` names the labels a loss takes: ``binary`` (+1 against -1 or 0), ``real``, ``nonnegative``.
 `SHIFTS`: the loss does not change when margin and label are shifted by the same amount.
+`LOG_ODDS`: margins are estimates of log odds.
 `BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d;
 the steps of the batch solver rely on it.
 """
@@ -24,7 +25,7 @@ class Logistic(NamedTuple):
 
     positive: float = 1.0
     DOMAIN = "binary"
-    PROBABILITY = True
+    PROBABILITY = LOG_ODDS = True
     BOOSTABLE = True
     LIMITS = {"positive": "> 0"}
 

@@ -111,6 +111,7 @@ class Training:
             "passes": outcome.passes,
             "progressive_loss": outcome.progressive_loss,
             **outcome.figures_of_new,
+            **({"left_out": outcome.left_out} if outcome.left_out else {}),
             "nonzero": outcome.nonzero,
             "features_seen": outcome.features_seen,
             **({} if waiting is None else {"features_waiting": waiting}),

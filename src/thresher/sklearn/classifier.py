@@ -136,6 +136,20 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
             raise ValueError(f"class_weight must contain finite numbers >= 0, not {given}")
         return numbers.astype(np.float64)
 
+    def _sampled(self) -> str | None:
+        from thresher.learning.model.sampling import Sample, text_of
+
+        if self.sample is None:
+            return None
+        found, layout = Sample.of(self.sample), self._layout_of_model()
+        known = {text_of(name): k for k, name in enumerate(self.classes_.tolist())}
+        if unknown := found.shares.keys() - known.keys():
+            raise ValueError(f"sample has labels that are not classes: {', '.join(sorted(unknown))}")
+        if layout is not None and layout.classes:
+            return found.spec
+        codes = {str(known[label]): share for label, share in found.shares.items()}
+        return found._replace(shares=codes).spec
+
     def _outputs(self) -> str:
         from thresher.learning.model.objective import leaves_classes_open
 
@@ -224,6 +238,9 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
             after each step, so its mean is one step ahead.
         fit_intercept: whether to learn an intercept, which is never penalised.
         class_weight: ``{class: factor}`` or ``"balanced"``; multiplies importances.
+        sample: ``{class: share}``, or ``"CLASS=SHARE,..."``: learn a share of the examples of a class, with
+            importances 1 / share times as large; with ``,correct`` at the end of the text, as they are, and
+            correct `intercept_` (losses ``logistic`` for two classes, and ``softmax``).
         warm_start: `fit` continues with the current model.
         early_stopping: hold out `validation_fraction` of the examples, stratified by class, or the last of
             them, as time demands (``"last:0.1"``); stop after
@@ -279,6 +296,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         scale: str | None = None,
         centre: bool | None = None,
         admit: str | int | None = None,
+        sample: str | Mapping[Any, float] | None = None,
         store: str | None = None,
         dtype: str = "float32",
         layout: Reading = None,
@@ -293,7 +311,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         self.fit_intercept, self.class_weight, self.warm_start = fit_intercept, class_weight, warm_start
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.patience, self.scale, self.centre, self.admit = patience, scale, centre, admit
-        self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
+        self.store, self.dtype, self.layout, self.names, self.sample = store, dtype, layout, names, sample
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 
     def partial_fit(

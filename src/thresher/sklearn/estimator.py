@@ -169,7 +169,15 @@ class SparseEstimator(BaseEstimator):
             store=self._store(),
             intercept=self.fit_intercept,
             dtype=self.dtype,
+            sample=self._sampled(),
         )
+
+    sample: Any = None
+    """which share of the rows of some classes is learned; None: all"""
+
+    def _sampled(self) -> str | None:
+        """The sample in the labels of the model."""
+        return None
 
     def centres(self) -> bool:
         """Whether columns are centred."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -86,6 +87,7 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         scale: str | None = None,
         centre: bool | None = None,
         admit: str | int | None = None,
+        sample: str | Mapping[Any, float] | None = None,
         store: str | None = None,
         dtype: str = "float32",
         layout: Reading = None,
@@ -94,11 +96,15 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         verbose: int = 0,
         random_state: RandomState = None,
     ) -> None:
-        self.rule, self.loss, self.rate = rule, loss, rate
-        self.l1s, self.choose, self.cv, self.refit, self.l2, self.eta0 = l1s, choose, cv, refit, l2, eta0
-        self.passes, self.shuffle, self.batch, self.average = passes, shuffle, batch, average
-        self.fit_intercept, self.class_weight = fit_intercept, class_weight
-        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
-        self.patience, self.scale, self.centre, self.admit = patience, scale, centre, admit
-        self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
+        self.rule, self.loss, self.rate, self.l1s, self.choose = rule, loss, rate, l1s, choose
+        self.cv, self.refit, self.l2, self.eta0, self.passes = cv, refit, l2, eta0, passes
+        self.shuffle, self.batch, self.average, self.fit_intercept = shuffle, batch, average, fit_intercept
+        self.class_weight, self.early_stopping, self.patience = class_weight, early_stopping, patience
+        self.validation_fraction, self.scale, self.centre, self.admit = (
+            validation_fraction,
+            scale,
+            centre,
+            admit,
+        )
+        self.sample, self.store, self.dtype, self.layout, self.names = sample, store, dtype, layout, names
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state

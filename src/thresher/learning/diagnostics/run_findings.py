@@ -29,6 +29,7 @@ from thresher.learning.diagnostics.column_findings import (
 from thresher.learning.diagnostics.findings import FEW, Trouble
 from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss, worst_constant_loss
 from thresher.learning.inspection.formatting import shown
+from thresher.learning.model.sampling import Sample, can_correct
 from thresher.learning.training.record import Record
 from thresher.options.messages import as_stored, mention, mention_command, or_in_estimators
 
@@ -80,7 +81,13 @@ class Run:
 
     @cached_property
     def base(self) -> float | None:
-        """The loss of the best constant prediction; None if there is no such prediction."""
+        """The loss of the best constant prediction; None if there is no such prediction.
+
+        It is that of all rows, which is nothing to compare the loss on a sample with.
+        """
+        sampled = self.model.recipe.sample
+        if sampled is not None and Sample.of(sampled).correct and not self.is_held_out:
+            return None
         return base_rate_loss(self.model.head, self.seen)
 
     @cached_property
@@ -158,6 +165,8 @@ def _importances(run: Run) -> Trouble | None:
     head = run.model.head
     classes = head.classifies and head.outputs.kind in ("one", "classes")
     means = seen.importances(head.domain.name == "binary") if classes else {}
+    if recipe.sample is not None:
+        return _sampled(run, Sample.of(recipe.sample))
     if len(means) > 1 and max(means.values()) >= _UNEQUAL * min(means.values()):
         least, most = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
         which, other = (_class_of(run, label) for label in (most, least))
@@ -174,6 +183,15 @@ def _importances(run: Run) -> Trouble | None:
         )
         return Trouble("importances", f"{reason}: {remedy}")
     return None
+
+
+def _sampled(run: Run, sample: Sample) -> Trouble | None:
+    """Importances of a sample that are large, where there is another way."""
+    times = 1 / min(sample.shares.values())
+    if sample.correct or times <= _UNEQUAL or not can_correct(run.model.head):
+        return None
+    reason = f"the importances of sampled rows are up to {times:.3g}, so that few rows decide"
+    return Trouble("importances", f"{reason}: use {mention(sample=sample._replace(correct=True).spec)}")
 
 
 def _class_of(run: Run, label: float) -> str:

@@ -73,7 +73,14 @@ _OPTIONAL: Fields = {
     "warm": bool,
     **CURVE,
 }
-RECIPE: Fields = {**kinds_of(Recipe), "rule": str, "loss": str, "rate": str | None, "layout": dict | None}
+RECIPE: Fields = {
+    **kinds_of(Recipe),
+    "rule": str,
+    "loss": str,
+    "rate": str | None,
+    "layout": dict | None,
+    "sample": str | None,
+}
 """Fields of the recipe of a model that can keep learning."""
 _WEIGHTS = ("loss", "outputs", "store", "intercept", "layout")
 """Fields of the recipe in a file with weights only."""
@@ -401,7 +408,7 @@ def _check_model(given: Any) -> None:
     if recipe["rule"] is None:
         check(recipe, {name: RECIPE[name] for name in _WEIGHTS}, "recipe")
     else:
-        check_all({"centre": False, **recipe}, RECIPE, "recipe")  # older models do not say
+        check_all({"centre": False, "sample": None, **recipe}, RECIPE, "recipe")  # older models do not say
 
 
 def load_readout(path: str | Path) -> tuple[Readout, Header]:

@@ -168,7 +168,8 @@ class Feed:
     """
 
     def __init__(self, recipe: Recipe) -> None:
-        self.intake = Intake(recipe.scale, recipe.admit, recipe.seed, bool(recipe.centre))
+        sampler = recipe.sampler()
+        self.intake = Intake(recipe.scale, recipe.admit, recipe.seed, bool(recipe.centre), sampler)
         if recipe.layout is not None:
             self.intake.bind(recipe.layout)
         self.index = make_index(recipe.store, recipe.seed)
@@ -190,8 +191,13 @@ class Feed:
 
     @property
     def examples(self) -> int:
-        """Number of examples so far, including those waiting in an incomplete batch; none of importance 0."""
-        return self.learned + len(self._pending)
+        """Number of examples so far, including those left out of a sample; none of importance 0."""
+        return self.learned + len(self._pending) + self.left_out
+
+    @property
+    def left_out(self) -> int:
+        """Number of examples left out of a sample."""
+        return 0 if self.intake.sampler is None else self.intake.sampler.left_out
 
     def learn(
         self,

@@ -308,7 +308,7 @@ class Model(Predictor):
         for rows in (self.loop.settled(), state["S"]):
             if (row := first_broken(rows)) >= 0:
                 return self._weight_of(row)
-        return self._broken_among({"bias": self.loop.bias(), **state})
+        return self._broken_among({"bias": self._bias(), **state})
 
     def _broken_among(self, state: dict[str, NDArray[Any]]) -> str | None:
         broken = (name for name, array in state.items() if not is_finite(array))
@@ -372,6 +372,11 @@ class Model(Predictor):
         heaviest = float(self.loop.tally[kernels.LAST_HEAVIEST])
         return self.head.last_prediction(self.last_margin, heaviest, self.lowest_label)
 
+    def last_label(self, given: Chunk) -> float:
+        """Label of the last example that was learned, that of the rows `given` unless they are sampled."""
+        sampler = self._feed.intake.sampler
+        return self.head.shown_label(given, len(given) - 1) if sampler is None else sampler.last_label
+
     @property
     def lowest_label(self) -> float:
         """The lowest label seen, at most 0: how the data write the negative class."""
@@ -386,6 +391,11 @@ class Model(Predictor):
     def features_seen(self) -> int:
         """Number of distinct features seen so far (see the indexes)."""
         return self._feed.index.features_seen
+
+    @property
+    def left_out(self) -> int:
+        """Number of examples left out of a sample so far."""
+        return self._feed.left_out
 
     @property
     def nbytes(self) -> int:
@@ -406,11 +416,21 @@ class Model(Predictor):
     @property
     def intercept(self) -> Any:
         """Settled intercept for values as they are, ``(outputs,)`` for many outputs; 0 without one."""
-        means, bias = self._feed.intake.means(), self.loop.bias()
+        means, bias = self._feed.intake.means(), self._bias()
         if means is not None and len(means.keys):
             weights = self.loop.margins(means.ones(), np.zeros_like(bias))
             bias = means.intercept(weights, bias, self._feed.intake.divisors(means.keys))
         return float(bias[0]) if self.head.count == 1 else bias
+
+    def _bias(self) -> NDArray[Any]:
+        """The intercepts of the loop, corrected if rows were sampled."""
+        bias, offsets = self.loop.bias(), self.offsets
+        return bias if offsets is None else (bias + offsets).astype(bias.dtype)
+
+    @property
+    def offsets(self) -> F64 | None:
+        """What is added to the intercepts that were learned ``(outputs,)``; None for nothing."""
+        return None if self._feed.intake.sampler is None else self._feed.intake.sampler.offsets
 
     def weights(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
         """Keys, in ascending order, and weights of the features with a nonzero weight.
@@ -436,11 +456,11 @@ class Model(Predictor):
 
     def margins(self, chunk: Chunk) -> F64:
         """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
-        return self.loop.margins(self._feed.intake.read(chunk))
+        return self.loop.margins(self._feed.intake.read(chunk), self._bias())
 
     def terms(self, chunk: Chunk) -> Summands:
         """What the margins of `chunk` are sums of: see `Predictor.terms`."""
-        rows, bias = self._feed.intake.read(chunk), self.loop.bias()
+        rows, bias = self._feed.intake.read(chunk), self._bias()
         return Summands.of(rows, self.loop.margins(ones(rows.keys), np.zeros_like(bias)), bias)
 
     def respond(self, margins: F64, output: Output) -> F64:
@@ -457,7 +477,7 @@ class Model(Predictor):
         of_keys = not unmet.any() and not self.store.startswith(HashedIndex.NAME)
         intake = self._feed.intake
         rest = self.lowest_label, unmet, intake.divisors(keys if of_keys else None)
-        readout = Readout(self.head, self.store, keys, weights, self.loop.bias(), *rest, intake.means())
+        readout = Readout(self.head, self.store, keys, weights, self._bias(), *rest, intake.means())
         readout.layout, readout.names, readout.numbering = self.layout, self.names, self.numbering
         return readout
 

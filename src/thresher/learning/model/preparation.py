@@ -24,6 +24,7 @@ from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
 from thresher.engine import preparing
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
+from thresher.learning.model.sampling import Sampler
 from thresher.learning.model.scaling import Centring, Divisors, Means, make_scaling
 from thresher.options.messages import mention
 
@@ -162,19 +163,27 @@ def _zeros_in_lines(size: int) -> NDArray[np.uint8]:
 
 
 class Intake:
-    """Centres columns (`Centring`), scales them (`Scaling`), then drops rare features (`Admission`).
+    """Draws rows (`Sampler`), centres and scales columns, then drops rare features (`Admission`).
 
     All count the examples of the stream one by one, so it does not matter where the stream is cut.
     """
 
     def __init__(
-        self, scale: str | None = None, admit: str | int | None = None, seed: int = 0, centre: bool = False
+        self,
+        scale: str | None = None,
+        admit: str | int | None = None,
+        seed: int = 0,
+        centre: bool = False,
+        sampler: Sampler | None = None,
     ) -> None:
+        self.sampler = sampler
+        """which rows are learned; None: all"""
         self._centring = Centring() if centre else None
         self._scaling = None if scale is None else make_scaling(scale)
         self.admission = None if admit is None else Admission(admit, seed)
         """which features are admitted; None: all"""
-        self._parts = [part for part in (self._centring, self._scaling, self.admission) if part is not None]
+        parts = sampler, self._centring, self._scaling, self.admission
+        self._parts = [part for part in parts if part is not None]
         self._rows = 0
 
     @property
@@ -202,11 +211,14 @@ class Intake:
             self._centring.bind(layout)
         if self._scaling is not None:
             self._scaling.bind(layout)
+        if self.sampler is not None:
+            self.sampler.bind(layout)
 
     def learned(self, chunk: Chunk, again: bool) -> Chunk:
         """`chunk` prepared for learning. Its rows are counted unless they come `again`, in a later pass."""
         if not self._parts:
             return chunk
+        chunk = chunk if self.sampler is None else self.sampler.learned(chunk)
         before = self._rows
         if again:
             chunk = self.read(chunk)

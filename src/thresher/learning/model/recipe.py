@@ -22,6 +22,7 @@ from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.engine.index import store_spec
 from thresher.learning.model.objective import Head
 from thresher.learning.model.preparation import AdmissionTerms
+from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.model.scaling import make_scaling
 from thresher.options.checks import MOST_SEED, check_flag, check_whole
 from thresher.options.messages import mention
@@ -82,6 +83,9 @@ class Recipe:
     """dtype of the state: ``float32`` or ``float64``, as text or NumPy dtype; see `numbers`"""
     seed: int = 0
     """seed for a hashed store and `admit`, for the order of rows, and for hold-outs and folds"""
+    sample: str | Mapping[Any, float] | None = None
+    """``LABEL=SHARE,...``: learn a share of the rows with a label, with larger importances or, with
+    ``,correct``, intercepts that are corrected (see `Sample`)"""
     layout: SettledLayout | None = None
     """how the training data became features, if they came from files or tables"""
     alpha: InitVar[float | None] = None
@@ -107,6 +111,9 @@ class Recipe:
             raise ValueError(f"layout must be the settled layout of a source, not {self.layout!r}")
         if self.layout is not None and self.layout.classes:
             self.head().domain.check_words(self.layout.classes)
+        sample = None if self.sample is None else Sample.of(self.sample)
+        if sample is not None:
+            sample.of_classes(self.head(), self.layout.classes if self.layout else ())
         head, rule = self.head(), parts.rule_of(self.rule, self.rate, eta0, alpha=alpha, l1=l1, l2=l2)
         rate = getattr(rule, "rate", None)
         self._keep(
@@ -122,6 +129,7 @@ class Recipe:
             intercept=bool(self.intercept),
             dtype=_checked_dtype(self.dtype),
             seed=int(self.seed),
+            sample=None if sample is None else sample.spec,
         )
 
     def _keep(self, **values: Any) -> None:
@@ -142,6 +150,10 @@ class Recipe:
     def make_rule(self) -> Any:
         """The rule, including its rate."""
         return parts.rule_of(self.rule, self.rate)
+
+    def sampler(self) -> Sampler | None:
+        """What draws the rows that are learned; None if all are."""
+        return None if self.sample is None else Sampler(Sample.of(self.sample), self.head(), self.seed)
 
     @property
     def centred_by_default(self) -> bool:

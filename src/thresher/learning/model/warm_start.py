@@ -72,9 +72,9 @@ def start_from(model: Model, weights: Readout) -> None:
     if model.recipe.centre:
         assert weights.means is not None
         model.start_centring(weights.means)
-    model.loop.place(
-        weights.keys, weights.weights, weights.centred_bias if model.recipe.centre else weights.bias
-    )
+    bias = weights.centred_bias if model.recipe.centre else weights.bias
+    bias = bias if model.offsets is None else (bias - model.offsets).astype(bias.dtype)
+    model.loop.place(weights.keys, weights.weights, bias)
     model.warm, model.numbering, model.names = True, weights.numbering, weights.names
 
 

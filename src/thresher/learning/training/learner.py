@@ -68,8 +68,15 @@ class Trained(Protocol):
         """Sums of loss and importance over rows that came again, in later passes."""
 
     @property
+    def left_out(self) -> int:
+        """Number of these left out of a sample."""
+
+    @property
     def last_prediction(self) -> float:
         """Prediction for the last example, before it was learned."""
+
+    def last_label(self, given: Chunk) -> float:
+        """Label of the last example that was learned, that of the rows `given` unless they are sampled."""
 
     @property
     def nonzero(self) -> int:

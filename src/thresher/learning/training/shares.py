@@ -221,7 +221,7 @@ def renewed(value: int | str) -> str:
 
 U64 = NDArray[np.uint64]
 Rows = NDArray[np.int64]
-BAGS, HOLDOUT, FOLDS, STARTS = 1, 2, 3, 4
+BAGS, HOLDOUT, FOLDS, STARTS, SAMPLE = 1, 2, 3, 4, 5
 """What is drawn; draws for one purpose are independent of those for another"""
 STEP = np.uint64(0x9E3779B97F4A7C15)
 _LOW_BITS, _UNIT = np.uint64(11), 2.0**-53

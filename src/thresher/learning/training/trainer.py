@@ -117,6 +117,8 @@ class Outcome:
     seconds: float
     compiling: float
     """seconds of these spent compiling"""
+    left_out: int
+    """examples left out of a sample"""
     figures_of_new: dict[str, float | int | None]
     """examples and progressive loss of the new data, if the model went on with these"""
     holdout: dict[str, float | int | None] | None
@@ -414,8 +416,8 @@ class Trainer(Generic[M]):
                 self._seen.add(rows, self.model.recipe.layout)
             self.stopper.worth_keeping = True
             self.position = self.position.learned_to(hi)
-            if learned := len(examples := rows.counting()):
-                self.label = self.model.head.shown_label(examples, learned - 1)
+            if len(examples := rows.counting()):
+                self.label = self.model.last_label(examples)
                 self._hand_over(False)
                 self.handle_due()
             lo = hi
@@ -553,6 +555,7 @@ class Trainer(Generic[M]):
             features_seen=self.model.features_seen,
             learned=learned,
             weightless=self._seen.weightless,
+            left_out=self.model.left_out,
             seconds=seconds,
             compiling=compiling,
             figures_of_new={} if self._earlier is None else self._seen.figures,

@@ -1,0 +1,216 @@
+"""Sampling: rows of common classes are left out by chance while a model learns, and what makes up for them.
+
+A model of clicks learns little from its ten-thousandth row without one. If a share s of the rows of a class
+is learned, each with importance 1 / s, sums over the sample are expected to be those over all rows, and so
+are gradients and progressive losses (Horvitz and Thompson 1952). Or they are learned as they are, and what
+the margin of class k is too large by is subtracted at the end: P(k | x, sampled) is proportional to
+s_k P(k | x), so its log odds differ by log s_k, a constant (King and Zeng, Logistic Regression in Rare Events
+Data, Political Analysis 9 (2001), section 4.1; Fithian and Hastie, Local Case-Control Sampling, Annals of
+Statistics 42 (2014), section 2.2). The constant is no state: it is added where intercepts are read, so that
+the stream can be continued.
+
+Rows are drawn where a model prepares them, by hashes of their numbers. So hold-outs and folds see all rows,
+servers, lanes and estimators sample as `train` does, and every pass draws other rows. Whatever reads and
+numbers rows counts all of them as given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import parts
+from thresher.data.chunk import Chunk
+from thresher.data.class_words import listed_words
+from thresher.data.errors import DataError, OneLineError
+from thresher.data.layout import SettledLayout
+from thresher.engine.sound import MOST_STEPS, Tensors, given, require
+from thresher.learning.model.objective import F64, Head
+from thresher.learning.training.shares import SAMPLE, bits_of, unit
+from thresher.options.messages import mention
+
+_CORRECT = ",correct"
+_ONE = re.compile(r"(.+?)=([^=,]+)(?:,|$)", re.DOTALL)
+_FORM = "LABEL=SHARE, such as 0=0.1, or 0=0.1,correct"
+OFFERED, LEFT_OUT, LAST_LABEL = range(3)
+
+
+class Sample(NamedTuple):
+    """Which share of the rows of some classes is learned.
+
+    >>> Sample.of("0=10%,correct").spec
+    '0=0.1,correct'
+    """
+
+    shares: dict[str, float]
+    """by label, as the data write it"""
+    correct: bool = False
+    """whether intercepts are corrected, instead of importances"""
+
+    @classmethod
+    def of(cls, wanted: Any) -> Sample:
+        """From ``LABEL=SHARE,...``, perhaps with ``,correct``, or a mapping of shares; ValueError."""
+        if isinstance(wanted, Mapping):
+            wanted = ",".join(f"{text_of(label)}={share}" for label, share in wanted.items())
+        text = wanted if isinstance(wanted, str) else ""
+        plain = text.removesuffix(_CORRECT)
+        if not plain or _ONE.sub("", plain) or plain.endswith(","):
+            raise OneLineError(f"{mention('sample')} must be {_FORM}, not {wanted!r}")
+        found = [(label.strip(), _share(share.strip())) for label, share in _ONE.findall(plain)]
+        if bad := [label for label, share in found if not 0 < share < 1]:
+            raise OneLineError(f"{mention('sample')}: the share of {bad[0]} must lie between 0 and 1")
+        if len(shares := dict(found)) < len(found):
+            raise OneLineError(f"{mention('sample')} {wanted}: give each label once")
+        return cls(shares, plain != text)
+
+    @property
+    def spec(self) -> str:
+        """The text that `of` accepts."""
+        listed = ",".join(f"{label}={share!r}" for label, share in self.shares.items())
+        return listed + _CORRECT * self.correct
+
+    def of_classes(self, head: Head, words: Sequence[str] = ()) -> F64 | None:
+        """The share of each class; None as long as labels are words that are not known.
+
+        Of two classes, ``(2,)``, the negative one is the first. ValueError for other labels, for models
+        without classes, and for a correction that the loss does not have.
+        """
+        name = parts.part_name(type(head.loss))
+        if not head.classifies or head.outputs.kind not in ("one", "classes"):
+            raise OneLineError(f"{mention('sample')} is for classes, not for {_meant(head, name)}")
+        if self.correct and not can_correct(head):
+            uncorrected = f"leave {_CORRECT[1:]} out of {mention('sample')}"
+            raise OneLineError(
+                f"the margins of {_meant(head, name)} are no log odds, which alone can be corrected:"
+                f" {uncorrected}"
+            )
+        count = max(2, head.count)
+        shares, said = np.ones(count), set[int]()
+        for label, share in self.shares.items():
+            k = self._class_of(label, head, words)
+            if k is None:
+                return None
+            if not 0 <= k < count or k in said:
+                known = listed_words(words) if words else head.outputs.spec if head.count > 1 else "0 and 1"
+                what = "is a class given twice" if k in said else "is none of the classes"
+                raise DataError(f"{mention('sample')}: the label {label} {what} ({known})")
+            said.add(k)
+            shares[k] = share
+        return shares
+
+    @staticmethod
+    def _class_of(label: str, head: Head, words: Sequence[str]) -> int | None:
+        """The place of the class of a label; -1 for none, None if that is not known yet."""
+        if words:
+            return words.index(label) if label in words else -1
+        if (number := _number(label)) is None:
+            return None
+        if head.count == 1:
+            return int(number > 0)
+        return int(number) - head.outputs.low if number.is_integer() else -1
+
+
+def can_correct(head: Head) -> bool:
+    """Whether margins are log odds, of which a constant can make up for a sample."""
+    joint = hasattr(head.loss, "values_slopes")
+    return bool(head.loss.LOG_ODDS) and joint == (head.outputs.kind == "classes")
+
+
+def text_of(label: Any) -> str:
+    """A label as a text."""
+    return f"{label:.9g}" if isinstance(label, float | np.floating) else str(label)
+
+
+def _share(text: str) -> float:
+    """A share, or 0."""
+    number = _number(text.removesuffix("%"))
+    return 0.0 if number is None else number / (100.0 if text.endswith("%") else 1.0)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _meant(head: Head, loss: str) -> str:
+    kind = head.outputs.kind
+    return f"the loss {loss}" if kind == "one" else f"the loss {loss} with outputs {kind}"
+
+
+class Sampler:
+    """Draws the rows that are learned, and counts those that are given and left out."""
+
+    def __init__(self, sample: Sample, head: Head, seed: int) -> None:
+        self._sample, self._head, self._seed = sample, head, seed
+        self._shares = sample.of_classes(head)
+        self._noted = np.zeros(3)
+
+    def bind(self, layout: SettledLayout | None) -> None:
+        """Set the words that labels are. `DataError` for another one in the sample."""
+        if layout is not None:
+            self._shares = self._sample.of_classes(self._head, layout.classes)
+            self._check()
+
+    def _check(self) -> F64:
+        """The share of each class. `DataError` if the sample has words that are not known."""
+        if self._shares is None:
+            label = next(label for label in self._sample.shares if _number(label) is None)
+            raise DataError(
+                f"{mention('sample')}: the label {label} is a word, those of the data are numbers"
+            )
+        return self._shares
+
+    @property
+    def left_out(self) -> int:
+        """How many rows were left out."""
+        return int(self._noted[LEFT_OUT])
+
+    @property
+    def last_label(self) -> float:
+        """The label of the last row that was learned; 0 before it."""
+        return float(self._noted[LAST_LABEL])
+
+    @property
+    def offsets(self) -> F64 | None:
+        """What is added to the intercepts ``(outputs,)`` that are read; None if they are not corrected."""
+        if not self._sample.correct or self._shares is None:
+            return None
+        log = np.log(self._shares)
+        return log[:1] - log[1:] if self._head.count == 1 else -log
+
+    def learned(self, chunk: Chunk) -> Chunk:
+        """The rows of the next `chunk` to learn, with their importances."""
+        of_classes, low = self._check(), self._head.outputs.low
+        classes = chunk.labels > 0 if self._head.count == 1 else chunk.labels - np.float32(low)
+        shares = of_classes[classes.astype(np.int64)]
+        first = int(self._noted[OFFERED])
+        numbers = np.arange(first, first + len(chunk), dtype=np.uint64)
+        kept: NDArray[np.bool_] = unit(bits_of(numbers, self._seed, SAMPLE)) < shares
+        rows = chunk if kept.all() else chunk.take(kept)
+        self._noted[:LAST_LABEL] += len(chunk), len(chunk) - len(rows)
+        self._noted[LAST_LABEL:] = rows.labels[-1:] if len(rows) else self.last_label
+        if self._sample.correct:
+            return rows
+        return replace(rows, weights=(rows.weights / shares[kept]).astype(np.float32))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The state that counting continues from."""
+        return {"sample.rows": self._noted.copy()}
+
+    def check(self, state: Tensors) -> None:
+        """StateError for impossible counts."""
+        offered, left_out, _ = given(state, "sample.rows", (3,), np.float64)
+        whole = offered == np.floor(offered) and left_out == np.floor(left_out)
+        sound = whole and 0 <= left_out <= offered <= MOST_STEPS
+        require(sound, "sample.rows", "numbers of rows must be whole, and no more left out than given")
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue from `state`."""
+        self._noted[:] = state["sample.rows"]
