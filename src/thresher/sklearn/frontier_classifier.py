@@ -100,11 +100,7 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         self.cv, self.refit, self.l2, self.eta0, self.passes = cv, refit, l2, eta0, passes
         self.shuffle, self.batch, self.average, self.fit_intercept = shuffle, batch, average, fit_intercept
         self.class_weight, self.early_stopping, self.patience = class_weight, early_stopping, patience
-        self.validation_fraction, self.scale, self.centre, self.admit = (
-            validation_fraction,
-            scale,
-            centre,
-            admit,
-        )
-        self.sample, self.store, self.dtype, self.layout, self.names = sample, store, dtype, layout, names
-        self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
+        self.validation_fraction, self.scale, self.centre = validation_fraction, scale, centre
+        self.admit, self.sample, self.store, self.dtype = admit, sample, store, dtype
+        self.layout, self.names, self.n_jobs = layout, names, n_jobs
+        self.verbose, self.random_state = verbose, random_state
