@@ -101,6 +101,5 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         self.shuffle, self.batch, self.average, self.fit_intercept = shuffle, batch, average, fit_intercept
         self.class_weight, self.early_stopping, self.patience = class_weight, early_stopping, patience
         self.validation_fraction, self.scale, self.centre = validation_fraction, scale, centre
-        self.admit, self.sample, self.store, self.dtype = admit, sample, store, dtype
-        self.layout, self.names, self.n_jobs = layout, names, n_jobs
-        self.verbose, self.random_state = verbose, random_state
+        self.admit, self.sample, self.store, self.dtype, self.layout = admit, sample, store, dtype, layout
+        self.names, self.n_jobs, self.verbose, self.random_state = names, n_jobs, verbose, random_state
