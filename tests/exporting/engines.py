@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 LIBC = Path(__file__).with_name("libc")
 """Declarations of what an exported model takes from the C library, for a machine without its headers"""
@@ -53,3 +55,45 @@ def c_program(text: str, path: Path, compiler: Callable[[str, Path], list[str]] 
         return ran.returncode, ran.stdout
 
     return run
+
+
+_ANSWERS = """
+const bytes = (text) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+const cellOf = (cell) => (typeof cell === "string" ? bytes(cell) : cell);
+const cellsOf = (row) => (Array.isArray(row) ? row.map(cellOf) : row);
+const answers = (text) => JSON.stringify(JSON.parse(text).map((row) => {
+  try {
+    return [model.margins(cellsOf(row)), model.predict(cellsOf(row)), model.label(cellsOf(row))];
+  } catch (error) {
+    if (!(error instanceof RangeError) && !String(error).startsWith("Error: column ")) throw error;
+    return null;
+  }
+}), (name, value) => (typeof value === "number" && !Number.isFinite(value) ? String(value) : value));
+"""
+_NODE = """
+process.stdout.write(answers(require("fs").readFileSync(0, "utf8")));
+"""
+
+
+def node(text: str, path: Path, rows: str) -> str:
+    """What node answers to rows as JSON: lists, with a letter for each byte of a text, or objects."""
+    path.write_text(text)
+    code = f"const model = require({json.dumps(str(path))});{_ANSWERS}{_NODE}"
+    ran = subprocess.run(["node", "-e", code], input=rows, capture_output=True, text=True, check=True)
+    return ran.stdout
+
+
+def quickjs(text: str, path: Path, rows: str) -> str:
+    """The same of QuickJS, which knows no modules."""
+    from quickjs import Context
+
+    context = Context()
+    context.eval(f"{text}\nconst model = thresher;{_ANSWERS}")
+    return str(context.eval(f"answers({json.dumps(rows)})"))
+
+
+def js_answers(text: str, path: Path, rows: list[Any]) -> list[Any]:
+    """Margins, predictions and label of each row; None for a bad one."""
+    run = node if shutil.which("node") else quickjs
+    found: list[Any] = json.loads(run(text, path, json.dumps(rows)))
+    return found

@@ -50,7 +50,7 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
     ),
     "export": (
         "thresher export my.model --to c -o model.c",
-        "thresher export clicks.model --to json",
+        "thresher export clicks.model --to js -o model.js",
         "thresher export clicks.model --to json > model.json",
     ),
     "report": (

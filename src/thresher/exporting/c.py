@@ -56,7 +56,7 @@ def _of_columns(found: RawPrediction) -> dict[str, Any]:
     return {
         "COLUMNS": len(found.columns),
         "ROOM": min(found.room, _ON_STACK),
-        "MASK": _word(layout.mask),
+        "MASK": _word(found.mask),
         "GAPS": int(found.missing_is_mean),
         "BLANKS": int(not layout.blanks_missing),
         "MISSING": len(layout.missing),

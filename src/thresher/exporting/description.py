@@ -103,6 +103,11 @@ class RawPrediction(NamedTuple):
         """Whether a missing number is told from 0."""
         return self.layout.gaps and bool(self.columns)
 
+    @property
+    def mask(self) -> int:
+        """Mask of the bits of a key that are kept; ids keep all."""
+        return (self.layout if self.columns else SettledLayout()).mask
+
     def has(self, *kinds: str) -> bool:
         """Whether there is a column of these kinds."""
         return any(one.kind in kinds for one in self.columns)

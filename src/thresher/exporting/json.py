@@ -18,12 +18,17 @@ EDITION = 1
 
 def written(found: RawPrediction) -> str:
     """The text of the file."""
+    return json.dumps(described(found), indent=1) + "\n"
+
+
+def described(found: RawPrediction) -> dict[str, Any]:
+    """The fields."""
     layout = found.layout
-    told: dict[str, Any] = {
+    return {
         "thresher_export": EDITION,
         "written_by": f"thresher {__version__}",
         "rows": "columns" if found.columns else "ids",
-        "mask": str(layout.mask),
+        "mask": str(found.mask),
         "columns": [*map(_column, found.columns)],
         "missing": [*layout.missing],
         "blanks_are_missing": layout.blanks_missing,
@@ -39,7 +44,6 @@ def written(found: RawPrediction) -> str:
         "labels": found.labels,
         "link": found.link._asdict(),
     }
-    return json.dumps(told, indent=1) + "\n"
 
 
 def _column(one: ExportedColumn) -> dict[str, Any]:

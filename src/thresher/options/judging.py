@@ -170,7 +170,7 @@ class DiffCommand(_Moved, JsonOption, total=False):
     """The options of ``thresher diff``."""
 
 
-TARGETS = ("c", "json")
+TARGETS = ("c", "js", "mjs", "json")
 
 
 def check_target(given: str) -> None:
@@ -183,7 +183,8 @@ class _Target(TypedDict, total=False):
         str,
         Option(
             Choice(TARGETS, "target"),
-            "C99 source, or JSON that describes the prediction.",
+            "C99 source; JavaScript, for CommonJS and pages (js) or as a module (mjs); or JSON that "
+            "describes the prediction.",
             "|".join(TARGETS),
             required=True,
         ),

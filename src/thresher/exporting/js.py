@@ -1,0 +1,40 @@
+"""A model as JavaScript: a script, which is a CommonJS module too.
+
+The code of `runtime.js` is the same for every model. The model is an object in its midst: what `json`
+describes, with arrays as bytes in base64, so that numbers are read quickly and exactly, and keys as pairs of
+32 bits.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+from thresher.exporting.description import ExportedModel, RawPrediction
+from thresher.exporting.json import described
+
+_RUNTIME = Path(__file__).with_name("runtime.js")
+_COMMON = 'if (typeof module === "object") module.exports = thresher;\n'
+
+
+def written(found: RawPrediction, end: str = _COMMON) -> str:
+    """The text of the file; `end` exports what it has made."""
+    told = described(found) | {"models": [*map(_model, found.models)], "mask": _pair(found.mask)}
+    for one in told["columns"]:
+        one |= {name: _pair(int(one[name])) for name in ("key", "seed") if name in one}
+    if found.store:
+        told["store"]["seed"] = _pair(found.store.seed)
+    # no text of the model can end the script that this may stand in
+    text = json.dumps(told).replace("<", "\\u003c")
+    return _RUNTIME.read_text(encoding="utf-8").replace("/* @model */ null", text, 1) + end
+
+
+def _model(one: ExportedModel) -> dict[str, str]:
+    little = {name: array.astype(array.dtype.newbyteorder("<")) for name, array in one._asdict().items()}
+    return {name: base64.b64encode(array.tobytes()).decode() for name, array in little.items()}
+
+
+def _pair(number: int) -> list[Any]:
+    return [number >> 32, number & 0xFFFFFFFF]

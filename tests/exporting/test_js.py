@@ -1,0 +1,137 @@
+"""Models as JavaScript predict what Python does."""
+
+import json
+import shutil
+import subprocess
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher
+from tests.data.reference import BadLineError, float32_of
+from tests.data.table_reference import cells_of
+from tests.exporting.engines import js_answers, quickjs
+from tests.exporting.rows import TRIALS, ExportTrial, trained, written
+from thresher.exporting.description import describe
+
+ROWS = 600
+TOO_LARGE = 1e300
+ULPS = 2
+"""Engines compute exp with errors of less than one unit in the last place each."""
+
+
+def rows_of(trial: ExportTrial, model: Any, data: Path) -> list[Any]:
+    """The rows of a file as JavaScript takes them, with a letter for each byte."""
+    lines = data.read_bytes().split(b"\n")[bool(trial.header) : -1]
+    if trial.file.endswith("svm"):
+        return [[*map(pair, line.split()[1:])] for line in lines]
+    csv, columns = trial.file.endswith("csv"), describe(model).columns
+    cells = [cells_of(line, b"," if csv else b"\t", csv) or [] for line in lines]
+    return [[row[one.place].decode("latin-1") for one in columns] for row in cells]
+
+
+def near(found: Any, expected: Any) -> bool:
+    with np.errstate(invalid="ignore"):
+        same = (found == expected) | (abs(found - expected) <= ULPS * np.spacing(expected))
+    return bool(same.all())
+
+
+def pair(word: bytes) -> list[Any]:
+    key, _, value = word.partition(b":")
+    try:
+        return [int(key), float(float32_of(value.decode()))]
+    except (ValueError, BadLineError):
+        return [0, TOO_LARGE]
+
+
+@pytest.mark.parametrize("trial", TRIALS, ids=lambda one: one.name)
+def test_every_bit_of_a_margin(trial: ExportTrial, tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model, data = trained(trial, tmp_path), written(trial, tmp_path / trial.file, ROWS, 3)
+        output: Any = "probability" if model.head.joint.PROBABILITY else "label"
+        margins, expected = (model.predict(data, one, on_error="skip") for one in ("margin", output))
+    rows = rows_of(trial, model, data)
+    found = js_answers(str(thresher.export(model, "js")), tmp_path / "model.js", rows)
+    for row, one, *wanted in zip(
+        rows, found, margins.reshape(ROWS, -1), expected.reshape(ROWS, -1), strict=True
+    ):
+        if one is None:
+            assert np.isnan(wanted[0]).all(), row
+        elif np.isnan(wanted[0]).any():
+            assert "\\u0000" in json.dumps(row), row  # which text files may not have
+        else:
+            assert one[0] == wanted[0].tolist(), row
+            assert near(np.array(one[1], np.float64), wanted[1]), row
+
+
+TABLE = "label,age,city,day\n" + "".join(
+    f"{'no' if k % 3 else 'yes'},{k % 7}.5,{('Oslo', 'Rome', 'Bern')[k % 3]},2024-05-0{1 + k % 4}\n"
+    for k in range(90)
+)
+
+
+@pytest.mark.parametrize("run", ["any", "quickjs"])
+def test_rows_are_objects_of_values(tmp_path: Path, run: str) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text(TABLE)
+    model = thresher.train(data, passes=1, categorical="day")
+    rows = [{"age": 2.5, "city": "Rome", "day": "2024-05-02T00:00"}, {"city": None, "other": 1}]
+    text, path = str(thresher.export(model, "js")), tmp_path / "model.js"
+    found = (
+        json.loads(quickjs(text, path, json.dumps(rows)))
+        if run == "quickjs"
+        else js_answers(text, path, rows)
+    )
+    new = tmp_path / "new.csv"
+    new.write_text("age,city,day\n2.5,Rome,2024-05-02\n,,\n")
+    expected = model.predict(new)
+    assert [one[0] for one in found] == expected.reshape(-1, 1).tolist()
+    assert [one[2] for one in found] == [*model.predict(new, "label")]
+
+
+def test_no_text_of_a_model_ends_its_script(tmp_path: Path) -> None:
+    names = ["</script><script>alert(1)//", '"};throw 1;//', "*/ ??/", "${x}`", "__proto__", "\u2028", "a\\"]
+    data = tmp_path / "d.csv"
+    head = ",".join('"' + name.replace('"', '""') + '"' for name in ["label", *names])
+    words = ["</script>", 'say ""hi""\\']
+    data.write_text(
+        head
+        + "\n"
+        + "".join(
+            f'"{words[k % 2]}",' + ",".join(str(k % (3 + j)) for j in range(7)) + "\n" for k in range(60)
+        )
+    )
+    model = thresher.train(data, passes=1)
+    for target in ("js", "mjs", "c", "json"):
+        assert b"</script" not in str(thresher.export(model, target)).encode() or target == "json"
+    row = {name: 2 for name in names if name != "__proto__"}
+    found = js_answers(
+        str(thresher.export(model, "js")), tmp_path / "model.js", [[2] * 7, row | {"__proto__": 2}]
+    )
+    new = tmp_path / "new.csv"
+    new.write_text(",".join('"' + name.replace('"', '""') + '"' for name in names) + "\n" + "2," * 6 + "2\n")
+    assert found[0][0] == found[1][0] == model.predict(new).tolist()
+    assert found[0][2] == model.predict(new, "label")[0]
+
+
+def test_a_module_says_the_same(tmp_path: Path) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text(TABLE)
+    model = thresher.train(data, passes=1)
+    script, module = (str(thresher.export(model, to)) for to in ("js", "mjs"))
+    assert script.splitlines()[:-1] == module.splitlines()[:-2]
+    assert module.endswith("export default thresher;\n")
+    if shutil.which("node"):
+        path = tmp_path / "model.mjs"
+        path.write_text(module)
+        code = (
+            f"import {{ predict }} from {json.dumps(str(path))}; console.log(predict([2.5, 'Rome', null])[0])"
+        )
+        ran = subprocess.run(
+            ["node", "--input-type=module", "-e", code], capture_output=True, text=True, check=True
+        )
+        assert 0 < float(ran.stdout) < 1
