@@ -23,7 +23,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
 
-SPECS = ["poisson:3", "disjoint:3"]
+SPECS = ["poisson:3", "disjoint:3", "halves:3", "halves:3:0.3"]
 HEAVY = replace(DENSE, weights=np.linspace(0.1, 3, ROWS, dtype=np.float32))
 SAMPLE = "examples/data/rcv1_train2000.dat.gz"
 

@@ -31,6 +31,7 @@ if _TYPE_CHECKING:
         predict,
         report,
         save,
+        select,
         train,
         tune,
     )
@@ -63,6 +64,7 @@ _HOMES = {
     "predict": "thresher.api",
     "report": "thresher.api",
     "save": "thresher.api",
+    "select": "thresher.api",
     "train": "thresher.api",
     "tune": "thresher.api",
 }
@@ -89,6 +91,7 @@ __all__ = [
     "predict",
     "report",
     "save",
+    "select",
     "train",
     "tune",
 ]

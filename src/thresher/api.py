@@ -20,6 +20,7 @@ from thresher.data.inputs.any_data import Data
 from thresher.lanes import comparison
 from thresher.lanes.comparison import AnyFrontier
 from thresher.lanes.models import CrossValidation, Frontier, Tuned, with_choice
+from thresher.lanes.stability import Selection
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.evaluation.slices import names_of_columns
@@ -41,6 +42,7 @@ from thresher.options.data import ReadOptions
 from thresher.options.judging import EvaluateRun, MeasuringRun, check_target
 from thresher.options.lanes import BEST, CvOptions, CvRun, PathOptions, PathRun, TuneOptions
 from thresher.options.option import settled, takes
+from thresher.options.select import SelectOptions, SelectRun
 from thresher.options.training import EnsembleOptions, EnsembleRun, TrainOptions, TrainRun
 from thresher.runs import boost as runs_boost
 from thresher.runs import cv as runs_cv
@@ -48,6 +50,7 @@ from thresher.runs import evaluate as runs_evaluate
 from thresher.runs import export as runs_export
 from thresher.runs import path as runs_path
 from thresher.runs import report as runs_report
+from thresher.runs import select as runs_select
 from thresher.runs import train as runs_train
 from thresher.runs import tune as runs_tune
 from thresher.runs.inspecting import describe, difference
@@ -331,6 +334,57 @@ def tune(
         search.run()
         found = search.tuned()
     return replace(found, warnings=warn(found.warnings))
+
+
+@takes(SelectOptions)
+def select(
+    data: Data,
+    y: ArrayLike | Spec | None = None,
+    loss: Spec | None = None,
+    *,
+    keep: bool = False,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    **options: Unpack[SelectOptions],
+) -> Selection:
+    """Find the features that live in most halves of the rows of `data`, from one reading.
+
+    Each of `bags` models learns half of the rows; models come in pairs that share no row. A half selects the
+    features with its q largest weights in magnitude (in any output, if there are several). Those are kept
+    whose share of the halves reaches the lowest threshold pi with ``C(pi) q^2 / p <= false``, where p is the
+    number of features: C is that of Shah and Samworth, Variable selection with error control (JRSS B 2013),
+    equation 7, which bounds the expected number of kept features that a half selects with at most the chance
+    q / p. `Selection` has the assumptions.
+
+    Args:
+        data, y, loss, sample_weight, rule: as for `train`; but not the rule ``auto``.
+        groups: as for `train`; rows of a group are in one half of a pair.
+        bags: number of half-samples, an even number.
+        share: share of the rows in each, up to a half.
+        false: at most so many false features are expected among those that are kept.
+        nonzero: q; a half with fewer weights selects all of them. Default: the root of `false` times p.
+        l1: penalty of the halves; default twice that of the rule.
+        names: find the names of features; the data are read once more for this.
+        keep: learn the kept features again, without all others, from another reading: ``selection.model``.
+        passes, replay, order, checkpoint, checkpoint_every, resume: as for `ensemble`.
+        outputs, on_error, threads, cache, layout, where, options: as for `train`.
+
+    Raises the errors of `train`.
+
+    >>> found = select("examples/data/rcv1_train2000.dat.gz", bags=8, passes=1)
+    >>> found.threshold, bool(found.share[0] == 1.0), 5 < found.kept.sum() < 300
+    (0.875, True, True)
+    """
+    labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
+    given = settled(SelectRun, {**options, "rule": rule, "loss": loss}, select)
+    check_flag("keep", keep)
+    with _elsewhere(given):
+        run = runs_select.prepare(
+            inputs_of(data, labels, sample_weight, groups), given, Silent(), keep=bool(keep)
+        )
+        found = run.selected(_outcome(run))
+        model = run.keep(found) if keep else None
+    return replace(found, model=model, warnings=warn(found.warnings))
 
 
 @takes(BoostOptions)

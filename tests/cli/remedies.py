@@ -671,6 +671,18 @@ CASES = [
         python=False,
     ),
     Case(
+        "--rule auto finds one model: give another --rule",
+        {"d.svm": ROWS},
+        "select d.svm -m m --rule auto",
+        then="select d.svm -m m --rule ftrl --bags 4",
+    ),
+    Case(
+        "a half selects {} of {} features, so no threshold keeps the expected number of false ones at {} or"
+        " below, and none is kept: use --nonzero {}, or a larger --l1",
+        {"d.svm": ROWS},
+        "select d.svm -m m --rule sgd --bags 4 --nonzero 5",
+    ),
+    Case(
         "--rule auto finds one model: give another --rule, or leave out --ensemble",
         {"d.svm": ROWS},
         "train d.svm -m m --rule auto --ensemble 2",

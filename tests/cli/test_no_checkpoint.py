@@ -23,6 +23,7 @@ FAILING = {
     "a path judged by a bad line": "path train.svm -m f --l1 1:2:2 --holdout bad.svm",
     "auto": "train bad.svm -m m --rule auto",
     "cv": "cv bad.svm -m m --rule pa-i --folds 2",
+    "select": "select bad.svm -m m --bags 4 --rule pa-i",
     "tune": "tune bad.svm -m m --budget 2 --rules ftrl",
     "an output that cannot be": "train train.svm -m m --curve none/curve",
 }

@@ -25,6 +25,7 @@ COMMANDS = {
     "auto": "train {} -m out --rule auto",
     "path": "path {} -m out --l1 0.5:1:2 --holdout none",
     "cv": "cv {} -m out --l1 0.5:1:2 --folds 2",
+    "select": "select {} -m out --bags 4",
     "tune": "tune {} -m out --rules ft-ftrl --budget 4",
 }
 
@@ -94,7 +95,7 @@ def test_the_loss_of_later_passes_is_called_so(thresher: Thresher, data: str) ->
 
 
 def test_help_tells_of_strict(thresher: Thresher) -> None:
-    for command in ("train", "path", "cv", "tune"):
+    for command in ("train", "path", "cv", "select", "tune"):
         assert "--strict" in thresher(f"{command} --help").out
 
 

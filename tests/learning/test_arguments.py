@@ -67,7 +67,7 @@ def test_the_end_of_the_range_is_noted(function: Callable[..., Any], more: dict[
 @pytest.mark.parametrize(
     "name",
     [
-        *("train", "path", "cv", "ensemble", "tune", "boost"),
+        *("train", "path", "cv", "ensemble", "select", "tune", "boost"),
         *("predict", "evaluate", "report", "info", "diff", "load", "save"),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 
 import thresher
 from thresher.data import DataError
-from thresher.options import boost, data, judging, lanes, messages, model, output, training
+from thresher.options import boost, data, judging, lanes, messages, model, output, select, training
 from thresher.options.messages import as_shown, as_stored, in_estimators, mention, on_the_command_line
 from thresher.options.option import SHELL, Declared, declared
 from thresher.sklearn.inputs import as_parameters
@@ -118,7 +118,7 @@ def test_a_warning_points_at_the_line_of_the_user() -> None:
 def options() -> dict[str, list[Declared]]:
     """The declarations of each option."""
     found = dict[str, list[Declared]]()
-    for module in (boost, data, judging, lanes, model, output, training):
+    for module in (boost, data, judging, lanes, model, output, select, training):
         for one in filter(is_typeddict, vars(module).values()):
             for name, declaration in declared(one).items():
                 found.setdefault(name, []).append(declaration)

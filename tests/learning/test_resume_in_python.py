@@ -10,6 +10,7 @@ import pytest
 
 import thresher
 from tests.plain import not_compiled
+from thresher.lanes.stability import Selection
 from thresher.learning.training.interruption import Interrupted
 
 CHECKPOINTS = ("learning.files.checkpoint", "lanes.checkpoint", "lanes.bags")
@@ -51,6 +52,8 @@ def stopping(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def weights_of(found: Any) -> list[Any]:
+    if isinstance(found, Selection):
+        return [one.tolist() for one in (found.keys, found.share, found.mean, found.low, found.high)]
     return [one.tolist() for model in getattr(found, "models", [found]) for one in model.weights()]
 
 
@@ -58,6 +61,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "train": {"passes": 2},
     "path": {"l1": [0.5, 1.0], "passes": 2},
     "ensemble": {"models": 2, "passes": 2},
+    "select": {"bags": 4, "passes": 2},
 }
 
 

@@ -20,6 +20,7 @@ from thresher.options.boost import BoostOptions
 from thresher.options.judging import EvaluateRun
 from thresher.options.lanes import CvRun, PathRun, TuneOptions
 from thresher.options.option import Declared, declared
+from thresher.options.select import SelectRun
 from thresher.options.training import TrainRun
 
 X, Y = np.eye(4), np.array([1, -1, 1, -1])
@@ -141,7 +142,9 @@ def answer_to(one: Declared, value: Any) -> str:
     return one.name
 
 
-@pytest.mark.parametrize("options", [TrainRun, PathRun, CvRun, TuneOptions, BoostOptions, EvaluateRun])
+@pytest.mark.parametrize(
+    "options", [TrainRun, PathRun, CvRun, SelectRun, TuneOptions, BoostOptions, EvaluateRun]
+)
 def test_an_option_refuses_values_of_other_types_by_its_name(options: Any) -> None:
     called = {"choose": "a choice", "l1": "(l1|penalties|a range)"}
     for name, one in declared(options).items():

@@ -100,6 +100,7 @@ SHORT = {
     "path": "Learn a model for each of many penalties in one reading, and choose one.",
     "cv": "Cross-validate many penalties in one reading, and choose one.",
     "tune": "Race settings of several rules, and learn the best.",
+    "select": "Find the features that live in most halves of the rows.",
     "boost": "Find the optimal sparse model for data in memory.",
     "predict": "Print one prediction per row.",
     "evaluate": "Measure a model on labelled data.",

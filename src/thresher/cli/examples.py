@@ -23,6 +23,11 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
         "thresher tune train.svm -m tuned.model --rules ft-ftrl --budget 16",
         "thresher tune train.svm -m tuned.model --budget 16 --holdout test.svm",
     ),
+    "select": (
+        "thresher select train.svm -m selected",
+        "thresher select train.svm -m selected --false 2 --keep kept.model",
+        "thresher select clicks.csv -m stable --label click --bags 16 --names",
+    ),
     "boost": (
         "thresher boost train.svm -m boosted.model --l1 1",
         "thresher boost train.svm -m boosted.model --loss logistic --l1 0.5 --l2 0.1",

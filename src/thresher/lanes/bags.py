@@ -30,12 +30,16 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.learner import Tally, total
 from thresher.learning.training.record import Record
-from thresher.learning.training.shares import BAGS, STEP, bits_of, unit
+from thresher.learning.training.shares import BAGS, STEP, THINNED, bits_of, together, unit
 
-POISSON, DISJOINT = "poisson", "disjoint"
-_SPEC = re.compile(rf"(?:({POISSON}|{DISJOINT}):)?([0-9]{{1,18}})")
+POISSON, DISJOINT, HALVES = "poisson", "disjoint", "halves"
+_SPEC = re.compile(
+    rf"(?:({POISSON}|{DISJOINT}):)?([0-9]{{1,18}})|({HALVES}):([0-9]{{1,18}})(?::([0-9.]{{1,20}}))?"
+)
 _BELOW = np.cumsum([math.exp(-1.0) / math.factorial(count) for count in range(18)])
 """P(X <= count) for X ~ Poisson(1); the last is 1 in float64"""
+HALF = 0.5
+_TOP_BIT = np.uint64(63)
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,11 @@ class Bags:
     Every draw is a hash of the seed, the number of the row and the model. So it does not depend on where the
     stream is cut, and is the same in every pass.
 
+    ``halves``: models 2 j and 2 j + 1 are a pair. Of rows 2 i and 2 i + 1, each learns one, drawn at random.
+    So the rows of a pair are disjoint, and each model has half of all (Shah and Samworth, Variable selection
+    with error control: another look at stability selection (JRSS B 2013), section 2). With a `share` s below
+    0.5, it leaves out each of its rows with the chance 1 - 2 s. Rows of a group go to one model of a pair.
+
     >>> Bags.of("disjoint:2").draw(0, 6).tolist()
     [[1, 0, 1, 0, 0, 1], [0, 1, 0, 1, 1, 0]]
     """
@@ -58,27 +67,35 @@ class Bags:
     """number of models"""
     rows: str = POISSON
     seed: int = 0
+    share: float = HALF
+    """share of the rows that each model learns, if they are ``halves``"""
 
     @classmethod
     def of(cls, spec: str | int, seed: int = 0) -> Bags:
-        """From ``N``, ``poisson:N`` or ``disjoint:N``; ValueError for anything else."""
+        """From ``N``, ``poisson:N``, ``disjoint:N``, ``halves:N`` or ``halves:N:SHARE``; or ValueError."""
         found = None if isinstance(spec, bool) else _SPEC.fullmatch(str(spec))
         if found is None:
-            raise ValueError(f"an ensemble is N, poisson:N or disjoint:N, not {spec!r}")
-        if not 2 <= int(found[2]) <= MOST:
-            raise ValueError(f"an ensemble has 2 to {MOST} models, not {int(found[2])}")
-        return cls(int(found[2]), found[1] or POISSON, seed)
+            raise ValueError(f"an ensemble is N, poisson:N, disjoint:N or halves:N, not {spec!r}")
+        count = int(found[2] or found[4])
+        if not 2 <= count <= MOST:
+            raise ValueError(f"an ensemble has 2 to {MOST} models, not {count}")
+        if found[3] is None:
+            return cls(count, found[1] or POISSON, seed)
+        return cls(count, HALVES, seed, float(found[5] or HALF))
 
     @property
     def spec(self) -> str:
         """The text that `of` accepts."""
-        return f"{self.rows}:{self.count}"
+        return f"{self.rows}:{self.count}" + ("" if self.share == HALF else f":{self.share!r}")
 
-    def draw(self, first: int, rows: int) -> NDArray[np.uint8]:
+    def draw(self, first: int, rows: int, groups: NDArray[np.uint64] | None = None) -> NDArray[np.uint8]:
         """How often each model learns each of `rows` rows of the stream, from number `first` on.
 
-        ``(models, rows)``
+        ``(models, rows)``. Rows of `groups` stay together in ``halves``.
         """
+        if self.rows == HALVES:
+            whole = None if groups is None else together(groups, first)
+            return self._halves(np.arange(first, first + rows, dtype=np.uint64), whole)
         of_row = bits_of(np.arange(first, first + rows, dtype=np.uint64), self.seed, BAGS)
         models = np.arange(self.count, dtype=np.uint64)[:, np.newaxis]
         if self.rows == DISJOINT:
@@ -87,6 +104,19 @@ class Bags:
         draws = unit(scatter(mix(of_row + (models + np.uint64(1)) * STEP)))
         times: NDArray[np.uint8] = np.searchsorted(_BELOW, draws, side="right").astype(np.uint8)
         return times
+
+    def _halves(self, rows: NDArray[np.uint64], groups: NDArray[np.uint64] | None) -> NDArray[np.uint8]:
+        """Which model of each pair learns each of these rows: one of two neighbours, or the whole group."""
+        one = np.uint64(1)
+        drawn, odd = (rows >> one, rows & one) if groups is None else (groups, None)
+        pairs = (np.arange((self.count + 1) // 2, dtype=np.uint64)[:, np.newaxis] + one) * STEP
+        second = scatter(mix(bits_of(drawn, self.seed, BAGS) + pairs)) >> _TOP_BIT
+        second = second if odd is None else second ^ odd
+        learned = np.stack([second == 0, second == 1], axis=1).reshape(2 * len(second), len(rows))
+        if self.share < HALF:
+            luck = unit(scatter(mix(bits_of(rows, self.seed, THINNED) + pairs)))
+            learned &= np.repeat(luck < 2 * self.share, 2, axis=0)
+        return learned[: self.count].astype(np.uint8)
 
 
 def drawn(chunk: Chunk, times: NDArray[np.uint8]) -> Chunk:
@@ -130,7 +160,7 @@ class Bagging(Ensemble[Model], SplitModelSet):
     layout = SplitModelSet.layout
 
     def _dealt(self, chunk: Chunk) -> Callable[[int], Chunk]:
-        draws = self.bags.draw(self._rows, len(chunk))
+        draws = self.bags.draw(self._rows, len(chunk), chunk.groups)
         if draws.any():
             last = np.flatnonzero(draws.any(axis=0))[-1]
             self._last = int(np.flatnonzero(draws[:, last])[0])

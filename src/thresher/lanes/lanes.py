@@ -20,7 +20,7 @@ from thresher.learning.model.divergence import Before, DivergedError
 from thresher.learning.model.feed import Feed
 from thresher.learning.model.model import Model
 from thresher.learning.model.octet import LaneLoop, gathered
-from thresher.learning.model.preparation import Admission
+from thresher.learning.model.preparation import Admission, ListedFeatures
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.progress import of_earlier
@@ -232,7 +232,7 @@ class Lanes(ModelSet):
         return self._feed.examples
 
     @property
-    def admission(self) -> Admission | None:
+    def admission(self) -> Admission | ListedFeatures | None:
         """Which features all models admit; None: all."""
         return self._feed.intake.admission
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from thresher.lanes import folder
 from thresher.lanes.models import lane_lines
+from thresher.lanes.stability import Selection
 from thresher.learning.files import model_file
-from thresher.learning.files.folder import ENSEMBLE
+from thresher.learning.files.folder import ENSEMBLE, SELECTION
 from thresher.learning.inspection.describe import anatomy
 from thresher.learning.inspection.diff import compare
 from thresher.learning.inspection.formatting import figure_lines, of_first_pass, table_of
@@ -29,8 +30,12 @@ class ModelInfo(dict[str, Any]):
 
     def __repr__(self) -> str:
         """One line per figure, and tables."""
-        told = {"frontier": _told_frontier, "ensemble": _told_ensemble}.get(self["kind"], _told_model)
-        return as_shown("\n".join(told(self)))
+        told: dict[str, Any] = {
+            "frontier": _told_frontier,
+            "ensemble": _told_ensemble,
+            "selection": figure_lines,
+        }
+        return as_shown("\n".join(told.get(self["kind"], _told_model)(self)))
 
 
 class ModelDiff(dict[str, Any]):
@@ -59,6 +64,8 @@ def describe(path: Path) -> ModelInfo:
         return ModelInfo(_of_folder(path))
     if ENSEMBLE.is_at(path):
         return ModelInfo(_of_ensemble(path))
+    if SELECTION.is_at(path):
+        return ModelInfo({"model": str(path), "kind": "selection", **Selection.load(path).figures()})
     header, tensors = model_file.read(path, lanes=True)
     with model_file.naming_file(path):
         found = anatomy(path, header, tensors)

@@ -12,7 +12,7 @@ from thresher.data.layout import as_option
 from thresher.data.order import Order
 from thresher.lanes import auto
 from thresher.lanes import bags as bags_file
-from thresher.lanes.bags import Bagging, Bags
+from thresher.lanes.bags import HALVES, Bagging, Bags
 from thresher.lanes.lanes import Lanes
 from thresher.learning.files import checkpoint
 from thresher.learning.files.folder import ENSEMBLE
@@ -178,6 +178,9 @@ def bags_of(given: Any) -> str | None:
 
 
 def _bags(spec: str) -> str:
+    bags = Bags.of(spec)
+    if bags.rows == HALVES:
+        return mention(bags=bags.count, share=bags.share)
     return spelled(f"--ensemble {spec}", f"models={literal(spec)}")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, SettledLayout
+from thresher.learning.model.preparation import LISTED
 from thresher.learning.model.recipe import Recipe, layout_of
 from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.shares import NUMBERED
@@ -53,11 +54,11 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
 
     `info` is the description of the model by `describe`. None if the data came from memory, the
-    rule is the user's own, which no command knows, the file does not record how the model was trained, or an
-    earlier version chose the rows to hold out.
+    rule is the user's own, which no command knows, the file does not record how the model was trained, its
+    features were selected, or an earlier version chose the rows to hold out.
     """
     layout = layout_of(header["recipe"])
-    if layout is None or not layout.format:
+    if layout is None or not layout.format or header["recipe"].get("admit") == LISTED:
         return None
     if header["recipe"]["rule"] is None:
         return _boosted(header, layout)

@@ -29,6 +29,7 @@ from thresher.learning.diagnostics.column_findings import (
 from thresher.learning.diagnostics.findings import FEW, Trouble
 from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss, worst_constant_loss
 from thresher.learning.inspection.formatting import shown
+from thresher.learning.model.preparation import LISTED, Admission
 from thresher.learning.model.sampling import Sample, can_correct
 from thresher.learning.training.record import Record
 from thresher.options.messages import as_stored, mention, mention_command, or_in_estimators
@@ -294,7 +295,7 @@ def _loss(run: Run) -> Trouble | None:
 def _full_filter(run: Run) -> Trouble | None:
     """A filter that lets in features at once, because others have raised their counters."""
     admission = run.model.admission
-    if admission is None or admission.let_in < _LET_IN:
+    if not isinstance(admission, Admission) or admission.let_in < _LET_IN:
         return None
     wanted = admission.roomy(run.model.features_seen + (admission.waiting or 0))
     filtered = f"the filter of {mention(admit=run.model.recipe.admit)} is too small"
@@ -320,7 +321,7 @@ def _nothing_left(run: Run) -> Trouble | None:
         )
     rule = run.model.recipe.make_rule()
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
-    if run.model.recipe.admit is None:
+    if run.model.recipe.admit in (None, LISTED):
         return no_weights(penalties)
     return no_weights(penalties, f", or a lower {mention('admit')} (currently {run.model.recipe.admit})")
 

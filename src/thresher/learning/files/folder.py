@@ -22,6 +22,8 @@ class FolderKind(NamedTuple):
     stem: str
     """how the names of model files begin"""
     picture: str | None = None
+    text: str | None = None
+    """a file of tab-separated values"""
 
     def model_file(self, number: int) -> str:
         """Name of the file of a model."""
@@ -34,7 +36,7 @@ class FolderKind(NamedTuple):
     def owns(self, name: str) -> bool:
         """Whether a file of this name belongs to the folder."""
         own = re.fullmatch(rf"{self.stem}-\d{{3}}\.model", name)
-        return name in (self.table, self.picture) or own is not None
+        return name in (self.table, self.picture, self.text) or own is not None
 
     def check(self, path: Path) -> None:
         """Raise OSError if `path` is something other than such a folder, or cannot be replaced.
@@ -58,6 +60,8 @@ class FolderKind(NamedTuple):
             return True
         if file.name == self.table:
             return head.lstrip().startswith(b"{") or not head
+        if file.name == self.text:
+            return b"\t" in head or not head
         return begins_a_model(head) if file.suffix == ".model" and head else b"<svg" in head or not head
 
     def written(self, path: Path) -> contextlib.AbstractContextManager[Path]:
@@ -69,3 +73,5 @@ FRONTIER = FolderKind("frontier.json", "lane", "frontier.svg")
 """Written by ``thresher path``"""
 ENSEMBLE = FolderKind("ensemble.json", "model")
 """Written by ``thresher train --ensemble``"""
+SELECTION = FolderKind("selection.json", "half", "selection.svg", "features.tsv")
+"""Written by ``thresher select``"""

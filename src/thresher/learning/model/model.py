@@ -34,7 +34,7 @@ from thresher.learning.model.feed import Feed
 from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, Output
 from thresher.learning.model.prediction import Predictor, Summands, some_features
-from thresher.learning.model.preparation import Admission
+from thresher.learning.model.preparation import Admission, ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.scaling import Means, ones
 from thresher.learning.model.tables import check_born_at_zero, make_loop
@@ -327,6 +327,11 @@ class Model(Predictor):
         self._feed.intake.bind(layout)
         self.recipe = replace(self.recipe, layout=layout)
 
+    def admit_only(self, keys: NDArray[np.uint64]) -> None:
+        """Learn only these features, which ascend, now and later. The recipe admits ``listed`` ones."""
+        assert isinstance(self.admission, ListedFeatures)
+        self.admission.keys = keys
+
     def start_centring(self, means: Means) -> None:
         """Centre columns by the means of another model, and go on from there."""
         self._feed.intake.start_from(means)
@@ -347,7 +352,7 @@ class Model(Predictor):
         return self._feed.intake.waiting
 
     @property
-    def admission(self) -> Admission | None:
+    def admission(self) -> Admission | ListedFeatures | None:
         """Which features are admitted; None: all."""
         return self._feed.intake.admission
 

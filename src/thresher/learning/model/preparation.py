@@ -23,10 +23,10 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
 from thresher.engine import preparing
-from thresher.engine.sound import MOST_STEPS, Tensors, given, require
+from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
 from thresher.learning.model.sampling import Sampler
 from thresher.learning.model.scaling import Centring, Divisors, Means, make_scaling
-from thresher.options.messages import mention
+from thresher.options.messages import mention, mention_command
 
 BITS = 24
 _LEAST_BITS, _MOST_BITS, _MOST_NEEDED = 10, 34, 255
@@ -34,6 +34,8 @@ _LANES, _SAMPLE = 4, 1 << 16
 """Counters of a key; cache lines that are examined to see how full the filter is"""
 _ROOMY = 8
 """Counters per feature with which few features enter too early"""
+LISTED = "listed"
+"""The SPEC of a model that learns only listed features: see `ListedFeatures`"""
 _SPEC = re.compile(r"(?:([0-9]{1,18})|poisson:([^,]+))(?:,bits=([0-9]{1,18}))?")
 
 
@@ -154,6 +156,42 @@ class Admission:
         self._counters[:], self._counts[:] = state["admit.counters"], state["admit.counts"]
 
 
+class ListedFeatures:
+    """Only the features of a list enter, in this data and in all that follow."""
+
+    waiting, let_in = None, 0.0
+
+    def __init__(self) -> None:
+        self.keys: NDArray[np.uint64] | None = None
+        """they ascend; None: not given yet"""
+
+    def kept(self, chunk: Chunk, before: int, again: bool) -> Chunk:
+        """`chunk` without all other features."""
+        if self.keys is None:
+            raise OneLineError(f"no features are listed: {mention_command('select')} makes such a model")
+        places = np.minimum(np.searchsorted(self.keys, chunk.keys), max(len(self.keys) - 1, 0))
+        there = self.keys[places] == chunk.keys if len(self.keys) else np.zeros(chunk.nnz, np.bool_)
+        ends = np.concatenate([[0], np.cumsum(there)])[chunk.indptr]
+        return replace(chunk, indptr=ends, keys=chunk.keys[there], values=chunk.values[there])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The list."""
+        return {"admit.keys": np.zeros(0, np.uint64) if self.keys is None else self.keys}
+
+    def check(self, state: Tensors) -> None:
+        """Raise StateError unless `state` holds a list."""
+        require(ascending(given(state, "admit.keys", (None,), np.uint64)), "admit.keys", "keys ascend")
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue from `state`."""
+        self.keys = state["admit.keys"].copy()
+
+
+def admission_spec(spec: str | int) -> str:
+    """The SPEC of an admission in full. ValueError."""
+    return LISTED if spec == LISTED else AdmissionTerms.of(spec).spec
+
+
 def _zeros_in_lines(size: int) -> NDArray[np.uint8]:
     """Zeroed counters, aligned so that each block lies in one cache line."""
     line = int(preparing.LINE)
@@ -180,8 +218,10 @@ class Intake:
         """which rows are learned; None: all"""
         self._centring = Centring() if centre else None
         self._scaling = None if scale is None else make_scaling(scale)
-        self.admission = None if admit is None else Admission(admit, seed)
+        self.admission: Admission | ListedFeatures | None = None
         """which features are admitted; None: all"""
+        if admit is not None:
+            self.admission = ListedFeatures() if admit == LISTED else Admission(admit, seed)
         parts = sampler, self._centring, self._scaling, self.admission
         self._parts = [part for part in parts if part is not None]
         self._rows = 0

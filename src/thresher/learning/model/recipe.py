@@ -21,7 +21,7 @@ from thresher.data.errors import OneLineError
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.engine.index import store_spec
 from thresher.learning.model.objective import Head
-from thresher.learning.model.preparation import AdmissionTerms
+from thresher.learning.model.preparation import admission_spec
 from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.model.scaling import make_scaling
 from thresher.options.checks import MOST_SEED, check_flag, check_whole
@@ -73,7 +73,7 @@ class Recipe:
     if the rule is ``AUTOMATIC``, or with the scale ``standard``."""
     admit: str | int | None = None
     """A feature is learned from its N-th sighting on: ``N``, ``poisson:P``, or either with ``,bits=B``
-    (see `Admission`)."""
+    (see `Admission`). ``listed``: only the features of a list (see `ListedFeatures`)."""
     store: str = "growing"
     """``growing`` (64-bit keys, memory follows the live weights), ``direct`` (the key is the row),
     ``hashed:BITS`` or ``hashed:BITS,signed`` (see `HashedIndex`)"""
@@ -124,7 +124,7 @@ class Recipe:
             batch=int(self.batch),
             average=bool(self.average),
             centre=is_centred(rule, self.scale, self.centre),
-            admit=None if self.admit is None else AdmissionTerms.of(self.admit).spec,
+            admit=None if self.admit is None else admission_spec(self.admit),
             store=store_spec(self.store, int(self.seed), full=False),
             intercept=bool(self.intercept),
             dtype=_checked_dtype(self.dtype),

@@ -12,7 +12,7 @@ from thresher.learning.training.record import Record
 
 if TYPE_CHECKING:
     from thresher.learning.diagnostics.stream_statistics import Seen
-    from thresher.learning.model.preparation import Admission
+    from thresher.learning.model.preparation import Admission, ListedFeatures
 
 
 class Tally(NamedTuple):
@@ -87,7 +87,7 @@ class Trained(Protocol):
         """Number of distinct features seen so far."""
 
     @property
-    def admission(self) -> Admission | None:
+    def admission(self) -> Admission | ListedFeatures | None:
         """Which features the model, or one of several, admits; None: all."""
 
     def may_replay(self, steady: bool) -> bool:

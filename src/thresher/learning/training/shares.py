@@ -221,7 +221,7 @@ def renewed(value: int | str) -> str:
 
 U64 = NDArray[np.uint64]
 Rows = NDArray[np.int64]
-BAGS, HOLDOUT, FOLDS, STARTS, SAMPLE = 1, 2, 3, 4, 5
+BAGS, HOLDOUT, FOLDS, STARTS, SAMPLE, THINNED = 1, 2, 3, 4, 5, 6
 """What is drawn; draws for one purpose are independent of those for another"""
 STEP = np.uint64(0x9E3779B97F4A7C15)
 _LOW_BITS, _UNIT = np.uint64(11), 2.0**-53
@@ -285,14 +285,14 @@ def groups_held_out(groups: U64, first: int, every: Every, seed: int) -> NDArray
 
     `first` is the number of the first row; a row without a group, 0, is drawn alone.
     """
-    return unit(bits_of(_together(groups, first), seed, HOLDOUT)) < float(1 / every)
+    return unit(bits_of(together(groups, first), seed, HOLDOUT)) < float(1 / every)
 
 
 def folds_of_groups(groups: U64, first: int, count: int, seed: int) -> Rows:
     """The fold of each row if rows of a group stay together; arguments as for `groups_held_out`."""
-    return (unit(bits_of(_together(groups, first), seed, FOLDS)) * count).astype(np.int64)
+    return (unit(bits_of(together(groups, first), seed, FOLDS)) * count).astype(np.int64)
 
 
-def _together(groups: U64, first: int) -> U64:
+def together(groups: U64, first: int) -> U64:
     """A number for each row that is the same for rows of a group."""
     return np.where(groups == 0, np.arange(first, first + len(groups), dtype=np.uint64), groups)

@@ -1,0 +1,362 @@
+"""Stability selection: the features that live in most halves of the rows, and a bound on the false ones.
+
+Each of 2 B models learns half of the rows, in B pairs whose halves do not overlap (`Bags`). A half selects
+the features with its q largest weights, or all its features with a weight if these are fewer. A feature whose
+share of the halves reaches a threshold is kept. With p features in the data and theta = q / p, call a feature
+false if a half selects it with at most the chance theta, that of a feature drawn blindly. Then at most
+``factor(threshold) theta q`` false features are expected among the kept, if the chance that both halves of a
+pair select a false feature has a unimodal distribution over the draws of halves. That is the only assumption:
+features may be correlated, and the models may be any.
+
+Meinshausen and Buhlmann, Stability selection (JRSS B 2010); Shah and Samworth, Variable selection with error
+control: another look at stability selection (JRSS B 2013), theorem 2 and equation 7. Their bounds for
+r-concave distributions are lower, but are maxima that must be searched for numerically, under an assumption
+that is harder to check; they are not used here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher._version import __version__
+from thresher.data.errors import printable
+from thresher.drawing import Axis, Series, chart
+from thresher.engine.atomic import whole_file
+from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.files.folder import SELECTION
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.inspection.formatting import table_of
+from thresher.learning.inspection.frames import frame_of
+from thresher.learning.model.model import Model
+from thresher.options.messages import mention
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+U64 = NDArray[np.uint64]
+F64 = NDArray[np.float64]
+_INTERVAL = (0.05, 0.95)
+_MOST = 1 / math.sqrt(3)
+"""Largest theta for which the theorem holds."""
+_FORMAT, _SHOWN = 1, 20
+_HEADS = ("feature", "name", "kept", "share", "mean", "low", "high", "sign_changes", "output")
+
+
+def factor(share: float, pairs: int) -> float:
+    """The number C of Shah and Samworth's equation 7: at most C theta q false features reach this share.
+
+    >>> factor(0.75, 50), round(factor(1.0, 50), 4)
+    (1.0204081632653061, 0.0392)
+    """
+    if share <= 0.75:
+        return 1 / (2 * (2 * share - 1 - 1 / (2 * pairs)))
+    return 4 * (1 - share + 1 / (2 * pairs)) / (1 + 1 / pairs)
+
+
+def threshold(selected: float, features: int, halves: int, false: float) -> float | None:
+    """The lowest share of the halves with at most `false` expected false features; None if there is none.
+
+    A half selects `selected` of `features` features. The theorem holds for theta up to 1 / sqrt(3).
+
+    >>> threshold(100, 20_000, 32, 5), threshold(300, 20_000, 32, 5), threshold(2_000, 20_000, 32, 5)
+    (0.5625, 0.75, None)
+    """
+    pairs, theta = halves // 2, selected / max(features, 1)
+    if theta > _MOST:
+        return None
+    least = min(0.5 + theta**2, 0.5 + 1 / (2 * pairs) + 0.75 * theta**2)
+    for count in range(pairs + 2, halves + 1):
+        share = count / halves
+        if share > least and factor(share, pairs) * theta * selected <= false:
+            return share
+    return None
+
+
+def most_selected(features: int, halves: int, false: float) -> int:
+    """The largest number of features that a half may select so that there is a threshold."""
+    able = math.isqrt(int(false * features / factor(1.0, halves // 2)))
+    return max(min(able, int(_MOST * features)), 1)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The features that live in at least one half, the most stable first, and which of them are kept."""
+
+    keys: U64
+    share: F64
+    """of the halves, in which each lives"""
+    mean: F64
+    """mean weight over all halves; with several outputs, of the output where it is largest"""
+    low: F64
+    """with `high`: nine tenths of its weights in the halves lie between these"""
+    high: F64
+    sign_changes: NDArray[np.bool_]
+    """whether its weight is positive in some half and negative in another"""
+    output: NDArray[np.int64]
+    """the number of that output"""
+    halves: int
+    false: float
+    """how many false features were to be expected at most"""
+    features: int
+    """the largest number of features that a half has seen"""
+    selected: float
+    """mean number of features that a half selects"""
+    threshold: float | None
+    """the share from which features are kept; None if none keeps the bound"""
+    called: dict[int, str] = field(default_factory=dict)
+    """names of features, as far as they are known"""
+    outputs: tuple[str, ...] = ()
+    """names of the outputs, if there are several"""
+    model: Model | None = field(default=None, compare=False)
+    """a model that has learned the kept features alone, if one was asked for"""
+    warnings: list[Trouble] = field(default_factory=list, compare=False)
+    """trouble with the data or the run"""
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Which features are kept."""
+        reached: NDArray[np.bool_] = self.share >= (math.inf if self.threshold is None else self.threshold)
+        return reached
+
+    @property
+    def expected(self) -> float | None:
+        """The bound on the expected number of false features among the kept; None without a threshold."""
+        if self.threshold is None:
+            return None
+        theta = self.selected / max(self.features, 1)
+        return factor(self.threshold, self.halves // 2) * theta * self.selected
+
+    @property
+    def model_(self) -> Model:
+        """The model of the kept features, which `thresher.predict` and the like take; ValueError without."""
+        if self.model is None:
+            raise ValueError("no model was trained: use select(..., keep=True)")
+        return self.model
+
+    def name(self, key: int) -> str:
+        """The name of a feature; its number, if none is known."""
+        return self.called.get(key, str(key))
+
+    def __repr__(self) -> str:
+        """The figures and the table that ``thresher select`` prints."""
+        return "\n".join(
+            [*(f"{name.replace('_', ' ')}: {one}" for name, one in self.figures().items()), *self.lines()]
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """What the features were kept by."""
+        return {
+            "halves": self.halves,
+            "features": self.features,
+            "selected_per_half": self.selected,
+            "false_at_most": self.false,
+            "threshold": self.threshold,
+            "false_expected": self.expected,
+            "kept": int(self.kept.sum()),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dictionary per feature, the most stable first."""
+        found = zip(
+            *(one.tolist() for one in (self.keys, self.kept, self.share, self.mean, self.low, self.high)),
+            *(one.tolist() for one in (self.sign_changes, self.output)),
+            strict=True,
+        )
+        return [
+            {
+                "feature": key,
+                "name": self.called.get(key),
+                **dict(zip(_HEADS[2:-1], rest[:-1], strict=True)),
+                **({"output": self.outputs[rest[-1]]} if self.outputs else {}),
+            }
+            for key, *rest in found
+        ]
+
+    def lines(self) -> list[str]:
+        """The table of the most stable features, with a star at those that are kept."""
+        shown = [
+            {"": "*" if one.pop("kept") else " ", **one, "feature": str(one["feature"])}
+            for one in self.rows()[:_SHOWN]
+        ]
+        if not any(one["name"] for one in shown):
+            shown = [{name: value for name, value in one.items() if name != "name"} for one in shown]
+        if not shown:
+            return ["no feature lives in any half"]
+        heads = [head.replace("_", " ") for head in shown[0]]
+        lines = table_of(heads, [[_rounded(value) for value in one.values()] for one in shown])
+        more = len(self.keys) - len(shown)
+        return [*lines, f"... and {more:,} more features that live in a half"] if more else lines
+
+    def frame(self) -> pd.DataFrame:
+        """A row per feature. See docs/python.md. ImportError without pandas."""
+        return frame_of(self.rows())
+
+    def picture(self, **shape: Any) -> str:
+        """The SVG: the share of each feature over the size of its mean weight, and the threshold."""
+        sizes, kept = np.abs(self.mean), self.kept
+        titles = [
+            f"{self.name(key)}: share {share:.3g}, mean weight {mean:.3g}"
+            for key, share, mean in zip(self.keys.tolist(), self.share, self.mean, strict=True)
+        ]
+        series = [
+            Series(
+                name,
+                sizes[those].tolist(),
+                self.share[those].tolist(),
+                "dots",
+                titles=[titles[k] for k in np.flatnonzero(those)],
+                quiet=quiet,
+            )
+            for name, those, quiet in (("not kept", ~kept, True), ("kept", kept, False))
+        ]
+        if self.threshold is not None and len(sizes):
+            ends = [float(sizes[sizes > 0].min(initial=1.0)), float(sizes.max())]
+            series.append(Series("threshold", ends, [self.threshold] * 2))
+        return chart(
+            "Stability: share of the halves over the mean weight",
+            f"{len(self.keys):,} features live in at least one of {self.halves} halves; {int(kept.sum()):,}"
+            " are kept.",
+            Axis("size of the mean weight", log=True),
+            Axis("share of the halves", low=0.0, high=1.0),
+            series,
+            **shape,
+        )
+
+    def save(self, path: Path | str) -> None:
+        """Write the folder that ``thresher select`` writes, replacing an older one. Raises OSError."""
+        SELECTION.check(Path(path))
+        with SELECTION.written(Path(path)) as temporary:
+            heads = [head for head in _HEADS if self.outputs or head != "output"]
+            rows = [[one[head] for head in heads] for one in self.rows()]
+            with whole_file(temporary / str(SELECTION.text)) as file:
+                file.write("\n".join("\t".join(map(_cell, row)) for row in [heads, *rows]) + "\n")
+            with whole_file(temporary / str(SELECTION.picture)) as file:
+                file.write(self.picture())
+            with whole_file(temporary / SELECTION.table) as file:
+                own = {"format": _FORMAT, "version": __version__, "outputs": self.outputs}
+                json.dump({**own, **self.figures()}, file, indent=1)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Selection:
+        """The selection in a folder; `ModelFileError` if it is damaged."""
+        folder = Path(path)
+        try:
+            given = json.loads((folder / SELECTION.table).read_text(encoding="utf-8"))
+            lines = (folder / str(SELECTION.text)).read_text(encoding="utf-8").split("\n")
+            return _read(given, [line.split("\t") for line in lines if line])
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            raise ModelFileError(f"{folder}: damaged, or not the folder of a selection ({error})") from error
+
+
+def _read(given: dict[str, Any], lines: list[list[str]]) -> Selection:
+    if given["format"] != _FORMAT:
+        raise ValueError("another format")
+    columns = dict(zip(lines[0], zip(*lines[1:], strict=True), strict=True)) if len(lines) > 1 else {}
+    outputs, keys = tuple(given["outputs"]), [int(key) for key in columns.get("feature", ())]
+
+    def numbers(name: str) -> F64:
+        return np.array(columns.get(name, ()), np.float64)
+
+    return Selection(
+        np.array(keys, np.uint64),
+        numbers("share"),
+        numbers("mean"),
+        numbers("low"),
+        numbers("high"),
+        np.array([one == "yes" for one in columns.get("sign_changes", ())], np.bool_),
+        np.array([outputs.index(one) for one in columns.get("output", ())] or [0] * len(keys), np.int64),
+        int(given["halves"]),
+        float(given["false_at_most"]),
+        int(given["features"]),
+        float(given["selected_per_half"]),
+        None if given["threshold"] is None else float(given["threshold"]),
+        {key: name for key, name in zip(keys, columns.get("name", ()), strict=True) if name},
+        outputs,
+    )
+
+
+def _rounded(value: Any) -> Any:
+    """A number as the table shows it."""
+    return float(f"{value:.4g}") if isinstance(value, float) else "" if value is None else value
+
+
+def _cell(value: Any) -> str:
+    """A value as a cell of the file."""
+    if value is None or isinstance(value, bool):
+        return "" if value is None else "yes" if value else "no"
+    return repr(value) if isinstance(value, float) else printable(str(value).replace("\\", r"\\"))
+
+
+def selection_of(models: Sequence[Model], false: float, most: int | None) -> Selection:
+    """What half-samples select: the `most` largest weights of each model, by default sqrt(`false` p).
+
+    Then theta q is at most `false`, so there is a threshold, of about 0.78, whatever the data.
+    """
+    head, features = models[0].head, max(model.features_seen for model in models)
+    most = max(1, min(math.isqrt(int(false * features)), int(_MOST * features))) if most is None else most
+    every = [_weights_of(model) for model in models]
+    living = [_largest(keys, weights, most) for keys, weights in every]
+    keys, counts = np.unique(np.concatenate(living), return_counts=True)
+    weights = np.stack([_at(keys, *one) for one in every])
+    output = np.abs(weights.mean(axis=0)).argmax(axis=1)
+    own = np.take_along_axis(weights, output[np.newaxis, :, np.newaxis], axis=2)[:, :, 0]
+    mean, (low, high) = own.mean(axis=0), np.quantile(own, _INTERVAL, axis=0)
+    order: NDArray[np.int64] = np.lexsort((keys, -np.abs(mean), -counts))
+    selected = float(np.mean([len(one) for one in living]))
+    changes = (own > 0).any(axis=0) & (own < 0).any(axis=0)
+    return Selection(
+        keys[order],
+        (counts / len(models))[order],
+        mean[order],
+        low[order],
+        high[order],
+        np.atleast_1d(changes)[order],
+        output[order],
+        len(models),
+        false,
+        features,
+        selected,
+        threshold(selected, features, len(models), false),
+        outputs=tuple(map(str, head.names(models[0].classes))) if head.count > 1 else (),
+    )
+
+
+def _weights_of(model: Model) -> tuple[U64, F64]:
+    """Keys, ascending, and weights (features, outputs)."""
+    keys, weights = model.weights()
+    return keys, weights.reshape(len(keys), model.head.count).astype(np.float64)
+
+
+def _largest(keys: U64, weights: F64, most: int) -> U64:
+    """The features with the largest weights in magnitude; of equal ones, those with the lower keys."""
+    if len(keys) <= most:
+        return keys
+    largest: U64 = keys[np.argsort(-np.abs(weights).max(axis=1), kind="stable")[:most]]
+    return largest
+
+
+def _at(wanted: U64, keys: U64, weights: F64) -> F64:
+    """The weights of features; 0 for those without."""
+    found = np.zeros((len(wanted), weights.shape[1]))
+    _, there, places = np.intersect1d(wanted, keys, assume_unique=True, return_indices=True)
+    found[there] = weights[places]
+    return found
+
+
+def no_threshold(found: Selection) -> Trouble:
+    """The trouble with a selection that no threshold bounds."""
+    most = most_selected(found.features, found.halves, found.false)
+    return Trouble(
+        "no-threshold",
+        f"a half selects {found.selected:,.6g} of {found.features:,} features, so no threshold keeps the"
+        f" expected number of false ones at {found.false:g} or below, and none is kept: use"
+        f" {mention(nonzero=most)}, or a larger {mention('l1')}",
+    )

@@ -1,0 +1,124 @@
+"""``thresher select``: the folder it writes, the model of the kept features, what it refuses."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import thresher as package
+from tests.cli.conftest import ROWS, Thresher
+from tests.stopping import in_pass, stopping
+from thresher.lanes.stability import Selection
+from thresher.learning.model.model import Model
+
+COMMAND = "select train.svm -m s --rule ftrl --l1 0.1 --bags 4 --nonzero 20 --passes 2 -q"
+FILES = ["features.tsv", "selection.json", "selection.svg"]
+
+
+def contents(path: str) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in sorted(Path(path).iterdir())}
+
+
+def test_it_writes_what_python_does(thresher: Thresher) -> None:
+    ran = thresher(f"{COMMAND} --json --order once --seed 4 --keep k")
+    assert ran.status == 0, ran.err
+    options = {"rule": "ftrl", "l1": 0.1, "bags": 4, "nonzero": 20, "passes": 2, "order": "once", "seed": 4}
+    found = package.select("train.svm", keep=True, **options)  # type: ignore[arg-type]
+    found.save("python")
+    assert [*contents("s")] == FILES
+    assert contents("s") == contents("python")
+    told = ran.json
+    assert (told["halves"], told["selected_per_half"], told["keep"], told["model"]) == (4, 20.0, "k", "s")
+    assert told["kept"] == len(told["kept_features"]) == found.kept.sum() > 0
+    assert told["kept_features"] == [one for one in found.rows() if one["kept"]]
+    found.model_.save("other")
+    assert Path("k").read_bytes() == Path("other").read_bytes()
+    kept = {*found.keys[found.kept].tolist()}
+    assert {*Model.load("k").weights()[0].tolist()} <= kept
+    assert "command" not in thresher("info k --json").json["record"], "no command lists the features"
+    rows = [line.split("\t") for line in Path("s/features.tsv").read_text().splitlines()]
+    assert rows[0] == ["feature", "name", "kept", "share", "mean", "low", "high", "sign_changes"]
+    assert {int(row[0]) for row in rows[1:] if row[2] == "yes"} == kept
+    assert sorted(path.name for path in Path().iterdir()) == sorted(
+        ["cache", "k", "other", "python", "s", "test.svm", "train.svm"]
+    )
+
+
+def test_a_half_is_a_run_on_its_rows(thresher: Thresher) -> None:
+    """Law 7: shares counted from models that ``train`` makes of the rows of each half."""
+    from thresher.lanes.bags import Bags
+
+    assert thresher(COMMAND).status == 0
+    counts: dict[int, int] = {}
+    for learned in Bags.of("halves:4").draw(0, 400):
+        Path("half.svm").write_bytes(b"".join(np.array(ROWS[:400], object)[learned > 0]))
+        assert thresher("train half.svm -m m --rule ftrl --l1 0.1 --passes 2 -q").status == 0
+        keys, weights = Model.load("m").weights()
+        for key in keys[np.argsort(-np.abs(weights), kind="stable")[:20]].tolist():
+            counts[key] = counts.get(key, 0) + 1
+    found = Selection.load("s")
+    assert dict(zip(found.keys.tolist(), (found.share * 4).astype(int).tolist(), strict=True)) == counts
+
+
+@pytest.mark.parametrize("more", ["", " --keep K"])
+def test_a_run_that_was_stopped_goes_on(more: str, thresher: Thresher) -> None:
+    """Laws 2 and 3."""
+    assert thresher(COMMAND.replace("-m s", "-m whole") + more.replace("K", "other")).status == 0
+    with stopping(in_pass(2)):
+        ran = thresher(COMMAND + more)
+    assert ran.status != 0
+    assert Path("s.checkpoint").exists()
+    assert not Path("s").exists()
+    other = thresher(COMMAND.replace("--bags 4", "--bags 6") + " --resume")
+    assert "the checkpoint was made with --bags 4 --share 0.5" in other.err
+    ran = thresher(COMMAND + more + " --resume")
+    assert ran.status == 0, ran.err
+    assert contents("s") == contents("whole")
+    assert not Path("s.checkpoint").exists()
+    if more:
+        assert Path("K").read_bytes() == Path("other").read_bytes()
+
+
+def test_the_table(thresher: Thresher) -> None:
+    ran = thresher(COMMAND.removesuffix(" -q"))
+    head, *lines = ran.out.splitlines()
+    assert head.split() == ["feature", "share", "mean", "low", "high", "sign", "changes"]
+    found = Selection.load("s")
+    starred = [line for line in lines if line.startswith("*")]
+    assert len(starred) == min(found.kept.sum(), 20)
+    assert f"... and {len(found.keys) - 20} more features that live in a half" in lines
+    assert f"threshold              {found.threshold:g}" in lines
+    assert thresher("select train.svm -m s --bags 4 --l1 1e9 -q").status == 0, "an older folder is replaced"
+    assert Selection.load("s").keys.tolist() == []
+
+
+def test_names(thresher: Thresher) -> None:
+    rows = [f"{k % 2},{'ab'[k % 2]},{k % 3}\n" for k in range(60)]
+    Path("d.csv").write_text("label,letter,number\n" + "".join(rows))
+    assert thresher("select d.csv -m s --bags 4 --names --nonzero 3 -q --rule ftrl").status == 0
+    assert {"letter=a", "letter=b"} <= {*Selection.load("s").called.values()}
+    ran = thresher("info s")
+    assert ran.status == 0
+    assert "kind                   selection" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--bags 5", "expected an even number from 4 to 998, not '5'"),
+        ("--share 0.7", "expected a share above 0, up to 0.5, not '0.7'"),
+        ("--false 0", "expected a number above 0, not '0'"),
+        ("--keep train.svm", "train.svm"),
+        ("--store hashed:9", "use --store growing"),
+        ("--rule auto", "--rule auto finds one model"),
+        ("--order every --passes 2", "a row would go to different models in each pass"),
+    ],
+)
+def test_what_it_refuses(words: str, message: str, thresher: Thresher) -> None:
+    before = {path.name for path in Path().iterdir()}
+    Path("train.svm").write_text("1 1:1\n0 bad\n")
+    ran = thresher(f"select train.svm -m s {words} -q")
+    assert ran.status != 0
+    assert message in ran.err
+    assert "bad" not in ran.err, "nothing was read"
+    assert {path.name for path in Path().iterdir()} == before

@@ -1,0 +1,233 @@
+"""Stability selection: which rows a half learns, the bound, what the halves agree on, what is kept."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import thresher
+from thresher.data.chunk import Chunk
+from thresher.lanes.bags import Bagging, Bags
+from thresher.lanes.stability import Selection, factor, most_selected, selection_of, threshold
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
+
+ROWS, COLUMNS = 240, 30
+CHANCE = np.random.default_rng(8)
+X = (CHANCE.random((ROWS, COLUMNS)) < 0.3) * CHANCE.normal(1, 0.3, (ROWS, COLUMNS)).astype(np.float32)
+Y = np.where(X[:, 3] - X[:, 7] + CHANCE.normal(0, 0.3, ROWS) > 0, 1, -1)
+
+
+def test_halves_of_a_pair_share_no_row_and_have_every_row() -> None:
+    draws = Bags.of("halves:8", 3).draw(0, 1001)
+    for k in range(0, 8, 2):
+        assert (draws[k] + draws[k + 1] == 1).all()
+        assert abs(int(draws[k].sum()) - 500) <= 1, "of two neighbours, each learns one"
+    first = draws[::2].astype(float)
+    off = np.corrcoef(first)[~np.eye(4, dtype=bool)]
+    assert np.abs(off).max() < 5 / np.sqrt(1001), "pairs are drawn independently"
+
+
+def test_a_share_below_a_half_leaves_rows_out() -> None:
+    draws = Bags.of("halves:6:0.2").draw(0, 20_000)
+    assert (draws[::2] + draws[1::2] <= 1).all()
+    assert np.abs(draws.mean(axis=1) - 0.2).max() < 5 * np.sqrt(0.2 * 0.8 / 20_000)
+
+
+def test_groups_are_in_one_half_of_a_pair() -> None:
+    groups = np.repeat(np.arange(1, 101, dtype=np.uint64), 10)
+    draws = Bags.of("halves:4", 1).draw(0, 1000, groups).reshape(4, 100, 10)
+    assert (draws.min(axis=2) == draws.max(axis=2)).all()
+    assert (draws[0] + draws[1] == 1).all()
+    assert 25 < draws[0, :, 0].sum() < 75
+    alone = Bags.of("halves:4", 1).draw(7, 50, np.zeros(50, np.uint64))
+    assert 0 < alone[0].sum() < 50, "rows without a group are drawn alone"
+    bagging = Bagging(Recipe("ftrl", l1=0.1), Bags.of("halves:4", 1))
+    chunk = Chunk.of_rows([(1.0, {7: 1.0})] * 1000)
+    bagging.learn(replace(chunk, groups=groups))
+    assert [model.examples for model in bagging.models] == draws.sum(axis=(1, 2)).tolist()
+
+
+@pytest.mark.parametrize("pairs", [4, 9])
+def test_the_bound_is_the_largest_tail_of_a_unimodal_distribution(pairs: int) -> None:
+    """P(both halves of a share 2 tau - 1 of the pairs or more), given a mean of theta^2, as a linear program.
+
+    A unimodal distribution is a mixture of uniform ones on intervals that hold its mode.
+    """
+    theta, values = 0.05, np.arange(pairs + 1) / pairs
+    for count in range(pairs + 2, 2 * pairs + 1):
+        tail, most = values >= 2 * count / (2 * pairs) - 1 - 1e-12, 0.0
+        for mode in range(pairs + 1):
+            spans = [(a, b) for a in range(mode + 1) for b in range(mode, pairs + 1)]
+            laws = [(np.arange(pairs + 1) >= a) & (np.arange(pairs + 1) <= b) for a, b in spans]
+            means = [[values[law].mean() for law in laws]]
+            found = linprog(
+                [-tail[law].mean() for law in laws],
+                A_ub=means,
+                b_ub=[theta**2],
+                A_eq=[[1.0] * len(laws)],
+                b_eq=[1.0],
+            )
+            most = max(most, -found.fun) if found.status == 0 else most
+        assert factor(count / (2 * pairs), pairs) * theta**2 == pytest.approx(most, rel=1e-6)
+
+
+def test_the_threshold_is_the_lowest_that_keeps_the_bound() -> None:
+    for selected, false in ((30.0, 1.0), (100.0, 5.0), (220.0, 5.0)):
+        share = threshold(selected, 10_000, 32, false)
+        assert share is not None
+        below = share - 1 / 32
+        assert factor(share, 16) * selected**2 / 10_000 <= false
+        assert below < 0.5 + 1 / 16 or factor(below, 16) * selected**2 / 10_000 > false
+    most = most_selected(10_000, 32, 5.0)
+    assert threshold(most, 10_000, 32, 5.0) == 1.0
+    assert threshold(most + 1, 10_000, 32, 5.0) is None
+    assert threshold(60, 100, 32, 1e9) is None, "the theorem is for theta up to 1 / sqrt(3)"
+
+
+@pytest.mark.usefixtures("plainly")
+def test_what_halves_agree_on() -> None:
+    """The table equals one from dense weights of models trained alone on their halves."""
+    bagging = Bagging(Recipe("ftrl", l1=0.5), Bags.of("halves:6", 2))
+    bagging.learn(Chunk.from_csr(*csr(X), Y.astype(np.float32)))
+    found = selection_of(bagging.models, 5.0, 4)
+    dense = np.zeros((6, COLUMNS))
+    for k, learned in enumerate(Bags.of("halves:6", 2).draw(0, ROWS)):
+        model = Model("ftrl", l1=0.5)
+        model.learn(X[learned > 0], Y[learned > 0])
+        keys, weights = model.weights()
+        dense[k, keys.astype(int)] = weights
+    largest = np.argsort(-np.abs(dense), axis=1, kind="stable")[:, :4]
+    share = np.bincount(largest.ravel(), minlength=COLUMNS) / 6
+    assert dict(zip(found.keys.tolist(), found.share, strict=True)) == {
+        k: share[k] for k in np.flatnonzero(share)
+    }
+    own = dense[:, found.keys.astype(int)]
+    assert np.allclose(found.mean, own.mean(axis=0))
+    assert np.allclose([found.low, found.high], np.quantile(own, [0.05, 0.95], axis=0))
+    assert found.sign_changes.tolist() == ((own.min(axis=0) < 0) & (own.max(axis=0) > 0)).tolist()
+    assert found.sign_changes.any()
+    assert (np.diff(found.share) <= 0).all()
+    assert {3, 7} == {*found.keys[:2].tolist()}
+    assert found.selected == 4.0
+    assert found.features == COLUMNS
+
+
+def csr(dense: Any) -> tuple[Any, Any, Any]:
+    rows, columns = np.nonzero(dense)
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(dense)))])
+    return ends, columns.astype(np.uint64), dense[rows, columns]
+
+
+@pytest.mark.usefixtures("plainly")
+def test_a_feature_lives_if_any_output_has_a_weight() -> None:
+    labels = np.where(X[:, 3] > 0.5, 0, np.where(X[:, 7] > 0.5, 1, 2))
+    found = thresher.select(
+        X, labels, bags=4, outputs="classes:0-2", passes=2, nonzero=5, l1=1.0, centre=False
+    )
+    assert {3, 7} <= {*found.keys[found.share == 1.0].tolist()}
+    output = dict(zip(found.keys.tolist(), found.output.tolist(), strict=True))
+    assert (output[3], output[7]) != (output[7], output[3])
+    assert found.outputs == ("0", "1", "2")
+    assert found.rows()[0]["output"] in found.outputs
+
+
+KEPT: list[dict[str, Any]] = [{"passes": 1}, {"passes": 3, "order": "once", "seed": 5}, {"centre": True}]
+
+
+@pytest.mark.parametrize("options", KEPT)
+@pytest.mark.usefixtures("plainly")
+def test_the_model_of_kept_features_is_the_one_of_data_without_the_others(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
+    found = thresher.select(X, Y, bags=4, nonzero=3, keep=True, **options)
+    kept = np.sort(found.keys[found.kept])
+    assert {3, 7} <= {*kept.tolist()}
+    assert len(kept) < COLUMNS
+    only = np.where(np.isin(np.arange(COLUMNS), kept), X, 0)
+    expected = thresher.train(only, Y, **options)
+    for one, other in zip(found.model_.weights(), expected.weights(), strict=True):
+        assert one.tobytes() == other.tobytes()
+    assert found.model_.intercept == expected.intercept
+    assert found.model_.predict(X).tobytes() == expected.predict(only).tobytes()
+    thresher.save(found, tmp_path / "m")
+    for model in (found.model_, Model.load(tmp_path / "m")):
+        assert set(model.weights()[0].tolist()) <= {*kept.tolist()}
+        model.learn(X, Y)
+        assert set(model.weights()[0].tolist()) <= {*kept.tolist()}, "others stay out"
+    again = thresher.train(X[::-1] + 0.1, Y[::-1], continue_from=tmp_path / "m", passes=1)
+    assert set(again.weights()[0].tolist()) <= {*kept.tolist()}
+
+
+@pytest.mark.usefixtures("plainly")
+def test_what_features_are_listed_is_checked() -> None:
+    with pytest.raises(ValueError, match=r"no features are listed: thresher\.select makes such a model"):
+        thresher.train(X, Y, admit="listed", passes=1)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_no_threshold(recwarn: pytest.WarningsRecorder) -> None:
+    found = thresher.select(X, Y, bags=4, nonzero=17, l1=0.01, false=1, passes=1)
+    assert found.threshold is None
+    assert found.expected is None
+    assert not found.kept.any()
+    assert found.warnings[-1].name == "no-threshold"
+    assert "use nonzero=" in str(recwarn[-1].message)
+    with pytest.raises(ValueError, match=r"use select\(\.\.\., keep=True\)"):
+        found.model_  # noqa: B018
+
+
+@pytest.mark.usefixtures("plainly")
+def test_the_folder(tmp_path: Path) -> None:
+    rows = [{"a": float(x[3]), "b\tc": float(x[7]), "d": 1.0} for x in X]
+    found = thresher.select(rows, Y, bags=4, names=True, passes=2)
+    found.save(tmp_path / "s")
+    again = Selection.load(tmp_path / "s")
+    assert again.figures() == found.figures()
+    for name in ("keys", "share", "mean", "low", "high", "sign_changes"):
+        assert getattr(again, name).tolist() == getattr(found, name).tolist()
+    assert {"a", r"b\tc"} <= {*again.called.values()}
+    assert sorted(one.name for one in (tmp_path / "s").iterdir()) == [
+        "features.tsv",
+        "selection.json",
+        "selection.svg",
+    ]
+    found.save(tmp_path / "s")
+    (tmp_path / "s" / "features.tsv").write_text("feature\tname\n1")
+    with pytest.raises(ModelFileError, match="damaged"):
+        Selection.load(tmp_path / "s")
+    (tmp_path / "s" / "mine").write_text("x")
+    with pytest.raises(FileExistsError, match="other files in it"):
+        found.save(tmp_path / "s")
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"bags": 5}, "bags must be an even number from 4 to 998, not 5"),
+    ({"share": 0.6}, "share must be a share above 0, up to 0.5, not 0.6"),
+    ({"false": 0}, "false must be a number above 0, not 0"),
+    ({"nonzero": 0}, "nonzero must be a whole number of at least 1"),
+    ({"rule": "auto"}, 'rule="auto" finds one model: give another rule'),
+    ({"store": "hashed:8"}, 'use store="growing"'),
+    ({"order": "every", "passes": 2}, "go to different models in each pass"),
+    ({"keep": 2}, "keep must be True or False"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG)
+def test_wrong_options_before_anything_is_read(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    (tmp_path / "d.svm").write_text("1 1:1\n0 bad\n")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        thresher.select(tmp_path / "d.svm", **options)
+
+
+def test_a_stream_cannot_be_read_twice() -> None:
+    for more in ("keep", "names"):
+        rows = iter([(1, {"a": 1.0}), (-1, {"b": 1.0})])
+        with pytest.raises(ValueError, match="a stream can be read only once"):
+            thresher.select(rows, **{more: True})  # type: ignore[arg-type]
+        assert len([*rows]) == 1, "the first row was only looked at"
