@@ -80,6 +80,30 @@ def test_predictions(thresher: Thresher) -> None:
     assert told["loss"] < np.mean(losses), "the loss is convex in the margin"
 
 
+def test_intervals(thresher: Thresher) -> None:
+    assert thresher(f"{COMMAND.replace('--ensemble 3', '--ensemble 8')}").status == 0
+    found = package.Ensemble.load("e")
+    lines = thresher("predict e test.svm --output interval --interval 0.8").out.splitlines()
+    expected = found.interval("test.svm", 0.8)
+    assert lines == ["\t".join(f"{one:.9g}" for one in row) for row in expected.tolist()]
+    usual = thresher("predict e test.svm --output interval").out.splitlines()
+    assert usual[0] == "\t".join(f"{one:.9g}" for one in found.interval("test.svm")[0].tolist())
+    told = found.weights(0.8)
+    order = np.argsort(-np.abs(told.weights), kind="stable")
+    *features, intercept = (
+        line.split("\t") for line in thresher("weights e --interval 0.8 --top 5").out.splitlines()
+    )
+    assert [int(one[0]) for one in features] == told.keys[order[:5]].tolist()
+    for line, k in zip(features, order[:5], strict=True):
+        numbers = [told.weights[k], told.lower[k], told.upper[k], told.alive[k]]
+        assert line[1:] == ["", *(f"{one:.9g}" for one in numbers)]
+    assert intercept == ["intercept", "", *(f"{one:.9g}" for one in told.intercepts), "1"]
+    Path("bad.svm").write_text("1 1:1\n1 x\n")
+    assert (
+        thresher("predict e bad.svm --output interval --on-error skip").out.splitlines()[1] == "nan\tnan\tnan"
+    )
+
+
 def test_words_and_margins(thresher: Thresher) -> None:
     Path("words.csv").write_text(
         "kind,x\n" + "".join(f"{'big' if k % 5 > 1 else 'small'},{k % 5}\n" for k in range(300))

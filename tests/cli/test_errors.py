@@ -140,7 +140,7 @@ USAGE = {
     "boost train.svm -m m --on-error ignore": "fail, skip or quarantine=FILE",
     "predict": "missing argument MODEL",
     "predict model": "missing argument DATA (see thresher",
-    "predict model test.svm --output foo": "expected margin, probability, label, spread or",
+    "predict model test.svm --output foo": "expected margin, probability, label, spread, interval or",
     "predict model test.svm -o test.svm": "test.svm: named twice",
     "predict model test.svm -o model": "model: named twice",
     "weights model --top 0": "--top: expected a whole number of at least 1",

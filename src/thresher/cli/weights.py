@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import click
 
 from thresher.options.arguments import MODEL
@@ -16,28 +19,45 @@ def command(model: str, options: WeightsCommand) -> None:
     Names come from thresher train --names and thresher name; those of numeric columns are always known. Tabs
     and non-printable characters in them are escaped.
 
-    With many outputs, the class (or the number of the output) comes before the weight.
+    With many outputs, the class (or the number of the output) comes before the weight. With --interval, which
+    is for an ensemble, the weight is followed by the ends of its interval and by the share of the models in
+    which it is not zero.
     """
     from thresher.learning.files import model_file
+    from thresher.learning.files.folder import ENSEMBLE
     from thresher.learning.inspection.feature_names import known_names
 
-    readout, header = model_file.load_readout(model)
-    many, first, words = readout.head.outputs.kind != "one", readout.head.outputs.low, readout.classes
+    path, top = Path(model), options["top"]
+    if options["interval"] is not None:
+        from thresher.learning.model.ensemble import load
+        from thresher.runs.predict import check_ensemble
+
+        if not ENSEMBLE.is_at(path):
+            check_ensemble(model_file.load_readout(model)[0], "an interval")
+        ensemble: Any = load(path)
+        first = path / ENSEMBLE.model_file(0)
+        readout, header = model_file.load_readout(str(first))
+        found = ensemble.weights(options["interval"])
+        heaviest, biases = found.heaviest(top), found.biases()
+    else:
+        readout, header = model_file.load_readout(model)
+        heaviest, biases = readout.heaviest(top), [(one,) for one in readout.bias]
+        heaviest = [(key, output, (weight,)) for key, output, weight in heaviest]
     called = known_names(readout).get
-    heaviest = readout.heaviest(options["top"])
-    rows = [(str(key), _shown(called(key)), output, weight) for key, output, weight in heaviest]
+    rows = [(str(key), _shown(called(key)), output, numbers) for key, output, numbers in heaviest]
     if header["recipe"]["intercept"]:
-        rows += [("intercept", "", output, weight) for output, weight in enumerate(readout.bias)]
-    lines = [
-        f"{key}\t{name}\t"
-        + (f"{_shown(words[output]) if words else first + output}\t" if many else "")
-        + f"{weight!s}\n"
-        for key, name, output, weight in rows
-    ]
-    click.echo("".join(lines), nl=False)
+        rows += [("intercept", "", output, numbers) for output, numbers in enumerate(biases)]
+    click.echo("".join(_line(readout, *row) for row in rows), nl=False)
     if readout.unmet.any():
         each = ", ".join(map(str, readout.unmet.tolist()))
         click.echo(f"features that were never seen have the weight {each}", err=True)
+
+
+def _line(readout: Any, key: str, name: str, output: int, numbers: Any) -> str:
+    many, first, words = readout.head.outputs.kind != "one", readout.head.outputs.low, readout.classes
+    of = (str(_shown(words[output]) if words else first + output),) if many else ()
+    written = [f"{one:.9g}" if isinstance(one, float) and len(numbers) > 1 else str(one) for one in numbers]
+    return "\t".join((key, name, *of, *written)) + "\n"
 
 
 def _shown(name: str | None) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, ReadOptions, WritingOptions
-from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole
+from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole, WrongValueError
 from thresher.options.option import SHELL, Option, declared, switch
 from thresher.options.output import JsonOption, output_file
 from thresher.options.training import AnyPath, picture
 
-OUTPUTS = ("margin", "probability", "label", "spread", "explain")
+OUTPUTS = ("margin", "probability", "label", "spread", "interval", "explain")
 
 
 class _Predictions(TypedDict, total=False):
@@ -25,8 +25,8 @@ class _Predictions(TypedDict, total=False):
             Choice(OUTPUTS, "output"),
             "The weighted sum; the probability of the positive class; the class (or mean; for labels, those "
             "predicted, separated by commas); for an ensemble, the standard deviation of the probabilities "
-            "of its models, or of their margins if there are no probabilities; or why: a JSON object with "
-            "the terms that the margin is the sum of.",
+            "of its models, or of their margins if there are no probabilities, or the probability (or mean) "
+            "and the ends of its interval; or why: a JSON object with the terms of the margin.",
             "|".join(OUTPUTS),
             default="margin",
         ),
@@ -44,7 +44,24 @@ class _Predictions(TypedDict, total=False):
     ]
 
 
+def _level(given: Any) -> float:
+    """A share of all intervals."""
+    level = Number().read(given) if isinstance(given, str) else Number().take(given)
+    if not 0 < level < 1:
+        raise WrongValueError("a number between 0 and 1")
+    return float(level)
+
+
 class _Terms(TypedDict, total=False):
+    interval: Annotated[
+        float | None,
+        Option(
+            Text(_level),
+            "With --output interval: the share of intervals that should hold the true probability or mean.",
+            "LEVEL",
+            unset="0.9",
+        ),
+    ]
     top: Annotated[
         int | None,
         Option(
@@ -158,7 +175,20 @@ class _Top(TypedDict, total=False):
     top: Annotated[int | None, Option(Whole(1), "Only the N heaviest.", "N", unset="all")]
 
 
-class WeightsCommand(_Top, total=False):
+class _WeightIntervals(TypedDict, total=False):
+    interval: Annotated[
+        float | None,
+        Option(
+            Text(_level),
+            "Of an ensemble: the mean weight, the ends of the interval that should hold the true weight in "
+            "this share of all cases, and the share of the models in which the weight is not zero.",
+            "LEVEL",
+            unset="none",
+        ),
+    ]
+
+
+class WeightsCommand(_Top, _WeightIntervals, total=False):
     """The options of ``thresher weights``."""
 
 

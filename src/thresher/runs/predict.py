@@ -24,6 +24,8 @@ from thresher.options.option import UsageError, given_in
 from thresher.runs.preparing import check_written
 
 NAN, EXPLAIN = "nan", "explain"
+_LEVEL = 0.9
+"""of intervals, if nothing else is asked for"""
 _ESCAPES = str.maketrans({"\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
@@ -34,6 +36,8 @@ class Predicting:
     model: Any
     source: Any
     output: Any
+    level: float
+    """of intervals"""
     top: int | None = None
     """maximum number of terms of an explanation"""
     broken: int = field(default=0, init=False)
@@ -68,6 +72,8 @@ class Predicting:
     def _answers(self, chunk: Chunk) -> Any:
         if self.output == "spread":
             return self.model.spreads(chunk)
+        if self.output == "interval":
+            return self.model.intervals(chunk, self.level).reshape(len(chunk), -1)
         margins = self.model.margins(chunk)
         self._count_broken(margins)
         return self.model.respond(margins, self.output)
@@ -86,11 +92,13 @@ def prepare(
     Raises `UsageError` for what the model cannot give, `DataError`, OSError.
     """
     wanted = options["output"]
-    if wanted == "spread" and not isinstance(model, Ensemble):
-        raise UsageError(
-            "spread is for an ensemble, and this is one model: use"
-            f" {spelled('thresher train --ensemble N', 'thresher.ensemble')}"
-        )
+    if wanted in ("spread", "interval"):
+        check_ensemble(model, wanted)
+    level = _LEVEL if options["interval"] is None else options["interval"]
+    if wanted == "interval":
+        model.check_interval(level)
+    elif options["interval"] is not None:
+        raise UsageError(f"{mention('interval')} needs {mention(output='interval')}")
     if wanted == "probability" and not model.head.joint.PROBABILITY:
         raise UsageError(f"this model's loss gives no probabilities; use {mention(output='margin')} or label")
     if options["top"] is not None and wanted != EXPLAIN:
@@ -100,7 +108,16 @@ def prepare(
     more = {"ids": options["id"], "unlabelled": True, "live": True}
     source = source_for(model, data, model.head.open_domain, more=more, **given_in(options, ReadOptions))
     check_written(outputs, options, data, source, inputs=inputs)
-    return Predicting(model, source, wanted, options["top"])
+    return Predicting(model, source, wanted, level, options["top"])
+
+
+def check_ensemble(model: Any, wanted: str) -> None:
+    """`UsageError` for a single model."""
+    if not isinstance(model, Ensemble):
+        raise UsageError(
+            f"{wanted} is for an ensemble, and this is one model: use"
+            f" {spelled('thresher train --ensemble N', 'thresher.ensemble')}"
+        )
 
 
 def _identified(lines: list[str], rows: ReadRows, escaped: bool) -> list[str]:

@@ -23,12 +23,15 @@ from thresher.learning.files import model_file, schema
 from thresher.learning.files.folder import ENSEMBLE
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.inspection.frames import frame_of, identity_of
+from thresher.learning.model.intervals import FEWEST, WeightIntervals, around, deviation, mean
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import F64, Output
 from thresher.learning.model.prediction import ModelOrFile, Predictor, Summands
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
+from thresher.options.messages import spelled
+from thresher.options.option import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,6 +39,12 @@ if TYPE_CHECKING:
     from thresher.learning.diagnostics.findings import Trouble
 
 _FORMAT = 1
+_BAGGED = "poisson"
+"""The rows of models whose deviation is that of a bootstrap"""
+_LEAST = 1e-15
+"""The least probability that has log-odds"""
+_BLOCK = 1 << 16
+"""Features whose weights are processed at a time"""
 _TABLE = {
     "format": int,
     "models": schema.Positive,
@@ -113,7 +122,7 @@ class Ensemble(Predictor, Generic[M]):
 
     def margins(self, chunk: Chunk) -> F64:
         """Means of the models' margins: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
-        return _mean([model.margins(chunk) for model in self.models])
+        return mean([model.margins(chunk) for model in self.models])
 
     def terms(self, chunk: Chunk) -> Summands:
         """What the margins of `chunk` are sums of: see `Predictor.terms`."""
@@ -123,7 +132,7 @@ class Ensemble(Predictor, Generic[M]):
                 "the models of this ensemble scale columns differently: explain one of them, such as"
                 f" {ENSEMBLE.model_file(0)} in its folder"
             )
-        return Summands(rows[0], *map(_mean, each))
+        return Summands(rows[0], *map(mean, each))
 
     def respond(self, margins: F64, output: Output) -> F64:
         """Turn `margins` into predictions: see `predict`."""
@@ -172,9 +181,97 @@ class Ensemble(Predictor, Generic[M]):
         """The standard deviations that `spread` gives, for the rows of a chunk."""
         output: Output = "probability" if self.head.joint.PROBABILITY else "margin"
         each = [self.respond(model.margins(chunk), output) for model in self.models]
-        mean = _mean(each)
-        variance: F64 = _sum([(one - mean) ** 2 for one in each]) / (len(each) - 1)
-        return np.sqrt(variance)
+        return deviation(each)
+
+    @reads_elsewhere
+    def interval(self, data: Data, level: float = 0.9, **reading: Unpack[ReadOptions]) -> F64:
+        """Predictions and the ends of their intervals ``(n, 3)``, or ``(n, outputs, 3)`` for many outputs.
+
+        Prediction, lower and upper are probabilities; without them, means or margins. The interval is for
+        what the model estimates, the probability or mean, not for the label of a single row. It is the margin
+        plus or minus Student's quantile times the standard deviation of the models' margins, through the
+        link; for softmax, the same of log-odds. See docs/uncertainty.md.
+
+        Args:
+            data, reading: as for `predict`.
+            level: the share of intervals that should hold the truth, between 0 and 1.
+
+        Raises the errors of `predict`; ValueError for a wrong level, fewer than 8 models, and models that
+        learned disjoint rows.
+
+        >>> import thresher
+        >>> rows = [{"size": 3.0}, {"size": -2.0}, {"size": -1.0}] * 40
+        >>> found = thresher.ensemble(rows, [1, -1, 1] * 40, models=8)
+        >>> prediction, lower, upper = found.interval([{"size": 3.0}])[0]
+        >>> bool(0 < lower < prediction < upper < 1)
+        True
+        """
+        self.check_interval(level)
+        return self._of_all(data, self.interval, reading, lambda chunk: self.intervals(chunk, level))
+
+    def intervals(self, chunk: Chunk, level: float) -> F64:
+        """What `interval` gives for the rows of a chunk."""
+        each = [model.margins(chunk) for model in self.models]
+        if hasattr(self.head.loss, "values_slopes") and self.head.joint.PROBABILITY:
+            middle, *_ = around(each, level)
+            predicted, *ends = around([self._log_odds(one) for one in each], level)
+            centre = self._log_odds(middle)
+            found = [1 / (1 + np.exp(-(centre + one - predicted))) for one in (predicted, *ends)]
+        else:
+            output: Output = "probability" if self.head.joint.PROBABILITY else "margin"
+            output = "label" if not self.head.classifies else output
+            found = [self.respond(one, output) for one in around(each, level)]
+        return np.stack(found, axis=-1)
+
+    def _log_odds(self, margins: F64) -> F64:
+        """Of each class, from margins that one link turns into the probabilities of all."""
+        shares = np.clip(self.respond(margins, "probability"), _LEAST, 1 - _LEAST)
+        odds: F64 = np.log(shares / (1 - shares))
+        return odds
+
+    def weights(self, interval: float = 0.9) -> WeightIntervals:
+        """Means of the models' weights, with the ends of their intervals, and how many have each.
+
+        Args:
+            interval: the share of intervals that should hold the weight that endless data would give. With
+                an L1 penalty they do not: weights are shrunk, and zero in some models. See
+                docs/uncertainty.md.
+
+        ValueError for a wrong interval, fewer than 8 models, and models that learned disjoint rows.
+        """
+        self.check_interval(interval)
+        each = [model._weights() for model in self.models]
+        keys = np.unique(np.concatenate([one.keys for one in each]))
+        blocks = [
+            self._weights_in([_weights_for(one, keys[lo : lo + _BLOCK]) for one in each], interval)
+            for lo in range(0, max(len(keys), 1), _BLOCK)
+        ]
+        found = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+        lives = found[-1].any(axis=1)
+        inner = () if self.head.count == 1 else (self.head.count,)
+        weights, lower, upper, alive = (one[lives].reshape(-1, *inner) for one in found)
+        biases = around([one.bias.astype(np.float64) for one in each], interval)
+        intercepts = np.stack(biases).reshape(3, *inner)
+        return WeightIntervals(keys[lives], weights, lower, upper, alive, intercepts)
+
+    @staticmethod
+    def _weights_in(each: Sequence[F64], level: float) -> tuple[F64, F64, F64, F64]:
+        return (*around(each, level), mean([(one != 0).astype(np.float64) for one in each]))
+
+    def check_interval(self, level: float) -> None:
+        """ValueError if these models give no intervals that cover `level`."""
+        if isinstance(level, bool) or not 0 < level < 1:
+            raise UsageError(f"the level of an interval is between 0 and 1, not {level!r}")
+        if self.rows != _BAGGED:
+            raise UsageError(
+                f"an interval needs bagged models, and the rows of these are {self.rows}: use"
+                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
+            )
+        if (count := len(self.models)) < FEWEST:
+            raise UsageError(
+                f"an interval needs at least {FEWEST} models, and the ensemble has {count}: use"
+                f" {spelled('thresher train --ensemble 64', 'thresher.ensemble(..., models=64)')}"
+            )
 
     def save(self, path: str | PathLike[str], *, state: bool = True) -> None:
         """Write the folder that ``thresher train --ensemble`` writes, replacing an older one.
@@ -196,16 +293,14 @@ class Ensemble(Predictor, Generic[M]):
                 json.dump({"format": _FORMAT, "version": __version__, **table}, file, indent=1)
 
 
-def _sum(given: Sequence[F64]) -> F64:
-    """The sum, added in this order whatever the number of rows."""
-    total = given[0].copy()
-    for one in given[1:]:
-        total += one
-    return total
-
-
-def _mean(given: Sequence[F64]) -> F64:
-    return _sum(given) / len(given)
+def _weights_for(readout: Readout, keys: NDArray[np.uint64]) -> F64:
+    """Weights ``(features, outputs)`` of features, for values as they are."""
+    places = np.searchsorted(readout.keys, keys)
+    there = np.append(readout.keys, np.uint64(0))[places] == keys
+    there &= places < len(readout.keys)
+    found = np.tile(readout.unmet.astype(np.float64), (len(keys), 1))
+    found[there] = readout.weights.reshape(len(readout.keys), -1)[places[there]]
+    return found if readout.divisors is None else found / readout.divisors.at(keys)[:, np.newaxis]
 
 
 def load(path: str | PathLike[str]) -> Readout | Ensemble[Readout]:
