@@ -68,8 +68,16 @@ ARROWS = {
     ),
     # estimators use the rest, as the command line does
     "sklearn": (
-        *("engine.atomic", "engine.protocol", "engine.index", "data.*", "learning.*", "lanes.*", "options.*"),
-        *("parts", "sklearn.*", "_version"),
+        *(
+            "engine.atomic",
+            "engine.protocol",
+            "engine.index",
+            "data.*",
+            "exporting.*",
+            "learning.*",
+            "lanes.*",
+        ),
+        *("options.*", "parts", "sklearn.*", "_version"),
     ),
     # one page about a model, using the public interface
     "reporting": (
@@ -78,8 +86,8 @@ ARROWS = {
     ),
     # a model in other languages
     "exporting": (
-        *("data.*", "engine.index", "engine.lookup", "exporting.*", "learning.*", "options.messages"),
-        *("parts", "_version"),
+        *("data.*", "engine.index", "engine.lookup", "engine.preparing", "exporting.*", "learning.*"),
+        *("options.messages", "parts", "_version"),
     ),
     # a model as a service: a face beside the command line, with what is an extra
     "serving": ("_version", "data.*", "engine.atomic", "learning.*", "options.*", "runs.*", "serving.*"),

@@ -568,12 +568,13 @@ def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = No
 
     Args:
         model: a Model, a Readout, an Ensemble, a fitted estimator, or the path of a saved one.
-        to: ``c`` (C99), ``js`` (JavaScript for CommonJS and pages), ``mjs`` (an ES module), or ``json``, a
-            description of the prediction.
+        to: ``c`` (C99), ``js`` (JavaScript for CommonJS and pages), ``mjs`` (an ES module), ``sql`` (a
+            query), ``onnx``, or ``json``, a description of the prediction.
         path: the file, which is replaced; None: write none.
 
-    Returns the content of the file. Raises `DataError` for what the target cannot express, before anything is
-    written; `ModelFileError`, OSError; ValueError for an unknown target; TypeError if `model` is not a model.
+    Returns the content of the file: bytes of ``onnx``, else text. Raises `DataError` for what the target
+    cannot express, before anything is written; `ModelFileError`, OSError; ImportError for ``onnx`` without
+    the package; ValueError for an unknown target; TypeError if `model` is not a model.
 
     >>> import thresher
     >>> model = thresher.train([[3.0], [-2.0]] * 50, [1, -1] * 50, passes=1)

@@ -134,6 +134,38 @@ CASES = [
         before=("train d.svm -m m --rule simplex -q",),
         python=False,
     ),
+    Case(
+        "use --to c or --to js",
+        {"d.csv": NUMBERS},
+        "export m --to sql",
+        then="export m --to c -o m.c",
+        before=("train d.csv -m m --bins v -q",),
+        python=False,
+    ),
+    Case(
+        "column '{}': SQL cannot write the category {}: use --to c or --to js",
+        {"d.csv": "label,c\n" + "".join(f"{k % 2},a\0{k % 2}\n" for k in range(40)).replace("\0", "\x01")},
+        "export m --to sql",
+        then="export m --to c -o m.c",
+        before=("train d.csv -m m --names -q",),
+        python=False,
+    ),
+    Case(
+        "{} categories have no names, which SQL needs: find them with thresher name, or train with --names",
+        {"d.csv": csv("label,c", "{y},s{a}")},
+        "export m --to sql",
+        then="name m d.csv",
+        before=("train d.csv -m m -q",),
+        python=False,
+    ),
+    Case(
+        "ids that are centred cannot be exported to ONNX: {}, or train with --no-centre",
+        {"d.svm": svm(form="{y} {a}:1 7:{y}.5")},
+        "export m --to onnx -o m.onnx",
+        then="train d.svm -m m --no-centre",
+        before=("train d.svm -m m -q",),
+        python=False,
+    ),
     # hold-outs and folds
     Case(
         "--group keeps rows together that are drawn, but {} are held out, whatever their group:"

@@ -23,8 +23,9 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from thresher.data.inputs.arrays import chunk_of
+from thresher.exporting.onnx import KEYS
 from thresher.sklearn import SparseFrontierClassifier, SparseOnlineClassifier, SparseOnlineRegressor
-from thresher.sklearn.convert import COLUMNS, from_sklearn, to_onnx, to_sklearn
+from thresher.sklearn.convert import from_sklearn, to_onnx, to_sklearn
 
 X, Y = load_iris(return_X_y=True)
 X = scale(X)
@@ -164,7 +165,7 @@ def test_onnx_of_the_columns_that_weigh() -> None:
     wide = csr_array((X.ravel(), np.tile([7, 70, 700, 9_999_999], 150), np.arange(0, 601, 4)), (150, 10**7))
     model = SparseOnlineClassifier(l1=0.1, random_state=0).fit(wide, WORDS)
     made = to_onnx(model, columns="used")
-    assert [prop.value for prop in made.metadata_props if prop.key == COLUMNS] == ["7 70 700 9999999"]
+    assert [prop.value for prop in made.metadata_props if prop.key == KEYS] == ["7 70 700 9999999"]
     np.testing.assert_array_equal(run(made, X)[0], model.predict(wide))
     rows = [dict(zip("abcd", row, strict=True)) for row in X.tolist()]
     named = SparseOnlineClassifier(l1=0.1, random_state=0).fit(rows, WORDS)

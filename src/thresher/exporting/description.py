@@ -25,6 +25,7 @@ from thresher.engine.lookup import mix
 from thresher.exporting.links import Link, link_of
 from thresher.learning.model.ensemble import Ensemble, ready
 from thresher.learning.model.model import Model
+from thresher.learning.model.objective import Head
 from thresher.learning.model.prediction import ModelOrFile
 from thresher.learning.model.weights import Readout
 from thresher.options.messages import mention
@@ -95,8 +96,9 @@ class RawPrediction(NamedTuple):
     """of the outputs"""
     labels: list[str]
     """the classes: for one output, the negative and the positive one; none if a number is predicted"""
-    known: Names | None
+    known: list[Names]
     """names of features"""
+    head: Head
 
     @property
     def missing_is_mean(self) -> bool:
@@ -142,7 +144,8 @@ def describe(model: ModelOrFile) -> RawPrediction:
         head.outputs.kind,
         head.names(words if head.outputs.kind in ("classes", "labels") else ()),
         labels if head.classifies else [],
-        first.names,
+        [one.names for one in readouts if one.names is not None],
+        head,
     )
 
 

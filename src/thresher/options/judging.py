@@ -200,7 +200,7 @@ class DiffCommand(_Moved, JsonOption, total=False):
     """The options of ``thresher diff``."""
 
 
-TARGETS = ("c", "js", "mjs", "json")
+TARGETS = ("c", "js", "mjs", "sql", "onnx", "json")
 
 
 def check_target(given: str) -> None:
@@ -213,8 +213,8 @@ class _Target(TypedDict, total=False):
         str,
         Option(
             Choice(TARGETS, "target"),
-            "C99 source; JavaScript, for CommonJS and pages (js) or as a module (mjs); or JSON that "
-            "describes the prediction.",
+            "C99 source; JavaScript, for CommonJS and pages (js) or as a module (mjs); an SQL query; an ONNX "
+            "model; or JSON that describes the prediction.",
             "|".join(TARGETS),
             required=True,
         ),

@@ -1,0 +1,203 @@
+"""Linear models as ONNX, which has LinearClassifier and LinearRegressor for them, in ``ai.onnx.ml``.
+
+Its numbers are float32. Columns of numbers are centred and scaled in the graph; NaN is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import parts
+from thresher.data.columns import NUMERIC
+from thresher.data.errors import DataError
+from thresher.exporting.description import RawPrediction
+from thresher.exporting.links import EXP, IDENTITY, SIGMOID, SOFTMAX, Link
+from thresher.learning.model.objective import Head
+from thresher.options.messages import mention
+
+_OPSET, _ML_OPSET, _IR = 17, 3, 8
+KEYS = "thresher.feature_keys"
+"""Metadata key: the feature keys of the input columns, if they are not those of a matrix"""
+COLUMNS = "thresher.columns"
+"""Metadata key: the names of the input columns, as a list in JSON"""
+_PROBABILITIES = {(SIGMOID, 1.0): "LOGISTIC", (SOFTMAX, 0.0): "SOFTMAX"}
+_GIVEN = "X"
+
+
+class Linear(NamedTuple):
+    """A linear model of the columns of a matrix."""
+
+    head: Head
+    link: Link
+    table: NDArray[Any]
+    """``(outputs, columns)``"""
+    bias: NDArray[Any]
+    classes: list[Any] | None
+    """None if it predicts numbers"""
+
+
+def written(found: RawPrediction) -> bytes:
+    """The model as bytes. `DataError` for what ONNX cannot express; ImportError without onnx."""
+    import json
+
+    _check(found)
+    (model,) = found.models
+    keys = [one.key for one in found.columns] or model.keys.tolist()
+    places = {key: place for place, key in enumerate(model.keys.tolist())}
+    table = np.zeros((len(found.names), len(keys)))
+    for column, key in enumerate(keys):
+        if key in places:
+            table[:, column] = model.weights[places[key]]
+    words = found.layout.classes
+    classes: list[Any] | None = [*words] if words else [int(float(one)) for one in found.labels]
+    linear = Linear(found.head, found.link, table, model.intercepts, classes if found.labels else None)
+    nodes, tensors = _prepared(found, keys)
+    told = {COLUMNS: json.dumps([one.name for one in found.columns])} if found.columns else None
+    told = told or {KEYS: " ".join(map(str, keys))}
+    return bytes(proto(linear, told, nodes, tensors).SerializeToString())
+
+
+def _check(found: RawPrediction) -> None:
+    other = f"use {mention(to='c')} or {mention(to='js')}"
+    for column in found.columns:
+        if column.kind != NUMERIC:
+            raise DataError(
+                f"column '{column.name}' is {column.kind}, and ONNX here has only columns of numbers: {other}"
+            )
+    if found.products or found.store is not None:
+        what = "products of columns" if found.products else "a hashed store"
+        raise DataError(f"ONNX cannot express {what}: {other}")
+    if len(found.models) > 1:
+        raise DataError(f"an ensemble cannot be exported to ONNX: {other}, or export one of its models")
+    if any(len(one.means) for one in found.models) and not found.columns:
+        raise DataError(
+            f"ids that are centred cannot be exported to ONNX: {other}, or train with {mention(centre=False)}"
+        )
+
+
+def _prepared(found: RawPrediction, keys: Sequence[int]) -> tuple[list[Any], list[Any]]:
+    """Nodes that make ``ready`` of X, centred and scaled, with 0 for what is missing; and their tensors."""
+    import onnx
+
+    (model,) = found.models
+    means = dict(zip(model.mean_keys.tolist(), model.means.tolist(), strict=True))
+    by = dict(zip(model.divisor_keys.tolist(), model.divisors.tolist(), strict=True))
+    if not found.columns and not by:
+        return [], []
+    numbers = {"means": [means.get(key, 0.0) for key in keys], "divisors": [by.get(key, 1.0) for key in keys]}
+    tensors = [onnx.numpy_helper.from_array(np.array(v, np.float64), name) for name, v in numbers.items()]
+    tensors.append(onnx.numpy_helper.from_array(np.zeros(1, np.float32), "zero"))
+    node, absent = onnx.helper.make_node, "present" if not found.missing_is_mean else _GIVEN
+    nodes = [node("IsNaN", [_GIVEN], ["missing"])]
+    nodes += [] if found.missing_is_mean else [node("Where", ["missing", "zero", _GIVEN], ["present"])]
+    nodes += [
+        node("Cast", [absent], ["wide"], to=onnx.TensorProto.DOUBLE),
+        node("Sub", ["wide", "means"], ["centred"]),
+        node("Div", ["centred", "divisors"], ["scaled"]),
+        node("Cast", ["scaled"], ["single"], to=onnx.TensorProto.FLOAT),
+        node("Where", ["missing", "zero", "single"], ["ready"])
+        if found.missing_is_mean
+        else node("Identity", ["single"], ["ready"]),
+    ]
+    return nodes, tensors
+
+
+def proto(
+    linear: Linear,
+    told: Mapping[str, str] | None = None,
+    nodes: Sequence[Any] = (),
+    tensors: Sequence[Any] = (),
+) -> Any:
+    """An ``onnx.ModelProto`` with the input ``X`` ``(n, columns)``, which `nodes` turn into ``ready``.
+
+    Outputs: ``label`` and ``probabilities`` (``scores`` if the loss has none) for classes, else ``variable``.
+    """
+    import onnx
+
+    given = "ready" if nodes else _GIVEN
+    made, outputs = (_regressor if linear.classes is None else _classifier)(linear, given)
+    info = onnx.helper.make_tensor_value_info(_GIVEN, onnx.TensorProto.FLOAT, [None, linear.table.shape[1]])
+    graph = onnx.helper.make_graph([*nodes, *made], "thresher", [info], outputs, [*tensors])
+    opsets = [onnx.helper.make_opsetid("", _OPSET), onnx.helper.make_opsetid("ai.onnx.ml", _ML_OPSET)]
+    model = onnx.helper.make_model(graph, producer_name="thresher", opset_imports=opsets, ir_version=_IR)
+    if told:
+        onnx.helper.set_model_props(model, dict(told))
+    onnx.checker.check_model(model)
+    return model
+
+
+def _node(kind: str, inputs: list[str], outputs: list[str], **attributes: Any) -> Any:
+    import onnx
+
+    return onnx.helper.make_node(kind, inputs, outputs, domain="ai.onnx.ml", **attributes)
+
+
+def _classifier(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
+    import onnx
+
+    table, bias, head = linear.table, linear.bias, linear.head
+    if head.outputs.kind == "labels":
+        raise DataError("ONNX's LinearClassifier predicts one class per example, not several labels")
+    transform = _transform(linear)
+    if len(bias) == 1:
+        table, bias = np.concatenate([-table, table]), np.concatenate([-bias, bias])
+    names, kind = _names(linear.classes or [])
+    name = "probabilities" if head.joint.PROBABILITY else "scores"
+    shared = transform == "LOGISTIC" and len(bias) > 2
+    scored = "each" if shared else name
+    numbers = {"coefficients": table.ravel().tolist(), "intercepts": bias.tolist()}
+    nodes = [
+        _node("LinearClassifier", [given], ["label", scored], post_transform=transform, **numbers, **names)
+    ]
+    if shared:
+        nodes.append(_node("Normalizer", [scored], [name], norm="L1"))
+    info = onnx.helper.make_tensor_value_info
+    return nodes, [info("label", kind, [None]), info(name, onnx.TensorProto.FLOAT, [None, len(bias)])]
+
+
+def _names(listed: list[Any]) -> tuple[dict[str, Any], int]:
+    """Attributes that name the classes, and the type of the labels."""
+    import onnx
+
+    if all(isinstance(name, str) for name in listed):
+        return {"classlabels_strings": listed}, onnx.TensorProto.STRING
+    if all(isinstance(name, bool | int | float) and int(name) == name for name in listed):
+        return {"classlabels_ints": [int(name) for name in listed]}, onnx.TensorProto.INT64
+    raise DataError(f"ONNX needs whole numbers or text as classes, not {listed}")
+
+
+def _transform(linear: Linear) -> str:
+    """ONNX's name for the link from margins to probabilities."""
+    if not linear.head.joint.PROBABILITY:
+        return "NONE"
+    if linear.link not in _PROBABILITIES:
+        raise _no_link(linear)
+    # the difference of two margins of softmax
+    return "LOGISTIC" if len(linear.bias) == 1 else _PROBABILITIES[linear.link]
+
+
+def _no_link(linear: Linear) -> DataError:
+    return DataError(f"ONNX has no link function for the loss {parts.part_name(type(linear.head.loss))!r}")
+
+
+def _regressor(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
+    import onnx
+
+    exponential = linear.link.name == EXP
+    if linear.link.name not in (IDENTITY, EXP):
+        raise _no_link(linear)
+    bias = linear.bias + linear.link.by if exponential else linear.bias
+    numbers = {
+        "coefficients": linear.table.ravel().tolist(),
+        "intercepts": bias.tolist(),
+        "targets": len(bias),
+    }
+    nodes = [_node("LinearRegressor", [given], ["margin" if exponential else "variable"], **numbers)]
+    if exponential:
+        nodes.append(onnx.helper.make_node("Exp", ["margin"], ["variable"]))
+    info = onnx.helper.make_tensor_value_info
+    return nodes, [info("variable", onnx.TensorProto.FLOAT, [None, len(bias)])]

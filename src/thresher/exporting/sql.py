@@ -1,0 +1,205 @@
+"""A model as an SQL query over a table, for DuckDB and PostgreSQL.
+
+Products are those of float32, but SQL adds them up in the order of the columns, not of the keys. A category
+is compared by its name, so every weight needs one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from thresher.data.columns import BINS, CATEGORICAL, NUMERIC, TEXT
+from thresher.data.errors import DataError
+from thresher.data.features.murmur import hash_bytes
+from thresher.engine.preparing import FAR
+from thresher.exporting.description import ExportedColumn, ExportedModel, RawPrediction
+from thresher.exporting.links import EXP, RAMP, SIGMOID, SOFTMAX
+from thresher.options.messages import mention, mention_command
+
+_HEAD = """-- A model as a query, written by thresher. Put the name of your table in place of "rows" below.
+-- Its columns have the names of the training data. NULL, and NaN in a column of numbers, are missing.
+WITH input AS (SELECT * FROM rows)"""
+_DOUBLE = "DOUBLE PRECISION"
+
+
+def written(found: RawPrediction) -> str:
+    """The text of the query. `DataError` for what SQL cannot say."""
+    _check(found)
+    categories = _categories(found)
+    tables, joins, margins = list[str](), list[str](), [list[str]() for _ in _pairs(found)]
+    for number, column in enumerate(found.columns):
+        if column.kind == NUMERIC:
+            for terms, (model, output) in zip(margins, _pairs(found), strict=True):
+                terms += _number(found, column, model, output)
+        elif rows := categories.get(number):
+            tables.append(_table(found, number, rows))
+            joins.append(
+                f"LEFT JOIN category_{number} ON CAST(input.{_name(column.name)} AS VARCHAR) ="
+                f" category_{number}.category"
+            )
+            for place, terms in enumerate(margins):
+                terms.append(f"COALESCE(category_{number}.weight_{place}, 0)")
+    return "\n".join([",\n".join([_HEAD, *tables, _margins(found, margins, joins)]), *_select(found)]) + "\n"
+
+
+def _pairs(found: RawPrediction) -> list[tuple[ExportedModel, int]]:
+    """Each model with each of its outputs."""
+    return [(model, output) for model in found.models for output in range(len(found.names))]
+
+
+def _check(found: RawPrediction) -> None:
+    other = f"use {mention(to='c')} or {mention(to='js')}"
+    if not found.columns:
+        raise DataError(f"features of this model have no columns, which SQL needs: {other}")
+    for column in found.columns:
+        if column.kind in (TEXT, BINS):
+            raise DataError(f"column '{column.name}' is {column.kind}, which SQL cannot express: {other}")
+    if found.products:
+        raise DataError(f"SQL cannot express products of columns: {other}")
+    if found.store is not None or found.layout.bits:
+        raise DataError(f"categories share weights in this model, which SQL cannot express: {other}")
+
+
+def _categories(found: RawPrediction) -> dict[int, dict[str, int]]:
+    """The keys of the categories that have a weight, by column and name."""
+    numeric = {one.key for one in found.columns if one.kind == NUMERIC}
+    wanted = {key for model in found.models for key in model.keys.tolist()} - numeric
+    by_column = dict[int, dict[str, int]]()
+    for key, whole in _named(found, wanted):
+        column, value = _parted(found, key, whole)
+        try:
+            text = value.decode()
+        except UnicodeDecodeError:
+            text = "\0"
+        if "\0" in text:
+            raise DataError(
+                f"column '{found.columns[column].name}': SQL cannot write the category {value!r:.60}:"
+                f" use {mention(to='c')} or {mention(to='js')}"
+            )
+        by_column.setdefault(column, {})[text] = key
+    named = sum(map(len, by_column.values()))
+    if named < len(wanted):
+        raise DataError(
+            f"{len(wanted) - named:,} categories have no names, which SQL needs: find them with"
+            f" {mention_command('name')}, or train with {mention(names=True)}"
+        )
+    return by_column
+
+
+def _named(found: RawPrediction, wanted: set[int]) -> Iterator[tuple[int, bytes]]:
+    for names in found.known:
+        ends, letters = names.ends.tolist(), names.letters.tobytes()
+        for key, begin, end in zip(names.features.tolist(), [0, *ends], ends, strict=False):
+            if key in wanted:
+                yield key, letters[begin:end]
+
+
+def _parted(found: RawPrediction, key: int, whole: bytes) -> tuple[int, bytes]:
+    """The column and the value of a name; only the true ones have this key."""
+    for number, column in enumerate(found.columns):
+        before = column.name.encode("utf-8", "surrogateescape") + b"=" * bool(column.name)
+        value = whole.removeprefix(before)
+        if column.kind == CATEGORICAL and whole.startswith(before) and hash_bytes(value, column.seed) == key:
+            return number, value
+    raise DataError(f"no column has the category {whole!r:.60}")
+
+
+def _number(found: RawPrediction, column: ExportedColumn, model: ExportedModel, output: int) -> Iterator[str]:
+    """The term of a numeric column; none if its weight is zero."""
+    place = int(np.searchsorted(model.keys, np.uint64(column.key)))
+    if place == len(model.keys) or model.keys[place] != column.key or not model.weights[place, output]:
+        return
+    kind = "REAL" if model.weights.dtype == np.float32 else _DOUBLE
+    x = f"NULLIF(CAST(input.{_name(column.name)} AS {_DOUBLE}), CAST('NaN' AS {_DOUBLE}))"
+    value, rounded = (x if found.missing_is_mean else f"COALESCE({x}, 0)"), f"CAST({x} AS REAL)"
+    mean = dict(zip(model.mean_keys.tolist(), model.means.tolist(), strict=True)).get(column.key)
+    if mean is None:
+        value = f"CAST({value} AS REAL)"
+    else:
+        plain = f"CASE WHEN ABS({x}) < {FAR} THEN CAST({rounded} AS {_DOUBLE}) ELSE {x} END"
+        value = f"CAST({plain} - {_literal(mean)} AS REAL)"
+    if by := dict(zip(model.divisor_keys.tolist(), model.divisors.tolist(), strict=True)).get(column.key):
+        value = f"CAST(CAST({value} AS {_DOUBLE}) / {_literal(by)} AS REAL)"
+    weight = _literal(model.weights[place, output])
+    yield f"COALESCE(CAST(CAST({weight} AS {kind}) * {value} AS {_DOUBLE}), 0)"
+
+
+def _table(found: RawPrediction, number: int, rows: dict[str, int]) -> str:
+    weights = [dict(zip(one.keys.tolist(), one.weights.tolist(), strict=True)) for one in found.models]
+    names = ", ".join(f"weight_{place}" for place in range(len(_pairs(found))))
+    none = [0.0] * len(found.names)
+    listed = ",\n  ".join(
+        f"({_text(text)}, {', '.join(_literal(w) for each in weights for w in each.get(key, none))})"
+        for text, key in rows.items()
+    )
+    return f"category_{number} (category, {names}) AS (VALUES\n  {listed})"
+
+
+def _margins(found: RawPrediction, margins: list[list[str]], joins: list[str]) -> str:
+    """The query that gives the margins, named by number."""
+    count, listed = len(found.names), list[str]()
+    for output in range(count):
+        each = [
+            f"({' + '.join(terms) or '0'}) + {_literal(model.intercepts[output])}"
+            for terms, (model, which) in zip(margins, _pairs(found), strict=True)
+            if which == output
+        ]
+        whole = each[0] if len(each) == 1 else f"({' + '.join(f'({one})' for one in each)}) / {len(each)}"
+        listed.append(f"    {whole} AS {_columns(found, 'margin')[output]}")
+    body = ",\n".join(["  SELECT input.*", *listed])
+    return "\n  ".join([f"predicted AS (\n{body}", "FROM input", *joins]) + ")"
+
+
+def _select(found: RawPrediction) -> Iterable[str]:
+    margins = _columns(found, "margin")
+    top = margins[0] if len(margins) == 1 else f"GREATEST({', '.join(margins)})"
+    columns = ["SELECT *"]
+    for margin, name in zip(margins, _columns(found, "prediction"), strict=True):
+        columns.append(f"{_link(found, margin, margins, top)} AS {name}")
+    if found.labels:
+        one = len(margins) == 1
+        low, high = found.labels if one else ("", "")
+        pairs = zip(margins, found.labels, strict=not one)
+        listed = " ".join(f"WHEN {margin} = {top} THEN {_text(label)}" for margin, label in pairs)
+        chosen = f"WHEN {top} > 0 THEN {_text(high)} ELSE {_text(low)}" if one else listed
+        columns.append(f"CASE {chosen} END AS thresher_label")
+    return [",\n  ".join(columns), "FROM predicted"]
+
+
+def _columns(found: RawPrediction, what: str) -> list[str]:
+    """Columns of the result, which the table hardly has: of several outputs, with their names."""
+    if found.kind == "one":
+        return [f"thresher_{what}"]
+    return [_name(f"thresher_{what}_{name}") for name in found.names]
+
+
+def _link(found: RawPrediction, margin: str, margins: list[str], top: str) -> str:
+    name, by = found.link
+    if name == SIGMOID:
+        e = f"EXP({_literal(-by)} * ABS({margin}))"
+        return f"CASE WHEN {margin} > 0 THEN 1 / (1 + {e}) ELSE {e} / (1 + {e}) END"
+    if name == RAMP:
+        return f"0.5 * (1 + LEAST(GREATEST({margin}, -1), 1))"
+    if name == EXP:
+        return f"EXP({margin} + {_literal(by)})"
+    if name == SOFTMAX:
+        total = " + ".join(f"EXP({one} - {top})" for one in margins)
+        return f"EXP({margin} - {top}) / ({total})"
+    return margin
+
+
+def _literal(number: Any) -> str:
+    """A float64 that is read back to the same bits; with an exponent, or it would be a decimal."""
+    text = repr(float(number))
+    return text if "e" in text else f"{text}e0"
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,91 @@
+"""Models as ONNX predict what Python does, in float32."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import thresher
+from thresher.data.errors import DataError
+from thresher.exporting.onnx import COLUMNS, KEYS
+
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+HEAD = "label,a,b,c\n"
+
+
+def table(path: Path, labels: Any, rows: int = 200) -> Path:
+    chance = np.random.default_rng(3)
+    cells = (
+        ["" if chance.random() < 0.1 else f"{chance.normal(5, 2):.3f}" for _ in range(3)] for _ in range(rows)
+    )
+    path.write_text(HEAD + "".join(f"{labels(k)},{','.join(row)}\n" for k, row in enumerate(cells)))
+    return path
+
+
+def session(content: Any) -> Any:
+    return onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "options"),
+    [
+        (lambda k: "yes" if k % 3 else "no", {}),
+        (lambda k: k % 3, {"loss": "softmax", "scale": "standard"}),
+        (lambda k: k % 3, {"outputs": "classes:0-2", "centre": False, "rule": "ftrl"}),
+        (lambda k: k % 4, {"loss": "poisson", "scale": "max-abs", "rule": "adagrad-fobos"}),
+        (lambda k: k / 7, {"loss": "squared"}),
+    ],
+)
+def test_columns_of_numbers(tmp_path: Path, labels: Any, options: dict[str, Any]) -> None:
+    data = table(tmp_path / "d.csv", labels)
+    model = thresher.train(data, passes=2, **options)
+    made = session(thresher.export(model, "onnx", tmp_path / "m.onnx"))
+    assert (tmp_path / "m.onnx").read_bytes()
+    assert json.loads(made.get_modelmeta().custom_metadata_map[COLUMNS]) == ["a", "b", "c"]
+    X = np.genfromtxt(data, np.float32, delimiter=",", skip_header=1)[:, 1:]
+    found = made.run(None, {"X": X})
+    if model.head.classifies:
+        assert [*map(str, found[0])] == [*map(str, named(model, data))]
+        np.testing.assert_allclose(found[1], model.predict_proba(data), rtol=2e-5, atol=1e-6)
+    else:
+        np.testing.assert_allclose(found[0][:, 0], model.predict(data, "label"), rtol=2e-5, atol=1e-6)
+
+
+def named(model: Any, data: Path) -> Any:
+    found = model.predict(data, "label")
+    return found if found.dtype == object else found.astype(np.int64)
+
+
+def test_ids_are_columns_with_keys(tmp_path: Path) -> None:
+    data = tmp_path / "d.svm"
+    data.write_text("".join(f"{k % 2 * 2 - 1} {3 + k % 2}:1 900:{k % 5}\n" for k in range(80)))
+    model = thresher.train(data, passes=1, rule="ftrl")
+    made = session(thresher.export(model, "onnx"))
+    keys = made.get_modelmeta().custom_metadata_map[KEYS].split()
+    assert {*keys} <= {"3", "4", "900"}
+    rows = [dict(pair.split(":") for pair in line.split()[1:]) for line in data.read_text().splitlines()]
+    X = np.array([[row.get(key, 0) for key in keys] for row in rows], np.float32)
+    np.testing.assert_allclose(made.run(None, {"X": X})[1], model.predict_proba(data), rtol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "said"),
+    [
+        ("{y},{k},a{y}", {}, "column 'c' is categorical"),
+        ("{y},{k},{k}", {"interact": "b,c"}, "cannot express products"),
+        ("{y},{k},{k}", {"store": "hashed:9"}, "cannot express a hashed store"),
+        ("{y},{k},{k}", {"loss": "exponential"}, "no link function for the loss 'exponential'"),
+        ("{y},{k},{k}", {"models": 2}, "an ensemble cannot be exported"),
+    ],
+)
+def test_what_onnx_cannot_say(tmp_path: Path, row: str, options: dict[str, Any], said: str) -> None:
+    data, path = tmp_path / "d.csv", tmp_path / "m.onnx"
+    data.write_text("label,b,c\n" + "".join(row.format(y=k % 2, k=k % 7) + "\n" for k in range(60)))
+    train: Any = thresher.ensemble if "models" in options else thresher.train
+    model = train(data, passes=1, **options)
+    with pytest.raises(DataError, match=said):
+        thresher.export(model, "onnx", path)
+    assert not path.exists()

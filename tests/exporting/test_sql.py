@@ -1,0 +1,105 @@
+"""Models as queries predict what Python does."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+import thresher
+from thresher.data.errors import DataError
+
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+WORDS = (
+    "Oslo",
+    "St. John's",
+    'say "hi"',
+    "a\\b",
+    "--",
+    "Z\u00fcrich",
+    "x'); DROP TABLE rows; --",
+    "*/",
+    "\U0001f600",
+)
+ROWS = 400
+
+
+def table(path: Path, rows: int, seed: int) -> Path:
+    """A table of numbers, some missing and some large, and of categories with odd names."""
+    chance = np.random.default_rng(seed)
+    lines = ['label,age,"od""d, name",city,n']
+    for _ in range(rows):
+        age = "" if chance.random() < 0.1 else f"{chance.normal(40, 12):.4f}"
+        city = WORDS[chance.integers(len(WORDS))].replace('"', '""')
+        label = "it's" if chance.random() < 0.5 else "no"
+        lines.append(f'{label},{age},{chance.normal(1e6, 1e5):.3f},"{city}",{chance.integers(5)}')
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def answers(query: str, path: Path) -> dict[str, Any]:
+    with duckdb.connect() as base:
+        base.execute(f"CREATE TABLE rows AS SELECT * FROM read_csv('{path}', quote='\"', escape='\"')")
+        found: dict[str, Any] = base.execute(query).fetchnumpy()
+        return found
+
+
+def within(found: Any, expected: Any, ulps: int = 2) -> bool:
+    """SQL adds up in another order: compared with the largest of the numbers."""
+    return bool((abs(found - expected) <= ulps * np.spacing(np.maximum(abs(expected), 1))).all())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scale": "standard"},
+        {"centre": False, "dtype": "float64", "rule": "ftrl", "loss": "modified-huber"},
+        {"loss": "softmax", "rule": "sgd", "scale": "max-abs", "models": 3},
+    ],
+    ids=str,
+)
+def test_a_query_over_a_table(tmp_path: Path, options: dict[str, Any]) -> None:
+    data, new = table(tmp_path / "d.csv", 300, 1), table(tmp_path / "new.csv", ROWS, 2)
+    train: Any = thresher.ensemble if "models" in options else thresher.train
+    model = train(data, categorical="city,n", passes=1, **options)
+    for one in getattr(model, "models", [model]):
+        thresher.name_features(one, data)
+    found = answers(str(thresher.export(model, "sql")), new)
+    for what, output in (("margin", "margin"), ("prediction", "probability")):
+        expected = model.predict(new, output).reshape(ROWS, -1)
+        names = [name for name in found if name.startswith(f"thresher_{what}")]
+        assert len(names) == expected.shape[1]
+        assert all(within(found[name], expected[:, k]) for k, name in enumerate(names))
+    assert [*found["thresher_label"]] == [*model.predict(new, "label")]
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "said"),
+    [
+        ("{y},{k},a{y}", {}, "categories have no names"),
+        ("{y},{k},a{y}", {"bins": "x"}, "column 'x' is bins"),
+        ("{y},{k},a{y}", {"interact": "x,c"}, "SQL cannot express products"),
+        ("{y},{k},a{y}", {"bits": 20, "centre": False}, "categories share weights"),
+        ("{y},{k},a{y}", {"store": "hashed:9"}, "categories share weights"),
+        ("{y},{k},a{y} b", {"text": "c"}, "column 'c' is text"),
+        ("{y},{k},a{y}\\xff", {"names": True}, "column 'c': SQL cannot write the category"),
+    ],
+)
+def test_what_sql_cannot_say(tmp_path: Path, line: str, options: dict[str, Any], said: str) -> None:
+    data, path = tmp_path / "d.csv", tmp_path / "model.sql"
+    lines = ["label,x,c"] + [line.format(y=k % 2, k=k % 7) for k in range(60)]
+    data.write_bytes("\n".join(lines).replace("\\xff", "\xff").encode("latin-1") + b"\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = thresher.train(data, passes=1, **options)
+    with pytest.raises(DataError, match=said):
+        thresher.export(model, "sql", path)
+    assert not path.exists()
+
+
+def test_ids_have_no_columns(tmp_path: Path) -> None:
+    (tmp_path / "d.svm").write_text("1 1:1\n-1 2:1\n" * 20)
+    with pytest.raises(DataError, match="no columns, which SQL needs"):
+        thresher.export(thresher.train(tmp_path / "d.svm", passes=1), "sql")
