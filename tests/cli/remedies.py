@@ -721,6 +721,14 @@ CASES = [
         then="train d.svm -m m --rule ftrl --ensemble 2",
     ),
     Case(
+        "--effects are of one model: leave out --interval",
+        {"d.svm": ROWS},
+        "weights n --interval 0.9 --effects d.svm",
+        before=("train d.svm -m n -q --ensemble 8",),
+        then="weights n --interval 0.9",
+        python=False,
+    ),
+    Case(
         "--interval needs --output interval",
         {"d.svm": ROWS},
         "predict n d.svm --output margin --interval 0.8",

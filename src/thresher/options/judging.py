@@ -188,7 +188,20 @@ class _WeightIntervals(TypedDict, total=False):
     ]
 
 
-class WeightsCommand(_Top, _WeightIntervals, total=False):
+class _Effects(TypedDict, total=False):
+    effects: Annotated[
+        str | None,
+        Option(
+            Text(str),
+            "Also print weight times the standard deviation of the feature in these data: how the margin "
+            "changes if the feature changes by one standard deviation.",
+            "DATA",
+            unset="none",
+        ),
+    ]
+
+
+class WeightsCommand(_Top, _WeightIntervals, _Effects, total=False):
     """The options of ``thresher weights``."""
 
 
