@@ -17,6 +17,7 @@ from benchmarks import (
     defaults,
     drift,
     estimators,
+    exports,
     folds,
     formats,
     frontier,
@@ -86,6 +87,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Goal]]] = {
     "tune": tuning.run,
     "scale-out": scaleout.run,
     "serving": serving.run,
+    "export": exports.run,
 }
 WITH = {"defaults": ("narrow", "offsets", "replay"), "frontier": ("sparser", "path")}
 """``--only`` one of these runs the others too: together they measure the default rule"""

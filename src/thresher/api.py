@@ -39,7 +39,7 @@ from thresher.learning.training.trainer import Outcome
 from thresher.options.boost import BOOSTED, BoostOptions
 from thresher.options.checks import check_flag, check_whole
 from thresher.options.data import ReadOptions
-from thresher.options.judging import EvaluateRun, MeasuringRun, check_target
+from thresher.options.judging import EvaluateRun, MeasuringRun
 from thresher.options.lanes import BEST, CvOptions, CvRun, PathOptions, PathRun, TuneOptions
 from thresher.options.option import settled, takes
 from thresher.options.select import SelectOptions, SelectRun
@@ -581,7 +581,6 @@ def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = No
     >>> "double margins[THRESHER_OUTPUTS]" in export(model, "c")
     True
     """
-    check_target(to)
     made = runs_export.prepare(model, to)
     if path is not None:
         made.write(Path(path))

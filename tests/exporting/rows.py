@@ -215,7 +215,7 @@ TRIALS = (
             "bins": "count",
             "missing": "NA",
             "numeric": 'x,"od""d, name"',
-            "interact": ["colour,value", 'x,"od""d, name"', "colour,x,x"],
+            "interact": ["colour,value", 'x,"od""d, name"', "colour,x,x", "co*,co*"],
         },
         lambda signal: "yes" if signal > 0.5 else "no",
     ),

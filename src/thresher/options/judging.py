@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict
 
 from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, ReadOptions, WritingOptions
 from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole, WrongValueError
-from thresher.options.option import SHELL, Option, declared, switch
+from thresher.options.option import SHELL, Option, switch
 from thresher.options.output import JsonOption, output_file
 from thresher.options.training import AnyPath, picture
 
@@ -214,11 +214,6 @@ class DiffCommand(_Moved, JsonOption, total=False):
 
 
 TARGETS = ("c", "js", "mjs", "sql", "onnx", "json")
-
-
-def check_target(given: str) -> None:
-    """ValueError unless `given` is a target of an export."""
-    declared(ExportCommand)["to"].taken(given)
 
 
 class _Target(TypedDict, total=False):

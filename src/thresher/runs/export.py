@@ -9,6 +9,8 @@ from pathlib import Path
 from thresher.engine.atomic import whole_file
 from thresher.exporting.description import describe
 from thresher.learning.model.prediction import ModelOrFile
+from thresher.options.judging import TARGETS
+from thresher.options.option import UsageError
 
 
 @dataclass
@@ -26,4 +28,6 @@ class Export:
 
 def prepare(model: ModelOrFile, to: str) -> Export:
     """The content of a file for the target `to`. `DataError` for what it cannot express, `ModelFileError`."""
+    if to not in TARGETS:
+        raise UsageError(f"to must be one of {', '.join(TARGETS)}, not {to!r}")
     return Export(import_module(f"thresher.exporting.{to}").written(describe(model)))
