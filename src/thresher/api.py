@@ -124,12 +124,12 @@ def train(
         plot: an SVG file to draw progressive loss and sparsity over the examples to.
         report_every: print the table of progress, a row per this many examples; 0: rows at 1, 2, 4, 8, ...
         options: options of the model, which are fields of a `Recipe` (``rate``, ``batch``, ``average``,
-            ``scale``, ``centre``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``, ``sample``) and
-            ``alpha``, ``l1``, ``l2`` and ``eta0`` of its rule; options of how files and tables become
-            features, which are fields of a `Layout` (``format``, ``header``, ``delimiter``, ``missing``,
-            ``label``, ``weight``, ``group``, ``numeric``, ``bins``, ``categorical``, ``text``, ``ngrams``,
-            ``interact``, ``ignore``, ``classes``, ``bits``, ``hash``, ``quoting``, ``quoted_newlines``,
-            ``label_weights``).
+            ``scale``, ``centre``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``, ``sample``,
+            ``calibrate``) and ``alpha``, ``l1``, ``l2`` and ``eta0`` of its rule; options of how files and
+            tables become features, which are fields of a `Layout` (``format``, ``header``, ``delimiter``,
+            ``missing``, ``label``, ``weight``, ``group``, ``numeric``, ``bins``, ``categorical``, ``text``,
+            ``ngrams``, ``interact``, ``ignore``, ``classes``, ``bits``, ``hash``, ``quoting``,
+            ``quoted_newlines``, ``label_weights``).
             Columns are names, positions from 1, ranges or patterns: ``label=1, bins="2-14"``.
             ``workers`` and ``ray``: that many processes, of the Ray cluster at that address or of this
             machine, read and parse the files (docs/scale-out.md).

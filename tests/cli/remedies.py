@@ -90,6 +90,36 @@ CASES = [
         "train d.svm -m m --sample 0=0.5,correct --loss hinge",
         then="train d.svm -m m --sample 0=0.5 --loss hinge",
     ),
+    # calibration
+    Case(
+        "{} those of the rows: for these, use --calibrate",
+        {"d.svm": ROWS},
+        "train d.svm -m m --loss logistic:positive=9",
+    ),
+    Case(
+        "a calibration is learned from the margins of rows that are new: use --passes 1",
+        {"d.svm": ROWS},
+        "train d.svm -m m --rule sgd --calibrate --passes 2",
+    ),
+    Case(
+        "a calibration needs the margin of each example: leave --batch out",
+        {"d.svm": ROWS},
+        "train d.svm -m m --rule sgd --calibrate --batch 4",
+        then="train d.svm -m m --rule sgd --calibrate",
+    ),
+    Case(
+        "a calibration is that of the last weights, not of their mean: leave --average out",
+        {"d.svm": ROWS},
+        "train d.svm -m m --rule sgd --calibrate --average",
+        then="train d.svm -m m --rule sgd --calibrate",
+    ),
+    Case(
+        "the mean of several margins has no calibration: leave out {}",
+        {"d.svm": ROWS},
+        "train d.svm -m e --rule sgd --calibrate --ensemble 2",
+        then="train d.svm -m e --rule sgd --ensemble 2",
+        python=False,
+    ),
     # going on with other data
     Case(
         "{} has {} penalties from {} to {}; leave --l1 out",

@@ -36,6 +36,7 @@ OTHERS: dict[str, tuple[Any, Any]] = {
     "dtype": ("float32", "float64"),
     "seed": (0, 5),
     "sample": (None, "1=0.25"),
+    "calibrate": (False, True),
 }
 """Two values of each field of which either makes a model beside the first values of the others"""
 FIRST = {name: values[0] for name, values in OTHERS.items()}

@@ -48,8 +48,8 @@ def link_of(head: Head) -> Link:
     """The link of a loss; `DataError` for one that is none of these."""
     margins = np.column_stack([np.roll(_PROBES, k) for k in range(head.count)])
     given: Any = margins if head.count > 1 else margins[:, 0]
-    output: Any = "probability" if head.joint.PROBABILITY else "label"
-    if head.classifies and not head.joint.PROBABILITY:
+    output: Any = "probability" if head.has_probabilities else "label"
+    if head.classifies and not head.has_probabilities:
         return Link(IDENTITY)
     found = head.respond(given, output, 0.0).reshape(margins.shape)
     slope = float(np.log(found[0, 0]) / margins[0, 0]) if 0 < found[0, 0] < 1 else 1.0

@@ -31,6 +31,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.learner import Tally, total
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import BAGS, STEP, THINNED, bits_of, together, unit
+from thresher.options.messages import mention
 
 POISSON, DISJOINT, HALVES = "poisson", "disjoint", "halves"
 _SPEC = re.compile(
@@ -148,6 +149,9 @@ class Bagging(Ensemble[Model], SplitModelSet):
     ) -> None:
         """`models` and `record` are those of an ensemble that goes on with other data."""
         self.bags = bags
+        if recipe.calibrate:
+            both = f"{mention(calibrate=True)}, which is for one model"
+            raise OneLineError(f"the mean of several margins has no calibration: leave out {both}")
         super().__init__(models or [Model(recipe) for _ in range(bags.count)], bags.rows, record)
         self._given = self._first = 0 if record is None else record.examples
         self._last = 0

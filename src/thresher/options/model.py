@@ -167,6 +167,16 @@ class ShapeOptions(TypedDict, total=False):
             unset="learn all rows",
         ),
     ]
+    calibrate: Annotated[
+        bool,
+        Option(
+            Flag(),
+            "Learn what probability a margin means, from the margin of each example before it is learned: of "
+            "two classes, for any loss. Margins and labels stay as they are.",
+            default=False,
+            unset="no-calibrate",
+        ),
+    ]
 
 
 class ModelOptions(RuleOption, RateOption, PenaltyOption, ShapeOptions, total=False):

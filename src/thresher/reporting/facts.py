@@ -158,7 +158,7 @@ class _Ranks:
         scores = margins
         if head.outputs.kind == "classes":
             truth = chunk.labels[:, np.newaxis] == np.arange(head.count) + head.outputs.low
-            scores = head.probabilities(margins) if head.joint.PROBABILITY else margins
+            scores = head.probabilities(margins) if head.has_probabilities else margins
         else:
             truth = head.targets(chunk) > 0
         for k, (_, ranking) in enumerate(self.found):

@@ -55,7 +55,7 @@ def _purpose(model: ReportedModel) -> str:
         return f"which of {head.count:,} classes{' of' + label if label else ''} an example has"
     if kind == "labels":
         return f"which of {head.count:,} labels hold"
-    likely = "how likely it is that" if head.joint.PROBABILITY else "whether"
+    likely = "how likely it is that" if head.has_probabilities else "whether"
     return (
         f"{likely}{label or ' the label'} is {_quoted(words[1])} rather than {_quoted(words[0])}"
         if words

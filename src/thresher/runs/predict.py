@@ -99,7 +99,7 @@ def prepare(
         model.check_interval(level)
     elif options["interval"] is not None:
         raise UsageError(f"{mention('interval')} needs {mention(output='interval')}")
-    if wanted == "probability" and not model.head.joint.PROBABILITY:
+    if wanted == "probability" and not model.head.has_probabilities:
         raise UsageError(f"this model's loss gives no probabilities; use {mention(output='margin')} or label")
     if options["top"] is not None and wanted != EXPLAIN:
         raise UsageError(

@@ -45,7 +45,7 @@ from thresher.learning.model.agreement import check_holdout
 from thresher.learning.model.objective import classes_of, leaves_classes_open
 from thresher.learning.model.recipe import Recipe, with_gaps, without_means
 from thresher.learning.model.weights import Readout
-from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, bytes_of
+from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, bytes_of, is_automatic
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import Part, check_ungrouped, condition_of, part_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
@@ -452,6 +452,10 @@ def trainer_of(
     `earlier` is the record of the model, if it goes on with other data, and `known` its columns; `before` the
     state in the checkpoint of the plan, if it resumes. `ModelFileError` if that was of other data.
     """
+    if model.recipe.calibrate and plan.passes > 1 and not is_automatic(model.recipe):
+        raise UsageError(
+            f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
+        )
     reads = Passes(source, order.reads(plan.passes) + more, cached=cache)
     ui.show_classes(model.head, source.layout.classes if source.layout else ())
     columns = [one for one in columns_seen(source) if one.name not in known]

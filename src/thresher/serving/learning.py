@@ -210,9 +210,9 @@ class Learning:
         head = self.model.head
         self._predicted = self._labels = self._looked = 0.0
         if head.count == 1:
-            output = "probability" if head.joint.PROBABILITY else "label"
+            output = "probability" if head.has_probabilities else "label"
             found = np.asarray(self.model.respond(self.model.margins(some), output), np.float64)
-            labels = some.labels > 0 if head.joint.PROBABILITY else some.labels
+            labels = some.labels > 0 if head.has_probabilities else some.labels
             each = some.weights.astype(np.float64)
             self._predicted, self._labels = float(found @ each), float(labels @ each)
             self._looked = float(each.sum())

@@ -285,7 +285,7 @@ class LearningService(Service):
         head, what = self.model.head, self.settings.unlabelled
         if what != DROP and head.domain.name != "binary":
             raise UsageError(f"--unlabelled {what} is for two classes, and this model has other labels")
-        if what == FAKE_NEGATIVE and not head.joint.PROBABILITY:
+        if what == FAKE_NEGATIVE and not head.has_probabilities:
             raise UsageError(f"--unlabelled {what} needs a loss with probabilities, such as logistic")
 
     def start(self) -> None:

@@ -25,7 +25,7 @@ def _has_probabilities(estimator: Any) -> bool:
     from thresher import parts
 
     loss = estimator._model.loss if estimator.__sklearn_is_fitted__() else parts.make("loss", estimator.loss)
-    if loss.PROBABILITY:
+    if loss.PROBABILITY or estimator.calibrate:
         return True
     name = parts.part_name(type(loss))
     raise AttributeError(f"the loss {name} gives no probabilities; logistic and softmax do")
@@ -241,6 +241,9 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         sample: ``{class: share}``, or ``"CLASS=SHARE,..."``: learn a share of the examples of a class, with
             importances 1 / share times as large; with ``,correct`` at the end of the text, as they are, and
             correct `intercept_` (losses ``logistic`` for two classes, and ``softmax``).
+        calibrate: learn what probability a margin means, from the margin of each example before it is
+            learned, for `predict_proba`; of two classes, for any loss, and one pass if the rule is not the
+            default one.
         warm_start: `fit` continues with the current model.
         early_stopping: hold out `validation_fraction` of the examples, stratified by class, or the last of
             them, as time demands (``"last:0.1"``); stop after
@@ -297,6 +300,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         centre: bool | None = None,
         admit: str | int | None = None,
         sample: str | Mapping[Any, float] | None = None,
+        calibrate: bool = False,
         store: str | None = None,
         dtype: str = "float32",
         layout: Reading = None,
@@ -306,7 +310,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         random_state: RandomState = None,
     ) -> None:
         self.rule, self.loss, self.rate = rule, loss, rate
-        self.l1, self.l2, self.eta0 = l1, l2, eta0
+        self.l1, self.l2, self.eta0, self.calibrate = l1, l2, eta0, calibrate
         self.passes, self.shuffle, self.batch, self.average = passes, shuffle, batch, average
         self.fit_intercept, self.class_weight, self.warm_start = fit_intercept, class_weight, warm_start
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction

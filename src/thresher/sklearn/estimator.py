@@ -129,7 +129,7 @@ class SparseEstimator(BaseEstimator):
         check_passes(self.passes)
         for name in ("patience", "batch"):
             check_whole(name, getattr(self, name), 1)
-        for name in ("shuffle", "average", "fit_intercept", "early_stopping", "names"):
+        for name in ("shuffle", "average", "fit_intercept", "early_stopping", "names", "calibrate"):
             check_flag(name, getattr(self, name))
         if isinstance(self.random_state, int | float | str | np.number):
             check_whole("random_state", self.random_state, 0, _MOST_SEED)
@@ -170,10 +170,13 @@ class SparseEstimator(BaseEstimator):
             intercept=self.fit_intercept,
             dtype=self.dtype,
             sample=self._sampled(),
+            calibrate=self.calibrate,
         )
 
     sample: Any = None
     """which share of the rows of some classes is learned; None: all"""
+    calibrate: Any = False
+    """whether to learn what probability a margin means"""
 
     def _sampled(self) -> str | None:
         """The sample in the labels of the model."""
@@ -191,6 +194,10 @@ class SparseEstimator(BaseEstimator):
         """The number of passes over the examples of a matrix, of which `whole` is a draw of all."""
         from thresher.learning.training.passes import AUTO, Size, is_automatic, passes_for
 
+        if self.calibrate and not is_automatic(recipe):
+            if self.passes not in (1, AUTO):
+                raise ValueError("calibrate=True learns from margins of examples that are new: use passes=1")
+            return 1
         if self.passes != AUTO:
             return int(self.passes)
         if not is_automatic(recipe):

@@ -98,7 +98,7 @@ def without_importances(beside: bool, recipe: Any, head: Any, means: Mapping[flo
     column = as_option_value([weight], layout.columns) if layout and weight is not None else ""
     instead = f"use {mention(ignore=column)} in place of {mention(weight=column)}"
     remedy = instead if column else "learn without importances"
-    if not head.joint.PROBABILITY:
+    if not head.has_probabilities:
         return f"{remedy}, and choose another threshold"
     if len(means) > 2 or head.outputs.kind != "one":
         factors = "multiply the probability of each class by its importance"

@@ -44,6 +44,8 @@ _GROUPED = 0.05
 """Labels are sorted if they change less than this share of the changes expected in random order."""
 _UNEQUAL = 10.0
 """Importances this many times as large, on average, as those of another class, or as 1, do harm."""
+_WEIGHED = 3.0
+"""A class that the loss counts so often, or as seldom, makes probabilities wrong."""
 _SHIFT = 0.8
 """Labels are sorted, but for some noise, if the share of one differs this much before and after some row."""
 _UNLIKE = 20.0
@@ -193,6 +195,20 @@ def _sampled(run: Run, sample: Sample) -> Trouble | None:
         return None
     reason = f"the importances of sampled rows are up to {times:.3g}, so that few rows decide"
     return Trouble("importances", f"{reason}: use {mention(sample=sample._replace(correct=True).spec)}")
+
+
+def _class_weight(run: Run) -> Trouble | None:
+    """A loss that counts one of two classes more often, so that probabilities are not those of the rows."""
+    recipe, head = run.model.recipe, run.model.head
+    times = getattr(head.loss, "positive", 1.0)
+    if run.seen.rows <= FEW or recipe.calibrate or not head.joint.PROBABILITY or head.outputs.kind != "one":
+        return None
+    if 1 / _WEIGHED < times < _WEIGHED:
+        return None
+    reason = (
+        f"the loss counts positives {times:g} times, so that the odds of probabilities are {times:g} times"
+    )
+    return Trouble("class-weight", f"{reason} those of the rows: for these, use {mention(calibrate=True)}")
 
 
 def _class_of(run: Run, label: float) -> str:
@@ -362,6 +378,7 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _mixed_labels,
     _sorted_labels,
     _importances,
+    _class_weight,
     _scales,
     _off_centre,
     _full_filter,

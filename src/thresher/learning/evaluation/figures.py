@@ -139,7 +139,7 @@ class _Classes:
         self._low, self._lowest = head.outputs.low, lowest
         self._counts = Classwise(head.names(words))
         self._log, self._calibration, self._squares = LogLoss(), Calibration(), 0.0
-        self._head, self._likely = head, bool(head.joint.PROBABILITY)
+        self._head, self._likely = head, head.has_probabilities
         self.binned: Binned | None = self._calibration if self._likely else None
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
@@ -173,11 +173,15 @@ class _Two:
     def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
         self._counts = Classwise(list(words) or [f"{lowest:g}", "1"])
         self._log, self._calibration = LogLoss(), Calibration()
-        self._head, self._likely, self._threshold = head, bool(head.joint.PROBABILITY), threshold
+        self._head, self._likely, self._threshold = head, head.has_probabilities, threshold
         self.binned: Binned | None = self._calibration if self._likely else None
+        both = head.calibrated() is not None and head.joint.PROBABILITY
+        self._plain = _Two(head.with_calibration(None), lowest, None, words) if both else None
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = chunk.labels > 0
+        if self._plain is not None:
+            self._plain.add(chunk, margins, weights)
         given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
         positive = claimed(margins, given, self._threshold)
         self._counts.add(truth.astype(np.int64), positive.astype(np.int64), weights)
@@ -195,6 +199,9 @@ class _Two:
         if self._likely:
             result |= self._log.figures(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
             result |= self._calibration.figures()
+        if self._plain is not None:
+            names, plain = ("log_loss", "brier", "calibration_error"), self._plain.figures()
+            result |= {f"uncalibrated_{name}": plain[name] for name in names}
         return result | counts.tables()
 
 
@@ -205,7 +212,7 @@ class _Lists:
         low = head.outputs.low
         self._counts = Classwise([str(low + k) for k in range(head.count)], confusing=False)
         self._log, self._calibration, self._weight = LogLoss(), Calibration(), 0.0
-        self._head, self._likely, self._threshold = head, bool(head.joint.PROBABILITY), threshold
+        self._head, self._likely, self._threshold = head, head.has_probabilities, threshold
         self.binned: Binned | None = self._calibration if self._likely else None
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
@@ -298,7 +305,7 @@ def check_threshold(head: Head, threshold: float | None) -> None:
         raise ValueError(f"the threshold must be a number, not {threshold!r}")
     if not head.classifies or head.outputs.kind == "classes":
         raise ValueError("a threshold is for two classes or lists of them; this model predicts neither")
-    if head.joint.PROBABILITY and not 0.0 <= threshold <= 1.0:
+    if head.has_probabilities and not 0.0 <= threshold <= 1.0:
         raise ValueError(f"the threshold of a probability must lie in 0..1, not {threshold:g}")
     if not math.isfinite(threshold):
         raise ValueError(f"the threshold must be a finite number, not {threshold:g}")

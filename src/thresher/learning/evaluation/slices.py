@@ -126,9 +126,9 @@ class Slices:
             return loss, wrong, _row_means(truth), _row_means(guess)
         if head.outputs.kind == "classes":
             return loss, (guess != truth).astype(float), np.zeros(len(chunk)), np.zeros(len(chunk))
-        likely = head.respond(margins, "probability", 0.0) if head.joint.PROBABILITY else margins
+        likely = head.respond(margins, "probability", 0.0) if head.has_probabilities else margins
         positive = claimed(margins, likely, self._threshold)
-        predicted = likely if head.joint.PROBABILITY else positive
+        predicted = likely if head.has_probabilities else positive
         return loss, _row_means(positive != (truth > 0)), _row_means(truth > 0), _row_means(predicted)
 
     def _place(self, value: int) -> int:
@@ -216,7 +216,7 @@ def _row(name: str, sums: NDArray[np.float64], head: Head) -> Figures:
     row: Figures = {"value": name, "examples": examples, "weight": weight}
     row |= {"small": examples < _FEW or rarer < _FEW_OF_CLASS, "loss": share(of["loss"])}
     losses = _of_mean(of, "loss")
-    if losses and head.classifies and head.joint.PROBABILITY:  # such losses are positive
+    if losses and head.classifies and head.has_probabilities:  # such losses are positive
         losses = max(losses[0], 0.0), losses[1]
     row |= _ends("loss", losses)
     if head.classifies:

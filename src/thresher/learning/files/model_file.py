@@ -40,6 +40,7 @@ from thresher.learning.files.schema import (
     kinds_of,
 )
 from thresher.learning.model.agreement import Numbering
+from thresher.learning.model.calibration import FittedSigmoid
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Head
 from thresher.learning.model.prediction import AnyModel
@@ -71,6 +72,7 @@ _OPTIONAL: Fields = {
     "loss_of_later_passes": float,
     "numbering": tuple[Key, Key, bool],
     "warm": bool,
+    "calibration": tuple[Finite, Finite],
     **CURVE,
 }
 RECIPE: Fields = {
@@ -147,7 +149,10 @@ def header_of_weights(readout: Readout, intercept: bool = True) -> Header:
 
 def _header_of_any(model: Model | Readout) -> Header:
     numbering = {} if model.numbering is None else {"numbering": [*model.numbering]}
-    return {"format": FORMAT, "version": __version__, "lowest_label": model.lowest_label, **numbering}
+    found = model.head.calibrated()
+    calibration = {} if found is None else {"calibration": [*found]}
+    own = {"format": FORMAT, "version": __version__, "lowest_label": model.lowest_label}
+    return {**own, **numbering, **calibration}
 
 
 def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
@@ -408,7 +413,9 @@ def _check_model(given: Any) -> None:
     if recipe["rule"] is None:
         check(recipe, {name: RECIPE[name] for name in _WEIGHTS}, "recipe")
     else:
-        check_all({"centre": False, "sample": None, **recipe}, RECIPE, "recipe")  # older models do not say
+        check_all(
+            {"centre": False, "sample": None, "calibrate": False, **recipe}, RECIPE, "recipe"
+        )  # older models do not say
 
 
 def load_readout(path: str | Path) -> tuple[Readout, Header]:
@@ -421,7 +428,9 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
     """The Readout described by header and tensors."""
     recipe = header["recipe"]
     with naming_file(path), _naming_unknown_parts(path):
-        head = Head(recipe["loss"], recipe["outputs"])
+        head, numbers = Head(recipe["loss"], recipe["outputs"]), header.get("calibration")
+        if numbers is not None:
+            head = head.with_calibration(FittedSigmoid(*numbers))
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
         readout.layout, readout.names = layout_of(recipe), names_of(tensors, NAMES)
         readout.numbering = numbering_in(header)

@@ -16,7 +16,7 @@ class Responses:
         """`model` is a Predictor."""
         self._model, self._outputs = model, model.head.outputs
         self.is_one: bool = model.head.count == 1
-        self.usual: Output = "probability" if model.head.joint.PROBABILITY else "margin"
+        self.usual: Output = "probability" if model.head.has_probabilities else "margin"
         """what is said if nothing is asked for"""
         labels = model.layout.labels if model.layout is not None else ()
         self.names = list(labels) if self._outputs.kind == "values" else []

@@ -179,7 +179,7 @@ class Ensemble(Predictor, Generic[M]):
 
     def spreads(self, chunk: Chunk) -> F64:
         """The standard deviations that `spread` gives, for the rows of a chunk."""
-        output: Output = "probability" if self.head.joint.PROBABILITY else "margin"
+        output: Output = "probability" if self.head.has_probabilities else "margin"
         each = [self.respond(model.margins(chunk), output) for model in self.models]
         return deviation(each)
 

@@ -22,6 +22,7 @@ from thresher.learning.diagnostics.advice import divergence_remedy, feature_name
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.model.calibration import FittedSigmoid
 from thresher.learning.model.divergence import (
     Before,
     DivergedError,
@@ -101,6 +102,8 @@ class Model(Predictor):
         """trouble found in training"""
         self._feed = feed
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
+        if recipe.calibrate:
+            self.head.calibrated = self._calibration
         check_born_at_zero(self.loop, recipe.admit is not None)
 
     def __repr__(self) -> str:
@@ -427,6 +430,11 @@ class Model(Predictor):
             bias = means.intercept(weights, bias, self._feed.intake.divisors(means.keys))
         return float(bias[0]) if self.head.count == 1 else bias
 
+    def _calibration(self) -> FittedSigmoid | None:
+        assert self.loop.calibration is not None
+        offset = 0.0 if self.offsets is None else float(self.offsets[0])
+        return FittedSigmoid.learned(self.loop.calibration, bool(self.head.joint.PROBABILITY), offset)
+
     def _bias(self) -> NDArray[Any]:
         """The intercepts of the loop, corrected if rows were sampled."""
         bias, offsets = self.loop.bias(), self.offsets
@@ -482,7 +490,8 @@ class Model(Predictor):
         of_keys = not unmet.any() and not self.store.startswith(HashedIndex.NAME)
         intake = self._feed.intake
         rest = self.lowest_label, unmet, intake.divisors(keys if of_keys else None)
-        readout = Readout(self.head, self.store, keys, weights, self._bias(), *rest, intake.means())
+        head = self.head.with_calibration(self.head.calibrated()) if self.recipe.calibrate else self.head
+        readout = Readout(head, self.store, keys, weights, self._bias(), *rest, intake.means())
         readout.layout, readout.names, readout.numbering = self.layout, self.names, self.numbering
         return readout
 

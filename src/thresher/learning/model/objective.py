@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -14,6 +14,7 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.data.labels import DOMAINS, Domain, classes, listed, values
 from thresher.data.source import Source
 from thresher.engine import kernels, outputs
+from thresher.learning.model.calibration import FittedSigmoid
 
 F64 = NDArray[np.float64]
 Output = Literal["margin", "probability", "label"]
@@ -74,6 +75,8 @@ class Head:
         self.outputs = spec if isinstance(spec, Outputs) else Outputs.of(spec)
         self.loss = parts.make("loss", loss)
         self.joint = self._joint()
+        self.calibrated: Callable[[], FittedSigmoid | None] = lambda: None
+        """what margins mean at the time, if that was learned; None for the link of the loss"""
 
     def _joint(self) -> Any:
         """The loss over all outputs; for one output, `Each` of its loss."""
@@ -111,6 +114,17 @@ class Head:
     def open_domain(self) -> Domain:
         """Labels of the same form that are not checked."""
         return DOMAINS[self.outputs.kind if self.outputs.kind in ("labels", "values") else "open"]
+
+    def with_calibration(self, found: FittedSigmoid | None) -> Head:
+        """This head with a calibration that stays."""
+        made = Head(self.loss, self.outputs)
+        made.calibrated = lambda: found
+        return made
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether margins mean probabilities."""
+        return bool(self.joint.PROBABILITY) or self.calibrated() is not None
 
     @property
     def classifies(self) -> bool:
@@ -174,6 +188,8 @@ class Head:
             raise ValueError(f"output must be {', '.join(get_args(Output))}, not {output!r}")
         if output == "margin":
             return margins
+        if output == "probability" and (found := self.calibrated()) is not None:
+            return found.probabilities(margins)
         if output == "probability" and not self.joint.PROBABILITY:
             name = parts.part_name(type(self.loss))
             raise ValueError(f"the loss {name} gives no probabilities; logistic and softmax do")
@@ -218,7 +234,7 @@ class Head:
         """
         if self.outputs.kind in ("classes", "labels"):
             return heaviest + self.outputs.low
-        shown: Output = "probability" if self.joint.PROBABILITY else "margin"
+        shown: Output = "probability" if self.has_probabilities else "margin"
         margins = np.full((1, self.count), first) if self.outputs.kind == "values" else np.array([first])
         return float(self.respond(margins, shown, lowest_label).flat[0])
 

@@ -205,7 +205,7 @@ def gathered(loops: Sequence[OneLoop | ManyLoop]) -> list[OneLoop | ManyLoop]:
 def _keeps_to_its_rows(loop: OneLoop) -> bool:
     """Whether an example changes only its own rows, and the state is only rows and clocks."""
     coupled = any(writes(type(loop.rule), verb) for verb in ("constrain", "relocate"))
-    return not loop.columns and not coupled
+    return not loop.columns and not coupled and loop.calibration is None
 
 
 def _kind(loop: OneLoop) -> Any:

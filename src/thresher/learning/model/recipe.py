@@ -20,6 +20,7 @@ from thresher.data.columns import check_settled
 from thresher.data.errors import OneLineError
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.engine.index import store_spec
+from thresher.learning.model.calibration import check_calibrated
 from thresher.learning.model.objective import Head
 from thresher.learning.model.preparation import admission_spec
 from thresher.learning.model.sampling import Sample, Sampler
@@ -86,6 +87,8 @@ class Recipe:
     sample: str | Mapping[Any, float] | None = None
     """``LABEL=SHARE,...``: learn a share of the rows with a label, with larger importances or, with
     ``,correct``, intercepts that are corrected (see `Sample`)"""
+    calibrate: bool = False
+    """whether to learn what probability a margin means (see `FittedSigmoid`)"""
     layout: SettledLayout | None = None
     """how the training data became features, if they came from files or tables"""
     alpha: InitVar[float | None] = None
@@ -103,6 +106,7 @@ class Recipe:
         check_whole("seed", self.seed, 0, MOST_SEED)
         check_flag("average", self.average)
         check_flag("intercept", self.intercept)
+        check_flag("calibrate", self.calibrate)
         if self.centre is not None:
             check_flag("centre", self.centre)
         if self.scale is not None:
@@ -111,9 +115,7 @@ class Recipe:
             raise ValueError(f"layout must be the settled layout of a source, not {self.layout!r}")
         if self.layout is not None and self.layout.classes:
             self.head().domain.check_words(self.layout.classes)
-        sample = None if self.sample is None else Sample.of(self.sample)
-        if sample is not None:
-            sample.of_classes(self.head(), self.layout.classes if self.layout else ())
+        self._check_calibrated()
         head, rule = self.head(), parts.rule_of(self.rule, self.rate, eta0, alpha=alpha, l1=l1, l2=l2)
         rate = getattr(rule, "rate", None)
         self._keep(
@@ -129,8 +131,20 @@ class Recipe:
             intercept=bool(self.intercept),
             dtype=_checked_dtype(self.dtype),
             seed=int(self.seed),
-            sample=None if sample is None else sample.spec,
+            sample=self._checked_sample(),
+            calibrate=bool(self.calibrate),
         )
+
+    def _check_calibrated(self) -> None:
+        if self.calibrate:
+            check_calibrated(self.head(), self.batch, self.average)
+
+    def _checked_sample(self) -> str | None:
+        if self.sample is None:
+            return None
+        sample = Sample.of(self.sample)
+        sample.of_classes(self.head(), self.layout.classes if self.layout else ())
+        return sample.spec
 
     def _keep(self, **values: Any) -> None:
         for name, value in values.items():

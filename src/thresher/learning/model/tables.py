@@ -27,6 +27,7 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.engine import (
     averaging,
     batches,
+    calibrating,
     kernels,
     outputs,
 )
@@ -185,6 +186,8 @@ class Loop:
 
     watches: ClassVar[bool] = False
     """whether the loop can stop by itself before examples with large values"""
+    calibration: Array | None = None
+    """what the loop has learned of the meaning of margins; None if it does not"""
     limit = float("inf")
     """A loop that watches stops before a value of at least this magnitude."""
 
@@ -377,6 +380,38 @@ class OneLoop(Loop):
         return None
 
 
+class CalibratedLoop(OneLoop):
+    """One output, whose margins are calibrated. See `engine.calibrating`."""
+
+    def __init__(self, head: Head, rule: Any, dtype: Any, index: Index) -> None:
+        super().__init__(head, rule, dtype, index)
+        self.calibration = np.zeros(calibrating.SIZE)
+        self._calibrating = calibrating.learn_calibrating.for_parts(head.loss, rule, self.bias_rule)
+
+    def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
+        """Learn as `OneLoop` does. Margins of examples that come again are not those of new ones."""
+        if self.again:
+            return super().learn(resolved, targets, weights, lo, longest)
+        room = np.empty(longest, self.dtype)
+        limits = (read_only(weights), lo, resolved.hi, self.limit, room, None, self.calibration)
+        return self._learn_with(self._calibrating, self.head.loss, resolved, targets, *limits)
+
+    def state(self) -> dict[str, Array]:
+        """Add what was learned of margins."""
+        return super().state() | {"calibration": np.array(self.calibration)}
+
+    def check(self, state: Tensors, rows: int, steps: int) -> None:
+        """Also check the sums of the calibration."""
+        super().check(state, rows, steps)
+        found = given(state, "calibration", (calibrating.SIZE,), np.float64)
+        require((found[calibrating.SEEN :] >= 0).all(), "calibration", "sums must not be negative")
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Continue from `state`."""
+        super().restore(state)
+        self.calibration = state["calibration"].copy()
+
+
 class Averaged(Loop):
     """Weights are read as the mean of the weights at the start of each step; the state is float64."""
 
@@ -507,7 +542,7 @@ def make_loop(recipe: Recipe, head: Head, rule: Any, index: Index) -> OneLoop | 
         rule = parts.make("rule", rule, group=type(rule)._field_defaults["group"])
     made = (head, rule, recipe.numbers, index)
     if head.outputs.kind == "one" and recipe.batch == 1:
-        one = AveragedLoop if recipe.average else OneLoop
+        one = AveragedLoop if recipe.average else CalibratedLoop if recipe.calibrate else OneLoop
         loop: OneLoop | ManyLoop = one(*made)
     else:
         many = AveragedManyLoop if recipe.average else ManyLoop

@@ -169,6 +169,6 @@ def learn_anything(model: Model, predicts: bool, learners: Sequence[Learns] = ()
     if predicts:
         for reader in (model, model.readout()):
             score(reader, [chunk])
-            reader.predict(chunk, "probability" if model.head.joint.PROBABILITY else "margin")
+            reader.predict(chunk, "probability" if model.head.has_probabilities else "margin")
     model.nonzero  # noqa: B018
     model.last_prediction  # noqa: B018
