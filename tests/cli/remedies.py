@@ -95,6 +95,7 @@ CASES = [
         "{} those of the rows: for these, use --calibrate",
         {"d.svm": ROWS},
         "train d.svm -m m --loss logistic:positive=9",
+        then="train d.svm -m m --loss logistic:positive=9 --calibrate",
     ),
     Case(
         "a calibration is learned from the margins of rows that are new: use --passes 1",
