@@ -340,3 +340,17 @@ def test_the_figures_name_the_log_loss_once_and_weights_only_where_there_are_any
     assert "by its importance" in page_of(model, tmp_path, X[80:], y=Y[80:], sample_weight=halves), "mean 1"
     hinge = thresher.train(X, Y, loss="hinge")
     assert ">Loss<" in page_of(hinge, tmp_path, X[80:], y=Y[80:])
+
+
+def test_a_selection(tmp_path: Path) -> None:
+    X, Y = np.eye(4)[np.arange(40) % 4], np.where(np.arange(40) % 4 < 2, 1, -1)
+    found = thresher.select(X, Y, bags=4, passes=1, nonzero=2)
+    found.save(tmp_path / "s")
+    thresher.report(tmp_path / "s", None, tmp_path / "s.html")
+    page = (tmp_path / "s.html").read_text()
+    assert f"{found.kept.sum()} of 4 features are kept" in page
+    assert "The features that models of half of the rows agree on." in page
+    thresher.report(found, None, tmp_path / "t.html")
+    assert "Stable features" in (tmp_path / "t.html").read_text()
+    with pytest.raises(ValueError, match="a selection has no model to measure"):
+        thresher.report(tmp_path / "s", (X, Y), tmp_path / "s.html")

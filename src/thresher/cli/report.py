@@ -13,7 +13,7 @@ from thresher.options.option import UsageError, given_in
 if TYPE_CHECKING:
     from thresher.reporting.facts import Facts
 
-_MODEL = Argument("MODEL|DIR", "A model, or the folder that thresher path has written.")
+_MODEL = Argument("MODEL|DIR", "A model, or the folder that thresher path or select has written.")
 ARGUMENTS, OPTIONS = (_MODEL,), ReportCommand
 _ENDINGS = (".html", ".htm")
 
@@ -50,6 +50,8 @@ def _figures(found: Facts, target: Path, size: int, everything: bool) -> dict[st
         return shown | {name: value for name, value in test.items() if not isinstance(value, list)}
     shown["model"] = None if found.model is None else found.model.info
     shown["frontier"] = None if found.frontier is None else found.frontier.as_dict()
+    if found.selection is not None:
+        shown["selection"] = {**found.selection.figures(), "each": found.selection.rows()}
     if found.test is not None:
         shown["test"] = test
         shown["slices"] = found.test.slices

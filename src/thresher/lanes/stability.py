@@ -86,7 +86,7 @@ def most_selected(features: int, halves: int, false: float) -> int:
     return max(min(able, int(_MOST * features)), 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Selection:
     """The features that live in at least one half, the most stable first, and which of them are kept."""
 
@@ -115,9 +115,9 @@ class Selection:
     """names of features, as far as they are known"""
     outputs: tuple[str, ...] = ()
     """names of the outputs, if there are several"""
-    model: Model | None = field(default=None, compare=False)
+    model: Model | None = None
     """a model that has learned the kept features alone, if one was asked for"""
-    warnings: list[Trouble] = field(default_factory=list, compare=False)
+    warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
 
     @property

@@ -15,12 +15,14 @@ from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.report import Report
 from thresher.lanes import folder
 from thresher.lanes.models import Frontier
+from thresher.lanes.stability import Selection
 from thresher.learning.diagnostics.column_findings import troubles_of_columns, troubles_of_reading
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.evaluation.curves import Ranking
 from thresher.learning.evaluation.figures import Assessment, assessed
 from thresher.learning.evaluation.slices import figures_of_slices, slices_of
 from thresher.learning.files import model_file
+from thresher.learning.files.folder import SELECTION
 from thresher.learning.inspection.describe import anatomy
 from thresher.learning.model.objective import F64, Head
 from thresher.learning.model.prediction import source_for
@@ -77,12 +79,14 @@ class Facts:
     test: Test | None = None
     command: str | None = None
     """the command that reproduces the model"""
+    selection: Selection | None = None
+    """the content of the folder of ``thresher select``"""
     missing: str = ""
     """file name of the chosen model, if it is missing"""
 
 
 def facts_of(given: Any) -> Facts:
-    """The facts about a model, a model file, a folder of models or a `Frontier`.
+    """The facts about a model, a model file, a folder of models or of a selection, or what is saved as one.
 
     Raises `ModelFileError`; TypeError for anything else.
     """
@@ -91,10 +95,12 @@ def facts_of(given: Any) -> Facts:
 
 
 def _save(given: Any, path: Path) -> None:
-    given.save(path) if isinstance(given, Frontier) else model_file.save(given, path)
+    given.save(path) if isinstance(given, Frontier | Selection) else model_file.save(given, path)
 
 
 def _read(path: Path) -> Facts:
+    if SELECTION.is_at(path):
+        return Facts(path.name, None, selection=Selection.load(path))
     if not folder.is_frontier(path):
         return Facts(path.name, _model(path))
     table = folder.load(path)
@@ -115,6 +121,8 @@ def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[
     Raises the errors of reading; DataError without a model, or for slices of data that can be read only once;
     ValueError for other options.
     """
+    if facts.selection is not None:
+        raise DataError(f"{facts.name}: a selection has no model to measure")
     if facts.model is None:
         raise DataError(f"{facts.name}: {facts.missing} is missing: there is no model to measure")
     readout = facts.model.readout

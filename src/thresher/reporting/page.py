@@ -9,7 +9,7 @@ from pathlib import Path
 from thresher._version import __version__
 from thresher.drawing.svg import clean
 from thresher.engine.atomic import check_writable, whole_file
-from thresher.reporting import about, chosen, quality, summary, training, weighing
+from thresher.reporting import about, chosen, quality, selected, summary, training, weighing
 from thresher.reporting.facts import Facts
 from thresher.reporting.html import STYLE, Markup, el, joined
 
@@ -27,6 +27,7 @@ def page(facts: Facts) -> str:
         "warnings": ("Warnings", summary.warnings(facts)),
         "test": ("Test data", quality.part(facts)),
         "training": ("Training", training.part(facts)),
+        "selection": ("Stable features", selected.part(facts)),
         "frontier": ("Frontier", chosen.part(facts)),
         "weights": ("Weights", weighing.part(facts)),
         "about": ("Settings and data", about.part(facts)),

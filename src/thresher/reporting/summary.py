@@ -21,6 +21,8 @@ Key = tuple[str, str, str]
 def lead(facts: Facts) -> Markup:
     """What the model does, in one sentence."""
     model = facts.model
+    if facts.selection is not None:
+        return el("p", "The features that models of half of the rows agree on.", class_="lead")
     if model is None:
         sentence = "The models of one rule, from the weakest to the strongest penalty."
         return el("p", sentence, class_="lead")

@@ -9,7 +9,7 @@ from typing import Any
 
 from thresher.data.features.names import Names, find_names
 from thresher.lanes.bags import HALVES, Bags
-from thresher.lanes.penalties import leaves_penalty_open, penalty_in, penalty_name
+from thresher.lanes.penalties import for_halves, penalty_in, with_penalty
 from thresher.lanes.stability import Selection, no_threshold, selection_of
 from thresher.learning.inspection.feature_names import check_nameable, known_names
 from thresher.learning.model.model import Model
@@ -32,6 +32,8 @@ class Selecting:
 
     training: Training
     options: Any
+    penalty: float | None = None
+    """of the model of kept features, if the halves have another"""
     names: Names | None = None
     """of the features that live in a half, if they were asked for"""
 
@@ -64,7 +66,8 @@ class Selecting:
             return None
         first = self.trainer
         recipe = replace(first.model.recipe, admit=LISTED)
-        recipe = replace(recipe, rule=_rule_of(self.options, recipe))
+        if self.penalty is not None:
+            recipe = with_penalty(recipe, self.penalty)
         model = Model(recipe)
         kept = _sorted(found.keys[found.kept])
         model.admit_only(kept)
@@ -81,25 +84,13 @@ def _sorted(keys: Any) -> Any:
     return keys[keys.argsort()]
 
 
-def _rule_of(options: Any, recipe: Recipe) -> Any:
-    """The rule of the model of kept features: with the penalty that `train` would give it."""
-    if options["l1"] is not None or isinstance(options["rule"], Recipe) or not _opens(options["rule"]):
-        return recipe.rule
-    return recipe.make_rule()._replace(l1=penalty_in(make("rule", options["rule"])))
-
-
-def _opens(rule: Any) -> bool:
-    """Whether a rule has an l1 that is not said."""
-    return not isinstance(rule, Recipe) and leaves_penalty_open(rule) and penalty_name(rule) == "l1"
-
-
 def _with_penalty(options: Any) -> Any:
-    """The options with the penalty of the halves: twice that of the rule, unless the user says another."""
+    """The options with the penalty of the halves."""
+    if isinstance(options["rule"], Recipe):
+        return options
     with of_options():
-        if options["l1"] is not None or not _opens(options["rule"]):
-            return options
-        own = penalty_in(make("rule", options["rule"]))
-    return options.but(l1=2 * own) if own else options
+        l1 = for_halves(options["rule"], options["l1"])
+    return options if l1 is None else options.but(l1=l1)
 
 
 def prepare(
@@ -125,4 +116,5 @@ def prepare(
             f"{spelled(flag_of('keep'), 'keep=True')} learns the data again, but a stream can be read only"
             " once: leave it out"
         )
-    return Selecting(training, options)
+    own = None if asked["l1"] == options["l1"] else penalty_in(make("rule", options["rule"]))
+    return Selecting(training, options, own)

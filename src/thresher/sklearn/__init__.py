@@ -10,6 +10,7 @@ from thresher.sklearn.classifier import SparseOnlineClassifier
 from thresher.sklearn.frontier_classifier import SparseFrontierClassifier
 from thresher.sklearn.frontier_regressor import SparseFrontierRegressor
 from thresher.sklearn.regressor import SparseOnlineRegressor
+from thresher.sklearn.selector import SparseStabilitySelector
 
 __all__ = [
     "OLDEST",
@@ -17,4 +18,5 @@ __all__ = [
     "SparseFrontierRegressor",
     "SparseOnlineClassifier",
     "SparseOnlineRegressor",
+    "SparseStabilitySelector",
 ]

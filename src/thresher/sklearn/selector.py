@@ -1,0 +1,155 @@
+"""SparseStabilitySelector: stability selection as a step of a pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+if TYPE_CHECKING:
+    from thresher.learning.model.recipe import Spec
+    from thresher.sklearn.argument_types import Examples, RandomState
+
+_MULTILABEL, _NUMBERS = "multilabel-indicator", ("continuous", "continuous-multioutput")
+
+
+class SparseStabilitySelector(SelectorMixin, BaseEstimator):
+    """Keep the features that live in most half-samples of the rows.
+
+    See `thresher.select` for how they are chosen, and `Selection` for what the bound assumes. Features may be
+    selected for classes, several labels, one number or several numbers.
+
+    Args:
+        rule: SPEC or part.
+        loss: SPEC or part; ``auto``: logistic, softmax for more than two classes, squared for numbers.
+        l1: penalty of the halves; None: twice that of the rule.
+        bags: number of half-samples, an even number.
+        share: share of the rows in each, up to a half.
+        false: at most so many false features are expected among those that are kept.
+        nonzero: a half selects the features with its so many largest weights; None: the square root of
+            `false` times the number of features.
+        passes: over the rows of each half, or ``auto``.
+        shuffle: learn the rows in random order, the same in all passes.
+        random_state: seed of the order and of the halves.
+
+    Attributes:
+        share_: share of the halves in which each feature lives ``(d,)``.
+        mean_weight_: mean weight over all halves ``(d,)``; of several outputs, that where it is largest.
+        threshold_: the share from which features are kept; infinite if none keeps the bound.
+        selection_: the `thresher.lanes.stability.Selection` of all features that live in a half.
+
+    >>> X = np.random.default_rng(0).normal(size=(300, 20))
+    >>> found = SparseStabilitySelector(random_state=0).fit(X, X[:, 3] > X[:, 7])
+    >>> found.get_support(indices=True).tolist()
+    [3, 7]
+    """
+
+    def __init__(
+        self,
+        rule: Spec = "ft-ftrl",
+        loss: Spec = "auto",
+        *,
+        l1: float | None = None,
+        bags: int = 32,
+        share: float = 0.5,
+        false: float = 5.0,
+        nonzero: int | None = None,
+        passes: int | str = "auto",
+        shuffle: bool = True,
+        random_state: RandomState = None,
+    ) -> None:
+        self.rule, self.loss, self.l1, self.bags, self.share = rule, loss, l1, bags, share
+        self.false, self.nonzero, self.passes, self.shuffle = false, nonzero, passes, shuffle
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Sparse X; y is required, and may have several columns."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse, tags.array_api_support = True, False
+        tags.target_tags.required = tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Examples, y: ArrayLike) -> Self:
+        """Learn a model of each half, and choose the features that live in enough of them.
+
+        X ``(n, d)``, dense or sparse; y ``(n,)`` or ``(n, outputs)``. ValueError for other arguments;
+        `DivergedError`.
+        """
+        from thresher.data.chunk import Chunk
+        from thresher.lanes.stability import no_threshold, selection_of
+        from thresher.learning.diagnostics.findings import warn
+
+        given: Any = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
+        matrix, targets = csr_matrix(given[0]), given[1]
+        recipe, labels = self._told(targets)
+        order = check_random_state(self.random_state)
+        recipe = replace(recipe, seed=int(order.randint(1 << 31)))
+        rows = order.permutation(len(labels)) if self.shuffle else np.arange(len(labels))
+        matrix = matrix[rows]
+        chunk = Chunk.from_csr(matrix.indptr, matrix.indices, matrix.data, labels[rows])
+        found = selection_of(self._halves(recipe, chunk), self._false, self._most)
+        warn([no_threshold(found)] if found.threshold is None and len(found.keys) else [])
+        self.selection_ = found
+        self.share_, self.mean_weight_ = np.zeros((2, matrix.shape[1]))
+        self.share_[found.keys.astype(np.int64)] = found.share
+        self.mean_weight_[found.keys.astype(np.int64)] = found.mean
+        self.threshold_ = np.inf if found.threshold is None else found.threshold
+        return self
+
+    def _told(self, y: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
+        """The recipe of the halves, and labels as it takes them."""
+        from thresher.lanes.penalties import for_halves
+        from thresher.learning.model.recipe import Recipe
+
+        kind = type_of_target(y, input_name="y")
+        loss: Any = "squared"
+        outputs, labels = "one", y
+        if kind in _NUMBERS:
+            outputs = f"values:{y.shape[1]}" if y.ndim > 1 else outputs
+        elif kind == _MULTILABEL:
+            loss, outputs, labels = "logistic", f"labels:0-{y.shape[1] - 1}", 2 * np.asarray(y) - 1
+        else:
+            check_classification_targets(y)
+            classes, labels = np.unique(y, return_inverse=True)
+            if len(classes) < 2:
+                raise ValueError(f"only 1 class, {classes[0]}: at least 2 are needed")
+            loss, labels = "logistic", 2 * labels - 1 if len(classes) == 2 else labels
+            if len(classes) > 2:
+                loss, outputs = "softmax", f"classes:0-{len(classes) - 1}"
+        loss = loss if isinstance(self.loss, str) and self.loss == "auto" else self.loss
+        return Recipe(self.rule, loss, outputs=outputs, l1=for_halves(self.rule, self.l1)), labels
+
+    def _halves(self, recipe: Any, chunk: Any) -> list[Any]:
+        """The models of the halves."""
+        from thresher.lanes.bags import HALVES, Bagging, Bags
+        from thresher.learning.training.passes import REPLAY, Size, agreed_passes, is_automatic, passes_for
+        from thresher.options.option import settled
+        from thresher.options.select import SelectOptions
+
+        given = {name: getattr(self, name) for name in ("bags", "share", "false", "nonzero")}
+        told: Any = settled(SelectOptions, given)
+        self._false, self._most = told["false"], told["nonzero"]
+        passes, automatic = agreed_passes(self.passes, REPLAY)
+        if automatic and is_automatic(recipe):
+            features = len(np.unique(chunk.keys))
+            passes = passes_for(Size(features=features).plus(chunk))
+        bagging = Bagging(recipe, Bags(told["bags"], HALVES, recipe.seed, told["share"]))
+        for number in range(1, passes + 1):
+            bagging.begin_pass(number, passes)
+            bagging.learn(chunk, again=number > 1)
+        bagging.finish()
+        bagging.check_finite()
+        return bagging.models
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self, "share_")
+        kept: NDArray[np.bool_] = self.share_ >= self.threshold_
+        return kept
