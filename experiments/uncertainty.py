@@ -30,6 +30,8 @@ import thresher
 from thresher.learning.model.intervals import reach
 
 F64 = NDArray[np.float64]
+LEARNED = 1 - np.exp(-1)
+"""Share of the rows that a model of an ensemble learns; the others do not penalise it either"""
 LEVEL, SIZES = 0.9, (8, 16, 32, 64)
 
 
@@ -158,31 +160,33 @@ def show_coverage(simulations: int, count: int, only: str) -> None:
 
 
 SETS = {
-    "krvskp": "uci/krvskp/krvskp.svm.gz",
-    "spambase": "uci/spambase/spambase.svm.gz",
-    "rcv1": "rcv1/train2000.dat.gz",
+    "krvskp": ("uci/krvskp/krvskp.svm.gz", False),
+    "spambase": ("uci/spambase/spambase.svm.gz", True),
+    "rcv1": ("rcv1/train2000.dat.gz", False),
 }
+"""The file, and whether its columns are divided by their standard deviations first: one penalty is for all"""
 
 
-def rows_of(path: Path) -> tuple[Any, F64]:
-    """A set, each column divided by its largest magnitude, which solvers of one penalty need."""
+def rows_of(path: Path, scaled: bool) -> tuple[Any, F64]:
+    """The rows and labels of a set."""
     from sklearn.datasets import load_svmlight_file
-    from sklearn.preprocessing import MaxAbsScaler
+    from sklearn.preprocessing import StandardScaler
 
     X, y = load_svmlight_file(str(path))
-    return MaxAbsScaler().fit_transform(X), np.where(y > 0, 1.0, -1.0)
+    X = StandardScaler(with_mean=False).fit_transform(X) if scaled else X
+    return X, np.where(y > 0, 1.0, -1.0)
 
 
 def widths(folder: Path, count: int, strength: float, passes: int) -> Iterator[tuple[str, F64, F64]]:
     """Name of the set, widths for its test rows by the ensemble, and by LIBLINEAR."""
     from sklearn.linear_model import LogisticRegression
 
-    for name, file in SETS.items():
-        X, y = rows_of(folder / file)
+    for name, (file, scaled) in SETS.items():
+        X, y = rows_of(folder / file, scaled)
         test = np.arange(X.shape[0]) % 5 == 0
         learned, target, asked = X[~test], y[~test], X[test]
         size = learned.shape[0]
-        rule = f"adagrad-fobos:eta=0.5,l1=0,l2={strength / size}"
+        rule = f"adagrad-fobos:eta=0.5,l1=0,l2={strength / size / LEARNED}"
         found = thresher.ensemble(
             learned, target, models=count, rule=rule, passes=passes, average=True, centre=False
         )
