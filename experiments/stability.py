@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("--peer", action="store_true")
     parser.add_argument("--time", action="store_true")
     given = parser.parse_args()
-    warnings.simplefilter("ignore", thresher.TroubleWarning)
+    warnings.simplefilter("ignore")
     if given.time:
         timed(given.rows)
     elif given.peer:
