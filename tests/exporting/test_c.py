@@ -40,6 +40,7 @@ def case(
 
 def test_every_bit(case: tuple[ExportTrial, Any, Path]) -> None:
     trial, model, folder = case
+    assert all(one.nonzero > 2 for one in getattr(model, "models", [model]))
     data = written(trial, folder / trial.file, ROWS, 2)
     program = c_program(str(thresher.export(model, "c")), folder / "model")
     check(model, program, data, "margin")
