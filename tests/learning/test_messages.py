@@ -180,6 +180,7 @@ SHELL_ONLY = {
     "learning/files/model_file.py",  # a command line to run
     "runs/learners.py",  # an option that is a function in Python
     "runs/predict.py",  # likewise
+    "learning/model/ensemble.py",  # likewise
 }
 
 
