@@ -62,11 +62,12 @@ class Oracle:
         return w
 
 
-def from_origin(y: Vector, wanted: bool) -> tuple[Any, Vector]:
-    """The first label, or 0; and all labels minus it, in float32."""
+def from_origin(y: Vector, wanted: bool, offset: Vector | None = None) -> tuple[Any, Vector]:
+    """The first label without its offset, or 0; and all labels minus it, in float32."""
     if not wanted or not len(y):
         return 0.0, y
-    return y[0], (y - y[0]).astype(np.float32).astype(np.float64)
+    start = y[0] if offset is None else np.float64(np.float32(y[0]) - np.float32(offset[0]))
+    return start, (y - start).astype(np.float32).astype(np.float64)
 
 
 def spread(numbers: Vector, there: NDArray[np.bool_]) -> Vector:

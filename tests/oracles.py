@@ -270,28 +270,29 @@ def run(
     intercept: bool = False,
     keep_path: bool = False,
     passes: int = 1,
+    offset: Any = None,
 ) -> Trace:
     """Learn from the rows of X, so many `passes` of equal length, from w_1 = 0; `name` is one of ORACLES.
 
-    Rows of importance 0 are not there; their losses and margins are given as 0.
+    Rows of importance 0 are not there; their losses and margins are given as 0. An `offset` is added to each
+    margin, and in nothing else.
     """
+    offset = np.zeros(len(X)) if offset is None else offset
     importance = np.ones(len(X)) if importance is None else importance
     there = importance > 0
-    X, y, importance = X[there], y[there], importance[there]
+    X, y, importance, offset = X[there], y[there], importance[there], offset[there]
     rows, features = X.shape
     X = np.hstack([X, np.ones((rows, 1))]) if intercept else X
     oracle = ORACLES[name](rule, (np.arange(X.shape[1]) < features).astype(np.float64))
     w = oracle.begin()
-    start, y = from_origin(y, intercept and oracle.ORIGIN and loss.SHIFTS)
+    start, y = from_origin(y, intercept and oracle.ORIGIN and loss.SHIFTS, offset)
     losses, margins = np.zeros(rows), np.zeros(rows)
-    path = np.zeros((rows + 1, X.shape[1])) if keep_path else None
-    if path is not None:
-        path[0] = w
+    path = np.vstack([w, np.zeros((rows, X.shape[1]))]) if keep_path else None
     for i in range(rows):
         if i % (rows // passes) == 0:
             oracle.begin_pass(i * passes // rows + 1, w, passes)
         w = oracle.meet(w, X[i])
-        margins[i] = w @ X[i]
+        margins[i] = w @ X[i] + offset[i]
         losses[i], slope = loss.value_slope(float(margins[i]), float(y[i]))
         oracle.look(X[i], float(margins[i]), slope, float(importance[i]))
         w = oracle.step(w, importance[i] * slope * X[i], i + 1, float(importance[i] * losses[i]))

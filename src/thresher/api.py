@@ -68,6 +68,7 @@ def train(
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
     **options: Unpack[TrainOptions],
 ) -> Model:
     """Train a model on `data` in one or more passes.
@@ -86,6 +87,9 @@ def train(
         sample_weight: importances ``(n,)``, together with `y`.
         groups: what each row of data in memory belongs to, such as its query or user, ``(n,)``: rows of a
             group are held out together. For files, name the column, ``group``.
+        offsets: numbers ``(n,)`` that are added to the margins of rows in memory, in learning and in
+            prediction, such as logarithms of exposures (docs/offset.md). For files and tables, name the
+            column, ``offset``.
         rule: SPEC or part; a `Recipe`, which defines the whole model; or ``auto``, which chooses on the first
             rows among a few settings close to the default rule (docs/default.md).
         outputs: what to predict: ``one`` number, ``classes:LO-HI``, ``labels:LO-HI`` or ``values:K``. Classes
@@ -127,8 +131,8 @@ def train(
             ``scale``, ``centre``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``, ``sample``,
             ``calibrate``) and ``alpha``, ``l1``, ``l2`` and ``eta0`` of its rule; options of how files and
             tables become features, which are fields of a `Layout` (``format``, ``header``, ``delimiter``,
-            ``missing``, ``label``, ``weight``, ``group``, ``numeric``, ``bins``, ``categorical``, ``text``,
-            ``ngrams``, ``interact``, ``ignore``, ``classes``, ``bits``, ``hash``, ``quoting``,
+            ``missing``, ``label``, ``weight``, ``offset``, ``group``, ``numeric``, ``bins``, ``categorical``,
+            ``text``, ``ngrams``, ``interact``, ``ignore``, ``classes``, ``bits``, ``hash``, ``quoting``,
             ``quoted_newlines``, ``label_weights``).
             Columns are names, positions from 1, ranges or patterns: ``label=1, bins="2-14"``.
             ``workers`` and ``ray``: that many processes, of the Ray cluster at that address or of this
@@ -147,7 +151,7 @@ def train(
     given = settled(TrainRun, {**options, "rule": rule, "loss": loss}, train)
     with _elsewhere(given):
         ui = Silent() if given["report_every"] is None else Printing()
-        run = runs_train.prepare(inputs_of(data, labels, sample_weight, groups), given, ui)
+        run = runs_train.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, ui)
         model: Model = _learned(run)
         if run.will_name:
             run.name()
@@ -166,12 +170,13 @@ def ensemble(
     models: int | str | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
     **options: Unpack[EnsembleOptions],
 ) -> Ensemble[Model]:
     """Train several models on different rows of `data`; together they predict with the mean of their margins.
 
     Args:
-        data, y, loss, sample_weight, groups, rule: as for `train`; but not the rule ``auto``.
+        data, y, loss, sample_weight, groups, offsets, rule: as for `train`; but not the rule ``auto``.
         models: ``N`` or ``poisson:N``: N models that learn each row with a Poisson(1) importance (bagging);
             or ``disjoint:N``: each row is learned by one of N models. The draws depend on `seed`. Default: 8,
             or as many as go on.
@@ -193,7 +198,7 @@ def ensemble(
     with _elsewhere(given):
         ui = Silent() if given["report_every"] is None else Printing()
         run = runs_train.prepare(
-            inputs_of(data, labels, sample_weight, groups),
+            inputs_of(data, labels, sample_weight, groups, offsets),
             given,
             ui,
             bags=models or bags_of(given["continue_from"]) or 8,
@@ -210,12 +215,13 @@ def path(
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
     **options: Unpack[PathOptions],
 ) -> Frontier:
     """Train models with different penalties side by side, from one reading of `data`.
 
     Args:
-        data, y, loss, sample_weight, groups, rule: as for `train`.
+        data, y, loss, sample_weight, groups, offsets, rule: as for `train`.
         l1: an ascending list of penalties; ``LO:HI:N``, a geometric progression; or ``auto:N``, which chooses
             one from the first rows: the data must then be readable twice.
         holdout, holdout_every: the hold-out to choose by; default one of every ten rows (0: none).
@@ -237,7 +243,7 @@ def path(
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settled(PathRun, {**options, "rule": rule, "loss": loss}, path)
     with _elsewhere(given):
-        run = runs_path.prepare(inputs_of(data, labels, sample_weight, groups), given, Silent())
+        run = runs_path.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
         outcome = _outcome(run)
     learn = run.add if run.rereadable else None
     choice = given["choose"] or BEST
@@ -253,6 +259,7 @@ def cv(
     refit: bool = False,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
     **options: Unpack[CvOptions],
 ) -> CrossValidation:
     """Evaluate penalties by cross-validation: each fold by models that have not learned its rows.
@@ -261,7 +268,7 @@ def cv(
     evaluates them.
 
     Args:
-        data, y, loss, sample_weight, groups: as for `train`; rows of a group are in one fold.
+        data, y, loss, sample_weight, groups, offsets: as for `train`; rows of a group are in one fold.
         rule: as for `train`. A rule given with its penalty, or without any, is evaluated as it is.
         folds: number of folds, from 2 on. Of every `folds` rows, one is in each, drawn with `seed`. Or
             ``forward:K``, for rows that are ordered by time: K + 1 consecutive blocks, of which each but the
@@ -287,7 +294,7 @@ def cv(
     given = settled(CvRun, {**options, "rule": rule, "loss": loss}, cv)
     check_flag("refit", refit)
     with _elsewhere(given):
-        inputs = inputs_of(data, labels, sample_weight, groups)
+        inputs = inputs_of(data, labels, sample_weight, groups, offsets)
         run = runs_cv.prepare(inputs, given, Silent(), refit=bool(refit))
         outcome, found = _outcome(run), run.judged()
     warnings = warn(run.troubles(outcome))
@@ -301,6 +308,7 @@ def tune(
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
     **options: Unpack[TuneOptions],
 ) -> Tuned:
     """Race `budget` settings of several rules in three readings of `data`, and keep the best model.
@@ -309,7 +317,7 @@ def tune(
     tenth.
 
     Args:
-        data, sample_weight, groups: as for `train`.
+        data, sample_weight, groups, offsets: as for `train`.
         y: labels, as for `train`. If `data` contain the labels, the loss may be given here.
         loss: as for `train`.
         rules: names of the rules to try.
@@ -330,7 +338,7 @@ def tune(
     labels, loss = labels_or_part(data, y, "loss", options.get("loss"), None)
     given = settled(TuneOptions, {**options, "loss": loss}, tune)
     with _elsewhere(given):
-        search = runs_tune.prepare(inputs_of(data, labels, sample_weight, groups), given, Silent())
+        search = runs_tune.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
         search.run()
         found = search.tuned()
     return replace(found, warnings=warn(found.warnings))
@@ -481,7 +489,12 @@ def load(path: str | os.PathLike[str]) -> Readout:
 
 @reads_elsewhere
 def predict(
-    model: ModelOrFile, data: Data, output: Output = "margin", **reading: Unpack[ReadOptions]
+    model: ModelOrFile,
+    data: Data,
+    output: Output = "margin",
+    *,
+    offsets: ArrayLike | None = None,
+    **reading: Unpack[ReadOptions],
 ) -> NDArray[Any]:
     """Predict ``(n,)``, or ``(n, outputs)`` for many outputs, as ``model.predict`` does.
 
@@ -491,6 +504,8 @@ def predict(
         data: examples; labels are optional and ignored. See `Model.predict`.
         output: ``margin``, ``probability`` or ``label``: see `Model.predict`. Probabilities of an estimator
             with several classes are those of its ``predict_proba``.
+        offsets: numbers ``(n,)`` that are added to the margins of rows in memory, if the model was trained
+            with offsets.
         reading: how to read `data`, where that differs from the training data: the options of
             `thresher.open_source` and the fields of a `Layout`.
 
@@ -505,8 +520,10 @@ def predict(
     settled(ReadOptions, reading, predict)
     found, given = ready(model), with_columns(model, data)
     if output == "probability" and hasattr(model, "classes_") and found.head.outputs.kind == "classes":
-        return found.predict_proba(given, **reading)  # of an estimator, whose probabilities add up to 1
-    answers = found.predict(given, output, **reading)
+        return found.predict_proba(
+            given, offsets=offsets, **reading
+        )  # of an estimator, whose probabilities add up to 1
+    answers = found.predict(given, output, offsets=offsets, **reading)
     return _as_classes(model, answers) if output == "label" else answers
 
 
@@ -527,6 +544,7 @@ def evaluate(
     y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
     threshold: float | None = None,
     slices: str | Sequence[str] = (),
     plot: str | os.PathLike[str] | None = None,
@@ -540,6 +558,7 @@ def evaluate(
         data: anything that `thresher.train` accepts.
         y: labels of the rows of `data`, ``(n,)`` or ``(n, outputs)``, if `data` does not contain them.
         sample_weight: importances ``(n,)``, together with `y`.
+        offsets: as for `predict`.
         threshold: predict the positive class above this probability (default 0.5), or above this margin
             (default 0) if the loss has no probabilities.
         slices: columns of a table, by name, position from 1 or pattern: ``slices`` of the result has figures
@@ -555,7 +574,7 @@ def evaluate(
     own = {"threshold": threshold, "slices": names_of_columns(slices), "plot": plot}
     options = settled(EvaluateRun, {**reading, **own}, evaluate)
     measured = ready(model)
-    found = runs_evaluate.measure(measured, labelled(model, data, y, sample_weight), options)
+    found = runs_evaluate.measure(measured, labelled(model, data, y, sample_weight), options, offsets=offsets)
     warn(troubles_of_reading(found.source.report))
     return Evaluated.of(found.figures, measured)
 

@@ -277,6 +277,11 @@ CASES = [
         then="train d.csv -m m --holdout 0.1 --seed 3",
     ),
     Case(
+        "a base of 0; to add bases to the margin: --offset {}",
+        {"d.vw": svm(form="{y} 1 0.5 |a {a} |b {b}").replace("0 1 0.5", "-1 1 0.25")},
+        "train d.vw -m m",
+    ),
+    Case(
         "{}: leave --group out, or name what rows belong to",
         {"d.vw": svm(form="{y} |a {a} |b {b}").replace("0 |", "-1 |")},
         "train d.vw -m m --group c --holdout 0.1",

@@ -168,7 +168,7 @@ BAD = [
     ("1 x | a", "binary", 3, "a number as importance weight", "'x'"),
     ("1 -2 | a", "binary", 3, "an importance weight that is finite and not negative", "'-2'"),
     ("1 2x | a", "binary", 4, "'|' or a space after the number", "'x'"),
-    ("1 1 0.5 | a", "binary", 5, "a base of 0 (no other is supported)", "'0.5'"),
+    ("1 1 0.5 | a", "binary", 5, "a base of 0; to add bases to the margin: --offset base", "'0.5'"),
     ("1 1 0 1 | a", "binary", 7, "no more than label, importance, base and tag before '|'", "'1'"),
     ("1 't 2 | a", "binary", 6, "'|' after the tag", "'2'"),
     ("1 2:3 5:1", "binary", 4, "'|' or a space after the number", "':3'"),

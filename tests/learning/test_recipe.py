@@ -51,7 +51,7 @@ def recipe() -> Recipe:
 
 def test_every_field_is_an_option_and_stands_in_a_header() -> None:
     names = [field.name for field in fields(Recipe)]
-    assert set(names) == {*OTHERS, "layout"} == set(model_file.RECIPE)
+    assert set(names) == {*OTHERS, "layout", "offset"} == set(model_file.RECIPE)
     assert declared(RecipeOptions).keys() == {*OTHERS, "l1", "alpha", "l2", "eta0"}
     assert list(Recipe().as_dict()) == names
 

@@ -110,9 +110,9 @@ class Chunk:
         if (falls & ~begins[1:-1]).any():
             raise DataError("the keys of a row must be unique and ascending: use Chunk.from_csr")
         for what, numbers in (("value", self.values), ("label", self.labels), ("weight", self.weights)):
-            _floats(numbers, what)
+            floats(numbers, what)
         if self.targets is not None:
-            _floats(self.targets.ravel(), "label")
+            floats(self.targets.ravel(), "label")
         _check_importances(self.weights)
 
     def rows(self, lo: int, hi: int) -> Chunk:
@@ -216,9 +216,9 @@ class Chunk:
         keys = _keys(indices)
         table = np.asarray(labels)
         many = table.reshape(len(table), -1) if table.ndim == 2 else None
-        values, targets = _floats(data, "value"), _floats(labels if many is None else many[:, 0], "label")
-        each = None if many is None else _floats(many.ravel(), "label").reshape(many.shape)
-        importance = np.ones(len(targets), np.float32) if weights is None else _floats(weights, "weight")
+        values, targets = floats(data, "value"), floats(labels if many is None else many[:, 0], "label")
+        each = None if many is None else floats(many.ravel(), "label").reshape(many.shape)
+        importance = np.ones(len(targets), np.float32) if weights is None else floats(weights, "weight")
         if len(starts) != len(targets) + 1 or len(importance) != len(targets):
             counts = f"{len(starts) - 1} rows, {len(targets)} labels"
             counts += "" if weights is None else f", {len(importance)} weights"
@@ -265,7 +265,8 @@ def _keys(indices: ArrayLike) -> NDArray[np.uint64]:
     return np.ascontiguousarray(keys, np.uint64)
 
 
-def _floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
+def floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
+    """Numbers (n,) as float32. `DataError`, which says `what` they are, unless each is finite."""
     try:
         given = np.asarray(numbers)
         if given.dtype.kind == "c":

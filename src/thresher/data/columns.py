@@ -29,9 +29,9 @@ from thresher.data.layout import (
 )
 from thresher.options.messages import mention
 
-IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, GROUP, ABSENT, EMPTY = (
-    *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "group", "absent"),
-    "empty",
+IGNORE, NUMERIC, BINS, CATEGORICAL, LIST, TEXT, LABEL, WEIGHT, OFFSET, GROUP, ABSENT, EMPTY = (
+    *("ignore", "numeric", "bins", "categorical", "list", "text", "label", "weight", "offset", "group"),
+    *("absent", "empty"),
 )
 """Kinds of columns. An absent column is not read and may be missing from the file. An empty column had no
 value where the kinds were settled; it is not read, but a value in it is noticed."""
@@ -39,6 +39,10 @@ UNREAD = (IGNORE, ABSENT, EMPTY)
 """Kinds of columns that are not read, and may be missing from a file."""
 FEATURES = (NUMERIC, BINS, CATEGORICAL, LIST, TEXT)
 """Kinds of columns that yield features."""
+NUMBERS = (NUMERIC, BINS, WEIGHT, OFFSET)
+"""Kinds of columns that hold numbers, besides the labels."""
+SINGLE = (WEIGHT, OFFSET, GROUP)
+"""Kinds of which there is one column at most, which yields no features."""
 AS_TEXT, AS_NUMBER, AS_BOOLEAN, AS_DATE = "text", "number", "boolean", "date"
 """What the values of a column were in the training data: texts, which are features as they are written, or
 values, which are spelled as `text.spelling` does."""
@@ -52,7 +56,7 @@ _POSITIONS = re.compile(r"(\d+)(?:-(\d+))?")
 _SEVERAL = re.compile(r"[*?\[]|^\d+(-\d+)?$")
 
 
-KINDS = (*UNREAD, *FEATURES, LABEL, WEIGHT, GROUP)
+KINDS = (*UNREAD, *FEATURES, LABEL, *SINGLE)
 
 
 def check_settled(layout: SettledLayout) -> SettledLayout:
@@ -102,7 +106,7 @@ def settle(
     chosen, find, find_place = dict[str, tuple[str, int]](), finder(seen), finder(names)
     for kind, pattern in _wanted(layout, names, before):
         found = (find_place if _POSITIONS.fullmatch(pattern) else find)(pattern)
-        if not found and open_ended and kind not in (LABEL, WEIGHT, GROUP) and not _SEVERAL.search(pattern):
+        if not found and open_ended and kind not in (LABEL, *SINGLE) and not _SEVERAL.search(pattern):
             found = [pattern]
         if not found and not (kind == IGNORE and _WILD.search(pattern)):
             raise DataError(f"{file}: no column is called '{pattern}'; {column_meant(pattern, names)}")
@@ -114,7 +118,7 @@ def settle(
     _check_once(labels, f"{file}: {mention('label')}")
     there = {*names, *before}
     return SettledLayout(
-        **{**layout.shared(), "group": ""},
+        **{**layout.shared(), "group": "", "offset": ""},
         columns=tuple(kinds),
         kinds=tuple(kinds.values()),
         labels=tuple(labels) if len(labels) > 1 else (),
@@ -147,14 +151,14 @@ def _check_kinds(kinds: Iterable[str], layout: Layout, file: str) -> None:
     counts = Counter(kinds)
     if not counts[TEXT] and layout.ngrams != Layout.ngrams:
         raise DataError(f"{file}: n-grams need a text column ({mention(text='COL')})")
-    for one in (WEIGHT, GROUP):
+    for one in SINGLE:
         if counts[one] > 1:
             raise DataError(f"{file}: only one column can be the {one}")
 
 
 def _before(layout: Layout) -> dict[str, str]:
     """The columns of the model to start from, without the labels and weights that the options replace."""
-    replaced = [LABEL] * bool(layout.label) + [WEIGHT] * bool(layout.weight) + [GROUP] * bool(layout.group)
+    replaced = [kind for kind in (LABEL, *SINGLE) if getattr(layout, kind)]
     known = layout.known if isinstance(layout, Extension) else ()
     return {name: kind for name, kind in known if kind not in replaced}
 
@@ -163,8 +167,7 @@ def _wanted(layout: Layout, names: Sequence[str], before: Mapping[str, str]) -> 
     """The kinds that the options give, each with a name, position or pattern of columns."""
     options = (
         (LABEL, _label_patterns(layout, names, before)),
-        (WEIGHT, [layout.weight] if layout.weight else []),
-        (GROUP, [layout.group] if layout.group else []),
+        *((kind, [getattr(layout, kind)]) for kind in SINGLE if getattr(layout, kind)),
         (NUMERIC, layout.numeric),
         (BINS, layout.bins),
         (CATEGORICAL, layout.categorical),
@@ -326,7 +329,7 @@ def _assign(
     """Set the kind of columns: the more precise option wins, and among patterns ``--ignore``."""
     for name in names:
         before, was = chosen.get(name, (kind, 0))
-        if before in (LABEL, WEIGHT, GROUP) and name in chosen:
+        if before in (LABEL, *SINGLE) and name in chosen:
             was = _BY_NAME
         ignored = kind == IGNORE and precision == was == _BY_PATTERN
         if before != kind and precision == was and not ignored:

@@ -33,10 +33,12 @@ FEATURE_FIELDS = ("seed", "hash", "bits", "ngrams", "interact")
 """Fields that change the features of the same data"""
 GROUPS = {"svmlight": "qid", "vw": "tag"}
 """The name of groups in formats without columns"""
+BASE = "base"
+"""The name of offsets in VW text"""
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 _NO_DELIMITERS = (b'"', b"\n", b"\r", b"\0")
 _LONGEST_TOKEN = 255
-COLUMN_OPTIONS = ("label", "weight", "group", "numeric", "bins", "categorical", "text", "ignore")
+COLUMN_OPTIONS = ("label", "weight", "offset", "group", "numeric", "bins", "categorical", "text", "ignore")
 
 _LISTS = ("numeric", "bins", "categorical", "text", "ignore", "missing", "classes", "interact")
 
@@ -60,6 +62,8 @@ class AnyLayout:
     group: str = ""
     """what keeps rows together in hold-outs and folds: a column; ``qid`` of svmlight; the ``tag``, or else a
     namespace, of VW"""
+    offset: str = ""
+    """what is added to the margin: a column; ``base`` of VW"""
     ignore: tuple[str, ...] = ()
     """columns that are not read"""
     interact: tuple[str, ...] = ()
@@ -181,6 +185,11 @@ class SettledLayout(AnyLayout):
         """The column of groups, or ``qid`` or ``tag``; empty if rows have no groups."""
         return self.columns[self.kinds.index("group")] if "group" in self.kinds else self.group
 
+    @property
+    def has_offsets(self) -> bool:
+        """Whether each row has an offset."""
+        return bool("offset" in self.kinds or self.offset)
+
     def as_dict(self) -> dict[str, Any]:
         """The format, and all fields that differ from their defaults."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -245,8 +254,11 @@ def settled_without_columns(layout: AnyLayout) -> SettledLayout:
             f"groups are {mention(group=known)}" if known else f"{mention('group')} needs another format"
         )
         raise DataError(f"{layout.format} has no columns: {instead}")
+    based = layout.format == "vw" and layout.offset == BASE
+    if layout.format == "vw" and layout.offset and not based:
+        raise DataError(f"vw has no columns: offsets are {mention(offset=BASE)}")
     for name in (*COLUMN_OPTIONS, "ngrams"):
-        default = getattr(layout if name == "group" else Layout, name)
+        default = getattr(layout if name == "group" or (name == "offset" and based) else Layout, name)
         if getattr(layout, name, default) != default:
             tables = "csv, tsv, jsonl, parquet and arrow"
             raise DataError(f"{layout.format} has no columns: {mention(name)} is only for {tables}")

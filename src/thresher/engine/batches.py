@@ -19,7 +19,7 @@ import numpy as np
 
 from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import helper, kernel
-from thresher.engine.kernels import LOSS_SUM, WEIGHT_SUM, aim
+from thresher.engine.kernels import LOSS_SUM, WEIGHT_SUM, aim, raised
 from thresher.engine.outputs import moment, note, read_row
 from thresher.engine.verbs import (
     catch_up,
@@ -36,8 +36,8 @@ from thresher.engine.verbs import (
     values_slopes,
 )
 
-PULL, LOSS, MOVED = range(3)
-"""Sums over a batch: slopes (the gradient of the intercept), losses, magnitudes of slopes"""
+PULL, LOSS, MOVED, SHIFT = range(4)
+"""Sums over a batch: slopes (the gradient of the intercept), losses, magnitudes of slopes, slopes * offset"""
 
 
 @helper
@@ -82,8 +82,8 @@ def end_output(past, rule, row_rule, S, clock, c, k, touched, written):
 
 @helper
 def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, which, touched, count,
-                held, gradients, b, pull, importance, value, slope):  # fmt: skip
-    """One step of output ``which[0]`` on an example with features `gradients` and the constant `pull`.
+                held, gradients, b, pull, shift, importance, value, slope):  # fmt: skip
+    """One step of output ``which[0]`` on an example with features `gradients`, `pull` and the offset `shift`.
 
     Returns the number of rows written: `count` or 0.
     """
@@ -96,7 +96,7 @@ def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bcl
         size += float(size_before_margin(row_rule, own, touched[r], x, now))
     if B.shape[0] > 0:
         size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(pull), bnow))
-    slope = aim(rule, bias_rule, margin, b * pull, importance, value, slope, size, clock, bclock)
+    slope = aim(rule, bias_rule, margin, b * pull + shift, importance, value, slope, size, clock, bclock)
     slope = S.dtype.type(slope)
     if slope == 0 and not grouped(row_rule):
         return 0
@@ -141,7 +141,7 @@ def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, b
         if extents is None:
             written = step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
                                   every[k : k + 1], touched, count, held, gradients, bias[k], sums[PULL, k],
-                                  importance, sums[LOSS, k], slopes[k])  # fmt: skip
+                                  sums[SHIFT, k], importance, sums[LOSS, k], slopes[k])  # fmt: skip
         else:
             written = step_output_on_sum(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B,
                                          bclocks[c], every[k : k + 1], touched, count, held, gradients,
@@ -165,8 +165,10 @@ def aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, ro
 
 @helper
 def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, rows, values, begin,
-            end, target, importance, bias, margins, shares, slopes, sums, noted):  # fmt: skip
+            end, target, importance, bias, margins, shares, slopes, sums, noted, offset):  # fmt: skip
     """Weighted slopes of an example, added to the sums of its batch; returns whether its loss is finite."""
+    for k in range(margins.size):
+        margins[k] += offset
     value = values_slopes(loss, margins, target, shares, slopes)
     note(noted, importance, value, margins)
     for k in range(margins.size):
@@ -174,11 +176,12 @@ def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, 
         if each is not None:
             c = min(k, clocks.shape[0] - 1)
             slopes[k] = aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
-                                   rows, values, begin, end, k, float(bias[k]), margins[k], importance,
-                                   importance * shares[k], slopes[k])  # fmt: skip
+                                   rows, values, begin, end, k, float(bias[k]) + offset, margins[k],
+                                   importance, importance * shares[k], slopes[k])  # fmt: skip
         sums[PULL, k] += slopes[k]
         sums[LOSS, k] += importance * shares[k]
         sums[MOVED, k] += abs(slopes[k])
+        sums[SHIFT, k] += slopes[k] * offset
     return math.isfinite(value)
 
 
@@ -199,12 +202,12 @@ def margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen
 def begin_batch(sums, noted):
     """Reset the sums of a batch. Loops compile faster than slice assignments."""
     for k in range(sums.shape[1]):
-        sums[PULL, k] = sums[LOSS, k] = sums[MOVED, k] = 0.0
+        sums[PULL, k] = sums[LOSS, k] = sums[MOVED, k] = sums[SHIFT, k] = 0.0
     noted[LOSS_SUM] = noted[WEIGHT_SUM] = 0.0
 
 
 @helper
-def close_batch(single, sums, slopes, noted, tally):
+def close_batch(single, offset, sums, slopes, noted, tally):
     """Record the losses of a batch; unless it is a `single` example, its slope is 1, or 0 if all were 0."""
     for k in (LOSS_SUM, WEIGHT_SUM):
         noted[k] += tally[k]
@@ -212,7 +215,7 @@ def close_batch(single, sums, slopes, noted, tally):
         tally[k] = noted[k]
     for k in range(slopes.size):
         if single:
-            sums[PULL, k] = 1.0
+            sums[PULL, k], sums[SHIFT, k] = 1.0, offset
         else:
             slopes[k] = 1.0 if sums[MOVED, k] > 0.0 else 0.0
 
@@ -231,7 +234,7 @@ def copy_clocks(each, clocks, bclocks, target, btarget):
 @kernel
 def learn_batches(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-    indptr, rows, values, targets, weights, lo, hi, batch, each, places, past, seen, tally,
+    indptr, rows, values, targets, weights, offsets, lo, hi, batch, each, places, past, seen, tally,
 ):
     # fmt: on
     """Learn examples lo..hi-1 in mini-batches of `batch`: the summed gradient is one step of each output.
@@ -250,7 +253,7 @@ def learn_batches(
     touched, gradients = np.empty(most, np.int64), np.empty((most, outputs))
     held, bias = np.empty((most, outputs), S.dtype), np.zeros(outputs, S.dtype)
     own, margins, shares = np.empty(outputs, S.dtype), np.empty(outputs), np.empty(outputs)
-    slopes, ones, sums, noted = np.empty(outputs), np.ones(outputs), np.empty((3, outputs)), np.empty(4)
+    slopes, ones, sums, noted = np.empty(outputs), np.ones(outputs), np.empty((4, outputs)), np.empty(4)
     before, bbefore = clocks.copy(), bclocks.copy()
     extents = None if each is None else np.zeros((most, outputs))
     for first in range(lo, hi, batch):
@@ -267,7 +270,7 @@ def learn_batches(
             margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen)
             finite &= measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
                               rows, values, begin, end, targets[i], float(weights[i]), bias, margins, shares,
-                              slopes, sums, noted)  # fmt: skip
+                              slopes, sums, noted, raised(0.0, offsets, i))  # fmt: skip
             count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
                            gradients, extents)  # fmt: skip
         read_gathered(row_rule, S, clocks, places, touched, count, held)
@@ -275,7 +278,7 @@ def learn_batches(
             copy_clocks(each, before, bbefore, clocks, bclocks)
             return first
         importance = float(weights[first]) if single else 1.0
-        close_batch(single, sums, slopes, noted, tally)
+        close_batch(single, raised(0.0, offsets, first), sums, slopes, noted, tally)
         finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched,
                      count, held, gradients, extents, bias, sums, slopes, importance)  # fmt: skip
     return hi

@@ -65,17 +65,26 @@ def count(tally, importance, value, margin):
 
 
 @scalar
-def with_intercept(bias_row_rule, B, home, bnow, size):
-    """The intercept, and the size of the example including it."""
+def raised(b, offsets, i):
+    """What is added to the features of example i: the intercept, and its offset unless `offsets` is None."""
+    if offsets is None:  # resolved at compile time
+        return b
+    return b + float(offsets[i])
+
+
+@scalar
+def with_intercept(bias_row_rule, B, home, bnow, offsets, i, size):
+    """The intercept; what it adds to the margin of example i, with its offset; the size including it."""
+    b = B.dtype.type(0)
     if B.shape[0] > 0:
         b = weight(bias_row_rule, B, home, bnow)
-        return b, size + size_before_margin(bias_row_rule, B, home, B.dtype.type(1), bnow)
-    return B.dtype.type(0), size
+        size += size_before_margin(bias_row_rule, B, home, B.dtype.type(1), bnow)
+    return b, raised(b, offsets, i), size
 
 
 @helper
 def aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock):
-    """The slope to step with; `margin` excludes the intercept `b`."""
+    """The slope to step with; `margin` excludes the intercept and the offset, whose sum is `b`."""
     note_after_margin(rule, float(margin + b), importance, value, slope, size, clock)
     note_after_margin(bias_rule, float(margin + b), importance, value, slope, size, bclock)
     return slope_after_margin(rule, margin, value, slope, size, clock)
@@ -129,7 +138,7 @@ def close(past, rule, row_rule, bias_rule, S, rows, begin, end, clock, bclock):
 @kernel
 def learn(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
-    indptr, rows, values, labels, weights, lo, hi, limit, scratch, past, seen, tally,
+    indptr, rows, values, labels, weights, offsets, lo, hi, limit, scratch, past, seen, tally,
 ):  # fmt: skip
     """Predict, then learn, examples lo..hi-1; return the first example not learned.
 
@@ -137,8 +146,8 @@ def learn(
     with a row beyond `seen`; it has changed nothing. `seen` marks every row met, unless it is empty.
     A row's settled weight is kept in `scratch` (as long as the longest example) between reading and stepping,
     so that it is rounded to the state's dtype once per example. Arithmetic on weights is in that dtype, on
-    the clock in float64. `past` is None, or adds up weights for averaging. `tally` sums weighted loss and
-    weight.
+    the clock in float64. `offsets` are added to the margins, unless None. `past` is None, or adds up weights
+    for averaging. `tally` sums weighted loss and weight.
     """
     home = rows.dtype.type(0)  # same type as rows, so `step` is compiled once
     marking, marks, last = seen.size > 0, np.uint64(seen.size), np.uint64(indptr[hi] - 1)
@@ -153,20 +162,20 @@ def learn(
                 seen[rows[p]] = 1
             fetch(S, rows[p + AHEAD if p + AHEAD < last else last])  # min and max take time to compile
             x, top = S.dtype.type(values[p]), abs(values[p]) if abs(values[p]) > top else top
-            w = meet(row_rule, S, rows[p], weight(row_rule, S, rows[p], now), x, now)
-            scratch[p - begin] = w
+            w = scratch[p - begin] = meet(row_rule, S, rows[p], weight(row_rule, S, rows[p], now), x, now)
             margin += w * x
             size += size_before_margin(row_rule, S, rows[p], x, now)
-        b, size = with_intercept(bias_row_rule, B, home, bnow, size)
-        value, slope = value_slope(loss, float(margin + b), float(labels[i]))
+        b, lift, size = with_intercept(bias_row_rule, B, home, bnow, offsets, i, size)
+        value, slope = value_slope(loss, float(margin + lift), float(labels[i]))
         if not math.isfinite(value) or top >= limit:
             return i
         importance = float(weights[i])
-        count(tally, importance, value, margin + b)
+        count(tally, importance, value, margin + lift)
         if past is not None:
             remember(past, rule, B, b)
         value, slope = value * importance, slope * importance
-        slope = S.dtype.type(aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock))
+        slope = aim(rule, bias_rule, margin, lift, importance, value, slope, size, clock, bclock)
+        slope = S.dtype.type(slope)
         if slope == 0:
             end = begin  # no row is written
         else:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine.compile.jit import kernel, scalar
-from thresher.engine.kernels import AHEAD, aim, count, move_clocks
+from thresher.engine.kernels import AHEAD, aim, count, move_clocks, raised
 from thresher.engine.lanewise import (
     LANES,
     clock_of,
@@ -64,6 +64,8 @@ class LaneStream(NamedTuple):
     values: Any
     labels: Any
     weights: Any
+    offsets: Any
+    """None without any"""
 
 
 class Side(NamedTuple):
@@ -77,9 +79,11 @@ class Side(NamedTuple):
 
 
 class Example(NamedTuple):
-    """The current example in each lane; `importance` is shared."""
+    """The current example in each lane; `importance`, and the offset at `place`, are shared."""
 
     importance: Any
+    offsets: Any
+    place: Any
     margins: Any
     sizes: Any
     biases: Any
@@ -151,7 +155,7 @@ def lose(losses, label, alive, example):
     """Value and slope of the losses. False if one that was `alive` is not finite: it no longer is alive."""
     sound = True
     for k in range(LANES):
-        margin = float(example.margins[k] + example.biases[k])
+        margin = float(example.margins[k] + raised(example.biases[k], example.offsets, example.place))
         example.values[k], example.slopes[k] = value_slope(part_of(losses, k), margin, label)
         if alive[k] and not math.isfinite(example.values[k]):
             alive[k], sound = 0, False
@@ -163,7 +167,7 @@ def count_all(tally, alive, example):
     """Record the losses of an example."""
     for k in range(LANES):
         if alive[k]:
-            margin = example.margins[k] + example.biases[k]
+            margin = example.margins[k] + raised(example.biases[k], example.offsets, example.place)
             count(tally[k], example.importance, example.values[k], margin)
 
 
@@ -178,7 +182,8 @@ def turn(k, own, bias, home, alive, example):
         size += size_before_margin(part_of(bias.row_rule, k), row, 0, one, now)
     rule, clock = part_of(own.rule, k), clock_of(own.rule, own.clocks, k)
     bias_rule, bclock = part_of(bias.rule, k), clock_of(bias.rule, bias.clocks, k)
-    margin, b, importance = taken(example.margins, k), taken(example.biases, k), example.importance
+    margin, importance = taken(example.margins, k), example.importance
+    b = raised(taken(example.biases, k), example.offsets, example.place)
     slope = aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock)
     put(example.steps, k, own.table.dtype.type(slope if living else 0.0))
     put_clock(own.rule, own.clocks, k, clock, living)
@@ -318,7 +323,8 @@ def run(parts, S, own_clocks, B, own_bclocks, stream, lo, hi, scratch, seen, tal
     grown = lanes_like(np.uint8(0))
     done = hi
     for i in range(lo, hi):
-        example = Example(float(stream.weights[i]), margins, sizes, biases, values, slopes, steps, grown)
+        shared = float(stream.weights[i]), stream.offsets, i
+        example = Example(*shared, margins, sizes, biases, values, slopes, steps, grown)
         if not learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, factors, example):
             done = i
             break

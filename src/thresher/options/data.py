@@ -191,6 +191,14 @@ class FeatureOptions(TypedDict, total=False):
         ),
     ]
     weight: Annotated[str | int, Option(Column(), "Column of the importance weight.", "COL")]
+    offset: Annotated[
+        str | int,
+        Option(
+            Column(),
+            "Column of numbers that are added to the margin, in learning and in prediction; base in VW text.",
+            "COL",
+        ),
+    ]
     group: Annotated[
         str | int,
         Option(

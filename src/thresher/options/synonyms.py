@@ -36,6 +36,7 @@ _OPTIONS: dict[tuple[str, ...], str] = {
     ("dtype",): "precision float float-type",
     ("label",): "target y target-column label-column response labels outcome label-col target-col",
     ("weight",): "sample-weight weights weight-column importance",
+    ("offset",): "base-margin init-score exposure",
     ("numeric",): "numerical numeric-features num-features continuous",
     ("numeric", "categorical", "text"): "features columns feature-columns x cols usecols",
     ("categorical",): "cat cat-features categorical-features categories categoricals one-hot",

@@ -17,11 +17,13 @@ from thresher.data.labels import DOMAINS
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
 from thresher.options.layouts import layout_asked, of_options
+from thresher.options.messages import mention, mention_command
 from thresher.options.option import UsageError
 from thresher.runs.preparing import (
     Inputs,
     check_written,
     classes_in,
+    has_offsets,
     reading_of,
 )
 from thresher.runs.ui import Ui
@@ -56,7 +58,10 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
         plan = BoostPlan(
             **{name: options[name] for name in names}, threads=options["threads"] or default_threads()
         )
-    read = reading_of(options) | {"layout": layout_asked(options)}
+    layout = layout_asked(options)
+    if has_offsets(inputs, layout):
+        raise UsageError(f"{mention('offset')} is for {mention_command('train')}; boost adds none to margins")
+    read = reading_of(options) | {"layout": layout}
     _, _, read, note = classes_in(inputs.data, None, None, read)
     words = read["layout"].classes if read["layout"] else ()
     if len(words) > 2:

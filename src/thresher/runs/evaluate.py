@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from thresher.data.source import Source
 from thresher.learning.evaluation.figures import Assessment, assessed, check_threshold
 from thresher.learning.evaluation.slices import figures_of_slices, slices_of
@@ -27,15 +29,17 @@ class Measured:
     source: Source
 
 
-def measure(model: Any, data: Any, options: Any, *, inputs: Sequence[Path] = ()) -> Measured:
-    """Measure a model; `inputs` are further files that are read.
+def measure(
+    model: Any, data: Any, options: Any, *, inputs: Sequence[Path] = (), offsets: ArrayLike | None = None
+) -> Measured:
+    """Measure a model; `inputs` are further files that are read, `offsets` those of rows in memory.
 
     Raises `UsageError`, `DataError`, OSError.
     """
     with of_options():
         check_threshold(model.head, options["threshold"])
     reading = given_in(options, ReadOptions)
-    source = source_for(model, data, model.head.domain, **reading)
+    source = source_for(model, data, model.head.domain, offsets=offsets, **reading)
     check_written([], options, data, source, inputs=inputs)
     with of_options():
         beside = slices_of(model, source, data, options["slices"], options["threshold"], reading)

@@ -22,6 +22,7 @@ from thresher.data.log.segments import (
     segment_paths,
 )
 from thresher.data.log.source import LogOrigin, check_rows
+from thresher.data.offsets import may_have_offsets, split_offsets
 from thresher.learning.inspection.formatting import figure_lines, shown
 from thresher.options.messages import as_shown, flag_of
 
@@ -176,8 +177,11 @@ def _record(one: LogRecord, origin: LogOrigin, names: dict[int, str]) -> dict[st
 
 
 def _row(chunk: Chunk, origin: LogOrigin, names: dict[int, str], labelled: bool) -> dict[str, Any]:
-    features = zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True)
     found = {"label": _label(chunk, origin)} if labelled else {}
+    if may_have_offsets(chunk):
+        chunk, offsets = split_offsets(chunk)
+        found["offset"] = offsets.item(0)
+    features = zip(chunk.keys.tolist(), chunk.values.tolist(), strict=True)
     named = {names.get(key, str(key)): value for key, value in features}
     return {**found, "importance": chunk.weights.item(0), "features": named}
 

@@ -35,6 +35,7 @@ from thresher.data.labels import DOMAINS
 from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout, as_option, grouped_by
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource
+from thresher.data.offsets import shifted
 from thresher.data.order import Order, make_order
 from thresher.data.source import Source
 from thresher.data.sources.parsed import OnError
@@ -139,11 +140,19 @@ class Inputs(NamedTuple):
     data: Data
     groups: Any = None
     """the group of each row of data in memory"""
+    offsets: Any = None
+    """the offset of each row of data in memory"""
 
 
-def inputs_of(data: Any, y: Any, weights: ArrayLike | None, groups: ArrayLike | None) -> Inputs:
-    """Data, with labels and importances that are given beside them."""
-    return Inputs(with_labels(data, y, weights), groups)
+def inputs_of(
+    data: Any,
+    y: Any,
+    weights: ArrayLike | None,
+    groups: ArrayLike | None,
+    offsets: ArrayLike | None = None,
+) -> Inputs:
+    """Data, with labels, importances and what else is given beside them."""
+    return Inputs(with_labels(data, y, weights), groups, offsets)
 
 
 def held_apart(options: Any, default: Part = 0) -> tuple[Part, Data | None]:
@@ -315,19 +324,26 @@ def ready(
     read = reading_of(options, part) | {"layout": layout}
     rule = options["rule"]
     if isinstance(rule, Recipe):
-        return _of_recipe(inputs.data, rule, options, read)
+        return _of_recipe(inputs, rule, options, read)
     loss, outputs, found, note = classes_in(inputs.data, options["loss"], options["outputs"], read)
     if note:
         ui.say(note)
-    recipe = recipe_of(options, started, loss=loss, outputs=outputs)
+    recipe = recipe_of(options, started, loss=loss, outputs=outputs, offset=has_offsets(inputs, layout))
     return Ready(recipe, found | {"layout": with_gaps(found["layout"], recipe.centre)})
 
 
-def _of_recipe(data: Data, recipe: Recipe, options: Any, read: dict[str, Any]) -> Ready:
+def has_offsets(inputs: Inputs, layout: AnyLayout | None) -> bool:
+    """Whether rows have offsets, beside them or as the layout says."""
+    settled = layout.has_offsets if isinstance(layout, SettledLayout) else bool(layout and layout.offset)
+    return inputs.offsets is not None or settled
+
+
+def _of_recipe(inputs: Inputs, recipe: Recipe, options: Any, read: dict[str, Any]) -> Ready:
     if options["loss"] is not None or options["outputs"] is not None:
         raise UsageError("a recipe contains its loss and outputs: change them with dataclasses.replace")
-    _, _, read, _ = classes_in(data, recipe.loss, recipe.outputs, read)
+    _, _, read, _ = classes_in(inputs.data, recipe.loss, recipe.outputs, read)
     more = {name: value for name, value in given_in(options, RecipeOptions).items() if name != "rule"}
+    more["offset"] = recipe.offset or has_offsets(inputs, read["layout"])
     with of_options():
         found = replace(recipe, layout=None, **more)
     return Ready(found, read | {"layout": with_gaps(read["layout"], found.centre)})
@@ -340,7 +356,7 @@ def groups_of(inputs: Inputs, layout: AnyLayout | None, options: Any) -> Any:
 
 def source_of(inputs: Inputs, domain: Any, read: Mapping[str, Any]) -> Source:
     """The data as a source. `DataError`."""
-    return with_groups(opened(inputs.data, domain, **read), inputs.groups)
+    return with_groups(shifted(opened(inputs.data, domain, **read), inputs.offsets), inputs.groups)
 
 
 def again_of(inputs: Inputs, source: Source, domain: Any, read: Mapping[str, Any]) -> Source:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from thresher.data.columns import SINGLE
 from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.learning.model.preparation import LISTED
@@ -137,10 +138,11 @@ def _table(layout: SettledLayout) -> dict[str, Any]:
     given |= {kind: listed for kind in _COLUMNS if (listed := _listed(layout, kind))}
     label = as_list(layout.labels or _listed(layout, "label"))
     given |= {"label": label} if label not in ("", "label") else {}
-    for kind in ("weight", "group"):
+    for kind in SINGLE:
         if listed := _listed(layout, kind):
             given[kind] = listed[0]
-    given |= {"group": layout.group} if layout.group and "group" not in given else {}
+        elif hasattr(layout, kind) and getattr(layout, kind):
+            given[kind] = getattr(layout, kind)
     return {"format": layout.format, **given}
 
 

@@ -8,12 +8,13 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.columns import FEATURES
+from thresher.data.columns import FEATURES, OFFSET
 from thresher.data.errors import DataError
 from thresher.data.files.content import Content
 from thresher.data.labels import Domain, check_labels, domain_of
 from thresher.data.layout import FEATURE_FIELDS, AnyLayout, Extension, Layout, SettledLayout
 from thresher.data.log.segments import LogError, LogPosition, LogRun, place_at, records_from, segments_of
+from thresher.data.offsets import without_offsets
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source
 from thresher.options.messages import mention
@@ -77,7 +78,7 @@ def open_log(
     return source
 
 
-_ASKED = ("label", "weight", "numeric", "bins", "categorical", "text")
+_ASKED = ("label", "weight", "offset", "numeric", "bins", "categorical", "text")
 """Options that are not those of a model which goes on"""
 
 
@@ -85,8 +86,8 @@ def _features(layout: AnyLayout) -> dict[str, Any]:
     """What determines the features of rows."""
     pairs = zip(getattr(layout, "columns", ()), getattr(layout, "kinds", ()), strict=True)
     known = layout.known if isinstance(layout, Extension) else pairs
-    read = {name: kind for name, kind in known if kind in FEATURES}
-    return {"columns": read} | {name: getattr(layout, name) for name in FEATURE_FIELDS}
+    read = {name: kind for name, kind in known if kind in (*FEATURES, OFFSET)}
+    return {"columns": read} | {name: getattr(layout, name) for name in (*FEATURE_FIELDS, "offset")}
 
 
 class LogSource(Source):
@@ -178,8 +179,9 @@ def check_rows(chunk: Chunk, domain: str | Domain, layout: SettledLayout | None)
     if chunk.targets is not None and one.width is None and not one.open:
         raise DataError(f"expected {one.meaning}, found {chunk.targets.shape[1]} labels for each row")
     check_labels(chunk.labels, one, chunk.targets)
-    if layout is not None and layout.bits and chunk.nnz and int(chunk.keys.max()) > layout.mask:
-        raise DataError(f"a key has more than {layout.bits} bits: {int(chunk.keys.max())}")
+    keys = without_offsets(chunk).keys
+    if layout is not None and layout.bits and len(keys) and int(keys.max()) > layout.mask:
+        raise DataError(f"a key has more than {layout.bits} bits: {int(keys.max())}")
 
 
 def _place(at: LogPosition) -> Place:

@@ -143,6 +143,7 @@ def header_of_weights(readout: Readout, intercept: bool = True) -> Header:
         "store": readout.store,
         "intercept": intercept,
         "layout": None if readout.layout is None else readout.layout.as_dict(),
+        **({"offset": True} if readout.shifted else {}),
     }
     return {**_header_of_any(readout), "recipe": recipe}
 
@@ -412,10 +413,15 @@ def _check_model(given: Any) -> None:
     check(recipe, {"rule": str | None}, "recipe")
     if recipe["rule"] is None:
         check(recipe, {name: RECIPE[name] for name in _WEIGHTS}, "recipe")
+        check_present(recipe, {"offset": RECIPE["offset"]}, "recipe")
     else:
-        check_all(
-            {"centre": False, "sample": None, "calibrate": False, **recipe}, RECIPE, "recipe"
-        )  # older models do not say
+        older = {
+            "centre": False,
+            "sample": None,
+            "calibrate": False,
+            "offset": False,
+        }  # which they do not say
+        check_all({**older, **recipe}, RECIPE, "recipe")
 
 
 def load_readout(path: str | Path) -> tuple[Readout, Header]:
@@ -433,7 +439,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
             head = head.with_calibration(FittedSigmoid(*numbers))
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
         readout.layout, readout.names = layout_of(recipe), names_of(tensors, NAMES)
-        readout.numbering = numbering_in(header)
+        readout.numbering, readout.shifted = numbering_in(header), recipe.get("offset", False)
         readout.made = None if recipe["rule"] is None else (recipe["rule"], recipe["seed"])
         if readout.layout is not None and head.domain.has_classes:
             head.domain.of_words(readout.layout.classes)  # a word for each class

@@ -9,6 +9,7 @@ import numpy as np
 
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
+from thresher.data.offsets import F32, split_offsets
 from thresher.learning.inspection.responses import Responses
 from thresher.learning.model.objective import F64
 from thresher.learning.model.prediction import Predictor, Summands
@@ -41,6 +42,8 @@ class Explanation(NamedTuple):
     summed: Summands
     names: Mapping[int, str]
     responses: Responses
+    offsets: F32 | None = None
+    """``(n,)``, which are added too, if the model was trained with any"""
 
     @property
     def intercepts(self) -> F64:
@@ -74,7 +77,7 @@ class Explanation(NamedTuple):
         ]
 
     def _features(self, row: int, top: int | None) -> dict[str, Any]:
-        """The largest terms of a row, and the sum of the others."""
+        """The offset of a row, if it has one, its largest terms, and the sum of the others."""
         said, terms = self.responses, self.terms(row)
         left = np.reshape([one.contribution for one in terms[top:] if top], (-1, len(self.intercepts)))
         rest = left.sum(axis=0).tolist()
@@ -82,7 +85,8 @@ class Explanation(NamedTuple):
             one._asdict() | {name: said.by_name(getattr(one, name)) for name in ("weight", "contribution")}
             for one in terms[:top]
         ]
-        return {"features": shown, "rest": said.by_name(rest if not said.is_one else rest[0])}
+        offset = {} if self.offsets is None else {"offset": self.offsets.item(row)}
+        return {**offset, "features": shown, "rest": said.by_name(rest if not said.is_one else rest[0])}
 
 
 def explain(model: Predictor, chunk: Chunk, names: Mapping[int, str] = _NONE) -> Explanation:
@@ -91,7 +95,8 @@ def explain(model: Predictor, chunk: Chunk, names: Mapping[int, str] = _NONE) ->
     ValueError for an ensemble whose models centre or scale columns differently.
     """
     own: Any = model
-    terms, known = model.terms(chunk), numeric_keys(own.layout)
+    rows, offsets = split_offsets(chunk) if model.shifted else (chunk, None)
+    terms, known = model.terms(rows), numeric_keys(own.layout)
     for more in (own.names or _NONE, names):
         known |= {key: more[key] for key in terms.rows.keys.tolist() if key not in known and key in more}
-    return Explanation(model.margins(chunk), terms, known, Responses(model))
+    return Explanation(model.margins(chunk), terms, known, Responses(model), offsets)

@@ -16,6 +16,7 @@ from thresher.data.errors import DataError
 from thresher.data.formats.choosing import features_of
 from thresher.data.formats.listing import FORMATS, LINES
 from thresher.data.layout import AnyLayout, has_columns
+from thresher.data.offsets import without_offsets
 from thresher.data.source import Source, Watched
 from thresher.learning.diagnostics.findings import TroubleWarning
 from thresher.options.messages import warn_user
@@ -120,7 +121,7 @@ class _Numbered(Watched):
 
     def look(self, chunk: Chunk) -> None:
         """Note the ids of a chunk."""
-        span = None if self._warned else chunk.span()
+        span = None if self._warned else without_offsets(chunk).span()
         if span is not None:
             self._low, self._high = min(self._low, span[0]), max(self._high, span[1])
             self._warned = _warn_if_shifted(_shifted(self._numbering, self._low, self._high))
@@ -286,6 +287,7 @@ class _NumbersAsInModel(Watched):
 
     def look(self, chunk: Chunk) -> None:
         """Check the first chunk that has features."""
+        chunk = without_offsets(chunk)
         if self._error is not None and chunk.nnz:
             if are_names(chunk) if self._wanted else chunk.keys.max() <= _SMALL:
                 raise self._error

@@ -65,6 +65,7 @@ class Ensemble(Predictor, Generic[M]):
     def __init__(self, models: Sequence[M], rows: str, record: Record | None = None) -> None:
         self.models = [*models]
         self.head, self.names, self.numbering = models[0].head, None, models[0].numbering
+        self.shifted = models[0].shifted
         self.rows = rows
         """how rows were given to models: ``poisson`` or ``disjoint``"""
         self.record = record

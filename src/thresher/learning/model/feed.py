@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat, read_only
 from thresher.data.labels import check_labels
+from thresher.data.offsets import F32, split_offsets
 from thresher.engine.index import Resolved, make_index
 from thresher.engine.sound import MOST_STEPS, Tensors, copied, given, offsets, require, under
 from thresher.learning.model.divergence import EXTREME, Before, DivergedError, has_extremes, ranges
@@ -142,14 +143,15 @@ Learners = Sequence[FedLearner]
 class _Feeding:
     """A learner with its view of the current chunk."""
 
-    def __init__(self, learner: FedLearner, chunk: Chunk, longest: int) -> None:
+    def __init__(self, learner: FedLearner, chunk: Chunk, offsets: F32 | None, longest: int) -> None:
         self.learner, self.loop = learner, learner.loop
-        self._weights, self._targets = chunk.weights, learner.loop.targets(chunk)
+        self._weights, self._targets = chunk.weights, learner.loop.targets(chunk, offsets)
+        self._offsets = offsets
         self._longest = longest
 
     def learn(self, resolved: Resolved, lo: int) -> int:
         """Learn from example `lo` on; return the first example that was not learned."""
-        return self.loop.learn(resolved, self._targets, self._weights, lo, self._longest)
+        return self.loop.learn(resolved, self._targets, self._weights, self._offsets, lo, self._longest)
 
     def judge(self, before: Before) -> None:
         """Check the effect of extreme examples."""
@@ -170,6 +172,7 @@ class Feed:
     def __init__(self, recipe: Recipe) -> None:
         sampler = recipe.sampler()
         self.intake = Intake(recipe.scale, recipe.admit, recipe.seed, bool(recipe.centre), sampler)
+        self.shifted = recipe.offset
         if recipe.layout is not None:
             self.intake.bind(recipe.layout)
         self.index = make_index(recipe.store, recipe.seed)
@@ -252,7 +255,7 @@ class Feed:
             self.lowest_label = min(self.lowest_label, lowest)
         for learner in learners:
             learner.loop.count_as(again)
-        chunk = self.intake.learned(chunk, again)
+        chunk = self.intake.learned(chunk, again, self.shifted)
         for piece in chunk.pieces(PIECE):  # small enough for its values to stay in cache
             if not (self._extremes or again or self._watched(learners)):
                 self._extremes = has_extremes(piece)
@@ -303,12 +306,13 @@ class Feed:
         self._learn(learners, waiting)
 
     def _learn(self, learners: Learners, chunk: Chunk) -> None:
-        if chunk.nnz > self._rows.size:
-            self._rows = np.empty(chunk.nnz, np.uint32)
         if not len(chunk):
             return
+        chunk, offsets = split_offsets(chunk) if self.shifted else (chunk, None)
+        if chunk.nnz > self._rows.size:
+            self._rows = np.empty(chunk.nnz, np.uint32)
         longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
-        fed = [_Feeding(learner, chunk, longest) for learner in learners if not learner.error]
+        fed = [_Feeding(learner, chunk, offsets, longest) for learner in learners if not learner.error]
         begin = 0 if self._extremes else self._learn_up_to_extremes(chunk, fed)
         for lo, hi, extreme in ranges(chunk, self.batch, begin):
             befores = [(one, Before(one.loop, chunk.rows(lo, hi))) for one in fed if extreme]

@@ -69,7 +69,7 @@ class Model(Predictor):
     """
 
     def __init__(self, rule: Recipe | Spec = "ft-ftrl", loss: Spec | None = None, **options: Any) -> None:
-        check_names(type(self), options, [*declared(RecipeOptions), "layout"])
+        check_names(type(self), options, [*declared(RecipeOptions), "layout", "offset"])
         options |= {} if loss is None else {"loss": loss}
         recipe = replace(rule, **options) if isinstance(rule, Recipe) else Recipe(rule, **options)
         self._begin(recipe, Feed(recipe), alone=True)
@@ -85,6 +85,7 @@ class Model(Predictor):
         self.recipe = recipe
         """the parts and options of this model"""
         self.head, self.rule, self.dtype = recipe.head(), recipe.make_rule(), recipe.numbers
+        self.shifted = recipe.offset
         self.loss, self.batch = self.head.loss, recipe.batch
         self._sound, self._warned, self._alone = 0, False, alone
         self.error: DivergedError | None = None
@@ -211,6 +212,8 @@ class Model(Predictor):
         /,
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        offsets: ArrayLike | None = None,
         **reading: Unpack[ReadOptions],
     ) -> None: ...
 
@@ -226,6 +229,8 @@ class Model(Predictor):
             data: anything that `thresher.train` accepts.
             y: labels of the rows of `data`, ``(n,)`` or ``(n, outputs)``, if `data` does not contain them.
             sample_weight: importances ``(n,)``, together with `y`.
+            offsets: numbers ``(n,)`` that are added to the margins of rows in memory, for a model made with
+                ``offset=True``.
             reading: how to read `data`, where that differs from the training data: the options of
                 `thresher.open_source` and the fields of a `Layout`.
 
@@ -329,6 +334,7 @@ class Model(Predictor):
     def layout(self, layout: SettledLayout | None) -> None:
         self._feed.intake.bind(layout)
         self.recipe = replace(self.recipe, layout=layout)
+        self.shifted = self._feed.shifted = self.recipe.offset
 
     def admit_only(self, keys: NDArray[np.uint64]) -> None:
         """Learn only these features, which ascend, now and later. The recipe admits ``listed`` ones."""
@@ -467,8 +473,8 @@ class Model(Predictor):
         order = np.argsort(keys)
         return keys[order], settled[rows][order]
 
-    def margins(self, chunk: Chunk) -> F64:
-        """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
+    def _sums(self, chunk: Chunk) -> F64:
+        """Weighted sums of rows without offsets."""
         return self.loop.margins(self._feed.intake.read(chunk), self._bias())
 
     def terms(self, chunk: Chunk) -> Summands:
@@ -493,6 +499,7 @@ class Model(Predictor):
         head = self.head.with_calibration(self.head.calibrated()) if self.recipe.calibrate else self.head
         readout = Readout(head, self.store, keys, weights, self._bias(), *rest, intake.means())
         readout.layout, readout.names, readout.numbering = self.layout, self.names, self.numbering
+        readout.shifted = self.shifted
         return readout
 
     _weights = readout

@@ -57,10 +57,12 @@ class Octet:
         return self._ends.pop(k)
 
     def _learn_all(
-        self, piece: Resolved, targets: F32, weights: F32, lo: int, longest: int
+        self, piece: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
     ) -> dict[int, int]:
         """Where each live lane stopped. If the loss of some is not finite, the others continue."""
-        stream = LaneStream(*(read_only(a) for a in (*piece[1:], targets, weights)))
+        added = None if offsets is None else read_only(offsets)
+        indptr, rows, values = map(read_only, piece[1:])
+        stream = LaneStream(indptr, rows, values, read_only(targets), read_only(weights), added)
         state = self.S, self.clocks, self.B, self.bclocks
         sums = self.index.seen, self.tally, self.alive
         ends: dict[int, int] = {}
@@ -158,9 +160,11 @@ class LaneLoop(OneLoop):
         """The parts of all lanes, side by side."""
         return self._octet.parts
 
-    def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
+    def learn(
+        self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
+    ) -> int:
         """As in `OneLoop`."""
-        return self._octet.learn(self._k, resolved, targets, weights, lo, longest)
+        return self._octet.learn(self._k, resolved, targets, weights, offsets, lo, longest)
 
     def rest(self) -> None:
         """Stop learning; keep the state as it is."""

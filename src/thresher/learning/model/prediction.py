@@ -12,7 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Unpack, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk, concat
@@ -21,6 +21,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, opened, with_labels
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.offsets import shifted, split_offsets, unused_offsets, with_offsets
 from thresher.data.source import ReadRows, Source
 from thresher.engine.index import HashedIndex, Index
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
@@ -60,16 +61,26 @@ def codes_of(model: Any, y: Any) -> Any:
 
 
 def source_for(
-    model: Any, data: Data, domain: Any, *, more: Mapping[str, Any] | None = None, **reading: Any
+    model: Any,
+    data: Data,
+    domain: Any,
+    *,
+    more: Mapping[str, Any] | None = None,
+    offsets: ArrayLike | None = None,
+    **reading: Any,
 ) -> Source:
     """Open `data` for prediction, read as the training data were except for the options in `reading`.
+
+    Rows in memory have these `offsets`.
 
     A model without a layout was trained on matrices or Chunks: it reads a table without labels as a matrix.
     """
     options = settled(ReadOptions, reading)
     layout = layout_for(model, options)
     read = {name: options[name] for name in ("on_error", "threads", "where")}
-    source = as_source(data, domain, layout=layout, **read, **(more or {}))
+    if offsets is not None and not model.shifted:
+        raise unused_offsets()
+    source = shifted(as_source(data, domain, layout=layout, **read, **(more or {})), offsets)
     X: Any = data[0] if isinstance(data, tuple) and data else data
     how = ': rows.to_dict("records")' if hasattr(X, "to_dict") else ""
     return in_agreement(model, source, given=type(X).__name__ + how)
@@ -181,12 +192,25 @@ class Predictor:
         """Whether columns are centred."""
         raise NotImplementedError
 
+    shifted = False
+    """whether each example has an offset"""
+
     def margins(self, chunk: Chunk) -> F64:
-        """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
+        """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs.
+
+        They include the offsets, if the model was trained with any. `DataError` if the rows have none.
+        """
+        if not self.shifted:
+            return self._sums(chunk)
+        own, offsets = split_offsets(chunk)
+        return self._sums(own) + offsets
+
+    def _sums(self, chunk: Chunk) -> F64:
+        """Weighted sums of rows without offsets."""
         raise NotImplementedError
 
     def terms(self, chunk: Chunk) -> Summands:
-        """What the margins of `chunk` are sums of.
+        """What the margins of `chunk`, which has no offsets, are sums of.
 
         ValueError for an ensemble whose models centre or scale columns differently.
         """
@@ -205,14 +229,28 @@ class Predictor:
 
     @overload
     def predict(
-        self, data: Data, output: Literal["margin", "probability"] = ..., **reading: Unpack[ReadOptions]
+        self,
+        data: Data,
+        output: Literal["margin", "probability"] = ...,
+        *,
+        offsets: ArrayLike | None = ...,
+        **reading: Unpack[ReadOptions],
     ) -> F64: ...
 
     @overload
-    def predict(self, data: Data, output: Output, **reading: Unpack[ReadOptions]) -> NDArray[Any]: ...
+    def predict(
+        self, data: Data, output: Output, *, offsets: ArrayLike | None = ..., **reading: Unpack[ReadOptions]
+    ) -> NDArray[Any]: ...
 
     @reads_elsewhere
-    def predict(self, data: Data, output: Output = "margin", **reading: Unpack[ReadOptions]) -> NDArray[Any]:
+    def predict(
+        self,
+        data: Data,
+        output: Output = "margin",
+        *,
+        offsets: ArrayLike | None = None,
+        **reading: Unpack[ReadOptions],
+    ) -> NDArray[Any]:
         """Predict ``(n,)`` float64, or ``(n, outputs)`` for many outputs. The model does not change.
 
         Args:
@@ -221,6 +259,8 @@ class Predictor:
             output: ``margin``, the weighted sum; ``probability``, the inverse link of the loss (for two
                 classes, the probability of the positive one); ``label``, the class as written in the
                 training data ``(n,)``, text if labels are words, or for regression the predicted mean.
+            offsets: numbers ``(n,)`` that are added to the margins of rows in memory, if the model was
+                trained with offsets.
             reading: how to read `data`, where that differs from the training data: the options of
                 `thresher.open_source` and the fields of a `Layout`.
 
@@ -234,18 +274,22 @@ class Predictor:
             found = self.respond(self.margins(chunk), output)
             return self.head.worded(found, self.classes) if output == "label" and self.classes else found
 
-        return self._of_all(data, self.predict, reading, answer)
+        return self._of_all(data, self.predict, reading, answer, offsets)
 
     @reads_elsewhere
-    def predict_proba(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
+    def predict_proba(
+        self, data: Data, *, offsets: ArrayLike | None = None, **reading: Unpack[ReadOptions]
+    ) -> F64:
         """Probabilities ``(n, classes)`` float64: of the negative and positive class, or of each class.
 
         One-against-rest probabilities are divided by their sum; with outputs ``labels`` they are independent.
         Arguments and errors are those of `predict`; ValueError for a loss without probabilities.
         """
-        return self._of_all(
-            data, self.predict_proba, reading, lambda chunk: self.head.probabilities(self.margins(chunk))
-        )
+
+        def answer(chunk: Chunk) -> F64:
+            return self.head.probabilities(self.margins(chunk))
+
+        return self._of_all(data, self.predict_proba, reading, answer, offsets)
 
     @reads_elsewhere
     def explain(
@@ -282,26 +326,34 @@ class Predictor:
         return [one for rows in each for one in rows.in_place(explain(self, rows.chunk).told(top), SKIPPED)]
 
     def _of_all(
-        self, data: Data, method: Callable[..., Any], reading: Any, answer: Callable[[Chunk], NDArray[Any]]
+        self,
+        data: Data,
+        method: Callable[..., Any],
+        reading: Any,
+        answer: Callable[[Chunk], NDArray[Any]],
+        offsets: ArrayLike | None = None,
     ) -> NDArray[Any]:
         found = [
             np.insert(answers, gaps, np.nan, axis=0) if gaps else answers
             for answers, gaps in (
-                (answer(rows.chunk), rows.gaps) for rows in self._each(data, method, reading)
+                (answer(rows.chunk), rows.gaps) for rows in self._each(data, method, reading, offsets)
             )
         ]
         return (found[0] if len(found) == 1 else np.concatenate(found)) if found else answer(concat([]))
 
-    def _each(self, data: Data, method: Callable[..., Any], reading: Any) -> Iterator[ReadRows]:
+    def _each(
+        self, data: Data, method: Callable[..., Any], reading: Any, offsets: ArrayLike | None = None
+    ) -> Iterator[ReadRows]:
         """The rows of data that `method` was given; at the end, warnings of what reading has shown."""
-        if isinstance(data, Chunk) and not reading:
+        if isinstance(data, Chunk) and not reading and (offsets is None or self.shifted):
             data.check_arrays()
-            yield ReadRows(data)
+            yield ReadRows(data if offsets is None else with_offsets(data, offsets))
             return
         settled(ReadOptions, reading, method)
         if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
             return
-        source = source_for(self, data, self.head.open_domain, more={"unlabelled": True}, **reading)
+        more = {"unlabelled": True}
+        source = source_for(self, data, self.head.open_domain, more=more, offsets=offsets, **reading)
         yield from source.rows()
         warn(troubles_of_reading(source.report))
 
@@ -386,7 +438,14 @@ ModelOrFile = AnyModel | str | PathLike[str]
 
 @reads_elsewhere
 def teach(
-    model: Model, data: Any, y: Any = None, sample_weight: Any = None, *, again: bool = False, **reading: Any
+    model: Model,
+    data: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    offsets: Any = None,
+    again: bool = False,
+    **reading: Any,
 ) -> None:
     """Let `model` learn `data` once: see `Model.learn`. The first data determine how later data are read."""
     from thresher.learning.inspection.feature_names import names_follow
@@ -395,18 +454,19 @@ def teach(
     options = settled(ReadOptions, reading, model.learn)
     first = not model.examples and model.layout is None
     if not first:
-        source = source_for(model, data, model.head.domain, **reading)
+        source = source_for(model, data, model.head.domain, offsets=offsets, **reading)
     else:
         read: dict[str, Any] = {"on_error": options["on_error"], "threads": options["threads"]}
         read |= {"where": options["where"], "layout": with_gaps(layout_asked(options), model.recipe.centre)}
-        source = opened(data, model.head.domain, **read)
+        source = shifted(opened(data, model.head.domain, **read), offsets)
         if source.layout is not None:
             model.layout = source.layout
     named, new = model.names, False
     with closing(source.chunks()) as chunks:
         for chunk in chunks:
             model.learn(chunk, again=again)
-            model.note_ids(alone(chunk, model.layout).span(), source.columns, model.layout)
-            new = new or (named is not None and not np.isin(chunk.keys, named.features).all())
+            own = alone(chunk, model.layout)
+            model.note_ids(own.span(), source.columns, model.layout)
+            new = new or (named is not None and not np.isin(own.keys, named.features).all())
     unnamed = names_follow(model, source) if new else []
     warn(troubles_of_reading(source.report, source.layout if first else None) + unnamed)

@@ -91,6 +91,9 @@ class Recipe:
     """whether to learn what probability a margin means (see `FittedSigmoid`)"""
     layout: SettledLayout | None = None
     """how the training data became features, if they came from files or tables"""
+    offset: bool = False
+    """whether each example has an offset, which is added to its margin (see `data.offsets`); it has if the
+    layout says so"""
     alpha: InitVar[float | None] = None
     l1: InitVar[float | None] = None
     l2: InitVar[float | None] = None
@@ -107,6 +110,7 @@ class Recipe:
         check_flag("average", self.average)
         check_flag("intercept", self.intercept)
         check_flag("calibrate", self.calibrate)
+        check_flag("offset", self.offset)
         if self.centre is not None:
             check_flag("centre", self.centre)
         if self.scale is not None:
@@ -133,6 +137,7 @@ class Recipe:
             seed=int(self.seed),
             sample=self._checked_sample(),
             calibrate=bool(self.calibrate),
+            offset=self._is_shifted(),
         )
 
     def _check_calibrated(self) -> None:
@@ -145,6 +150,14 @@ class Recipe:
         sample = Sample.of(self.sample)
         sample.of_classes(self.head(), self.layout.classes if self.layout else ())
         return sample.spec
+
+    def _is_shifted(self) -> bool:
+        """Whether examples have offsets. ValueError for several outputs, whose margins one does not shift."""
+        shifted = bool(self.offset or (self.layout is not None and self.layout.has_offsets))
+        if shifted and self.outputs != "one":
+            several = f"{mention(outputs=self.outputs)} has several"
+            raise OneLineError(f"an offset is added to one margin, and {several}: leave one of them out")
+        return shifted
 
     def _keep(self, **values: Any) -> None:
         for name, value in values.items():

@@ -33,6 +33,7 @@ from thresher.data.errors import DataError
 from thresher.data.feature_specs import terms_of
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
+from thresher.data.offsets import without_offsets
 from thresher.engine import preparing
 from thresher.engine.lookup import REGISTERS, empty_index, find, find_or_add, reindex, resized
 from thresher.engine.preparing import FAR
@@ -391,7 +392,8 @@ def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool, m
 
 
 def alone(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
-    """`chunk` without rests and gaps: features as users know them."""
+    """`chunk` without offsets, rests and gaps: features as users know them."""
+    chunk = without_offsets(chunk)
     mask, gaps = (_WHOLE, False) if layout is None else (layout.mask, layout.gaps and has_columns(layout))
     in_memory = layout is None or not (layout.format or has_columns(layout))
     if not (gaps and preparing.any_beyond(read_only(chunk.values), FAR)) and not (

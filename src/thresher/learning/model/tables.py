@@ -59,13 +59,14 @@ class Origin:
         moved: Array = (bias + bclock.reshape(-1, bclock.shape[-1])[:, self._place]).astype(bias.dtype)
         return moved
 
-    def relative(self, targets: Array, bclock: Array) -> Array:
-        """Labels minus the origin: that of the first example, maybe among these."""
+    def relative(self, targets: Array, bclock: Array, offsets: F32 | None) -> Array:
+        """Labels minus the origin: that of the first example, maybe among these, without its offset."""
         if self._place < 0:
             return targets
         clocks = bclock.reshape(-1, bclock.shape[-1])
         if not clocks[0, self._started]:
-            clocks[:, self._place], clocks[:, self._started] = targets[0], 1.0
+            first = targets[0] if offsets is None else targets[0] - offsets[0]
+            clocks[:, self._place], clocks[:, self._started] = first, 1.0
         return (targets - clocks[:, self._place]).astype(targets.dtype)
 
     def stay(self, bclock: Array) -> None:
@@ -169,8 +170,8 @@ class Loop:
         )
         return done
 
-    def _from_origin(self, targets: F32) -> F32:
-        return self._origin.relative(targets, self.bclock) if len(self.B) else targets
+    def _from_origin(self, targets: F32, offsets: F32 | None) -> F32:
+        return self._origin.relative(targets, self.bclock, offsets) if len(self.B) else targets
 
     def _past(self) -> Any:
         """The state other than rows from which weights are read."""
@@ -365,14 +366,17 @@ class OneLoop(Loop):
         super().__init__(head, rule, dtype, index, ())
         self._learn = kernels.learn.for_parts(head.loss, rule, self.bias_rule)
 
-    def targets(self, chunk: Chunk) -> F32:
+    def targets(self, chunk: Chunk, offsets: F32 | None) -> F32:
         """The target of each row for the loss."""
-        return self._from_origin(chunk.labels)
+        return self._from_origin(chunk.labels, offsets)
 
-    def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
+    def learn(
+        self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
+    ) -> int:
         """Learn the examples lo..resolved.hi-1; return the first example that was not learned."""
         room = np.empty(longest, self.dtype)  # allocated here: in Numba it would cost 0.1 s of compiling
-        limits = (read_only(weights), lo, resolved.hi, self.limit, room, self._kept(longest))
+        added = None if offsets is None else read_only(offsets)
+        limits = (read_only(weights), added, lo, resolved.hi, self.limit, room, self._kept(longest))
         return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
 
     def _kept(self, longest: int) -> Any:
@@ -388,12 +392,14 @@ class CalibratedLoop(OneLoop):
         self.calibration = np.zeros(calibrating.SIZE)
         self._calibrating = calibrating.learn_calibrating.for_parts(head.loss, rule, self.bias_rule)
 
-    def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
+    def learn(
+        self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
+    ) -> int:
         """Learn as `OneLoop` does. Margins of examples that come again are not those of new ones."""
         if self.again:
-            return super().learn(resolved, targets, weights, lo, longest)
-        room = np.empty(longest, self.dtype)
-        limits = (read_only(weights), lo, resolved.hi, self.limit, room, None, self.calibration)
+            return super().learn(resolved, targets, weights, offsets, lo, longest)
+        room, added = np.empty(longest, self.dtype), None if offsets is None else read_only(offsets)
+        limits = (read_only(weights), added, lo, resolved.hi, self.limit, room, None, self.calibration)
         return self._learn_with(self._calibrating, self.head.loss, resolved, targets, *limits)
 
     def state(self) -> dict[str, Array]:
@@ -500,18 +506,21 @@ class ManyLoop(Loop):
         self._each = True if batch > 1 and measures_each(rule) else None
         self._learn = learn.for_parts(head.joint, rule, self.bias_rule)
 
-    def targets(self, chunk: Chunk) -> F32:
+    def targets(self, chunk: Chunk, offsets: F32 | None) -> F32:
         """The targets of each row for the joint loss."""
-        return self._from_origin(self.head.targets(chunk))
+        return self._from_origin(self.head.targets(chunk), offsets)
 
-    def learn(self, resolved: Resolved, targets: F32, weights: F32, lo: int, longest: int) -> int:
+    def learn(
+        self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
+    ) -> int:
         """Learn lo..resolved.hi-1 in batches, the last of which may be short; return the first row left."""
         room: tuple[Any, ...] = (longest,)
         if not self._together:
             if len(self._places) < len(self.S):
                 self._places = np.zeros(len(self.S), np.int64)
             room = self.batch, self._each, self._places
-        limits = (read_only(weights), lo, resolved.hi, *room, self._kept())
+        added: tuple[Any, ...] = () if self._together else (None if offsets is None else read_only(offsets),)
+        limits = (read_only(weights), *added, lo, resolved.hi, *room, self._kept())
         return self._learn_with(self._learn, self.head.joint, resolved, targets, *limits)
 
     def _kept(self) -> Any:

@@ -131,8 +131,8 @@ class Readout(Predictor):
         """Intercept, ``(outputs,)`` for many outputs."""
         return float(self.bias[0]) if self.weights.ndim == 1 else self.bias
 
-    def margins(self, chunk: Chunk) -> F64:
-        """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs."""
+    def _sums(self, chunk: Chunk) -> F64:
+        """Weighted sums of rows without offsets."""
         return self.margins_of_prepared(self._scaled(chunk if self.means is None else self.means.of(chunk)))
 
     def terms(self, chunk: Chunk) -> Summands:

@@ -38,6 +38,7 @@ from thresher.data.compact import CompactRows, DistinctKeys
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.files.paths import STDIN
 from thresher.data.inputs.matrices import identified
+from thresher.data.offsets import may_have_offsets, without_offsets
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, Through
 from thresher.data.sources.text import TextSource
@@ -78,6 +79,7 @@ class Size(NamedTuple):
         counting = chunk.weights > 0
         rows = int(np.count_nonzero(counting))
         nonzeros = chunk.nnz if rows == len(chunk) else int(np.diff(chunk.indptr)[counting].sum())
+        nonzeros -= rows if may_have_offsets(chunk) else 0
         each = 16 + (0 if chunk.targets is None else 4 * chunk.targets.shape[1])
         each += 0 if chunk.groups is None else 8
         size = self.bytes + 12 * nonzeros + each * rows
@@ -289,7 +291,7 @@ class Kept(Through[Source]):
         if self.size.bytes > self._budget:
             self.drop()
         elif self._held:
-            self._keys.add(chunk.counting().keys)
+            self._keys.add(without_offsets(chunk.counting()).keys)
         elif self._rows is not None and self._copying:
             if self._is_hopeless():
                 self._rows, self._postponed = None, True
@@ -309,7 +311,7 @@ class Kept(Through[Source]):
         """The size of all rows, with the number of their features."""
         if not self._held:
             for chunk in self.later().chunks():
-                self._keys.add(chunk.counting().keys)
+                self._keys.add(without_offsets(chunk.counting()).keys)
         return self.size._replace(features=self._keys.count)
 
     def drop(self) -> None:

@@ -13,8 +13,9 @@ Wabbit computes. If `bits` is given, only that many low bits of a key are kept.
 
 Whole numbers in the unnamed namespace are ids so that ``1 | 3:0.5`` is svmlight's ``1 3:0.5``, and one model
 fits both files. Lines on which Vowpal Wabbit guesses are bad lines: if it does not understand a line, it
-drops the rest or assumes 0 (docs/formats/vw.md lists the differences). A base other than 0 would need an
-offset for each example in every kernel, so it is refused. Tags are ignored: a string for each row would cost
+drops the rest or assumes 0 (docs/formats/vw.md lists the differences). A base other than 0 is
+refused unless bases are read as offsets (`data.offsets`): in files of other learners it is often a forgotten
+field, and it changes every margin. Tags are ignored: a string for each row would cost
 more than the row.
 """
 
@@ -31,12 +32,13 @@ from thresher.data.formats.lines import vw_rows
 from thresher.data.formats.lines.parse_loop import LineParser, Wording
 from thresher.data.formats.lines.vw_labels import kind_of_label
 from thresher.data.labels import ONE
-from thresher.data.layout import AnyLayout
+from thresher.data.layout import BASE, AnyLayout
 from thresher.data.sources.reader import TAG, Reading
+from thresher.options.messages import mention
 
 _EXPECTED = {
     line_status.NO_LABEL: "a label before '|' (a word that touches '|' is a tag)",
-    vw_rows.BASE: "a base of 0 (no other is supported)",
+    vw_rows.BASE: f"a base of 0; to add bases to the margin: {mention(offset=BASE)}",
     vw_rows.FIELDS: "no more than label, importance, base and tag before '|'",
     vw_rows.AFTER_TAG: "'|' after the tag",
     vw_rows.BAR: "'|' before the features",
@@ -49,6 +51,7 @@ _EXPECTED = {
     line_status.AFTER_VALUE: "'|' or a space after the number",
     line_status.SUM_RANGE: "values of a repeated feature whose sum is finite in float32",
 }
+_OF_BASES = {vw_rows.BASE: "a base that is finite in float32"}
 _OF_HEAD = {
     *(line_status.LABEL_NUMBER, line_status.LABEL_DOMAIN, line_status.AFTER_LABEL),
     *(line_status.WEIGHT_NUMBER, line_status.WEIGHT_SIGN, line_status.AFTER_VALUE),
@@ -87,16 +90,17 @@ def text_of(line: bytes, namespace: bytes) -> str:
 
 def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of VW text."""
-    vw = layout.hash == "vw"
+    vw, based = layout.hash == "vw", layout.offset == BASE
     nameless = hash_bytes(b"", layout.seed, SHORT) if vw and layout.seed else layout.seed
     usual = (
         vw_rows.USUAL
-        if reading.naming is None and reading.domain.kind == ONE and not reading.domain.words
+        if reading.naming is None and reading.domain.kind == ONE and not (reading.domain.words or based)
         else None
     )
     grammar = vw_rows.Vw(
         *(np.uint64(layout.mask), np.uint64(layout.seed), np.uint64(nameless), vw or None),
         careful=None if usual else True,
+        based=based,
     )
 
     grouped = "" if layout.group == TAG else layout.group
@@ -107,7 +111,7 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
 
     return LineParser(
         grammar,
-        Wording(_EXPECTED, usual=usual, tag=tag, advice=_kind_message),
+        Wording(_EXPECTED | (_OF_BASES if based else {}), usual=usual, tag=tag, advice=_kind_message),
         reading,
         of_namespaces(layout, seed),
         named=True,

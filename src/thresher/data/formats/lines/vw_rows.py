@@ -91,8 +91,11 @@ def _word_end(text, at):
 
 
 @scalar
-def _field(text, at, end, place, domain, exact, targets, row):
-    """Read field `place` of the label, the word [at, end): ``(position of the error, number, outcome)``."""
+def _field(text, at, end, place, based, domain, exact, targets, row):
+    """Read field `place` of the label, the word [at, end): ``(position of the error, number, outcome)``.
+
+    Unless lines are `based`, the last must be 0.
+    """
     if place == 0:
         stop, number, outcome = read_labels(text, at, domain, exact, targets, row, False)
         return (stop, number, AFTER_LABEL) if outcome == EXAMPLE and stop != end else (stop, number, outcome)
@@ -102,8 +105,10 @@ def _field(text, at, end, place, domain, exact, targets, row):
     stop, number, status = head_number(text, at, exact)
     if place > 2:
         return at, number, FIELDS
-    zero = status == FINE and number == np.float32(0) and stop == end
-    return at, number, EXAMPLE if zero else BASE
+    if status == HARD:
+        return at, number, UNDECIDED
+    fits = status == FINE and stop == end and (based or number == np.float32(0))
+    return at, number, EXAMPLE if fits else BASE
 
 
 @scalar
@@ -116,34 +121,36 @@ def _unlabelled(text, at, domain, exact, targets, row):
 
 
 @scalar
-def read_head(text, at, domain, exact, targets, row):
-    """Read everything before the first bar: ``(position of the bar or error, label, weight, outcome)``."""
-    label, weight, fields = np.float32(0), np.float32(1), 0
+def read_head(text, at, based, domain, exact, targets, row):
+    """Read all before the first bar: ``(position of the bar or error, label, weight, base, outcome)``."""
+    label, weight, base, fields = np.float32(0), np.float32(1), np.float32(0), 0
     at = first = skip_blanks(text, at)
     if ends_line(text, at):
-        return at, label, weight, BLANK
+        return at, label, weight, base, BLANK
     while byte(text, at) != _BAR:
         if ends_line(text, at):
-            return at, label, weight, BAR
+            return at, label, weight, base, BAR
         end = _word_end(text, at)
         if byte(text, at) == _QUOTE or byte(text, end) == _BAR:
             at = skip_blanks(text, end)
             if byte(text, at) != _BAR:
-                return at, label, weight, AFTER_TAG
+                return at, label, weight, base, AFTER_TAG
             break
-        stop, number, outcome = _field(text, at, end, fields, domain, exact, targets, row)
+        stop, number, outcome = _field(text, at, end, fields, based, domain, exact, targets, row)
         if outcome != EXAMPLE:
-            return stop, label, weight, outcome
+            return stop, label, weight, base, outcome
         if fields == 0:
             label = number
         elif fields == 1:
             weight = number
+        else:
+            base = number
         fields += 1
         at = skip_blanks(text, end)
     if fields == 0:
         label, outcome = _unlabelled(text, first, domain, exact, targets, row)
-        return at if outcome == EXAMPLE else first, label, weight, outcome
-    return at, label, weight, EXAMPLE
+        return at if outcome == EXAMPLE else first, label, weight, base, outcome
+    return at, label, weight, base, EXAMPLE
 
 
 _LETTER = ord("e")
@@ -238,19 +245,19 @@ def _has_letters(unlike, begin, size):
 @scalar
 def quick_head(text, at, domain):
     """Read the label at `at`, if any. Returns what `read_head` does, or `UNUSUAL` for other shapes."""
-    label, weight = np.float32(0), np.float32(1)
+    label, weight, base = np.float32(0), np.float32(1), np.float32(0)
     at = skip_blanks(text, at)
     if ends_line(text, at):
-        return at, label, weight, BLANK
+        return at, label, weight, base, BLANK
     if byte(text, at) == _BAR:
-        return at, label, weight, EXAMPLE if domain.open else UNUSUAL
+        return at, label, weight, base, EXAMPLE if domain.open else UNUSUAL
     ends, unlike = stops(text, at)
     end = lowest_bit(ends)
     label, sure = _quick_value(text + at, 0, end, unlike)
     if not sure or byte(text, at + end) != _SPACE or check_label(label, domain) != EXAMPLE:
-        return at, label, weight, UNUSUAL
+        return at, label, weight, base, UNUSUAL
     at = skip_blanks(text, at + end)
-    return at, label, weight, EXAMPLE if byte(text, at) == _BAR else UNUSUAL
+    return at, label, weight, base, EXAMPLE if byte(text, at) == _BAR else UNUSUAL
 
 
 NAMESPACE, AFTER_NAMESPACE, SCALE, SCALE_RANGE, AFTER_NAME = range(LAST + 1, LAST + 6)
@@ -377,11 +384,11 @@ def _scale(careful, text, at, exact):
 
 
 @scalar
-def _head(careful, text, at, domain, exact, targets, row):
+def _head(careful, based, text, at, domain, exact, targets, row):
     """Read everything before the first bar. Returns what `read_head` does."""
     if careful is None:
         return quick_head(text, at, domain)
-    return read_head(text, at, domain, exact, targets, row)
+    return read_head(text, at, based, domain, exact, targets, row)
 
 
 @scalar
@@ -475,10 +482,14 @@ class Vw(NamedTuple):
     ordered: bool = False
     careful: bool | None = None
     """true to read every shape; None to read only the usual ones, so that the rest is not compiled"""
+    based: bool = False
+    """whether bases are offsets; otherwise they must be 0"""
 
     def read_line(self, text, at, columns, nnz, domain, exact, targets, row, extra):
         """See `line_rows.read_line`."""
-        at, label, weight, outcome = _head(self.careful, text, at, domain, exact, targets, row)
+        at, label, weight, base, outcome = _head(
+            self.careful, self.based, text, at, domain, exact, targets, row
+        )
         start, ascend = nnz, True
         keys, values = columns
         while outcome == EXAMPLE and byte(text, at) == _BAR:
@@ -489,4 +500,8 @@ class Vw(NamedTuple):
                     self, text, at, keys, values, nnz, exact, space, start, ascend, begin, extra[1]
                 )
                 note_namespace(extra[0], space[0], first, nnz)
+        if self.based:
+            store_word(keys, nnz, _LARGEST_ID)
+            store_float(values, nnz, base)
+            nnz += 1
         return at, nnz, ascend, label, weight, outcome

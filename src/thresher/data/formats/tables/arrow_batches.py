@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.columns import BINS, CATEGORICAL, LABEL, LIST, NUMERIC, TEXT, WEIGHT
+from thresher.data.columns import BINS, CATEGORICAL, LABEL, LIST, NUMBERS, NUMERIC, TEXT
 from thresher.data.errors import BadLine, DataError, nonfinite, shown
 from thresher.data.features.factors import room_for_spans
 from thresher.data.features.ngrams import rows_of_bytes
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar
 
 _TRUTHS = {b"true": 1.0, b"false": 0.0}
-_NUMBERS = (LABEL, WEIGHT, NUMERIC, BINS)
+_NUMBERS = (LABEL, *NUMBERS)
 
 
 def guesses(schema: Any) -> list[str]:

@@ -30,9 +30,11 @@ from thresher.data.formats.line_status import (
     MERGED,
     NNZ,
     NO_LABEL,
+    NO_OFFSET,
     NO_WEIGHT,
     NUMBER,
     NUMBER_RANGE,
+    OFFSET_NUMBER,
     OUTCOMES,
     ROWS,
     WEIGHT_NUMBER,
@@ -45,6 +47,7 @@ from thresher.data.formats.tables.table_rows import (
     LABEL,
     LIST,
     NUMERIC,
+    OFFSET,
     TEXT,
     WEIGHT,
     bin_of,
@@ -131,13 +134,15 @@ def _number(data, valid, at):
 
 @scalar
 def _target(kind, data, valid, at, domain):
-    """The label or weight in entry `at`: ``(float32, outcome)``."""
+    """The label, weight or offset in entry `at`: ``(float32, outcome)``."""
     value, there, outcome = _number(data, valid, at)
     value += np.float32(0)  # -0 becomes 0: pyarrow reads JSON's -0 as a float, Python as the integer 0
     if kind == LABEL:
         if not there:
             return value, NO_LABEL
         return value, check_label(value, domain) if outcome == EXAMPLE else LABEL_NUMBER
+    if kind == OFFSET:
+        return value, NO_OFFSET if not there else EXAMPLE if outcome == EXAMPLE else OFFSET_NUMBER
     if not there:
         return value, NO_WEIGHT
     return value, EXAMPLE if outcome == EXAMPLE and value >= np.float32(0) else WEIGHT_NUMBER
@@ -189,6 +194,14 @@ def _stage_rest(c, r, slot, wide, value, key, stage):
             stage[6][slot] = -1
 
 
+@scalar
+def _put(staged, floats, slot, key, value):
+    """Stage a feature as entry `slot`; true."""
+    store_word(staged, slot, key)
+    store_float(floats, slot, value)
+    return True
+
+
 @helper
 def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
     """Read column `c` of rows [lo, hi): features are appended to the staged rows, except lists and texts."""
@@ -217,14 +230,15 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
         elif kind == BINS:
             value, there, outcome = _number(data, valid, at)
             key, one = binned(value, seed)
-            store_word(staged, slot, key)
-            store_float(floats, slot, one)
-            counts[r] += there and outcome == EXAMPLE
+            counts[r] += _put(staged, floats, slot, key, one) and there and outcome == EXAMPLE
         elif kind == LABEL:
             labels[r], outcome = _label(c, i, table, names[c], domain, target_of(targets, r))
         elif kind == WEIGHT:
             weights[r], outcome = _target(kind, data, valid, at, domain)
-        if crosses is not None and kind in (CATEGORICAL, KEPT, NUMERIC, GAPPED, BINS):
+        elif kind == OFFSET:
+            value, outcome = _target(kind, data, valid, at, domain)
+            counts[r] += _put(staged, floats, slot, names[c], value)
+        if crosses is not None and kind in (CATEGORICAL, KEPT, NUMERIC, GAPPED, BINS, OFFSET):
             origins[slot] = c
         if outcome != EXAMPLE and wrong[r] == EXAMPLE:
             wrong[r] = outcome + OUTCOMES * table[c, COLUMN]

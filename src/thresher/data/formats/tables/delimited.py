@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Place
 from thresher.data.columns import (
-    BINS,
     CATEGORICAL,
     EMPTY,
     LABEL,
     MOST_COLUMNS,
+    NUMBERS,
     NUMERIC,
     TEXT,
-    WEIGHT,
     settle,
     too_many,
 )
@@ -671,7 +670,7 @@ def _fits(cells: list[bytes], kinds: Kinds) -> bool:
     return len(cells) == len(kinds.names) and all(
         means_missing(cell) or NUMBER.fullmatch(cell.strip()) is not None
         for cell, kind in zip(cells, kinds.what, strict=True)
-        if kind in (NUMERIC, BINS, WEIGHT)
+        if kind in NUMBERS
     )
 
 

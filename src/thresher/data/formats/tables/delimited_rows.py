@@ -69,6 +69,7 @@ from thresher.data.formats.tables.table_rows import (
     KEPT,
     LABEL,
     NOTE,
+    OFFSET,
     SKIP,
     SPELLED,
     TEXT,
@@ -418,7 +419,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
             elif kind == WEIGHT:
                 weight = value
             elif outcome == EXAMPLE and (last > first or kind == GAPPED):
-                stored = last == first or value != np.float32(0)
+                stored = last == first or value != np.float32(0) or kind == OFFSET
                 nnz = _numeric(
                     *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz, extra[1], c)
                 )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import read_only
-from thresher.data.columns import BINS, CATEGORICAL, LABEL, NUMERIC, SPELLED, WEIGHT
+from thresher.data.columns import CATEGORICAL, LABEL, NUMBERS, SPELLED
 from thresher.data.files.blocks import PAD
 from thresher.data.formats.tables import arrow_rows as rows
 from thresher.data.formats.tables.arrow_batches import Described, columns_read
@@ -39,7 +39,7 @@ class FewObjects:
         """`words` says whether labels are not numbers; `written` writes a number or boolean as a category."""
         self._written, read = written, columns_read(kinds)
         whats, spelled = [kinds.what[c] for c in read], [kinds.spelling_of(c) in SPELLED for c in read]
-        numeric = (NUMERIC, BINS, WEIGHT) if words else (NUMERIC, BINS, WEIGHT, LABEL)
+        numeric = NUMBERS if words else (*NUMBERS, LABEL)
         self._numbers = [k for k, what in enumerate(whats) if what in numeric]
         self._texts = [k for k, what in enumerate(whats) if what == CATEGORICAL]
         self._texts.sort(key=lambda k: not spelled[k])

@@ -26,16 +26,15 @@ from numpy.typing import NDArray
 
 from thresher.data.columns import (
     AS_NUMBER,
-    BINS,
     CATEGORICAL,
     EMPTY,
     LABEL,
     LIST,
     MOST_COLUMNS,
+    NUMBERS,
     NUMERIC,
     TEXT,
     UNREAD,
-    WEIGHT,
     Patterns,
     too_many,
 )
@@ -217,7 +216,7 @@ def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> Any:
         fit = [one for one in types if fits(one, kind)]
         if kind in (CATEGORICAL, TEXT):
             fit.sort(key=lambda one: not pa.types.is_string(one))
-        elif kind in (NUMERIC, BINS, WEIGHT):
+        elif kind in NUMBERS:
             fit.sort(key=pa.types.is_boolean)
         fields.append(field.with_type(fit[0] if fit else pa.null() if live else field.type))
     return pa.schema(fields)
@@ -231,7 +230,7 @@ def _field(what: str, field: Any, layout: AnyLayout) -> Any:
     kind = field.type
     if what == LABEL and (pa.types.is_string(kind) or (layout.classes and pa.types.is_null(kind))):
         return pa.field(field.name, pa.string())
-    if what in (NUMERIC, BINS, LABEL, WEIGHT):
+    if what in (*NUMBERS, LABEL):
         number = kind if pa.types.is_boolean(kind) else pa.float64()
         kind = pa.list_(pa.float64()) if what == LABEL and pa.types.is_list(kind) else number
     elif what == LIST and pa.types.is_null(kind):
@@ -242,7 +241,7 @@ def _field(what: str, field: Any, layout: AnyLayout) -> Any:
 def _wide_field(what: str, field: Any, layout: AnyLayout) -> Any:
     """The field with the type that accepts all values of its kind, whatever those in the first rows are."""
     kind = _field(what, field, layout).type
-    if what in (NUMERIC, BINS, WEIGHT) or (what == LABEL and pa.types.is_boolean(kind)):
+    if what in NUMBERS or (what == LABEL and pa.types.is_boolean(kind)):
         kind = pa.float64()
     elif what == LIST:
         kind = _ANY_LIST

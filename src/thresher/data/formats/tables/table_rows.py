@@ -32,10 +32,12 @@ from thresher.data.formats.line_status import (
     LABEL_NUMBER,
     LABEL_REPEATED,
     NO_LABEL,
+    NO_OFFSET,
     NO_WEIGHT,
     NUL,
     NUMBER,
     NUMBER_RANGE,
+    OFFSET_NUMBER,
     PRODUCTS,
     SUM_RANGE,
     TOO_FEW,
@@ -46,6 +48,7 @@ from thresher.data.formats.line_status import (
 )
 from thresher.data.labels import VALUES, Domain
 from thresher.data.layout import SettledLayout
+from thresher.data.offsets import OFFSET as OFFSET_KEY
 from thresher.data.report import LACKING, LATE, MOST_LATE
 from thresher.data.text.numbers import FINE, HARD, OUT_OF_RANGE
 from thresher.data.text.sorting import ascending
@@ -55,7 +58,7 @@ from thresher.options.messages import mention
 if TYPE_CHECKING:
     from thresher.data.formats.tables.where import CellFilter
 
-LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, KEPT, GAPPED = range(-2, 10)
+LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, KEPT, GAPPED, OFFSET = range(-2, 11)
 """How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is not looked at; `KEPT`
 columns are categorical and may be blank; `GAPPED` columns are numeric, and a missing cell is a stored 0."""
 SPELLED = 16
@@ -69,13 +72,14 @@ _CODES = {
     columns.CATEGORICAL: CATEGORICAL,
     columns.LABEL: LABEL,
     columns.WEIGHT: WEIGHT,
+    columns.OFFSET: OFFSET,
     columns.GROUP: SKIP,
     columns.LIST: LIST,
     columns.TEXT: TEXT,
 }
 
 _ALL = np.uint64(2**64 - 1)
-NOT_FINITE = (NUMBER, NUMBER_RANGE, LABEL_NUMBER, WEIGHT_NUMBER)
+NOT_FINITE = (NUMBER, NUMBER_RANGE, LABEL_NUMBER, WEIGHT_NUMBER, OFFSET_NUMBER)
 """Outcomes of numbers that may not be finite in float32."""
 
 
@@ -88,7 +92,8 @@ class Kinds(NamedTuple):
 
     codes: NDArray[np.int64]
     keys: NDArray[np.uint64]
-    """for a numeric column, the hash of its name; for one of several label columns, its index"""
+    """for a numeric column, the hash of its name; for one of several label columns, its index; for that of
+    offsets, their key"""
     seeds: NDArray[np.uint64]
     """hash seeds for the values of other columns"""
     grams: Grams
@@ -173,7 +178,10 @@ def kinds_of(
     identity = columns.identity(ids, names, file) if ids else layout.grouped_by
     kinds, hashes = kinds_in(layout, names, file), hash_columns(names, layout.seed)
     labels, nameless = {name: k for k, name in enumerate(layout.labels)}, np.array([not one for one in names])
-    keys = [labels.get(name, key) for name, key in zip(names, hashes.tolist(), strict=True)]
+    keys = [
+        OFFSET_KEY if kind == columns.OFFSET else labels.get(name, key)
+        for name, kind, key in zip(names, kinds, hashes.tolist(), strict=True)
+    ]
     looks = dict(zip(names, guesses, strict=False))
     late = [name for name in unexpected(layout, names) if name != identity]
     noticed = [(LATE, name, 0, looks.get(name, "")) for name in late[:MOST_LATE]]
@@ -227,6 +235,8 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
         LABEL_DOMAIN: f"{domain.meaning} in column '{name}'",
         LABEL_REPEATED: f"each class once in column '{name}'",
         NO_WEIGHT: f"an importance weight in column '{name}'",
+        NO_OFFSET: f"an offset in column '{name}'",
+        OFFSET_NUMBER: f"an offset that is finite in float32 in column '{name}'",
         WEIGHT_NUMBER: f"an importance weight that is finite and not negative in column '{name}'",
         TOO_FEW: f"{columns} columns",
         TOO_MANY: f"{columns} columns",
@@ -243,7 +253,8 @@ def mask_keys(keys, start, stop, mask):
     """Keep only the bits of `mask` in the keys [start, stop)."""
     if mask != _ALL:
         for k in range(start, stop):
-            keys[k] &= mask
+            if keys[k] != _ALL:  # which is an offset
+                keys[k] &= mask
 
 
 @scalar
@@ -251,6 +262,8 @@ def outcome_of(kind, value, status, empty, domain):
     """The outcome of a cell, given its number and whether it is `empty`."""
     if status == HARD:
         return UNDECIDED
+    if kind == OFFSET:
+        return NO_OFFSET if empty else EXAMPLE if status == FINE else OFFSET_NUMBER
     if kind != LABEL and kind != WEIGHT:
         return EXAMPLE if status == FINE else NUMBER_RANGE if status == OUT_OF_RANGE else NUMBER
     if empty:

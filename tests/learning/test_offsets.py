@@ -1,0 +1,240 @@
+"""Offsets of every format: read alike, required in prediction, and bad rows if they are no numbers."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import thresher
+from tests.plain import not_compiled
+from thresher.data import DataError, open_source
+from thresher.data.layout import Layout
+from thresher.data.offsets import OFFSET, split_offsets, without_offsets
+from thresher.learning.diagnostics.findings import TroubleWarning
+from thresher.options.option import UsageError
+
+ROWS = 40
+RNG = np.random.default_rng(1)
+LABELS, X = RNG.integers(0, 5, ROWS), RNG.integers(-2, 3, ROWS)
+SHIFTS = RNG.choice([-0.5, 0.0, 0.25, 2.0, 1.5], ROWS)
+WORDS = RNG.choice(["a", "b"], ROWS)
+GIVEN: dict[str, Any] = {"loss": "poisson", "rule": "ftrl", "passes": 1}
+FORMS = ["csv", "tsv", "jsonl", "parquet", "arrow"]
+BAD = {"": "an offset in column 'shift'", "x": "an offset that is finite", "nan": "an offset that is finite"}
+
+
+def table() -> Any:
+    return pa.table({"label": LABELS, "shift": SHIFTS, "x": X, "c": WORDS})
+
+
+def write(path: Path, cells: list[Any]) -> Path:
+    """The rows in the format of the path, with these offsets as they are written."""
+    form, rows = path.suffix[1:], [*zip(LABELS.tolist(), cells, X.tolist(), WORDS.tolist(), strict=True)]
+    if form in ("parquet", "arrow"):
+        whole = table().set_column(1, "shift", pa.array(cells, pa.float64()))
+        if form == "parquet":
+            pq.write_table(whole, path)
+        else:
+            with pa.ipc.new_file(path, whole.schema) as writer:
+                writer.write_table(whole)
+    elif form == "jsonl":
+        names = ("label", "shift", "x", "c")
+        path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
+    else:
+        comma = "," if form == "csv" else "\t"
+        path.write_text(
+            "\n".join(comma.join(map(str, row)) for row in [("label", "shift", "x", "c"), *rows]) + "\n"
+        )
+    return path
+
+
+def vw(path: Path, bases: Any = SHIFTS) -> Path:
+    lines = [f"{y} 1 {b} |f x:{x} {w}" for y, b, x, w in zip(LABELS, bases, X, WORDS, strict=True)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def plain() -> Iterator[None]:
+    with not_compiled():
+        yield
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_table_has_them(form: str, tmp_path: Path) -> None:
+    path = write(tmp_path / f"rows.{form}", SHIFTS.tolist())
+    model, frame = thresher.train(path, offset="shift", **GIVEN), table()
+    for data in (frame, frame.to_pandas(), pl.from_arrow(frame)):
+        other = thresher.train(data, offset="shift", **GIVEN)
+        assert np.array_equal(other.predict(path), model.predict(data))
+    plain = thresher.train(frame.drop_columns("shift"), offsets=SHIFTS, **GIVEN)
+    assert np.array_equal(plain.predict(frame.drop_columns("shift"), offsets=SHIFTS), model.predict(path))
+    assert thresher.evaluate(model, path)["loss"] == pytest.approx(
+        thresher.evaluate(plain, frame.drop_columns("shift"), offsets=SHIFTS)["loss"]
+    )
+    with pytest.raises(DataError, match="no column 'shift' \\(offset in the training data\\)"):
+        model.predict(frame.drop_columns("shift"))
+
+
+@pytest.mark.parametrize("bits", [0, 2])
+@pytest.mark.parametrize("form", FORMS)
+def test_each_row_ends_with_its_own(form: str, bits: int, tmp_path: Path) -> None:
+    path = write(tmp_path / f"rows.{form}", SHIFTS.tolist())
+    layout = Layout(offset="shift", bits=bits, interact=("x,c",), categorical=("c",))
+    whole = next(iter(open_source(path, layout=layout, domain="real").chunks()))
+    own, offsets = split_offsets(whole)
+    assert np.array_equal(offsets, SHIFTS.astype(np.float32))
+    assert not bits or own.keys.max() < 4
+    without = Layout(ignore=("shift",), bits=bits, interact=("x,c",), categorical=("c",))
+    plain = next(iter(open_source(path, layout=without, domain="real").chunks()))
+    assert np.array_equal(own.keys, plain.keys)
+    assert np.array_equal(own.values, plain.values)
+
+
+@pytest.mark.parametrize("cell", BAD)
+def test_bad_cells_are_bad_rows(cell: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", ["0.5", cell, *SHIFTS.tolist()[2:]])
+    with pytest.raises(DataError, match=f"rows.csv:3:.*{BAD[cell]}"):
+        thresher.train(path, offset="shift", **GIVEN)
+    assert thresher.train(path, offset="shift", on_error="skip", **GIVEN).examples == ROWS - 1
+
+
+@pytest.mark.parametrize(("cell", "said"), [(None, BAD[""]), (np.nan, BAD["x"]), (1e39, BAD["x"])])
+def test_bad_values_are_bad_rows(cell: Any, said: str, tmp_path: Path) -> None:
+    cells = [0.5, cell, *SHIFTS.tolist()[2:]]
+    path = write(tmp_path / "rows.parquet", cells)
+    with pytest.raises(DataError, match=f"rows.parquet:2:2: expected {said}"):
+        thresher.train(path, offset="shift", **GIVEN)
+    path = write(tmp_path / "rows.jsonl", [0.5, None if cell is np.nan else cell, *SHIFTS.tolist()[2:]])
+    with pytest.raises(DataError, match=r"rows\.jsonl:2"):
+        thresher.train(path, offset="shift", **GIVEN)
+
+
+def test_bases_of_vw_text(tmp_path: Path) -> None:
+    path = vw(tmp_path / "rows.vw")
+    model = thresher.train(path, offset="base", **GIVEN)
+    offsets = split_offsets(next(iter(open_source(path, layout=model.layout, domain="real").chunks())))[1]
+    assert np.array_equal(offsets, SHIFTS.astype(np.float32))
+    rows = [{"x": float(x), w: 1.0} for x, w in zip(X, WORDS, strict=True)]
+    beside = thresher.train((rows, LABELS), offsets=SHIFTS, **GIVEN)
+    assert beside.predict(rows, offsets=SHIFTS) == pytest.approx(model.predict(path), abs=1e-6)
+    with pytest.raises(DataError, match="expected a base of 0; to add bases to the margin"):
+        thresher.train(path, **GIVEN)
+    (tmp_path / "few.vw").write_text("1 1 0.5 |f x\n0 |f x\n1 1 oops |f x\n")
+    with pytest.raises(
+        DataError, match=r"few.vw:3:5: expected a base that is finite in float32, found 'oops'"
+    ):
+        thresher.train(tmp_path / "few.vw", offset="base", **GIVEN)
+    source = open_source(tmp_path / "few.vw", layout=Layout(offset="base"), domain="real", on_error="skip")
+    assert split_offsets(next(iter(source.chunks())))[1].tolist() == [0.5, 0.0]
+    with pytest.raises(DataError, match='offsets are offset="base"'):
+        thresher.train(path, offset="shift", **GIVEN)
+
+
+def test_passes_checkpoints_caches_and_processes(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", SHIFTS.tolist())
+    more = {**GIVEN, "passes": 3, "offset": "shift"}
+    once = thresher.train(path, cache=False, **more)
+    again = [
+        thresher.train(path, cache=True, **more),
+        thresher.train(table(), **more),
+        thresher.train(path, cache=False, threads=1, **more),
+    ]
+    for model in again:
+        assert np.array_equal(model.predict(path), once.predict(path))
+    shuffled = [thresher.train(path, order="every", seed=2, **more) for _ in range(2)]
+    assert np.array_equal(shuffled[0].predict(path), shuffled[1].predict(path))
+    held = thresher.train(path, holdout=0.25, **{**more, "passes": 1})
+    assert held.holdout is not None
+    found = thresher.path(path, l1=[0.1, 0.5], holdout=0.25, offset="shift", **GIVEN)
+    assert len(thresher.predict(found, path)) == ROWS
+
+
+def test_the_log_of_rows_keeps_them(tmp_path: Path) -> None:
+    from tests.data.logs import NOON, write_log
+    from thresher.data.log.records import ROWS as OF_ROWS
+    from thresher.data.log.records import LogEntry
+
+    path = write(tmp_path / "rows.csv", SHIFTS.tolist())
+    model = thresher.train(path, offset="shift", **GIVEN)
+    chunk = next(iter(open_source(path, layout=model.layout, domain="real").chunks()))
+    entries = [LogEntry(OF_ROWS, chunk.rows(k, k + 1), {}, NOON) for k in range(len(chunk))]
+    folder = write_log(tmp_path / "log", entries, model.layout, "real")
+    with pytest.warns(TroubleWarning, match="learned-before"):
+        on_log, on_rows = (thresher.train(data, continue_from=model, passes=1) for data in (folder, path))
+    assert np.array_equal(on_log.predict(path), on_rows.predict(path))
+    none = thresher.train(path, ignore="shift", **GIVEN)
+    with pytest.raises(DataError, match="other features than those of the model"):
+        thresher.train(folder, continue_from=none, passes=1)
+
+
+def test_what_has_offsets_says_so(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", SHIFTS.tolist())
+    model = thresher.train(path, offset="shift", **GIVEN)
+    thresher.save(model, tmp_path / "m.model")
+    told = thresher.info(tmp_path / "m.model")
+    assert "--offset shift" in told["command"]
+    assert told["offset"] is True
+    assert OFFSET not in model.weights()[0]
+    assert model.features_seen == 3
+    frame = model.weights_frame()
+    assert "shift" not in set(frame["feature"])
+    with pytest.raises(DataError, match="only one column can be the offset"):
+        model.predict(path, offset="x")
+
+
+def test_offsets_are_explained(tmp_path: Path) -> None:
+    from thresher.learning.inspection.explanation import explain
+
+    model = thresher.train(table(), offset="shift", **GIVEN)
+    source = open_source(write(tmp_path / "rows.csv", SHIFTS.tolist()), layout=model.layout, domain="real")
+    chunk = next(iter(source.chunks()))
+    found = explain(model, chunk)
+    assert found.offsets is not None
+    for row in range(3):
+        terms = sum(term.contribution for term in found.terms(row))
+        assert found.margins[row] == pytest.approx(terms + found.intercepts[0] + found.offsets[row])
+    assert not explain(thresher.train(without_offsets(chunk), **GIVEN), without_offsets(chunk)).offsets
+
+
+def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", SHIFTS.tolist())
+    with pytest.raises(ValueError, match="an offset is added to one margin"):
+        thresher.train(path, loss="softmax", offset="shift")
+    with pytest.raises(ValueError, match="an offset is added to one margin"):
+        thresher.train(path, loss="squared", outputs="values:2", label="label,x", offset="shift")
+    with pytest.raises(UsageError, match="boost adds none"):
+        thresher.boost(path, offset="shift")
+    with pytest.raises(DataError, match="for files, name the column"):
+        thresher.train(path, offsets=SHIFTS, **GIVEN)
+    with pytest.raises(DataError, match="leave that or offsets= out"):
+        thresher.train(table(), offset="shift", offsets=SHIFTS, **GIVEN)
+    with pytest.raises(DataError, match="'x' is listed in both"):
+        thresher.train(path, offset="x", numeric="x", **GIVEN)
+    with pytest.raises(DataError, match="no column is called 'shft'"):
+        thresher.train(path, offset="shft", **GIVEN)
+    (tmp_path / "rows.svm").write_text("1 1:1\n0 2:1\n")
+    with pytest.raises(DataError, match="offset is only for csv, tsv, jsonl, parquet and arrow"):
+        thresher.train(tmp_path / "rows.svm", offset="x")
+
+
+def test_a_model_learns_tables_one_after_the_other() -> None:
+    from thresher.learning.model.model import Model
+
+    model = Model("ftrl", "poisson")
+    model.learn(table(), offset="shift")
+    assert model.shifted
+    model.learn(pd.DataFrame({"label": LABELS, "shift": SHIFTS, "x": X, "c": WORDS}))
+    whole = thresher.train(pa.concat_tables([table(), table()]), offset="shift", **GIVEN)
+    assert np.array_equal(model.predict(table()), whole.predict(table()))
+    beside = Model("ftrl", "poisson", offset=True)
+    beside.learn(np.eye(3), [1, 2, 0], offsets=np.ones(3))
+    with pytest.raises(DataError, match="these data have none"):
+        beside.learn(np.eye(3), [1, 2, 0])

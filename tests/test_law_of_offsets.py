@@ -1,0 +1,266 @@
+"""Offsets: a number of each example that is added to its margin, and to nothing else. Plain Python."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import thresher
+from tests import oracles
+from tests.plain import compiled_if, not_compiled
+from tests.streams import (
+    RULES,
+    Stream,
+    case,
+    cut,
+    domain_of,
+    fingerprint,
+    model_of,
+    read_weights,
+    settings_of,
+    stream,
+)
+from tests.test_law_of_continuing import halves
+from tests.test_laws import EXACT
+from thresher import parts
+from thresher.data.chunk import Chunk
+from thresher.data.errors import DataError
+from thresher.data.offsets import OFFSET, split_offsets, with_offsets, without_offsets
+from thresher.lanes.lanes import Lanes
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"batch": 7},
+    {"average": True, "rule": "fobos:l1=0.02", "rate": "constant:0.1"},
+    {"average": True, "batch": 7, "rule": "fobos:l1=0.02", "rate": "constant:0.1"},
+    {"scale": "standard"},
+    {"admit": "2", "centre": True},
+    {"store": "hashed:5", "dtype": "float64", "intercept": False},
+]
+
+
+@pytest.fixture(autouse=True)
+def plain(request: pytest.FixtureRequest) -> Iterator[None]:
+    with compiled_if("compiled" in request.node.name):
+        yield
+
+
+def shifts(rows: int, seed: int = 3) -> Any:
+    return np.random.default_rng(seed).normal(size=rows).astype(np.float32)
+
+
+def with_shifts(data: Stream) -> tuple[Stream, Any]:
+    """The stream with offsets in its chunk, and these."""
+    offsets = shifts(len(data.chunk))
+    return data._replace(chunk=with_offsets(data.chunk, offsets)), offsets.astype(np.float64)
+
+
+def recipe_of(options: dict[str, Any], loss: str = "logistic") -> Recipe:
+    return Recipe(**{"rule": "ftrl:l1=0.02", "loss": loss, "offset": True, **options})
+
+
+def learned(recipe: Recipe, *chunks: Chunk) -> Model:
+    model = Model(recipe)
+    for chunk in chunks:
+        model.learn(chunk)
+    model.finish()
+    return model
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_lazy_is_eager(name: str) -> None:
+    for spec in settings_of(name):
+        for loss, intercept in (("logistic", True), ("squared", True), ("squared", False)):
+            with case(spec, loss, intercept):
+                data, offsets = with_shifts(stream(seed=1, rows=64, domain=domain_of(loss)))
+                model = model_of(spec, loss, intercept=intercept, offset=True)
+                found = (
+                    parts.part_name(type(model.rule)),
+                    model.rule,
+                    model.loss,
+                    data.X,
+                    data.y,
+                    data.importance,
+                )
+                expected = oracles.run(*found, intercept=intercept, offset=offsets)
+                model.learn(data.chunk)
+                scale = max(1.0, np.abs(expected.weights).max(), abs(expected.intercept))
+                weights = read_weights(model, data.X.shape[1])
+                assert np.abs(weights - expected.weights).max() <= EXACT * scale
+                assert abs(model.intercept - expected.intercept) <= EXACT * scale
+                assert model.tally.loss == pytest.approx(data.importance @ expected.losses)
+                assert model.predict(data.chunk) == pytest.approx(
+                    data.X @ weights + model.intercept + offsets, abs=1e-6 * scale
+                )
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_offsets_of_zero_are_none(options: dict[str, Any]) -> None:
+    chunk = stream(seed=4).chunk
+    model = learned(recipe_of(options), with_offsets(chunk, np.zeros(len(chunk))))
+    plain = learned(recipe_of(options | {"offset": False}), chunk)
+    found, expected = fingerprint(model), fingerprint(plain)
+    waiting = {name for name in expected if "pending." in name}  # where each row has its offset
+    assert [found[n] for n in expected if n not in waiting] == [
+        expected[n] for n in expected if n not in waiting
+    ]
+    assert model.features_seen == plain.features_seen
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_where_a_stream_is_cut_or_stopped_changes_nothing(options: dict[str, Any]) -> None:
+    chunk = with_shifts(stream(seed=5))[0].chunk
+    whole = fingerprint(learned(recipe_of(options), chunk))
+    assert fingerprint(learned(recipe_of(options), *cut(chunk, [1, 2, 30, 31, 77]))) == whole
+    stopped, resumed = Model(recipe_of(options)), Model(recipe_of(options))
+    stopped.learn(chunk.rows(0, 40))
+    resumed.restore(stopped.state())
+    resumed.learn(chunk.rows(40, len(chunk)))
+    resumed.finish()
+    assert fingerprint(resumed) == whole
+
+
+def test_the_store_changes_nothing() -> None:
+    chunk = with_shifts(stream(seed=6))[0].chunk
+    found = [learned(recipe_of({"store": store}), chunk) for store in ("growing", "direct", "hashed:8")]
+    for model in found[1:]:
+        assert np.array_equal(model.predict(chunk), found[0].predict(chunk))
+        assert np.array_equal(np.sort(model.weights()[1]), np.sort(found[0].weights()[1]))
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_lanes_are_runs(options: dict[str, Any]) -> None:
+    chunk = with_shifts(stream(seed=7))[0].chunk
+    rule = options.get("rule", "ftrl").partition(":")[0]
+    recipes = [recipe_of({**options, "rule": f"{rule}:l1={l1}"}) for l1 in (0.01, 0.02, 0.05, 0.1, 0.2)]
+    lanes = Lanes(recipes)
+    for piece in cut(chunk, [50]):
+        lanes.learn(piece)
+    lanes.finish()
+    for recipe, lane in zip(recipes, lanes.models, strict=True):
+        alone = learned(recipe, chunk)
+        assert [a.tolist() for a in lane.weights()] == [a.tolist() for a in alone.weights()]
+        assert lane.tally == alone.tally
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_stream_continued_is_a_stream(options: dict[str, Any], tmp_path: Any) -> None:
+    chunk = with_shifts(stream(seed=8))[0].chunk
+    files = []
+    for k, parts_of in enumerate(([chunk], halves(chunk))):
+        first, *others = parts_of
+        model = thresher.train(first, recipe_of(options), passes=1)
+        for more in others:
+            model = thresher.train(more, continue_from=model, passes=1)
+        model.save(tmp_path / f"{k}.model")
+        files.append(Model.load(tmp_path / f"{k}.model"))
+    assert fingerprint(files[0]) == fingerprint(files[1])
+
+
+def test_what_is_saved_is_what_predicts(tmp_path: Any) -> None:
+    chunk = with_shifts(stream(seed=9))[0].chunk
+    model = learned(recipe_of({"centre": True}), chunk)
+    thresher.save(model, tmp_path / "whole")
+    thresher.save(model, tmp_path / "weights", state=False)
+    model.readout().save(tmp_path / "readout")
+    for name in ("whole", "weights", "readout"):
+        loaded = thresher.load(tmp_path / name)
+        assert np.array_equal(loaded.predict(chunk), model.predict(chunk))
+        with pytest.raises(DataError, match="was trained with offsets, and these data have none"):
+            loaded.predict(without_offsets(chunk))
+    assert thresher.info(tmp_path / "whole")["offset"] is True
+
+
+def test_an_ensemble_adds_them_once() -> None:
+    data = stream(seed=10)
+    offsets = shifts(len(data.chunk))
+    both = thresher.ensemble(data.chunk, rule="ftrl", models=2, offsets=offsets, passes=1)
+    none = both.predict(data.chunk, offsets=np.zeros(len(offsets)))
+    assert both.predict(data.chunk, offsets=offsets) == pytest.approx(none + offsets)
+
+
+@pytest.mark.parametrize("options", [{}, {"batch": 7}, {"average": True}, {"scale": "max-abs"}], ids=str)
+def test_squared_loss_learns_what_is_left(options: dict[str, Any]) -> None:
+    rng = np.random.default_rng(11)
+    X, b = rng.integers(-2, 3, (200, 4)).astype(np.float32), rng.integers(-3, 4, 200).astype(np.float32)
+    y = X @ np.array([1, -2, 0, 3], np.float32) + b
+    options = {"rule": "ftrl", "passes": 1, "dtype": "float64", **options}
+    shifted, plain = (
+        thresher.train(X, y, "squared", offsets=b, **options),
+        thresher.train(X, y - b, "squared", **options),
+    )
+    assert shifted.predict(X, offsets=b) - b == pytest.approx(plain.predict(X), abs=1e-9)
+    assert shifted.intercept == pytest.approx(plain.intercept, abs=1e-9)
+
+
+def test_the_logarithm_of_exposure_gives_the_rate() -> None:
+    rng = np.random.default_rng(12)
+    X, exposure = rng.integers(0, 2, (4000, 2)).astype(np.float32), rng.uniform(0.2, 20, 4000)
+    y = rng.poisson(exposure * np.exp(X @ [1.0, -0.5] - 1.5))
+    given: dict[str, Any] = {
+        "rule": "ftrl:alpha=0.05",
+        "loss": "poisson",
+        "offsets": np.log(exposure),
+        "passes": 1,
+    }
+    model = thresher.train(X, y, **given)
+    rates = model.predict(np.eye(2, dtype=np.float32), "label", offsets=np.zeros(2))
+    assert rates == pytest.approx(np.exp([-0.5, -2.0]), rel=0.25)
+    twice = model.predict(np.eye(2, dtype=np.float32), "label", offsets=np.full(2, np.log(2.0)))
+    assert twice == pytest.approx(2 * rates)
+    apart = thresher.train(X, y, **given | {"offsets": None})
+    assert abs(apart.intercept - model.intercept) > 1
+
+
+def test_splitting_is_the_inverse() -> None:
+    chunk = stream(seed=13).chunk
+    offsets = shifts(len(chunk))
+    whole = with_offsets(chunk, offsets)
+    whole.check()
+    again, found = split_offsets(whole)
+    assert np.array_equal(found, offsets)
+    for name in ("indptr", "keys", "values", "labels", "weights"):
+        assert np.array_equal(getattr(again, name), getattr(chunk, name))
+    assert without_offsets(chunk) is chunk
+
+
+@pytest.mark.parametrize(
+    ("offsets", "said"),
+    [
+        ([1.0], "1 offsets for 2 rows"),
+        ([1.0, np.nan], "offset 2 is not finite"),
+        ([[1.0], [2.0]], "offsets must be one-dimensional"),
+        (["a", "b"], "offset 1 is not a number"),
+    ],
+)
+def test_wrong_offsets_are_refused(offsets: Any, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        with_offsets(Chunk.of_rows([(1.0, {1: 1.0}), (1.0, {})]), offsets)
+
+
+def test_the_key_of_offsets_is_taken() -> None:
+    with pytest.raises(DataError, match="put another column first"):
+        with_offsets(Chunk.of_rows([(1.0, {OFFSET: 1.0})]), [1.0])
+    model = thresher.train(np.eye(3), [1, 0, 1], rule="ftrl")
+    with pytest.raises(DataError, match="trained without any"):
+        model.predict(np.eye(3), offsets=np.ones(3))
+    with pytest.raises(ValueError, match="an offset is added to one margin"):
+        thresher.train(np.eye(3), [1, 2, 3], "softmax", rule="ftrl", offsets=np.ones(3))
+    with pytest.raises(DataError, match="5 offsets for 3 rows"):
+        thresher.train(np.eye(3), [1, 0, 1], rule="ftrl", offsets=np.ones(5))
+
+
+def test_compiled_loops_do_the_same() -> None:
+    chunk = with_shifts(stream(seed=14))[0].chunk
+    recipes = [recipe_of({"rule": f"ftrl:l1={l1}"}) for l1 in (0.01, 0.02, 0.05, 0.1, 0.2)]
+    lanes = Lanes(recipes)
+    lanes.learn(chunk)
+    for recipe, lane in zip(recipes, lanes.models, strict=True):
+        assert [a.tolist() for a in lane.weights()] == [a.tolist() for a in learned(recipe, chunk).weights()]
+    for recipe in (recipes[1], recipe_of({"batch": 7})):
+        model = learned(recipe, chunk)
+        with not_compiled():
+            assert learned(recipe, chunk).predict(chunk) == pytest.approx(model.predict(chunk), abs=1e-5)
