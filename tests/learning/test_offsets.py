@@ -205,6 +205,8 @@ def test_offsets_are_explained(tmp_path: Path) -> None:
 
 
 def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="offsets, which cannot be exported"):
+        thresher.export(thresher.train(table(), offset="shift", **GIVEN), "js")
     path = write(tmp_path / "rows.csv", SHIFTS.tolist())
     with pytest.raises(ValueError, match="an offset is added to one margin"):
         thresher.train(path, loss="softmax", offset="shift")

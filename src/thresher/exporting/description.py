@@ -150,6 +150,8 @@ def describe(model: ModelOrFile) -> RawPrediction:
 
 
 def _check(first: Readout, layout: SettledLayout) -> None:
+    if first.shifted:
+        raise DataError("the model was trained with offsets, which cannot be exported: train it without")
     if first.unmet.any():
         raise DataError(
             "features that were never seen have a weight in this model, which cannot be exported:"
