@@ -216,6 +216,15 @@ def test_the_logarithm_of_exposure_gives_the_rate() -> None:
     assert abs(apart.intercept - model.intercept) > 1
 
 
+def test_the_rest_of_a_large_number_in_column_0_is_no_offset() -> None:
+    X = np.array([[1.0, 2.0], [3.0, 1.0], [2.0**25 + 1, 4.0]])
+    model = thresher.train(X, [1, 0, 1], centre=True, passes=1)
+    chunk = Chunk.of_rows([(1.0, {1: 1.0}), (1.0, {2: 1.0, OFFSET: 3.0})])
+    assert without_offsets(chunk).indptr.tolist() == [0, 1, 2]
+    assert not model.shifted
+    assert np.isfinite(model.predict(X)).all()
+
+
 def test_splitting_is_the_inverse() -> None:
     chunk = stream(seed=13).chunk
     offsets = shifts(len(chunk))

@@ -28,7 +28,7 @@ F32 = NDArray[np.float32]
 
 
 def may_have_offsets(chunk: Chunk) -> bool:
-    """Whether the last row has one, as then all rows do. Takes a fraction of a microsecond."""
+    """Whether the last row ends with this key. Takes a fraction of a microsecond."""
     return bool(chunk.nnz and chunk.keys[-1] == OFFSET and chunk.indptr[-2] < chunk.nnz)
 
 
@@ -48,8 +48,16 @@ def split_offsets(chunk: Chunk) -> tuple[Chunk, F32]:
 
 
 def without_offsets(chunk: Chunk) -> Chunk:
-    """The rows without offsets, if they have any."""
-    return split_offsets(chunk)[0] if may_have_offsets(chunk) else chunk
+    """The rows without offsets, if they have any.
+
+    In a matrix, the key may be that of the rest of a large number in column 0 (`engine.preparing`), which is
+    no feature either.
+    """
+    if not may_have_offsets(chunk):
+        return chunk
+    kept = chunk.keys != OFFSET
+    starts = np.concatenate([[0], np.cumsum(kept)])[chunk.indptr]
+    return replace(chunk, indptr=starts, keys=chunk.keys[kept], values=chunk.values[kept])
 
 
 def with_offsets(chunk: Chunk, offsets: ArrayLike) -> Chunk:

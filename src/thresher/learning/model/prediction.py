@@ -21,7 +21,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data, as_source, is_beside, opened, with_labels
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
-from thresher.data.offsets import shifted, split_offsets, unused_offsets, with_offsets
+from thresher.data.offsets import shifted, split_offsets, unused_offsets, with_offsets, without_offsets
 from thresher.data.source import ReadRows, Source
 from thresher.engine.index import HashedIndex, Index
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
@@ -384,7 +384,7 @@ class Predictor:
         keys, count = readout.keys, 0
         sums, squares = np.zeros(len(keys) + 1), np.zeros(len(keys) + 1)
         for read in self._each(data, self.effects, reading):
-            rows = readout.terms(read.chunk).rows
+            rows = readout.terms(without_offsets(read.chunk)).rows
             places = np.searchsorted(keys, rows.keys)
             places[np.append(keys, np.uint64(0))[places] != rows.keys] = len(keys)
             values = rows.values.astype(np.float64)
