@@ -19,6 +19,7 @@ from thresher.learning.model.calibration import FittedSigmoid
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.weights import Readout
+from thresher.runs.inspecting import describe
 from thresher.sklearn import SparseOnlineClassifier
 
 ROWS = 400
@@ -146,6 +147,43 @@ def test_it_is_applied_where_it_helps() -> None:
     assert good.predict(new, "probability") == pytest.approx(sigmoid(good.predict(new)))
 
 
+def test_labels_follow_the_probability() -> None:
+    """Wherever they are predicted or evaluated, though many margins have the other sign."""
+    learned, new = rows(2000), rows(1000, seed=5)
+    with not_compiled():
+        model = Model("ftrl", "logistic:positive=20", calibrate=True)
+        model.learn(learned)
+        likely, margins = model.predict(new, "probability") > 0.5, model.predict(new)
+        assert ((margins > 0) != likely).sum() > 100
+        assert ((model.predict(new, "label") > 0) == likely).all()
+        found, told = (thresher.evaluate(model, new, threshold=one) for one in (None, 0.5))
+    wrong = float(new.weights @ (likely != (new.labels > 0)) / new.weights.sum())
+    assert found["error"] == pytest.approx(wrong)
+    assert {**found, "error": told["error"], "threshold": 0.5} == told
+    assert told["error"] == pytest.approx(wrong)
+
+
+def test_info_shows_the_numbers_or_that_there_are_none(tmp_path: Path) -> None:
+    place = tmp_path / "model"
+    for rate, kept in ((2.0, False), (0.03, True)):
+        with not_compiled():
+            model = Model("sgd", rate=f"constant:{rate}", calibrate=True)
+            model.learn(rows(3000))
+        for state in (True, False):
+            model_file.save(model, place, state=state)
+            info, found = describe(place), model.head.calibrated()
+            if state or not kept:
+                assert info["calibration"] == (found and found._asdict())
+            if found is not None:
+                written = f"{found.intercept:+.6g}"
+                formula = f"1 / (1 + exp(-({found.slope:.6g} m {written[0]} {written[1:]}))) for a margin m"
+                assert formula in repr(info)
+            elif state:
+                assert "that of the loss, as calibration lowered" in repr(info)
+    model_file.save(Model("sgd"), place)
+    assert "calibration" not in describe(place)
+
+
 def test_a_correction_of_a_sample_comes_before_it() -> None:
     """Margins of the sample are calibrated, then moved to all rows, by log(share)."""
     chunk = rows(2000)
@@ -196,6 +234,9 @@ def test_estimators() -> None:
         model = SparseOnlineClassifier("ftrl", "hinge", calibrate=True, random_state=0).fit(X, chunk.labels)
         assert model.predict_proba(X)[:, 1].mean() == pytest.approx(chunk.labels.mean(), abs=0.05)
         assert model.n_iter_ == 1
+        shifted = SparseOnlineClassifier("ftrl", "logistic:positive=20", calibrate=True).fit(X, chunk.labels)
+        assert (shifted.predict(X) == (shifted.predict_proba(X)[:, 1] > 0.5)).all()
+        assert ((shifted.decision_function(X) > 0) != shifted.predict(X)).any()
         with pytest.raises(ValueError, match="use passes=1"):
             SparseOnlineClassifier("ftrl", calibrate=True, passes=3).fit(X, chunk.labels)
         with pytest.raises(AttributeError, match="predict_proba"):

@@ -210,6 +210,9 @@ def test_labels_may_be_words(words: tuple[str, ...], tmp_path: Path) -> None:
         assert model.recipe.sample == "no=0.2,correct"
         with pytest.raises(DataError, match=r"--sample: the label maybe is none of the classes \(no, "):
             thresher.train(data, sample="maybe=0.2", passes=1)
+        for label in ("3", "0.5"):
+            with pytest.raises(DataError, match=f"the label {label} is none of .* .0 or -1, and 1"):
+                Model(sample=f"{label}=0.2").learn(clicks())
         with pytest.raises(DataError, match="the label no is a word, those of the data are numbers"):
             Model(sample="no=0.2").learn(clicks())
 

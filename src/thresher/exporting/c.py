@@ -87,6 +87,7 @@ def _of_weights(found: RawPrediction) -> dict[str, Any]:
         "SCALED": int(any(len(one.divisors) for one in found.models)),
         "LINK": LINKS.index(found.link.name),
         "LINK_BY": repr(found.link.by),
+        "LINK_PLUS": repr(found.link.plus),
         "LABELS": len(found.labels),
         "LISTED": int(found.kind == "labels"),
     }

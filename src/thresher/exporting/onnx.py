@@ -15,7 +15,7 @@ from thresher import parts
 from thresher.data.columns import NUMERIC
 from thresher.data.errors import DataError
 from thresher.exporting.description import RawPrediction
-from thresher.exporting.links import EXP, IDENTITY, SIGMOID, SOFTMAX, Link
+from thresher.exporting.links import CALIBRATED, EXP, IDENTITY, SIGMOID, SOFTMAX, Link
 from thresher.learning.model.objective import Head
 from thresher.options.messages import mention
 
@@ -24,7 +24,7 @@ KEYS = "thresher.feature_keys"
 """Metadata key: the feature keys of the input columns, if they are not those of a matrix"""
 COLUMNS = "thresher.columns"
 """Metadata key: the names of the input columns, as a list in JSON"""
-_PROBABILITIES = {(SIGMOID, 1.0): "LOGISTIC", (SOFTMAX, 0.0): "SOFTMAX"}
+_PROBABILITIES = {Link(SIGMOID, 1.0): "LOGISTIC", Link(SOFTMAX): "SOFTMAX"}
 _GIVEN = "X"
 
 
@@ -139,14 +139,19 @@ def _node(kind: str, inputs: list[str], outputs: list[str], **attributes: Any) -
 def _classifier(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
     import onnx
 
-    table, bias, head = linear.table, linear.bias, linear.head
+    head, (link, by, plus) = linear.head, linear.link
+    if link == CALIBRATED:
+        linear = linear._replace(
+            table=by * linear.table, bias=by * linear.bias + plus, link=Link(SIGMOID, 1.0)
+        )
+    table, bias = linear.table, linear.bias
     if head.outputs.kind == "labels":
         raise DataError("ONNX's LinearClassifier predicts one class per example, not several labels")
     transform = _transform(linear)
     if len(bias) == 1:
         table, bias = np.concatenate([-table, table]), np.concatenate([-bias, bias])
     names, kind = _names(linear.classes or [])
-    name = "probabilities" if head.joint.PROBABILITY else "scores"
+    name = "probabilities" if head.has_probabilities else "scores"
     shared = transform == "LOGISTIC" and len(bias) > 2
     scored = "each" if shared else name
     numbers = {"coefficients": table.ravel().tolist(), "intercepts": bias.tolist()}
@@ -172,7 +177,7 @@ def _names(listed: list[Any]) -> tuple[dict[str, Any], int]:
 
 def _transform(linear: Linear) -> str:
     """ONNX's name for the link from margins to probabilities."""
-    if not linear.head.joint.PROBABILITY:
+    if not linear.head.has_probabilities:
         return "NONE"
     if linear.link not in _PROBABILITIES:
         raise _no_link(linear)

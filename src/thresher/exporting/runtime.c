@@ -958,6 +958,12 @@ static void add_text(list *row, const char *text, size_t size, uint64_t seed)
 
 /* ---- from margins to predictions ---- */
 
+#if THRESHER_LINK == 5
+#define THRESHER_LOG_ODDS(m) (THRESHER_LINK_BY * (m) + THRESHER_LINK_PLUS)
+#else
+#define THRESHER_LOG_ODDS(m) (m)
+#endif
+
 static void thresher_link(double margins[THRESHER_OUTPUTS])
 {
 #if THRESHER_LINK == 4
@@ -975,6 +981,9 @@ static void thresher_link(double margins[THRESHER_OUTPUTS])
         margins[j] = 0.5 * (1.0 + (m < -1.0 ? -1.0 : m > 1.0 ? 1.0 : m));
 #elif THRESHER_LINK == 3
         margins[j] = exp(m + THRESHER_LINK_BY);
+#elif THRESHER_LINK == 5
+        const double z = THRESHER_LOG_ODDS(m), e = exp(-fabs(z));
+        margins[j] = z > 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
 #else
         margins[j] = m;
 #endif
@@ -986,7 +995,7 @@ static void thresher_link(double margins[THRESHER_OUTPUTS])
 THRESHER_API int thresher_label(const double margins[THRESHER_OUTPUTS])
 {
     int best = 0;
-    if (THRESHER_OUTPUTS == 1) return margins[0] > 0;
+    if (THRESHER_OUTPUTS == 1) return THRESHER_LOG_ODDS(margins[0]) > 0;
     for (int j = 1; j < THRESHER_OUTPUTS; j++)
         if (margins[j] > margins[best]) best = j;
     return best;

@@ -555,6 +555,10 @@ const thresher = (() => {
     return each[0].map((_, j) => each.slice(1).reduce((sum, one) => sum + one[j], each[0][j]) / each.length);
   }
 
+  function logOdds(m) {
+    return model.link.name === "calibrated" ? model.link.by * m + model.link.plus : m;
+  }
+
   function predict(row) {
     const found = margins(row), { name, by } = model.link;
     if (name === "softmax") {
@@ -563,9 +567,9 @@ const thresher = (() => {
       return raised.map((one) => one / total);
     }
     return found.map((m) => {
-      if (name === "sigmoid") {
-        const e = Math.exp(by * -Math.abs(m));
-        return m > 0 ? 1 / (1 + e) : e / (1 + e);
+      if (name === "sigmoid" || name === "calibrated") {
+        const z = logOdds(m), e = Math.exp((name === "sigmoid" ? by : 1) * -Math.abs(z));
+        return z > 0 ? 1 / (1 + e) : e / (1 + e);
       }
       if (name === "ramp") return 0.5 * (1 + Math.min(Math.max(m, -1), 1));
       return name === "exp" ? Math.exp(m + by) : m;
@@ -576,7 +580,7 @@ const thresher = (() => {
     const found = margins(row);
     if (model.kind === "labels") return model.outputs.filter((_, j) => found[j] > 0);
     if (!model.labels.length) return predict(row);
-    return model.labels[OUTPUTS === 1 ? Number(found[0] > 0) : found.indexOf(Math.max(...found))];
+    return model.labels[OUTPUTS === 1 ? Number(logOdds(found[0]) > 0) : found.indexOf(Math.max(...found))];
   }
 
   return { columns: COLUMNS.map((one) => one.name), outputs: model.outputs, labels: model.labels, margins, predict, label };

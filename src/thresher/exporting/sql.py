@@ -16,7 +16,7 @@ from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
 from thresher.engine.preparing import FAR
 from thresher.exporting.description import ExportedColumn, ExportedModel, RawPrediction
-from thresher.exporting.links import EXP, RAMP, SIGMOID, SOFTMAX
+from thresher.exporting.links import CALIBRATED, EXP, RAMP, SIGMOID, SOFTMAX, Link
 from thresher.options.messages import mention, mention_command
 
 _HEAD = """-- A model as a query, written by thresher. Put the name of your table in place of "rows" below.
@@ -164,7 +164,7 @@ def _select(found: RawPrediction) -> Iterable[str]:
         low, high = found.labels if one else ("", "")
         pairs = zip(margins, found.labels, strict=not one)
         listed = " ".join(f"WHEN {margin} = {top} THEN {_text(label)}" for margin, label in pairs)
-        chosen = f"WHEN {top} > 0 THEN {_text(high)} ELSE {_text(low)}" if one else listed
+        chosen = f"WHEN {_log_odds(found, top)} > 0 THEN {_text(high)} ELSE {_text(low)}" if one else listed
         columns.append(f"CASE {chosen} END AS thresher_label")
     return [",\n  ".join(columns), "FROM predicted"]
 
@@ -177,10 +177,12 @@ def _columns(found: RawPrediction, what: str) -> list[str]:
 
 
 def _link(found: RawPrediction, margin: str, margins: list[str], top: str) -> str:
-    name, by = found.link
+    name, by, _ = found.link
     if name == SIGMOID:
         e = f"EXP({_literal(-by)} * ABS({margin}))"
         return f"CASE WHEN {margin} > 0 THEN 1 / (1 + {e}) ELSE {e} / (1 + {e}) END"
+    if name == CALIBRATED:
+        return _link(found._replace(link=Link(SIGMOID, 1.0)), f"({_log_odds(found, margin)})", margins, top)
     if name == RAMP:
         return f"0.5 * (1 + LEAST(GREATEST({margin}, -1), 1))"
     if name == EXP:
@@ -189,6 +191,12 @@ def _link(found: RawPrediction, margin: str, margins: list[str], top: str) -> st
         total = " + ".join(f"EXP({one} - {top})" for one in margins)
         return f"EXP({margin} - {top}) / ({total})"
     return margin
+
+
+def _log_odds(found: RawPrediction, margin: str) -> str:
+    """What is positive if the positive one of two classes is predicted."""
+    name, by, plus = found.link
+    return f"{_literal(by)} * {margin} + {_literal(plus)}" if name == CALIBRATED else margin
 
 
 def _literal(number: Any) -> str:

@@ -172,7 +172,7 @@ class ShapeOptions(TypedDict, total=False):
         Option(
             Flag(),
             "Learn what probability a margin means, from the margin of each example before it is learned: of "
-            "two classes, for any loss. Margins and labels stay as they are.",
+            "two classes, for any loss. Labels follow the probability; margins stay as they are.",
             default=False,
             unset="no-calibrate",
         ),

@@ -174,18 +174,18 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
 
     def predict(self, X: Examples) -> NDArray[Any]:
         """Classes ``(n,)``, or zeros and ones ``(n, labels)``."""
-        codes = self._codes(self._margins(X))
+        codes = self._codes(self._model.head, self._margins(X))
         return codes if self._multilabel else np.asarray(self.classes_[codes])
 
-    def _codes(self, margins: F64) -> NDArray[np.int64]:
+    def _codes(self, head: Any, margins: F64) -> NDArray[np.int64]:
         """Indices of the predicted classes, or zeros and ones ``(n, labels)``."""
         margins = self._decisions(margins)
         if margins.ndim > 1 and not self._multilabel:
             return np.asarray(margins.argmax(axis=1), np.int64)
-        return (margins > 0).astype(np.int64)
+        return np.asarray(head.positive(margins), np.int64)
 
     def _faults(self, head: Any, margins: F64, labels: F32, targets: F32 | None) -> F64:
-        codes = self._codes(margins)
+        codes = self._codes(head, margins)
         if targets is not None:
             wrong: NDArray[np.bool_] = (codes != (targets > 0)).any(axis=1)
         else:
@@ -242,7 +242,8 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
             importances 1 / share times as large; with ``,correct`` at the end of the text, as they are, and
             correct `intercept_` (losses ``logistic`` for two classes, and ``softmax``).
         calibrate: learn what probability a margin means, from the margin of each example before it is
-            learned, for `predict_proba`; of two classes, for any loss, and one pass if the rule is not the
+            learned, for `predict_proba` and `predict`, which then follows it, and not the sign of
+            `decision_function`; of two classes, for any loss, and one pass unless the rule is the
             default one.
         warm_start: `fit` continues with the current model.
         early_stopping: hold out `validation_fraction` of the examples, stratified by class, or the last of

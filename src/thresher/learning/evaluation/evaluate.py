@@ -50,10 +50,11 @@ class Evaluation:
         elif self.head.outputs.kind == "classes":
             self._wrong += float(weights[responses != labels].sum())
         else:
-            self._wrong += float(weights @ _mean_of_row((margins > 0) != (labels > 0)))
-            both = ((margins > 0) & (labels > 0)).reshape(len(chunk), -1)
+            claimed = self.head.positive(margins)
+            self._wrong += float(weights @ _mean_of_row(claimed != (labels > 0)))
+            both = (claimed & (labels > 0)).reshape(len(chunk), -1)
             self._hits += float(weights @ both.sum(axis=1))
-            claims = (margins > 0).astype(int) + (labels > 0)
+            claims = claimed.astype(int) + (labels > 0)
             self._claims += float(weights @ claims.reshape(len(chunk), -1).sum(axis=1))
             if labels.ndim == 1:
                 self._kept.append((margins, labels > 0, chunk.weights.copy()))

@@ -183,7 +183,7 @@ class _Two:
         if self._plain is not None:
             self._plain.add(chunk, margins, weights)
         given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
-        positive = claimed(margins, given, self._threshold)
+        positive = claimed(self._head, margins, given, self._threshold)
         self._counts.add(truth.astype(np.int64), positive.astype(np.int64), weights)
         if self._likely:
             self._log.add(np.where(truth, given, 1.0 - given), weights)
@@ -218,7 +218,7 @@ class _Lists:
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = self._head.targets(chunk) > 0
         given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
-        self._counts.add_lists(truth, claimed(margins, given, self._threshold), weights)
+        self._counts.add_lists(truth, claimed(self._head, margins, given, self._threshold), weights)
         self._weight += float(weights.sum())
         if self._likely:
             each = np.repeat(weights, self._head.count)
@@ -280,9 +280,9 @@ class _Numbers:
         }
 
 
-def claimed(margins: F64, given: F64, threshold: float | None) -> NDArray[np.bool_]:
+def claimed(head: Head, margins: F64, given: F64, threshold: float | None) -> NDArray[np.bool_]:
     """Which classes are predicted: by default those more likely than not."""
-    return margins > 0 if threshold is None else given > threshold
+    return head.positive(margins) if threshold is None else given > threshold
 
 
 def _shares(given: F64) -> F64:

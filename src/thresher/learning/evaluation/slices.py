@@ -127,7 +127,7 @@ class Slices:
         if head.outputs.kind == "classes":
             return loss, (guess != truth).astype(float), np.zeros(len(chunk)), np.zeros(len(chunk))
         likely = head.respond(margins, "probability", 0.0) if head.has_probabilities else margins
-        positive = claimed(margins, likely, self._threshold)
+        positive = claimed(head, margins, likely, self._threshold)
         predicted = likely if head.has_probabilities else positive
         return loss, _row_means(positive != (truth > 0)), _row_means(truth > 0), _row_means(predicted)
 

@@ -145,6 +145,7 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         **_facts_of_data(header, stopped),
         **_columns(header["recipe"]["layout"] or {}, groups_of(readout)),
         **({"solver": header["solver"]} if "solver" in header else {}),
+        **_calibration(recipe, readout),
         "weights": figures_of(readout),
         "by_output": _by_output(readout),
         "nameable": _is_nameable(readout),
@@ -216,6 +217,13 @@ def _columns(layout: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, 
         for name, kind in zip(layout.get("columns", []), layout.get("kinds", []), strict=True)
     ]
     return {"columns": columns, "groups": [*known.values()]}
+
+
+def _calibration(recipe: dict[str, Any], readout: Readout) -> dict[str, Any]:
+    """What a calibrated model has learned that margins mean; None if the link of its loss was kept."""
+    found = readout.head.calibrated()
+    asked = found is not None or recipe.get("calibrate")
+    return {"calibration": None if found is None else found._asdict()} if asked else {}
 
 
 def _is_nameable(readout: Readout) -> bool:

@@ -41,11 +41,9 @@ class FittedSigmoid(NamedTuple):
         slope = 1.0 + float(state[calibrating.SLOPE])
         return cls(slope, float(state[calibrating.INTERCEPT]) + offset * (1.0 - slope))
 
-    def probabilities(self, margins: F64) -> F64:
-        """The probability of the positive class, for margins ``(n,)``."""
-        z = self.slope * margins + self.intercept
-        e = np.exp(-np.abs(z))
-        return np.where(z > 0, 1.0, e) / (1.0 + e)
+    def log_odds(self, margins: F64) -> F64:
+        """The log odds of the positive class, for margins ``(n,)``."""
+        return self.slope * margins + self.intercept
 
 
 def check_calibrated(head: Head, batch: int, average: bool) -> None:

@@ -179,6 +179,12 @@ class Head:
             score(self.joint, margins, read_only(self.targets(chunk)), weights, out)
         return out
 
+    def positive(self, margins: F64) -> NDArray[np.bool_]:
+        """Which of `margins` ``(n,)`` or ``(n, outputs)`` predict the class: those more likely than not."""
+        found = self.calibrated()
+        decided: NDArray[np.bool_] = (margins if found is None else found.log_odds(margins)) > 0
+        return decided
+
     def respond(self, margins: F64, output: Output, lowest_label: float) -> F64:
         """Convert margins ``(n,)`` or ``(n, outputs)`` to `output`.
 
@@ -188,19 +194,20 @@ class Head:
             raise ValueError(f"output must be {', '.join(get_args(Output))}, not {output!r}")
         if output == "margin":
             return margins
+        loss = self.loss
         if output == "probability" and (found := self.calibrated()) is not None:
-            return found.probabilities(margins)
-        if output == "probability" and not self.joint.PROBABILITY:
+            margins, loss = found.log_odds(margins), parts.make("loss", "logistic")
+        elif output == "probability" and not self.joint.PROBABILITY:
             name = parts.part_name(type(self.loss))
             raise ValueError(f"the loss {name} gives no probabilities; logistic and softmax do")
         if output == "label" and self.outputs.kind == "classes":
             classes: F64 = np.argmax(margins, axis=1) + float(self.outputs.low)
             return classes
         if output == "label" and self.classifies:
-            return np.where(margins > 0, 1.0, lowest_label)
+            return np.where(self.positive(margins), 1.0, lowest_label)
         out = np.empty_like(margins)
         if margins.ndim == 1:
-            kernels.respond.for_parts(self.loss)(self.loss, margins, out)
+            kernels.respond.for_parts(loss)(loss, margins, out)
         else:
             outputs.respond_outputs.for_parts(self.joint)(self.joint, margins, out)
         return out

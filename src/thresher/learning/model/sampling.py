@@ -37,6 +37,7 @@ from thresher.options.messages import mention
 _CORRECT = ",correct"
 _ONE = re.compile(r"(.+?)=([^=,]+)(?:,|$)", re.DOTALL)
 _FORM = "LABEL=SHARE, such as 0=0.1, or 0=0.1,correct"
+_TWO = "0 or -1, and 1"
 OFFERED, LEFT_OUT, LAST_LABEL = range(3)
 
 
@@ -75,7 +76,7 @@ class Sample(NamedTuple):
         return listed + _CORRECT * self.correct
 
     def of_classes(self, head: Head, words: Sequence[str] = ()) -> F64 | None:
-        """The share of each class; None as long as labels are words that are not known.
+        """The share of each class; None as long as labels may be words that are not known.
 
         Of two classes, ``(2,)``, the negative one is the first. ValueError for other labels, for models
         without classes, and for a correction that the loss does not have.
@@ -96,7 +97,7 @@ class Sample(NamedTuple):
             if k is None:
                 return None
             if not 0 <= k < count or k in said:
-                known = listed_words(words) if words else head.outputs.spec if head.count > 1 else "0 and 1"
+                known = listed_words(words) if words else head.outputs.spec if head.count > 1 else _TWO
                 what = "is a class given twice" if k in said else "is none of the classes"
                 raise DataError(f"{mention('sample')}: the label {label} {what} ({known})")
             said.add(k)
@@ -111,7 +112,7 @@ class Sample(NamedTuple):
         if (number := _number(label)) is None:
             return None
         if head.count == 1:
-            return int(number > 0)
+            return int(number > 0) if number in (-1, 0, 1) else None  # unless it is the name of a class
         return int(number) - head.outputs.low if number.is_integer() else -1
 
 
@@ -159,12 +160,14 @@ class Sampler:
             self._check()
 
     def _check(self) -> F64:
-        """The share of each class. `DataError` if the sample has words that are not known."""
+        """The share of each class. `DataError` if the sample has words, or numbers, that are no labels."""
         if self._shares is None:
-            label = next(label for label in self._sample.shares if _number(label) is None)
-            raise DataError(
-                f"{mention('sample')}: the label {label} is a word, those of the data are numbers"
+            label = next(
+                one for one in self._sample.shares if self._sample._class_of(one, self._head, ()) is None
             )
+            word = "is a word, those of the data are numbers"
+            what = word if _number(label) is None else f"is none of the classes ({_TWO})"
+            raise DataError(f"{mention('sample')}: the label {label} {what}")
         return self._shares
 
     @property

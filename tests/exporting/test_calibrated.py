@@ -1,0 +1,64 @@
+"""Calibrated models predict the same when they are exported: probabilities, and labels that follow them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import thresher
+from tests.exporting.engines import c_program, js_answers
+from tests.exporting.test_c import check
+from tests.exporting.test_js import near
+from tests.exporting.test_sql import answers, within
+
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+ROWS = 400
+
+
+@pytest.fixture(scope="module", params=["logistic:positive=10", "perceptron:positive=4"])
+def case(request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, Any]:
+    """A model, its data and what it predicts; the signs of many margins are not those of the log odds."""
+    path, chance = tmp_path_factory.mktemp("calibrated") / "d.csv", np.random.default_rng(0)
+    X = chance.normal(size=(ROWS, 2)).round(3)
+    y = (X @ [1.0, -1.0] + chance.normal(0, 1, ROWS) > 0).astype(int)
+    lines = (f"{'no' if not k else 'yes'},{a},{b}\n" for k, (a, b) in zip(y, X, strict=True))
+    path.write_text("label,x,y\n" + "".join(lines))
+    model = thresher.train(path, rule="ftrl", loss=request.param, calibrate=True, passes=1)
+    found: dict[str, Any] = {name: model.predict(path, name) for name in ("margin", "probability", "label")}
+    assert ((found["margin"] > 0) != (found["probability"] > 0.5)).sum() > 20
+    return model, path, (X, found)
+
+
+def test_c(case: Any, tmp_path: Path) -> None:
+    model, path, (_, expected) = case
+    program = c_program(str(thresher.export(model, "c")), tmp_path / "model")
+    check(model, program, path, "margin")
+    check(model, program, path, "probability")
+    assert program("label", path.read_bytes())[1].decode().split() == [*expected["label"]]
+
+
+def test_js(case: Any, tmp_path: Path) -> None:
+    model, _, (X, expected) = case
+    found = js_answers(str(thresher.export(model, "js")), tmp_path / "model.js", X.tolist())
+    assert near(np.array([one[1][0] for one in found]), expected["probability"])
+    assert [one[2] for one in found] == [*expected["label"]]
+
+
+def test_sql(case: Any) -> None:
+    model, path, (_, expected) = case
+    found = answers(str(thresher.export(model, "sql")), path)
+    assert within(found["thresher_prediction"], expected["probability"])
+    assert [*found["thresher_label"]] == [*expected["label"]]
+
+
+def test_onnx(case: Any) -> None:
+    model, _, (X, expected) = case
+    content: Any = thresher.export(model, "onnx")
+    made = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    labels, probabilities = made.run(None, {"X": X.astype(np.float32)})
+    assert [*labels] == [*expected["label"]]
+    np.testing.assert_allclose(probabilities[:, 1], expected["probability"], rtol=2e-5, atol=1e-6)
