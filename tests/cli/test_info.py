@@ -34,6 +34,22 @@ def table(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("more", ["", " --weights-only"])
+def test_examples_left_out_of_a_sample(more: str, thresher: Thresher, folder: Path) -> None:
+    trained = thresher(f"train train.svm --sample -1=0.3 --passes 1 --rule ftrl -m m --json{more}").json
+    assert 0 < trained["left_out"] < trained["examples"]
+    found = thresher("info m --json").json
+    assert {name: found[name] for name in ("examples", "left_out")} == {
+        name: trained[name] for name in ("examples", "left_out")
+    }
+    lines = [line.split("  ")[0::1] for line in thresher("info m").out.splitlines()]
+    told = {line[0]: line[-1].strip() for line in lines}
+    assert told["left out"] == f"{trained['left_out']:,}"
+    assert told["examples"] == f"{trained['examples']:,}"
+    assert "examples learned" not in told
+
+
 MADE = [
     "train.svm --rule ftrl --no-intercept --weights-only",
     "train.svm --passes 3 --order once --seed 4 --holdout every-5th --rule sgd --rate power:eta0=0.5",

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import thresher
-from tests.exporting.engines import Program, c_program, tcc
+from tests.exporting.engines import Program, c_program, compiled, tcc
 from tests.exporting.rows import TRIALS, ExportTrial, trained, written
+from tests.plain import not_compiled
 
 ROWS = 2500
 
@@ -23,7 +24,8 @@ def check(model: Any, program: Program, data: Path, output: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = model.predict(data, output, on_error="skip")
-    status, out = program(output, data.read_bytes())
+    status, out, err = program(output, data.read_bytes())
+    assert err.count("line ") == int(np.isnan(expected.reshape(len(expected), -1)[:, 0]).sum())
     assert status == int(np.isnan(expected).any())
     np.testing.assert_array_equal(numbers(out, expected), expected)
 
@@ -47,6 +49,52 @@ def test_every_bit(case: tuple[ExportTrial, Any, Path]) -> None:
     check(model, program, data, "probability" if model.head.joint.PROBABILITY else "label")
 
 
+def test_no_compiler_warns(case: tuple[ExportTrial, Any, Path]) -> None:
+    text = str(thresher.export(case[1], "c"))
+    for main in ("", "#define THRESHER_MAIN\n"):
+        compiled(main + text, case[2] / "silent")
+
+
+LINES = {
+    "quotes.csv": (b'1,"a""b",3\n0,"",x\n0,c,2\n', b'1,"a""b",3\n\n0,c,1\n'),
+    "bare.csv": (b'1,"a""b",3\n0,c,2\n', b'"a""b",3\nc,1\n'),
+    "blank.csv": (b'1,"a""b",3\n0,c,2\n', b'\n\r\n1,c,3\n\n0,c,"4"\n  \n'),
+    "headed.csv": (b"label,w,x\n1,a,3\n0,c,2\n", b'\n\nw,x\n\na,1\nc,""\n'),
+    "ids.svm": (b"1 1:2\n0 2:1\n", b"\n \t \n# 1:2\n1 1:3 # 2:5\n1\n  # no row\n0\n"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_lines_that_are_rows_are_those_of_predict(tmp_path: Path, name: str) -> None:
+    data, new = tmp_path / f"train_{name}", tmp_path / name
+    trained_on, given = LINES[name]
+    data.write_bytes(trained_on * 20)
+    if name == "headed.csv":
+        data.write_bytes(trained_on[:10] + trained_on[10:] * 20)
+    new.write_bytes(given)
+    options: Any = {"header": False, "label": "1", "categorical": "2"} if name[0] in "qb" else {}
+    with not_compiled():
+        model = thresher.train(data, passes=1, **options)
+    check(model, c_program(str(thresher.export(model, "c")), tmp_path / "model"), new, "margin")
+
+
+def test_usage_and_bad_rows(tmp_path: Path, plainly: None) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text("label,x,y\n" + "1,2,3\n0,1,4\n" * 20)
+    model = thresher.train(data, passes=1, loss="squared-hinge")
+    program = c_program(str(thresher.export(model, "c")), tmp_path / "model")
+    for words in ("nonsense", "spread", "--help", "margin label", "m"):
+        status, out, err = program(words, b"x,y\n1,2\n")
+        assert (status, out) == (2, b"")
+        assert err.startswith("usage: ")
+    status, out, err = program("probability", b"x,y\n1,2\n")
+    assert (status, out) == (2, b"")
+    assert "gives no probabilities; use margin or label" in err
+    status, out, err = program("", b"x,y\n1,2\n\n1,much\n2\n")
+    assert (status, [*map(bytes.strip, out.splitlines())][1:]) == (1, [b"nan", b"nan"])
+    assert err.splitlines() == ["line 4: column 'y': not a finite number", "line 5: not a row of cells"]
+
+
 def test_classes_are_written_as_words(tmp_path: Path) -> None:
     words = ["no", 'y"e\\s ??/*/ % \u00e9']
     data = tmp_path / "d.csv"
@@ -54,7 +102,7 @@ def test_classes_are_written_as_words(tmp_path: Path) -> None:
     data.write_text("\n".join(["label,x,y", *lines]) + "\n")
     model = thresher.train(data, passes=1)
     program = c_program(str(thresher.export(model, "c")), tmp_path / "model")
-    status, out = program("label", data.read_bytes())
+    status, out, _ = program("label", data.read_bytes())
     assert (status, out.decode().splitlines()) == (0, [*model.predict(data, "label")])
 
 
@@ -64,7 +112,7 @@ def test_several_labels_and_another_compiler(tmp_path: Path, output: Any) -> Non
     data.write_text("".join(f"{k % 2},{2 + k % 2} 1:{k % 5} {2 + k % 3}:1\n" for k in range(90)))
     model = thresher.train(data, outputs="labels:0-3", passes=1, dtype="float64")
     program = c_program(str(thresher.export(model, "c")), tmp_path / "model", tcc)
-    status, out = program(output, data.read_bytes())
+    status, out, _ = program(output, data.read_bytes())
     if output == "label":
         assert (status, out.decode().splitlines()) == (
             0,

@@ -59,7 +59,8 @@ def test_every_bit_of_a_margin(trial: ExportTrial, tmp_path: Path) -> None:
     for row, one, *wanted in zip(
         rows, found, margins.reshape(ROWS, -1), expected.reshape(ROWS, -1), strict=True
     ):
-        if one is None:
+        if isinstance(one, str):
+            assert one.startswith(("RangeError: ", "Error: column ")), one
             assert np.isnan(wanted[0]).all(), row
         elif np.isnan(wanted[0]).any():
             assert "\\u0000" in json.dumps(row), row  # which text files may not have
@@ -91,6 +92,29 @@ def test_rows_are_objects_of_values(tmp_path: Path, run: str) -> None:
     expected = model.predict(new)
     assert [one[0] for one in found] == expected.reshape(-1, 1).tolist()
     assert [one[2] for one in found] == [*model.predict(new, "label")]
+
+
+@pytest.mark.parametrize("run", ["any", "quickjs"])
+def test_what_is_no_row_is_an_error(tmp_path: Path, run: str) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text(TABLE)
+    text, path = (
+        str(thresher.export(thresher.train(data, passes=1, categorical="day"), "js")),
+        tmp_path / "m.js",
+    )
+    wrong: dict[str, Any] = {
+        "no column is named nosuch, Age; there are age, city, day": {"nosuch": 1, "Age": 2},
+        'column "age" takes a finite number or a boolean, not old': ["old"],  # as bytes
+        'column "age" takes a finite number or a boolean, not an object': {"age": {}},
+        'column "city" takes text, a number or a boolean, not an object': {"city": {"name": "Oslo"}},
+    }
+    rows = [*wrong.values()]
+    found = (
+        json.loads(quickjs(text, path, json.dumps(rows)))
+        if run == "quickjs"
+        else js_answers(text, path, rows)
+    )
+    assert found == [f"Error: {one}" for one in wrong]
 
 
 def test_no_text_of_a_model_ends_its_script(tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ def _of_weights(found: RawPrediction) -> dict[str, Any]:
         "LINK_PLUS": repr(found.link.plus),
         "LABELS": len(found.labels),
         "LISTED": int(found.kind == "labels"),
+        "PROBABILITIES": int(found.head.has_probabilities),
     }
 
 
@@ -102,7 +103,8 @@ def _tables(found: RawPrediction) -> Iterator[str]:
         if not found.layout.header:
             places = [one.bare_place for one in found.columns], [one.place for one in found.columns]
             listed = ("{" + ", ".join(map(str, one)) + "}" for one in places)
-            yield f"static const int places[2][{len(found.columns)}] = {{{', '.join(listed)}}};\n"
+            table = f"places[2][{len(found.columns)}] = {{{', '.join(listed)}}}"
+            yield f"#ifdef THRESHER_MAIN\nstatic const int {table};\n#endif\n"
     if found.layout.missing and found.columns:
         yield from _array("name", "missing", map(_name, found.layout.missing))
     if found.products:

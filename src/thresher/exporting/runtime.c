@@ -27,7 +27,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined __clang__ || !(defined __GNUC__ || defined __TINYC__) /* which do not know the pragma */
 #pragma STDC FP_CONTRACT OFF
+#endif
 
 #if THRESHER_COLUMNS
 
@@ -82,6 +84,8 @@ typedef struct {
 /* @model */
 
 /* ==== how it predicts ==== */
+
+#if THRESHER_COLUMNS || defined THRESHER_MAIN
 
 /* ---- reading numbers: the nearest float, whatever the locale ---- */
 
@@ -196,18 +200,6 @@ static float float_of(const decimal *number)
     return found;
 }
 
-/* The nearest double to the first 19 digits of a decimal from 1 to 10^22. */
-static double double_of(const decimal *number)
-{
-    const int sure = number->digits < SURE_DIGITS ? number->digits : SURE_DIGITS;
-    double found = times_ten_to((double)number->mantissa, number->power - sure);
-    uint64_t bits;
-    memcpy(&bits, &found, sizeof bits);
-    bits = settled(number, SURE_DIGITS, bits, 1);
-    memcpy(&found, &bits, sizeof found);
-    return found;
-}
-
 /* Read [+-]digits[.digits][e[+-]digits], all of it; whether it is that. */
 static int read_decimal(const char *at, const char *end, decimal *out)
 {
@@ -244,18 +236,27 @@ static int read_decimal(const char *at, const char *end, decimal *out)
     return at == end;
 }
 
+#endif
+
 #if THRESHER_COLUMNS
+
+/* The nearest double to the first 19 digits of a decimal from 1 to 10^22. */
+static double double_of(const decimal *number)
+{
+    const int sure = number->digits < SURE_DIGITS ? number->digits : SURE_DIGITS;
+    double found = times_ten_to((double)number->mantissa, number->power - sure);
+    uint64_t bits;
+    memcpy(&bits, &found, sizeof bits);
+    bits = settled(number, SURE_DIGITS, bits, 1);
+    memcpy(&found, &bits, sizeof found);
+    return found;
+}
 
 /* ---- cells ---- */
 
 static int is_blank(char code)
 {
     return code == ' ' || code == '\t';
-}
-
-static int is_digit(char code)
-{
-    return code >= '0' && code <= '9';
 }
 
 /* Whether a word in any case is this one, in lower case. */
@@ -588,6 +589,11 @@ static int margins_of(const list *row, double margins[THRESHER_OUTPUTS])
 #if THRESHER_SPELLED
 
 /* ---- one spelling for each value of a category: 1.0 is 1, TRUE is true, times are in UTC ---- */
+
+static int is_digit(char code)
+{
+    return code >= '0' && code <= '9';
+}
 
 static const char *digits_from(const char *at, const char *end)
 {
@@ -1183,6 +1189,7 @@ THRESHER_API int thresher_predict(const uint64_t *keys, const double *values, si
 typedef struct {
     char *at;
     size_t size, room;
+    unsigned long number;
 } buffer;
 
 /* Read a line without its end: 0 at the end of the input. */
@@ -1190,6 +1197,7 @@ static int read_line(buffer *line)
 {
     int code;
     line->size = 0;
+    line->number++;
     while ((code = getc(stdin)) != EOF && code != '\n') {
         if (line->size == line->room) {
             char *larger = realloc(line->at, line->room = 2 * line->room + 256);
@@ -1236,7 +1244,8 @@ static void print_row(int failed, const double *margins, const char *wanted)
 
 #if THRESHER_COLUMNS
 
-/* Cut a line into cells, in place: how many there are, or SIZE_MAX if it is not well quoted. */
+/* Cut a line into cells, in place, and count them: SIZE_MAX if it is not well quoted. With `most` 0, it is only
+ * measured, and stays as it is. */
 static size_t cells_of(buffer *line, thresher_cell *cells, size_t most)
 {
     char *at = line->at, *end = at + line->size, *to;
@@ -1247,7 +1256,7 @@ static size_t cells_of(buffer *line, thresher_cell *cells, size_t most)
             cell.text = to = ++at;
             for (; at < end && (*at != '"' || (at + 1 < end && at[1] == '"')); at++) {
                 at += *at == '"';
-                *to++ = *at;
+                if (most) *to++ = *at;
             }
             cell.size = (size_t)(to - cell.text);
             if (at == end || (++at < end && *at != THRESHER_DELIMITER)) return SIZE_MAX;
@@ -1267,14 +1276,19 @@ static int predict_input(const char *wanted)
     size_t width = THRESHER_COLUMNS;
     int place[THRESHER_COLUMNS], waiting = 1, bad = 0;
     thresher_cell *cells, row[THRESHER_COLUMNS];
-    if (!read_line(&line)) return 0;
+    do {
+        if (!read_line(&line)) return 0;
+    } while (line.size == 0);
     cells = malloc((line.size + 2 + THRESHER_COLUMNS) * sizeof *cells);
     if (!cells) return 1;
 #if THRESHER_HEADER
     waiting = 0;
     if (line.size >= 3 && memcmp(line.at, "\xef\xbb\xbf", 3) == 0) memmove(line.at, line.at + 3, line.size -= 3);
     width = cells_of(&line, cells, line.size + 2);
-    if (width == SIZE_MAX) return 1;
+    if (width == SIZE_MAX) {
+        fprintf(stderr, "line %lu: the header is not well quoted\n", line.number);
+        return 1;
+    }
     for (int c = 0; c < THRESHER_COLUMNS; c++) {
         for (place[c] = (int)width - 1; place[c] >= 0; place[c]--)
             if (cells[place[c]].size == thresher_columns[c].size
@@ -1286,16 +1300,23 @@ static int predict_input(const char *wanted)
 #else
     width = cells_of(&line, cells, 0);
     for (int c = 0; c < THRESHER_COLUMNS; c++) place[c] = places[width == THRESHER_WIDTH][c];
-    if (width != THRESHER_WIDTH && width != THRESHER_BARE_WIDTH) return 1;
+    if (width != THRESHER_WIDTH && width != THRESHER_BARE_WIDTH) {
+        fprintf(stderr, "line %lu: the training data had %d columns\n", line.number, THRESHER_WIDTH);
+        return 1;
+    }
 #endif
     for (; waiting || read_line(&line); waiting = 0) {
         double margins[THRESHER_OUTPUTS] = {0};
         int failed;
         if (line.size == 0) continue;
-        failed = cells_of(&line, cells, width) != width || memchr(line.at, 0, line.size) ? -1 : 0;
+        failed = cells_of(&line, cells, width) != width || memchr(line.at, 0, line.size) ? -2 : 0;
         for (int c = 0; c < THRESHER_COLUMNS; c++)
             row[c] = place[c] < 0 || failed ? (thresher_cell){"", 0, 0} : cells[place[c]];
         if (!failed) failed = thresher_margins(row, margins);
+        if (failed > 0)
+            fprintf(stderr, "line %lu: column '%s': not a finite number\n", line.number, thresher_columns[failed - 1].text);
+        else if (failed)
+            fprintf(stderr, "line %lu: %s\n", line.number, failed == -2 ? "not a row of cells" : "a value is not finite");
         print_row(failed, margins, wanted);
         bad |= failed != 0;
     }
@@ -1304,7 +1325,7 @@ static int predict_input(const char *wanted)
 }
 #else
 
-/* Read ID:VALUE ..., after a label perhaps, up to a comment. */
+/* Read ID:VALUE ..., after a label perhaps, up to a comment: 0 if it is something else. */
 static int features_of(buffer *line, uint64_t *keys, double *values, size_t *count)
 {
     char *start = line->at, *end = start + line->size, *at, *stop;
@@ -1338,13 +1359,18 @@ static int predict_input(const char *wanted)
     int bad = 0;
     while (read_line(&line)) {
         double margins[THRESHER_OUTPUTS] = {0};
-        uint64_t *keys = malloc((line.size + 1) * sizeof *keys);
-        double *values = malloc((line.size + 1) * sizeof *values);
-        size_t count;
+        uint64_t *keys;
+        double *values;
+        size_t count, blanks = 0;
         int failed;
+        while (blanks < line.size && (line.at[blanks] == ' ' || line.at[blanks] == '\t')) blanks++;
+        if (blanks == line.size || line.at[blanks] == '#') continue;
+        keys = malloc((line.size + 1) * sizeof *keys);
+        values = malloc((line.size + 1) * sizeof *values);
         if (!keys || !values) return 1;
         failed = !features_of(&line, keys, values, &count);
         if (!failed) failed = thresher_margins(keys, values, count, margins);
+        if (failed) fprintf(stderr, "line %lu: not features ID:VALUE with finite values\n", line.number);
         print_row(failed, margins, wanted);
         bad |= failed != 0;
         free(keys);
@@ -1357,6 +1383,15 @@ static int predict_input(const char *wanted)
 /* The argument says what to print, as of thresher predict --output: margin (the default), probability or label. */
 int main(int count, char **arguments)
 {
-    return predict_input(count > 1 ? arguments[1] : "margin");
+    const char *wanted = count > 1 ? arguments[1] : "margin";
+    if (count > 2 || (strcmp(wanted, "margin") && strcmp(wanted, "probability") && strcmp(wanted, "label"))) {
+        fprintf(stderr, "usage: %s [margin|probability|label] < DATA\n", arguments[0]);
+        return 2;
+    }
+    if (*wanted == 'p' && !THRESHER_PROBABILITIES) {
+        fputs("this model's loss gives no probabilities; use margin or label\n", stderr);
+        return 2;
+    }
+    return predict_input(wanted);
 }
 #endif

@@ -6,7 +6,8 @@
  *
  * A row is an object with the names in columns, or an array in their order. A value is a number, a string, a
  * boolean, or a Uint8Array for text that is not UTF-8; null, undefined, NaN and "" are missing. If features have
- * ids, a row is an array of pairs [id, value]. An Error tells which column holds something else.
+ * ids, a row is an array of pairs [id, value]. An Error tells which column holds something else. A column that an
+ * object does not name is missing, but an object that names other things only is an Error.
  */
 const thresher = (() => {
   "use strict";
@@ -425,11 +426,17 @@ const thresher = (() => {
       if (model.missing.some(same)) cell = "";
       else if (column.spelled) cell = spelled(cell);
     }
-    const missing = isMissing(column, cell), wrong = () => new Error(`column ${JSON.stringify(column.name)}: ${String(given)}`);
+    const wrong = () => {
+      const takes = column.kind === "numeric" || column.kind === "bins" ? "a finite number or a boolean" : "text, a number or a boolean";
+      const shown = typeof given === "string" ? JSON.stringify(given) : ArrayBuffer.isView(given) ? asText(given) : typeof given === "object" ? "an object" : String(given);
+      return new Error(`column ${JSON.stringify(column.name)} takes ${takes}, not ${shown}`);
+    };
+    const plain = cell === null || /^(?:undefined|number|boolean|string)$/.test(typeof cell) || ArrayBuffer.isView(cell);
+    if (!plain) throw wrong();
+    const missing = isMissing(column, cell);
     if (missing && !(column.kind === "numeric" && model.missing_is_mean)) return;
     if (column.kind === "categorical" || column.kind === "text") {
       const bytes = bytesOf(typeof cell === "number" || typeof cell === "boolean" ? String(cell) : cell);
-      if (typeof bytes !== "object") throw wrong();
       if (column.kind === "text") return addText(row, bytes, column.seed);
       murmur(bytes, 0, bytes.length, column.seed);
       row.push(entry(H, L, 1));
@@ -477,8 +484,11 @@ const thresher = (() => {
 
   function featuresOfCells(given) {
     const row = [], parts = [], listed = Array.isArray(given);
+    const has = (column) => listed || Object.prototype.hasOwnProperty.call(given, column.name);
+    if (!listed && Object.keys(given).length && !COLUMNS.some(has))
+      throw new Error(`no column is named ${Object.keys(given).join(", ")}; there are ${COLUMNS.map((one) => one.name).join(", ")}`);
     COLUMNS.forEach((column, c) => {
-      const part = [], there = listed || Object.prototype.hasOwnProperty.call(given, column.name);
+      const part = [], there = has(column);
       addCell(part, column, listed ? given[c] : there ? given[column.name] : undefined);
       parts.push(part);
       row.push(...part);

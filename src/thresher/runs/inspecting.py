@@ -166,7 +166,8 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
         shown |= {"positive_class": classes[1]} if facts["outputs"] == "one" else {}
     shown |= {f"{name}_of_data" if name == "examples" else name: n for name, n in facts["lines"].items()}
     shown |= {
-        "examples_learned": facts["examples"],
+        ("examples" if "left_out" in facts else "examples_learned"): facts["examples"],
+        **({"left_out": facts["left_out"]} if "left_out" in facts else {}),
         **_losses(facts),
         "features_seen": facts["features_seen"],
         "features_live": facts["features_live"],

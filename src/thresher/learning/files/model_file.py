@@ -40,11 +40,12 @@ from thresher.learning.files.schema import (
     kinds_of,
 )
 from thresher.learning.model.agreement import Numbering
-from thresher.learning.model.calibration import FittedSigmoid
+from thresher.learning.model.calibration import FittedSigmoid, check_calibrated
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Head
 from thresher.learning.model.prediction import AnyModel
 from thresher.learning.model.recipe import Header, Recipe, layout_of
+from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.model.weights import Readout, names_of
 from thresher.learning.training.progress import Curve, curve_of, is_curve
 from thresher.learning.training.record import Record
@@ -68,6 +69,7 @@ CURVE: Fields = {"curve": Annotated[Curve, Form("points of a curve", is_curve, c
 _OPTIONAL: Fields = {
     "examples": int,
     "features_seen": int,
+    "left_out": int,
     "progressive_loss": float | None,
     "loss_of_later_passes": float,
     "numbering": tuple[Key, Key, bool],
@@ -128,6 +130,7 @@ def header_of(model: Model) -> Header:
         **({"loss_of_later_passes": model.repeated.average} if model.repeated.weight > 0 else {}),
         "nonzero": model.nonzero,
         "features_seen": model.features_seen,
+        **({"left_out": model.left_out} if model.left_out else {}),
         **({"curve": [list(point) for point in model.curve]} if model.curve else {}),
         **({"warm": True} if model.warm else {}),
         **({} if model.record is None else {"record": model.record.as_dict()}),
@@ -435,6 +438,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
     recipe = header["recipe"]
     with naming_file(path), _naming_unknown_parts(path):
         head, numbers = Head(recipe["loss"], recipe["outputs"]), header.get("calibration")
+        _check_learning(recipe, head, calibrated=numbers is not None)
         if numbers is not None:
             head = head.with_calibration(FittedSigmoid(*numbers))
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
@@ -444,6 +448,15 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
         if readout.layout is not None and head.domain.has_classes:
             head.domain.of_words(readout.layout.classes)  # a word for each class
     return readout
+
+
+def _check_learning(recipe: Header, head: Head, *, calibrated: bool) -> None:
+    """Check what only learning uses, so that all commands refuse the same files. ValueError."""
+    own = {} if recipe["rule"] is None else recipe
+    if calibrated or own.get("calibrate", False):
+        check_calibrated(head, own.get("batch", 1), own.get("average", False))
+    if own.get("sample") is not None:
+        Sampler(Sample.of(own["sample"]), head, own["seed"]).bind(layout_of(own))
 
 
 def record_of(header: Header) -> Record | None:
