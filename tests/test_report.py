@@ -350,6 +350,8 @@ def test_a_selection(tmp_path: Path) -> None:
     page = (tmp_path / "s.html").read_text()
     assert f"{found.kept.sum()} of 4 features are kept" in page
     assert "The features that models of half of the rows agree on." in page
+    assert "No warnings." in page
+    assert "not in the folder" not in page
     thresher.report(found, None, tmp_path / "t.html")
     assert "Stable features" in (tmp_path / "t.html").read_text()
     with pytest.raises(ValueError, match="a selection has no model to measure"):

@@ -12,10 +12,11 @@ from scipy.optimize import linprog
 import thresher
 from thresher.data.chunk import Chunk
 from thresher.lanes.bags import Bagging, Bags
-from thresher.lanes.stability import Selection, factor, most_selected, selection_of, threshold
+from thresher.lanes.stability import Selection, factor, most_selected, selection_of, threshold, troubles_of
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
+from thresher.options.messages import as_stored
 
 ROWS, COLUMNS = 240, 30
 CHANCE = np.random.default_rng(8)
@@ -180,6 +181,32 @@ def test_no_threshold(recwarn: pytest.WarningsRecorder) -> None:
     assert "use nonzero=" in str(recwarn[-1].message)
     with pytest.raises(ValueError, match=r"use select\(\.\.\., keep=True\)"):
         found.model_  # noqa: B018
+
+
+def stable(selected: float, kept: int = 10, others: int = 0) -> Selection:
+    """Features of which the first `kept` live in every half, with a threshold of 3/4 for 1,000 features."""
+    count = kept + others
+    share, no = np.repeat([1.0, 0.5], [kept, others]), np.zeros(count)
+    keys = np.arange(count, dtype=np.uint64)
+    flags, output = no.astype(np.bool_), no.astype(np.int64)
+    return Selection(keys, share, no, no, no, flags, output, 32, 5.0, 1000, selected, 0.75)
+
+
+def test_many_false() -> None:
+    """A third of ten kept features are 3.33; the bound is 16 / 15 q^2 / 1000."""
+    assert stable(55).expected == pytest.approx(3.2267, rel=1e-4)
+    assert troubles_of(stable(55)) == []
+    (found,) = troubles_of(stable(57))
+    assert found.name == "many-false"
+    assert "of the 10 kept features, up to 3.47 are expected to be false" in as_stored(found.message)
+    assert "such as --false 1.0, keeps" in as_stored(found.message)
+    assert troubles_of(stable(57, kept=0, others=3)) == [], "there is nothing to be false"
+
+
+def test_the_last_line_says_how_many_more_are_kept() -> None:
+    assert stable(9, 25, 7).lines()[-1] == "... and 5 more that are kept, 7 that are not"
+    assert stable(9, 4, 19).lines()[-1] == "... and 0 more that are kept, 3 that are not"
+    assert "more" not in stable(9, 12, 8).lines()[-1]
 
 
 @pytest.mark.usefixtures("plainly")

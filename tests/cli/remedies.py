@@ -751,6 +751,12 @@ CASES = [
         "select d.svm -m m --rule sgd --bags 4 --nonzero 5",
     ),
     Case(
+        "of the {} kept features, up to {} are expected to be false: a smaller bound, such as --false {},"
+        " keeps those that are surer",
+        {"d.svm": ROWS},
+        "select d.svm -m m --bags 8",
+    ),
+    Case(
         "--rule auto finds one model: give another --rule, or leave out --ensemble",
         {"d.svm": ROWS},
         "train d.svm -m m --rule auto --ensemble 2",

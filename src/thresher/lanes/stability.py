@@ -46,6 +46,8 @@ F64 = NDArray[np.float64]
 _INTERVAL = (0.05, 0.95)
 _MOST = 1 / math.sqrt(3)
 """Largest theta for which the theorem holds."""
+_MANY = 1 / 3
+"""share of the kept features; if more are expected to be false, a warning says so"""
 _FORMAT, _SHOWN = 1, 20
 _HEADS = ("feature", "name", "kept", "share", "mean", "low", "high", "sign_changes", "output")
 
@@ -192,8 +194,9 @@ class Selection:
             return ["no feature lives in any half"]
         heads = [head.replace("_", " ") for head in shown[0]]
         lines = table_of(heads, [[_rounded(value) for value in one.values()] for one in shown])
-        more = len(self.keys) - len(shown)
-        return [*lines, f"... and {more:,} more features that live in a half"] if more else lines
+        kept, others = (int(those[_SHOWN:].sum()) for those in (self.kept, ~self.kept))
+        more = f"... and {kept:,} more that are kept, {others:,} that are not"
+        return [*lines, more] if kept or others else lines
 
     def frame(self) -> pd.DataFrame:
         """A row per feature. See docs/python.md. ImportError without pandas."""
@@ -351,12 +354,21 @@ def _at(wanted: U64, keys: U64, weights: F64) -> F64:
     return found
 
 
-def no_threshold(found: Selection) -> Trouble:
-    """The trouble with a selection that no threshold bounds."""
-    most = most_selected(found.features, found.halves, found.false)
-    return Trouble(
-        "no-threshold",
-        f"a half selects {found.selected:,.6g} of {found.features:,} features, so no threshold keeps the"
-        f" expected number of false ones at {found.false:g} or below, and none is kept: use"
-        f" {mention(nonzero=most)}, or a larger {mention('l1')}",
+def troubles_of(found: Selection) -> list[Trouble]:
+    """The trouble with a selection: no threshold bounds it, or many of the kept features may be false."""
+    if found.expected is None:
+        most = most_selected(found.features, found.halves, found.false)
+        message = (
+            f"a half selects {found.selected:,.6g} of {found.features:,} features, so no threshold keeps the"
+            f" expected number of false ones at {found.false:g} or below, and none is kept: use"
+            f" {mention(nonzero=most)}, or a larger {mention('l1')}"
+        )
+        return [Trouble("no-threshold", message)]
+    kept = int(found.kept.sum())
+    if not kept or found.expected <= kept * _MANY:
+        return []
+    message = (
+        f"of the {kept:,} kept features, up to {found.expected:.3g} are expected to be false: a smaller"
+        f" bound, such as {mention(false=kept / 10)}, keeps those that are surer"
     )
+    return [Trouble("many-false", message)]

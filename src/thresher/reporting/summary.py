@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from thresher.lanes.stability import troubles_of
 from thresher.learning.diagnostics.run_findings import NO_WEIGHT
 from thresher.learning.model.objective import Head
 from thresher.learning.training.record import passes_made
@@ -212,6 +213,8 @@ def warnings(facts: Facts) -> Markup:
 
 
 def _of_model(facts: Facts) -> list[str]:
+    if facts.selection is not None:
+        return [_sentence(one.message) for one in troubles_of(facts.selection)]
     if facts.model is None:
         return [f"The chosen model, {facts.missing}, is not in the folder: only the frontier is shown."]
     info = facts.model.info

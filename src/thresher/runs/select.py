@@ -10,7 +10,7 @@ from typing import Any
 from thresher.data.features.names import Names, find_names
 from thresher.lanes.bags import HALVES, Bags
 from thresher.lanes.penalties import for_halves, penalty_in, with_penalty
-from thresher.lanes.stability import Selection, no_threshold, selection_of
+from thresher.lanes.stability import Selection, selection_of, troubles_of
 from thresher.learning.inspection.feature_names import check_nameable, known_names
 from thresher.learning.model.model import Model
 from thresher.learning.model.preparation import LISTED
@@ -54,8 +54,7 @@ class Selecting:
         if options["names"]:
             self.names = find_names(self.training.source, _sorted(found.keys))
             called |= dict(self.names)
-        more = [] if found.threshold is not None else [no_threshold(found)]
-        return replace(found, called=called, warnings=[*outcome.warnings, *more])
+        return replace(found, called=called, warnings=[*outcome.warnings, *troubles_of(found)])
 
     def keep(self, found: Selection) -> Model | None:
         """A model of the kept features alone, learned from the data again; None if none is kept.

@@ -84,7 +84,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         `DivergedError`.
         """
         from thresher.data.chunk import Chunk
-        from thresher.lanes.stability import no_threshold, selection_of
+        from thresher.lanes.stability import selection_of, troubles_of
         from thresher.learning.diagnostics.findings import warn
 
         given: Any = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
@@ -96,7 +96,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         matrix = matrix[rows]
         chunk = Chunk.from_csr(matrix.indptr, matrix.indices, matrix.data, labels[rows])
         found = selection_of(self._halves(recipe, chunk), self._false, self._most)
-        warn([no_threshold(found)] if found.threshold is None and len(found.keys) else [])
+        warn(troubles_of(found) if len(found.keys) else [])
         self.selection_ = found
         self.share_, self.mean_weight_ = np.zeros((2, matrix.shape[1]))
         self.share_[found.keys.astype(np.int64)] = found.share
