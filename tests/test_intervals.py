@@ -101,9 +101,10 @@ def test_what_gives_no_intervals() -> None:
         with pytest.raises(ValueError, match=f"the rows of these are {how}"):
             thresher.ensemble(rows, y, models=f"{how}:8", rule="ftrl").interval(rows)
     found = thresher.ensemble(rows, y, models=8, rule="ftrl")
-    for level in (0, 1, -0.5, 90, float("nan"), True):
+    for level in (0, 1, -0.5, 90, float("nan"), True, 1 - 1e-16, "a", None):
         with pytest.raises(ValueError, match="the level of an interval is between 0 and 1"):
-            found.interval(rows, level)
+            found.interval(rows, level)  # type: ignore[arg-type]
+    assert np.isfinite(found.interval(rows, np.float32(0.99999994))).all()
     wrong: Any = {"levels": 0.8}
     with pytest.raises(TypeError, match="interval has no option levels"):
         found.interval(rows, **wrong)

@@ -216,6 +216,34 @@ def test_the_logarithm_of_exposure_gives_the_rate() -> None:
     assert abs(apart.intercept - model.intercept) > 1
 
 
+def test_what_takes_rows_takes_offsets(tmp_path: Any) -> None:
+    data = stream(seed=10)
+    chunk, offsets = data.chunk, shifts(len(data.chunk))
+    both = thresher.ensemble(chunk, rule="ftrl", models=8, offsets=offsets, passes=1)
+    explained = both.explain(chunk, offsets=offsets)
+    assert [one["offset"] for one in explained] == offsets.tolist()
+    assert [one["margin"] for one in explained] == both.predict(chunk, offsets=offsets).tolist()
+    found = both.interval(chunk, offsets=offsets)
+    assert found[:, 0] == pytest.approx(both.predict(chunk, "probability", offsets=offsets))
+    assert both.spread(chunk, offsets=offsets).shape == offsets.shape
+    with pytest.raises(DataError, match="these data have none"):
+        both.interval(chunk)
+    thresher.report(both.models[0], chunk, tmp_path / "page.html", offsets=offsets)
+    within = thresher.select(with_offsets(chunk, offsets), rule=recipe_of({}), bags=4, passes=1)
+    beside = thresher.select(chunk, rule=recipe_of({}), bags=4, passes=1, offsets=offsets)
+    assert beside.share.tolist() == within.share.tolist()
+
+
+def test_the_largest_id_is_a_feature_where_there_are_no_offsets() -> None:
+    values = np.arange(40) % 5 + 100.0
+    found = []
+    for key in (OFFSET, OFFSET - 1):
+        rows = [(float(v > 102), {key: float(v)}) for v in values]
+        found.append(learned(Recipe(rule="ftrl", centre=True), Chunk.of_rows(rows)))
+    assert found[0].weights()[1].tolist() == found[1].weights()[1].tolist()
+    assert found[0].intercept == found[1].intercept
+
+
 def test_the_rest_of_a_large_number_in_column_0_is_no_offset() -> None:
     X = np.array([[1.0, 2.0], [3.0, 1.0], [2.0**25 + 1, 4.0]])
     model = thresher.train(X, [1, 0, 1], centre=True, passes=1)

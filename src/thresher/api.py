@@ -353,6 +353,7 @@ def select(
     keep: bool = False,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
     **options: Unpack[SelectOptions],
 ) -> Selection:
     """Find the features that live in most halves of the rows of `data`, from one reading.
@@ -365,7 +366,7 @@ def select(
     q / p. `Selection` has the assumptions.
 
     Args:
-        data, y, loss, sample_weight, rule: as for `train`; but not the rule ``auto``.
+        data, y, loss, sample_weight, offsets, rule: as for `train`; but not the rule ``auto``.
         groups: as for `train`; rows of a group are in one half of a pair.
         bags: number of half-samples, an even number.
         share: share of the rows in each, up to a half.
@@ -387,9 +388,8 @@ def select(
     given = settled(SelectRun, {**options, "rule": rule, "loss": loss}, select)
     check_flag("keep", keep)
     with _elsewhere(given):
-        run = runs_select.prepare(
-            inputs_of(data, labels, sample_weight, groups), given, Silent(), keep=bool(keep)
-        )
+        inputs = inputs_of(data, labels, sample_weight, groups, offsets)
+        run = runs_select.prepare(inputs, given, Silent(), keep=bool(keep))
         found = run.selected(_outcome(run))
         model = run.keep(found) if keep else None
     return replace(found, model=model, warnings=warn(found.warnings))
@@ -614,6 +614,7 @@ def report(
     *,
     y: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
     threshold: float | None = None,
     slices: str | Sequence[str] = (),
     **reading: Unpack[ReadOptions],
@@ -628,6 +629,7 @@ def report(
         path: the page; an older report there is replaced.
         y: labels of the rows of `data`, if `data` does not contain them.
         sample_weight: importances ``(n,)``, together with `y`.
+        offsets: as for `predict`.
         threshold: predict the positive class above it: see `evaluate`.
         slices: columns of a table, by name, position from 1 or pattern; the page has figures for each of
             their values. Text is one column, or one pattern.
@@ -641,12 +643,12 @@ def report(
     options = settled(MeasuringRun, {**reading, "threshold": threshold, "slices": columns}, report)
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be the name of a file, not {type(path).__name__}; labels are given as y=")
-    if data is None and not (y is None and sample_weight is None):
-        raise ValueError("labels and weights are given without data")
+    if data is None and not (y is None and sample_weight is None and offsets is None):
+        raise ValueError("labels, weights or offsets are given without data")
     if data is None and reading:
         raise ValueError(f"{next(iter(reading))} says how to read data, but no data are given")
     given = data if data is None else labelled(model, data, y, sample_weight)
-    run = runs_report.prepare(model, given, Path(path), options)
+    run = runs_report.prepare(model, given, Path(path), options, offsets=offsets)
     if run.facts.test is not None:
         warn(troubles_of_reading(run.facts.test.lines))
     run.write()

@@ -114,7 +114,7 @@ def test_wrong_arguments_of_a_report(tmp_path: Path) -> None:
     for columns in (5, [5]):
         with pytest.raises(TypeError, match="slices must be names of columns"):
             thresher.report(model, X, page, y=Y, slices=columns)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="labels and weights are given without data"):
+    with pytest.raises(ValueError, match="labels, weights or offsets are given without data"):
         thresher.report(model, path=page, y=Y)
     assert not page.exists()
     with pytest.raises(DataError, match=r"data must be a path, .* not NoneType"):

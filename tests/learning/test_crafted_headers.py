@@ -55,6 +55,15 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"layout": {"format": "csv", "columns": [[]]}}, "the layout's columns must be a list of texts"),
     ({"layout": {"format": "csv", "columns": ["a"]}}, "the layout has 1 columns but 0 kinds"),
     ({"layout": {"format": "csv", "columns": ["a"], "kinds": ["b"]}}, "unknown kind of column 'b'"),
+    (
+        {"layout": {"format": "csv", "columns": ["a"], "kinds": ["offset"]}},
+        "the layout says where offsets are, but the recipe that there are none",
+    ),
+    (
+        {"layout": {"format": "csv", "columns": ["a", "b"], "kinds": ["offset"] * 2}, "offset": True},
+        "the layout has several columns of the kind 'offset'",
+    ),
+    ({"layout": {"format": "vw", "offset": "zzz"}, "offset": True}, "the layout's offset must be base"),
     ({"layout": {"format": "csv", "colour": "red"}}, "colour, which this version does not know"),
     ({"format": "1"}, "format must be a number >= 0"),
     ({"version": ["a\nb"]}, r"version must be text"),

@@ -85,7 +85,7 @@ def test_importances_that_are_none(weights: Any, error: str) -> None:
     [
         (np.array([[1.0, 2.0], [3.0, np.nan]]), "row 2, column 1: NaN is not allowed; fill in"),
         (csr_matrix([[0.0, 2.0], [0.0, 1e300]]), "row 2, column 1: 1e\\+300, too large for float32"),
-        (csr_matrix([[0.0, 2j], [0.0, 1.0]]), "a value is not a number: it is complex"),
+        (csr_matrix([[0.0, 2j], [0.0, 1.0]]), "each value must be a number: it is complex"),
         ([{"a": 1.0}, "b"], "row 2: expected a mapping of names to values, found 'b'"),
         ([{"a": 2**2000}, {}], "row 1, feature 'a': int too large"),
     ],

@@ -23,6 +23,7 @@ from thresher import Model
 from thresher.data.chunk import Chunk, concat
 from thresher.data.log.segments import LogError, records_from
 from thresher.data.log.source import LogSource
+from thresher.data.offsets import with_offsets
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.divergence import HEAVIEST, too_heavy
 from thresher.options.option import UsageError
@@ -98,6 +99,18 @@ def test_serving_is_training(name: str, rows: Chunk, tmp_path: Path) -> None:
         for chunk in cut(rows.rows(10, ROWS), [1, 2, 20]):
             service.learn(chunk).result()
     check_law(model, folder, tmp_path / "expected")
+
+
+def test_serving_is_training_with_offsets(rows: Chunk, tmp_path: Path) -> None:
+    model, folder = tmp_path / "begin.model", tmp_path / "log"
+    shifted = with_offsets(rows, np.linspace(-1, 2, len(rows)))
+    recipe = model_of("ftrl:l1=0.1", dtype="float32", offset=True).recipe
+    thresher.train(shifted.rows(0, 10), recipe, passes=1).save(model)
+    with serving(model, folder) as service:
+        for chunk in cut(shifted.rows(10, ROWS), [1, 2, 20]):
+            service.learn(chunk).result()
+    check_law(model, folder, tmp_path / "expected")
+    assert thresher.load(folder / MODEL).shifted
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -274,7 +274,7 @@ def floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
         with np.errstate(over="ignore"):
             singles = np.ascontiguousarray(given, np.float32)
     except (TypeError, ValueError) as error:
-        raise DataError(_no_number(numbers, what) or f"a {what} is not a number: {error}") from error
+        raise DataError(_no_number(numbers, what) or f"each {what} must be a number: {error}") from error
     if given.ndim != 1:
         raise DataError(f"{what}s must be one-dimensional, found shape {given.shape}")
     wrong = np.flatnonzero(~np.isfinite(singles))

@@ -18,6 +18,7 @@ from typing import Any
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import as_list, in_list, names_in, pieces_in, unquoted
 from thresher.data.layout import (
+    BASE,
     COLUMN_OPTIONS,
     FEATURE_FIELDS,
     SYNTAX_FIELDS,
@@ -66,6 +67,10 @@ def check_settled(layout: SettledLayout) -> SettledLayout:
     for kind in layout.kinds:
         if kind not in KINDS:
             raise DataError(f"unknown kind of column '{kind}'; known: {', '.join(KINDS)}")
+    if several := [kind for kind in SINGLE if layout.kinds.count(kind) > 1]:
+        raise DataError(f"the layout has several columns of the kind '{several[0]}', of which there is one")
+    if layout.offset and (layout.format, layout.offset) != ("vw", BASE):
+        raise DataError(f"the layout's offset must be {BASE}, of vw, or empty, not '{layout.offset}'")
     if layout.spelling and len(layout.spelling) != len(layout.columns):
         raise DataError(f"the layout has {len(layout.columns)} columns but {len(layout.spelling)} spellings")
     if unknown := {*layout.spelling} - {"", AS_TEXT, *SPELLED}:

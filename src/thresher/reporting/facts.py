@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
@@ -115,7 +116,14 @@ def _model(path: Path) -> ReportedModel:
     return ReportedModel(header, model_file.readout_of(path, header, tensors), anatomy(path, header, tensors))
 
 
-def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[str], **reading: Any) -> None:
+def measure(
+    facts: Facts,
+    data: Any,
+    threshold: float | None,
+    columns: Sequence[str],
+    offsets: ArrayLike | None = None,
+    **reading: Any,
+) -> None:
     """Measure the model on test data, which are read once, and once more for each slice.
 
     Raises the errors of reading; DataError without a model, or for slices of data that can be read only once;
@@ -126,7 +134,7 @@ def measure(facts: Facts, data: Any, threshold: float | None, columns: Sequence[
     if facts.model is None:
         raise DataError(f"{facts.name}: {facts.missing} is missing: there is no model to measure")
     readout = facts.model.readout
-    source = source_for(readout, data, readout.head.domain, **reading)
+    source = source_for(readout, data, readout.head.domain, offsets=offsets, **reading)
     slices = slices_of(readout, source, data, columns, threshold, reading)
     ranks = _Ranks(readout.head, readout.classes)
     found = assessed(readout, source, threshold, *ranks.listeners, *slices)

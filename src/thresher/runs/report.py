@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from thresher.data.files.paths import expand
 from thresher.learning.files import model_file
 from thresher.options.data import ReadOptions
@@ -30,8 +32,18 @@ class Reporting:
         return page.write(self.target, self.facts)
 
 
-def prepare(model: Any, data: Any, target: Path, options: Any, *, inputs: Sequence[Path] = ()) -> Reporting:
-    """Read the model, and measure it on `data` if there are any; `inputs` are further files that are read.
+def prepare(
+    model: Any,
+    data: Any,
+    target: Path,
+    options: Any,
+    *,
+    inputs: Sequence[Path] = (),
+    offsets: ArrayLike | None = None,
+) -> Reporting:
+    """Read the model, and measure it on `data`, with these `offsets`, if there are any.
+
+    `inputs` are further files that are read.
 
     Raises `UsageError`, `ModelFileError`, `DataError`, OSError; FileExistsError for a target of another kind.
     """
@@ -44,5 +56,5 @@ def prepare(model: Any, data: Any, target: Path, options: Any, *, inputs: Sequen
         check_written([target], options, data, inputs=[*inputs, *files])
         with of_options():
             reading = given_in(options, ReadOptions)
-            measure(found, data, options["threshold"], options["slices"], **reading)
+            measure(found, data, options["threshold"], options["slices"], offsets, **reading)
     return Reporting(found, target)

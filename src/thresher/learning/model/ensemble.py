@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
+from numbers import Real
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from thresher import parts
 from thresher._version import __version__
@@ -23,7 +25,7 @@ from thresher.learning.files import model_file, schema
 from thresher.learning.files.folder import ENSEMBLE
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.inspection.frames import frame_of, identity_of
-from thresher.learning.model.intervals import FEWEST, WeightIntervals, around, deviation, mean
+from thresher.learning.model.intervals import FEWEST, MOST_LEVEL, WeightIntervals, around, deviation, mean
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import F64, Output
 from thresher.learning.model.prediction import ModelOrFile, Predictor, Summands
@@ -170,13 +172,13 @@ class Ensemble(Predictor, Generic[M]):
         return table["rows"], record, files_of(folder, table)
 
     @reads_elsewhere
-    def spread(self, data: Data, **reading: Unpack[ReadOptions]) -> F64:
+    def spread(self, data: Data, *, offsets: ArrayLike | None = None, **reading: Unpack[ReadOptions]) -> F64:
         """Standard deviation of the models' predictions ``(n,)``, or ``(n, outputs)`` for many outputs.
 
         It is that of their probabilities; of their margins, if the loss has no probabilities. The divisor is
         the number of models less one. Arguments and errors are those of `predict`.
         """
-        return self._of_all(data, self.spread, reading, self.spreads)
+        return self._of_all(data, self.spread, reading, self.spreads, offsets)
 
     def spreads(self, chunk: Chunk) -> F64:
         """The standard deviations that `spread` gives, for the rows of a chunk."""
@@ -185,7 +187,14 @@ class Ensemble(Predictor, Generic[M]):
         return deviation(each)
 
     @reads_elsewhere
-    def interval(self, data: Data, level: float = 0.9, **reading: Unpack[ReadOptions]) -> F64:
+    def interval(
+        self,
+        data: Data,
+        level: float = 0.9,
+        *,
+        offsets: ArrayLike | None = None,
+        **reading: Unpack[ReadOptions],
+    ) -> F64:
         """Predictions and the ends of their intervals ``(n, 3)``, or ``(n, outputs, 3)`` for many outputs.
 
         Prediction, lower and upper are probabilities; without them, means or margins. The interval is for
@@ -194,7 +203,7 @@ class Ensemble(Predictor, Generic[M]):
         link; for softmax, the same of log-odds. See docs/uncertainty.md.
 
         Args:
-            data, reading: as for `predict`.
+            data, offsets, reading: as for `predict`.
             level: the share of intervals that should hold the truth, between 0 and 1.
 
         Raises the errors of `predict`; ValueError for a wrong level, fewer than 8 models, and models that
@@ -208,7 +217,8 @@ class Ensemble(Predictor, Generic[M]):
         True
         """
         self.check_interval(level)
-        return self._of_all(data, self.interval, reading, lambda chunk: self.intervals(chunk, level))
+        answer = functools.partial(self.intervals, level=level)
+        return self._of_all(data, self.interval, reading, answer, offsets)
 
     def intervals(self, chunk: Chunk, level: float) -> F64:
         """What `interval` gives for the rows of a chunk."""
@@ -261,8 +271,11 @@ class Ensemble(Predictor, Generic[M]):
 
     def check_interval(self, level: float) -> None:
         """ValueError if these models give no intervals that cover `level`."""
-        if isinstance(level, bool) or not 0 < level < 1:
-            raise UsageError(f"the level of an interval is between 0 and 1, not {level!r}")
+        is_number = isinstance(level, Real) and not isinstance(level, bool)
+        if not (is_number and 0 < level <= MOST_LEVEL):
+            raise UsageError(
+                f"the level of an interval is between 0 and 1, at most {MOST_LEVEL}, not {level!r}"
+            )
         if self.rows != _BAGGED:
             raise UsageError(
                 f"an interval needs bagged models, and the rows of these are {self.rows}: use"

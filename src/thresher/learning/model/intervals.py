@@ -21,6 +21,8 @@ from thresher.learning.model.objective import F64
 
 FEWEST = 8
 """Fewer models say too little about their deviation."""
+MOST_LEVEL = 0.999999999999999
+"""The quantile of a level closer to 1 is that of 1 in float64, which is not finite."""
 
 
 class WeightIntervals(NamedTuple):
@@ -65,7 +67,7 @@ def reach(level: float, models: int) -> float:
     >>> round(reach(0.9, 8), 2), round(reach(0.9, 100), 2)
     (2.01, 1.67)
     """
-    z, nu = NormalDist().inv_cdf((1 + level) / 2), models - 1
+    z, nu = NormalDist().inv_cdf((1 + float(level)) / 2), models - 1
     first = (z**3 + z) / 4
     second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384

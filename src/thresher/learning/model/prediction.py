@@ -293,21 +293,27 @@ class Predictor:
 
     @reads_elsewhere
     def explain(
-        self, data: Data, top: int | None = None, **reading: Unpack[ReadOptions]
+        self,
+        data: Data,
+        top: int | None = None,
+        *,
+        offsets: ArrayLike | None = None,
+        **reading: Unpack[ReadOptions],
     ) -> list[dict[str, Any]]:
         """Why each row is predicted so: the terms that its margin is the sum of. See docs/explain.md.
 
         Args:
             data: examples, as for `predict`.
             top: only so many features of a row, those with the largest contributions; default: all.
-            reading: as for `predict`.
+            offsets, reading: as for `predict`.
 
         Returns a dictionary for each row: ``label``, ``probability`` if the loss has it, ``margin``,
-        ``intercept``, ``features`` and ``rest``. The features are dictionaries with ``feature`` (the name, or
-        the key if it has none), ``value``, ``weight`` and ``contribution``, the largest magnitude first;
-        ``rest`` is the sum of the contributions that `top` leaves out. The intercept, these contributions and
-        the rest add up to the margin. For many outputs, numbers are dictionaries by class or output. A row
-        skipped by `on_error` gives ``{"error": "skipped"}``.
+        ``intercept``, ``offset`` if the model was trained with any, ``features`` and ``rest``. The features
+        are dictionaries with ``feature`` (the name, or the key if it has none), ``value``, ``weight`` and
+        ``contribution``, the largest magnitude first; ``rest`` is the sum of the contributions that `top`
+        leaves out. The intercept, the offset, these contributions and the rest add up to the margin. For many
+        outputs, numbers are dictionaries by class or output. A row skipped by `on_error` gives
+        ``{"error": "skipped"}``.
 
         Raises `DataError` for data that cannot be read; ValueError for a wrong `top`, and for an ensemble
         whose models centre or scale columns differently.
@@ -322,7 +328,7 @@ class Predictor:
 
         if top is not None:
             check_whole("top", top, 1)
-        each = self._each(data, self.explain, reading)
+        each = self._each(data, self.explain, reading, offsets)
         return [one for rows in each for one in rows.in_place(explain(self, rows.chunk).told(top), SKIPPED)]
 
     def _of_all(

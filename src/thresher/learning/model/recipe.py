@@ -17,7 +17,7 @@ import numpy as np
 
 from thresher import parts
 from thresher.data.columns import check_settled
-from thresher.data.errors import OneLineError
+from thresher.data.errors import DataError, OneLineError
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.engine.index import store_spec
 from thresher.learning.model.calibration import check_calibrated
@@ -252,8 +252,12 @@ def _checked_dtype(given: Any) -> str:
 
 def layout_of(given: Header) -> SettledLayout | None:
     """The layout in the recipe of a header; None if the data were arrays. `DataError`."""
-    layout = given["layout"]
-    return None if layout is None else check_settled(SettledLayout.from_dict(layout))
+    if given["layout"] is None:
+        return None
+    layout = check_settled(SettledLayout.from_dict(given["layout"]))
+    if layout.has_offsets and not given.get("offset", False):
+        raise DataError("the layout says where offsets are, but the recipe that there are none")
+    return layout
 
 
 def penalty_field(rule: Any) -> str | None:

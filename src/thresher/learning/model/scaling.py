@@ -393,7 +393,11 @@ def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool, m
 
 def alone(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
     """`chunk` without offsets, rests and gaps: features as users know them."""
-    chunk = without_offsets(chunk)
+    return _alone(without_offsets(chunk), layout)
+
+
+def _alone(chunk: Chunk, layout: SettledLayout | None) -> Chunk:
+    """`chunk`, which has no offsets, without rests and gaps."""
     mask, gaps = (_WHOLE, False) if layout is None else (layout.mask, layout.gaps and has_columns(layout))
     in_memory = layout is None or not (layout.format or has_columns(layout))
     if not (gaps and preparing.any_beyond(read_only(chunk.values), FAR)) and not (
@@ -448,7 +452,7 @@ class Centring:
 
     def _meet(self, chunk: Chunk, before: int) -> Chunk:
         """The next of the first examples; its features become columns that were zero before."""
-        new = alone(chunk, None).keys if self._wanted is None else np.intersect1d(chunk.keys, self._wanted)
+        new = _alone(chunk, None).keys if self._wanted is None else np.intersect1d(chunk.keys, self._wanted)
         new = np.setdiff1d(new, self._keys)
         keys = np.concatenate([self._keys, new])
         fresh = np.tile([float(before), float(before), 0.0], (len(new), 1))

@@ -27,6 +27,7 @@ import numba
 import numpy as np
 
 from thresher.data.chunk import Chunk
+from thresher.data.offsets import with_offsets
 from thresher.engine import kernels
 from thresher.engine.compile.notices import LEARNING, OF_MANY, Work, compiling
 from thresher.learning.evaluation.evaluate import score
@@ -147,6 +148,7 @@ def _kind(
         batched,
         recipe.average,
         recipe.scale,
+        recipe.offset,
         admit,
         predicts,
     )
@@ -162,6 +164,8 @@ def learn_anything(model: Model, predicts: bool, learners: Sequence[Learns] = ()
         np.full(FEATURES + 1, 1e-6, np.float32),
         model.head.any_labels(2),
     )
+    if model.shifted:
+        chunk = with_offsets(chunk, np.zeros(len(chunk)))
     for one in learners or [model]:
         one.learn(chunk)
         one.finish()
