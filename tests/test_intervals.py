@@ -104,7 +104,7 @@ def test_what_gives_no_intervals() -> None:
     for level in (0, 1, -0.5, 90, float("nan"), True, 1 - 1e-16, "a", None):
         with pytest.raises(ValueError, match="the level of an interval is between 0 and 1"):
             found.interval(rows, level)  # type: ignore[arg-type]
-    assert np.isfinite(found.interval(rows, np.float32(0.99999994))).all()
+    assert np.isfinite(found.interval(rows, np.float32(0.99999994))).all()  # type: ignore[arg-type]
     wrong: Any = {"levels": 0.8}
     with pytest.raises(TypeError, match="interval has no option levels"):
         found.interval(rows, **wrong)

@@ -157,28 +157,11 @@ CASES = [
         python=False,
     ),
     Case(
-        "features that were never seen have a weight in this model, which cannot be exported: train with"
-        " another --rule",
-        {"d.svm": ROWS},
-        "export m --to c",
-        then="train d.svm -m m --rule sgd",
-        before=("train d.svm -m m --rule simplex -q",),
-        python=False,
-    ),
-    Case(
         "use --to c or --to js",
         {"d.csv": NUMBERS},
         "export m --to sql",
         then="export m --to c -o m.c",
         before=("train d.csv -m m --bins v -q",),
-        python=False,
-    ),
-    Case(
-        "column '{}': SQL cannot write the category {}: use --to c or --to js",
-        {"d.csv": "label,c\n" + "".join(f"{k % 2},a\0{k % 2}\n" for k in range(40)).replace("\0", "\x01")},
-        "export m --to sql",
-        then="export m --to c -o m.c",
-        before=("train d.csv -m m --names -q",),
         python=False,
     ),
     Case(
@@ -885,6 +868,7 @@ OPTIONS = {
     "--model": "other",
     "--ngrams": "words=1-2 --text a",
     "--numeric": "a",
+    "--offset": "v",
     "--on-error": "skip",
     "--outputs": "classes",
     "--passes": "1",
@@ -907,6 +891,9 @@ ODD_FILES = "a file that another program wrote: tests/cli/test_odd_files.py"
 OVERFLOWS = "a run that overflows, which plain Python warns of: tests/learning/test_divergence.py"
 JUDGED = "asks the user to look at the data"
 ELSEWHERE = {
+    "features that were never seen have a weight in this model, which cannot be exported: train with"
+    " another --rule": "tests/exporting/test_c.py",
+    "column '{}': SQL cannot write the category {}: use --to c or --to js": "tests/exporting/test_sql.py",
     "a server that learns needs a log: use --learn and --log DIR together": "tests/serving/test_server.py",
     "the log of a server, not a model: thresher log {} shows what it holds": "tests/serving/test_service.py",
     "{} has taken over: give it with --shadow again": "tests/serving/test_service.py",

@@ -187,7 +187,7 @@ def test_a_kill_leaves_no_half_of_a_folder(at: str, older: bool, thresher: Thres
 
 REFUSED = {
     "--ensemble 1": (2, "an ensemble has 2 to 999 models, not 1"),
-    "--ensemble many": (2, "an ensemble is N, poisson:N or disjoint:N, not 'many'"),
+    "--ensemble many": (2, "an ensemble is N, poisson:N, disjoint:N or halves:N, not 'many'"),
     "--ensemble 2 --names": (2, "--names works with one model only"),
     "--ensemble 2 --rule auto": (
         2,

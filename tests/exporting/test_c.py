@@ -11,6 +11,7 @@ import thresher
 from tests.exporting.engines import Program, c_program, compiled, tcc
 from tests.exporting.rows import TRIALS, ExportTrial, trained, written
 from tests.plain import not_compiled
+from thresher.data.errors import DataError
 
 ROWS = 2500
 
@@ -128,3 +129,10 @@ def test_nothing_has_a_weight(tmp_path: Path) -> None:
     model = thresher.train(data, l1=1e6, passes=1)
     assert model.nonzero == 0
     check(model, c_program(str(thresher.export(model, "c")), tmp_path / "model"), data, "margin")
+
+
+def test_features_that_were_never_seen_may_have_no_weight() -> None:
+    """As with `simplex`, whose weights begin equal."""
+    model = thresher.train(np.eye(8) + np.eye(8, k=1), [1, -1] * 4, rule="simplex", passes=1)
+    with pytest.raises(DataError, match="features that were never seen have a weight in this model"):
+        thresher.export(model, "c")

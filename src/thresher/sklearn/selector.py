@@ -47,7 +47,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         selection_: the `thresher.lanes.stability.Selection` of all features that live in a half.
 
     >>> X = np.random.default_rng(0).normal(size=(300, 20))
-    >>> found = SparseStabilitySelector(random_state=0).fit(X, X[:, 3] > X[:, 7])
+    >>> found = SparseStabilitySelector(false=0.2, random_state=0).fit(X, X[:, 3] > X[:, 7])
     >>> found.get_support(indices=True).tolist()
     [3, 7]
     """

@@ -210,8 +210,8 @@ class Ensemble(Predictor, Generic[M]):
         learned disjoint rows.
 
         >>> import thresher
-        >>> rows = [{"size": 3.0}, {"size": -2.0}, {"size": -1.0}] * 40
-        >>> found = thresher.ensemble(rows, [1, -1, 1] * 40, models=8)
+        >>> rows = [{"size": 3.0}, {"size": -2.0}, {"size": -1.0}, {"size": 1.0}] * 40
+        >>> found = thresher.ensemble(rows, [1, -1, 1, -1] * 40, models=8)
         >>> prediction, lower, upper = found.interval([{"size": 3.0}])[0]
         >>> bool(0 < lower < prediction < upper < 1)
         True

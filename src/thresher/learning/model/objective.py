@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -63,6 +64,14 @@ class Outputs(NamedTuple):
         return self.high - self.low + 1
 
 
+def _uncalibrated() -> None:
+    """No calibration. A function of its own, so that heads can be pickled."""
+
+
+def _same(found: FittedSigmoid | None) -> FittedSigmoid | None:
+    return found
+
+
 class Head:
     """A loss over outputs.
 
@@ -75,7 +84,7 @@ class Head:
         self.outputs = spec if isinstance(spec, Outputs) else Outputs.of(spec)
         self.loss = parts.make("loss", loss)
         self.joint = self._joint()
-        self.calibrated: Callable[[], FittedSigmoid | None] = lambda: None
+        self.calibrated: Callable[[], FittedSigmoid | None] = _uncalibrated
         """what margins mean at the time, if that was learned; None for the link of the loss"""
 
     def _joint(self) -> Any:
@@ -118,7 +127,7 @@ class Head:
     def with_calibration(self, found: FittedSigmoid | None) -> Head:
         """This head with a calibration that stays."""
         made = Head(self.loss, self.outputs)
-        made.calibrated = lambda: found
+        made.calibrated = partial(_same, found)
         return made
 
     @property
