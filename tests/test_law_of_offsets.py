@@ -216,6 +216,7 @@ def test_the_logarithm_of_exposure_gives_the_rate() -> None:
     assert abs(apart.intercept - model.intercept) > 1
 
 
+@pytest.mark.filterwarnings("ignore:of the .* kept features")
 def test_what_takes_rows_takes_offsets(tmp_path: Any) -> None:
     data = stream(seed=10)
     chunk, offsets = data.chunk, shifts(len(data.chunk))
