@@ -174,7 +174,8 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
 
     def predict(self, X: Examples) -> NDArray[Any]:
         """Classes ``(n,)``, or zeros and ones ``(n, labels)``."""
-        codes = self._codes(self._model.head, self._margins(X))
+        margins = self._margins(X)  # first, as it checks that there is a model
+        codes = self._codes(self._model.head, margins)
         return codes if self._multilabel else np.asarray(self.classes_[codes])
 
     def _codes(self, head: Any, margins: F64) -> NDArray[np.int64]:
