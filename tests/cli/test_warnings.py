@@ -25,7 +25,7 @@ COMMANDS = {
     "auto": "train {} -m out --rule auto",
     "path": "path {} -m out --l1 0.5:1:2 --holdout none",
     "cv": "cv {} -m out --l1 0.5:1:2 --folds 2",
-    "select": "select {} -m out --bags 4",
+    "select": "select {} -m out --bags 4 --nonzero 3",
     "tune": "tune {} -m out --rules ft-ftrl --budget 4",
 }
 
