@@ -127,6 +127,8 @@ def train(
         names: keep the names of the features with nonzero weights; the data are read once more for this.
         plot: an SVG file to draw progressive loss and sparsity over the examples to.
         report_every: print the table of progress, a row per this many examples; 0: rows at 1, 2, 4, 8, ...
+        slices: columns of a table, by name, position from 1 or pattern: ``model.slices`` has figures for each
+            of their values, from the predictions made before each row was learned, in the first pass.
         options: options of the model, which are fields of a `Recipe` (``rate``, ``batch``, ``average``,
             ``scale``, ``centre``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``, ``sample``,
             ``calibrate``) and ``alpha``, ``l1``, ``l2`` and ``eta0`` of its rule; options of how files and

@@ -54,6 +54,7 @@ class Packed(NamedTuple):
     noticed: tuple[tuple[str, str, int, str], ...]
     gaps: Sequence[int]
     ids: Sequence[str] | None
+    cells: Sequence[Sequence[str]]
 
     @property
     def nbytes(self) -> int:
@@ -148,6 +149,7 @@ class Packer:
             parsed.noticed,
             parsed.gaps,
             parsed.ids,
+            parsed.cells,
         )
 
     def _narrowed(self, keys: NDArray[np.uint64], far: bool) -> tuple[NDArray[Any], NDArray[np.uint64], Any]:
@@ -217,9 +219,8 @@ def unpack(packed: Packed, arenas: Arenas) -> Parsed:
         chunk = replace(chunk, tags=packed.tags)
     bad = [BadLine(*one) for one in packed.bad]
     tally = LineTally(*packed.tally)
-    return Parsed(
-        chunk, tally, bad, packed.rejected, packed.uncounted, packed.noticed, packed.gaps, packed.ids
-    )
+    rest = packed.noticed, packed.gaps, packed.ids, packed.cells
+    return Parsed(chunk, tally, bad, packed.rejected, packed.uncounted, *rest)
 
 
 def _rounded(count: int) -> int:

@@ -33,6 +33,7 @@ class Setting(NamedTuple):
     where: str
     ids: str
     marked: str
+    sliced: tuple[str, ...]
     versions: dict[str, str]
     """of the learner"""
     machine: str
@@ -119,6 +120,7 @@ class Reader:
             ids=setting.ids,
             marked=setting.marked,
         )
+        source.sliced = setting.sliced
         spans, batch, size = list[tuple[int, int, int]](), list[Packed](), 0
         far, begun = machine() != setting.machine, time.perf_counter()
         for block, parsed in read_piece(source, Piece(0, task.start, task.stop)):

@@ -264,6 +264,7 @@ class Pass:
             source.where,
             source.ids,
             source.marked,
+            tuple(source.sliced),
             versions(),
             machine(),
         )

@@ -14,6 +14,9 @@ from thresher.data.errors import DataError, printable
 _T = TypeVar("_T", bound=np.generic)
 _DTYPES = tuple(np.dtype(name) for name in ("int64", "uint64", "float32", "float32", "float32"))
 
+UNKNOWN, MOST_CELLS = -1, 1 << 17
+"""What stands for cells that are not known; numbers that stand for others are below the second."""
+
 
 class Place(NamedTuple):
     """The start of a line in a source: file index, offset in uncompressed bytes, lines before it there."""
@@ -51,6 +54,9 @@ class Chunk:
     """(n, outputs) labels, if the source has several per example; `labels` is their first column"""
     groups: NDArray[np.uint64] | None = None
     """(n,) hashes of what the rows are grouped by, such as their user; 0 for a row without a group"""
+    cells: NDArray[Any] | None = None
+    """(n, columns) the values of some columns of a table beside the features (see `Source.sliced`): texts as
+    they are read, then numbers that stand for them"""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -99,6 +105,7 @@ class Chunk:
                 or (targets.dtype == np.float32 and targets.shape == (*rows, targets.shape[1]))
             )
             and (self.groups is None or (self.groups.dtype == np.uint64 and self.groups.shape == rows))
+            and (self.cells is None or self.cells.shape[:1] == rows)
             and (rows[0] < 2 or (ends[1:] >= ends[:-1]).all())
         )
 
@@ -132,6 +139,7 @@ class Chunk:
             self.after if whole else None,
             None if self.targets is None else self.targets[lo:hi],
             None if self.groups is None else self.groups[lo:hi],
+            None if self.cells is None else self.cells[lo:hi],
         )
 
     def pieces(self, most: int) -> Iterator[Chunk]:
@@ -164,6 +172,7 @@ class Chunk:
             None if self.tags is None else tuple(self.tags[row] for row in rows.tolist()),
             targets=None if self.targets is None else self.targets[rows],
             groups=None if self.groups is None else self.groups[rows],
+            cells=None if self.cells is None else self.cells[rows],
         )
 
     def counting(self) -> Chunk:
@@ -329,6 +338,7 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
     tags = tuple(tag for chunk in chunks for tag in chunk.tags or ())
     targets = all(chunk.targets is not None for chunk in chunks)
     grouped = all(chunk.groups is not None for chunk in chunks)
+    sliced = all(chunk.cells is not None for chunk in chunks)
     return Chunk(
         np.concatenate(indptr),
         _joined([chunk.keys for chunk in chunks]),
@@ -340,6 +350,7 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
         chunks[-1].after,
         _joined([chunk.targets for chunk in chunks if chunk.targets is not None]) if targets else None,
         _joined([chunk.groups for chunk in chunks if chunk.groups is not None]) if grouped else None,
+        _joined([chunk.cells for chunk in chunks if chunk.cells is not None]) if sliced else None,
     )
 
 

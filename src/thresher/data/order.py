@@ -35,6 +35,7 @@ class StoredRows:
         self._labels, self._weights = np.empty(0, np.float32), np.empty(0, np.float32)
         self._targets: NDArray[np.float32] | None = None
         self._groups: NDArray[np.uint64] | None = None
+        self._cells: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -57,6 +58,10 @@ class StoredRows:
             self._groups = np.empty(0, np.uint64) if self._groups is None else self._groups
             _make_room(count, self._groups)
             self._groups[self._count : count] = chunk.groups
+        if chunk.cells is not None:
+            self._cells = np.empty((0, chunk.cells.shape[1]), object) if self._cells is None else self._cells
+            _make_room(count, self._cells)
+            self._cells[self._count : count] = chunk.cells
         self._count, self._nnz = count, nnz
 
     def keep(self, rows: NDArray[np.int64]) -> None:
@@ -65,7 +70,7 @@ class StoredRows:
         self._count, self._nnz = len(kept), kept.nnz
         self._starts, self._keys, self._values = kept.indptr, kept.keys, kept.values
         self._labels, self._weights, self._targets = kept.labels, kept.weights, kept.targets
-        self._groups = kept.groups
+        self._groups, self._cells = kept.groups, kept.cells
 
     def trim(self) -> None:
         """Release unused memory."""
@@ -76,12 +81,15 @@ class StoredRows:
             _resize(self._count, self._targets)
         if self._groups is not None:
             _resize(self._count, self._groups)
+        if self._cells is not None:
+            _resize(self._count, self._cells)
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Copies of these rows (n,), in this order."""
         starts, labels, weights = self._starts, self._labels, self._weights
         columns = starts, self._keys, self._values, labels, weights
-        return Chunk(*columns, targets=self._targets, groups=self._groups).take(rows)
+        held = Chunk(*columns, targets=self._targets, groups=self._groups, cells=self._cells)
+        return held.take(rows)
 
 
 def _make_room(need: int, *arrays: NDArray[Any]) -> None:

@@ -72,6 +72,10 @@ class Source:
     """receives the names of features"""
     keep_hash = False
     """whether to hash what is read, so that changes are noticed"""
+    has_cells = False
+    """whether the values of columns can be had beside the rows"""
+    sliced: Sequence[str] = ()
+    """columns whose values `Chunk.cells` holds in the passes that begin from here on"""
 
     def __init__(self, names: Sequence[str] = ("memory",)) -> None:
         self.names = [*names]
@@ -168,6 +172,7 @@ class Through(Source, Generic[S]):
         self.columns, self.by_position = source.columns, source.by_position
         self.weighed_beside, self.in_memory = source.weighed_beside, source.in_memory
         self.nameable, self.knows_content = source.nameable, source.knows_content
+        self.has_cells = source.has_cells
 
     @property
     def position_bytes(self) -> int:
@@ -204,6 +209,15 @@ class Through(Source, Generic[S]):
     @keep_hash.setter
     def keep_hash(self, keep: bool) -> None:
         self._source.keep_hash = keep
+
+    @property
+    def sliced(self) -> Sequence[str]:
+        """Columns whose values come with the rows of the underlying source."""
+        return self._source.sliced
+
+    @sliced.setter
+    def sliced(self, columns: Sequence[str]) -> None:
+        self._source.sliced = columns
 
     @property
     def namer(self) -> Namer | None:

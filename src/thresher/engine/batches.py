@@ -20,7 +20,7 @@ import numpy as np
 from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import helper, kernel
 from thresher.engine.kernels import LOSS_SUM, WEIGHT_SUM, aim, raised
-from thresher.engine.outputs import moment, note, read_row
+from thresher.engine.outputs import keep, moment, note, read_row
 from thresher.engine.verbs import (
     catch_up,
     constrain,
@@ -165,12 +165,14 @@ def aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, ro
 
 @helper
 def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, rows, values, begin,
-            end, target, importance, bias, margins, shares, slopes, sums, noted, offset):  # fmt: skip
+            end, target, importance, bias, margins, shares, slopes, sums, noted, offset, kept,
+            i):  # fmt: skip
     """Weighted slopes of an example, added to the sums of its batch; returns whether its loss is finite."""
     for k in range(margins.size):
         margins[k] += offset
     value = values_slopes(loss, margins, target, shares, slopes)
     note(noted, importance, value, margins)
+    keep(kept, i, margins)
     for k in range(margins.size):
         slopes[k] *= importance
         if each is not None:
@@ -234,7 +236,7 @@ def copy_clocks(each, clocks, bclocks, target, btarget):
 @kernel
 def learn_batches(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-    indptr, rows, values, targets, weights, offsets, lo, hi, batch, each, places, past, seen, tally,
+    indptr, rows, values, targets, weights, offsets, lo, hi, batch, each, places, past, kept, seen, tally,
 ):
     # fmt: on
     """Learn examples lo..hi-1 in mini-batches of `batch`: the summed gradient is one step of each output.
@@ -270,7 +272,7 @@ def learn_batches(
             margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen)
             finite &= measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
                               rows, values, begin, end, targets[i], float(weights[i]), bias, margins, shares,
-                              slopes, sums, noted, raised(0.0, offsets, i))  # fmt: skip
+                              slopes, sums, noted, raised(0.0, offsets, i), kept, i)  # fmt: skip
             count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
                            gradients, extents)  # fmt: skip
         read_gathered(row_rule, S, clocks, places, touched, count, held)

@@ -61,13 +61,14 @@ def calibrate(loss, state, margin, importance, positive):
 @kernel
 def learn_calibrating(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock,
-    indptr, rows, values, labels, weights, offsets, lo, hi, limit, scratch, past, state, seen, tally,
+    indptr, rows, values, labels, weights, offsets, lo, hi, limit, scratch, past, state, margins, seen, tally,
 ):
     # fmt: on
     """Like `kernels.learn`, which see; `state` (SIZE,) learns from every example that was learned."""
     for i in range(lo, hi):
         if _learn(loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, indptr, rows, values,
-                  labels, weights, offsets, i, i + 1, limit, scratch, past, seen, tally) == i:  # fmt: skip
+                  labels, weights, offsets, i, i + 1, limit, scratch, past, margins, seen,
+                  tally) == i:  # fmt: skip
             return i
         calibrate(loss, state, tally[LAST_MARGIN], float(weights[i]), labels[i] > 0)
     return hi

@@ -168,7 +168,7 @@ def count_all(tally, alive, example):
     for k in range(LANES):
         if alive[k]:
             margin = example.margins[k] + raised(example.biases[k], example.offsets, example.place)
-            count(tally[k], example.importance, example.values[k], margin)
+            count(tally[k], example.importance, example.values[k], margin, None, 0)
 
 
 @scalar

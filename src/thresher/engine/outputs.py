@@ -82,6 +82,14 @@ def note(tally, importance, value, margins):
 
 
 @helper
+def keep(kept, i, margins):
+    """Copy the margins that example i was predicted with to `kept`, unless that is None."""
+    if kept is not None:
+        for k in range(margins.size):
+            kept[i, k] = margins[k]
+
+
+@helper
 def moment(row_rule, S, clocks, k):
     """The clock of output k, its own or the shared one, as `now`."""
     return snapshot(row_rule, clocks[min(k, clocks.shape[0] - 1)], S)
@@ -150,7 +158,7 @@ def find_active(slopes, importance, active):
 @kernel
 def learn_together(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-    indptr, rows, values, targets, weights, lo, hi, longest, past, seen, tally,
+    indptr, rows, values, targets, weights, lo, hi, longest, past, kept, seen, tally,
 ):
     # fmt: on
     """Like `kernels.learn`, for rules whose outputs share a clock: the inner loops run over the outputs.
@@ -173,6 +181,7 @@ def learn_together(
         if not math.isfinite(value):
             return i
         note(tally, float(weights[i]), value, exact)
+        keep(kept, i, exact)
         remember(past, rule, B, bias)
         count = find_active(slopes, S.dtype.type(weights[i]), active)
         catch_up(past, row_rule, S, rows, begin, end, active[:count])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -10,7 +9,7 @@ from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, Read
 from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole, WrongValueError
 from thresher.options.option import SHELL, Option, switch
 from thresher.options.output import JsonOption, output_file
-from thresher.options.training import AnyPath, picture
+from thresher.options.training import AnyPath, SliceOption, picture
 
 OUTPUTS = ("margin", "probability", "label", "spread", "interval", "explain")
 
@@ -98,22 +97,6 @@ class DetailOption(TypedDict, total=False):
     detail: Annotated[
         bool,
         switch("Also print the confusion matrix, each class and the calibration.", face=SHELL),
-    ]
-
-
-class SliceOption(TypedDict, total=False):
-    """Columns for whose values there are figures."""
-
-    slices: Annotated[
-        str | Sequence[str],
-        Option(
-            Repeated(Column()),
-            "Also show figures for each value of a column of a table, given by name, number or pattern; "
-            "repeat for more.",
-            "COL",
-            default=(),
-            unset="none",
-        ),
     ]
 
 

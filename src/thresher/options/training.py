@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from thresher.options.data import ReadingOptions, TableOptions
-from thresher.options.kinds import File, Flag, Kind, Text, Whole, WrongValueError
+from thresher.options.kinds import Column, File, Flag, Kind, Repeated, Text, Whole, WrongValueError
 from thresher.options.model import LossOption, ModelOptions
 from thresher.options.option import BOTH, PYTHON, Option, switch
 
@@ -227,6 +228,22 @@ class TrainHoldout(TypedDict, total=False):
     ]
 
 
+class SliceOption(TypedDict, total=False):
+    """Columns for whose values there are figures."""
+
+    slices: Annotated[
+        str | Sequence[str],
+        Option(
+            Repeated(Column()),
+            "Also show figures for each value of a column of a table, given by name, number or pattern; "
+            "repeat for more.",
+            "COL",
+            default=(),
+            unset="none",
+        ),
+    ]
+
+
 class SourceOptions(TableOptions, ReadingOptions, CacheOption, total=False):
     """How data are read, the first time and later."""
 
@@ -246,7 +263,7 @@ class EnsembleOptions(
     """The options of `thresher.ensemble`."""
 
 
-class TrainOptions(EnsembleOptions, total=False):
+class TrainOptions(EnsembleOptions, SliceOption, total=False):
     """The options of `thresher.train`."""
 
     plot: Annotated[AnyPath | None, picture("progressive loss and sparsity over the examples")]

@@ -124,10 +124,9 @@ def measure(
     offsets: ArrayLike | None = None,
     **reading: Any,
 ) -> None:
-    """Measure the model on test data, which are read once, and once more for each slice.
+    """Measure the model on test data, which are read once.
 
-    Raises the errors of reading; DataError without a model, or for slices of data that can be read only once;
-    ValueError for other options.
+    Raises the errors of reading; DataError without a model; ValueError for other options.
     """
     if facts.selection is not None:
         raise DataError(f"{facts.name}: a selection has no model to measure")
@@ -135,14 +134,14 @@ def measure(
         raise DataError(f"{facts.name}: {facts.missing} is missing: there is no model to measure")
     readout = facts.model.readout
     source = source_for(readout, data, readout.head.domain, offsets=offsets, **reading)
-    slices = slices_of(readout, source, data, columns, threshold, reading)
+    slices = slices_of(source, columns, readout.head, threshold)
     ranks = _Ranks(readout.head, readout.classes)
     found = assessed(readout, source, threshold, *ranks.listeners, *slices)
     facts.test = Test(
         found.figures(),
         found,
         ranks.found,
-        figures_of_slices(slices, found.examples).get("slices", {}),
+        figures_of_slices(slices).get("slices", {}),
         source.report,
         [Path(name).name for name in source.names if name != _MEMORY],
         troubles_of_columns(columns_seen(source), source.layout) + troubles_of_reading(source.report),

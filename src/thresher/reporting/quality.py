@@ -7,10 +7,10 @@ from typing import Any
 
 from thresher.drawing import Axis, Series, chart
 from thresher.learning.evaluation.curves import Binned, Ranking, wilson
-from thresher.learning.evaluation.slices import SMALL, interval_of, shown_names
 from thresher.learning.inspection import plots
 from thresher.reporting.facts import Facts, ReportedModel, Test
 from thresher.reporting.html import Markup, details, el, figure, joined, named, section, table
+from thresher.reporting.sliced import slice_tables
 from thresher.reporting.summary import unbalanced
 from thresher.reporting.training import SHAPE
 
@@ -81,7 +81,7 @@ def part(facts: Facts) -> Markup:
         "On test data",
         el("div", _figures(test), *pictures_, class_="pair"),
         _classes(test),
-        *_slices(test),
+        *slice_tables(test.slices),
     )
 
 
@@ -217,29 +217,3 @@ def _classes(test: Test) -> Markup:
     note = f"The {_CLASSES} most frequent of {len(classes):,}." if len(classes) > _CLASSES else ""
     heads = ["Class", "Precision", "Recall", "F1", _weight(test)]
     return joined([*found, el("h3", "Class by class"), table("Figures of each class", heads, rows, note)])
-
-
-def _slices(test: Test) -> list[Markup]:
-    found = []
-    for given, rows in test.slices.items():
-        if not rows:
-            continue
-        column, names = named(given), shown_names(rows)
-        titles = [name.upper() if name == "rmse" else name.capitalize() for name in names]
-        notes = ["Below a figure: its 95% interval."]
-        notes += ["Observed and predicted: mean outcome and mean prediction."] if "observed" in names else []
-        notes += [f"{SMALL}."] if any(row["small"] for row in rows) else []
-        cells = [[_cell(row, name) for name in names] for row in rows]
-        caption = f"Figures by the value of {column}, the most frequent first"
-        found += [el("h3", f"By {column}"), table(caption, titles, cells, " ".join(notes))]
-    return found
-
-
-def _cell(row: dict[str, Any], name: str) -> Any:
-    """A figure above its interval; the value with a star if the slice is small."""
-    if name == "value":
-        return named(row[name]) + (" *" if row["small"] else "")
-    interval = interval_of(row, name)
-    if not interval:
-        return row[name]
-    return joined([f"{row[name]:.3g}", el("br"), el("small", interval)])

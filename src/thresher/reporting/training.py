@@ -9,6 +9,7 @@ from thresher.learning.inspection import plots
 from thresher.learning.inspection.plots import Stage
 from thresher.reporting.facts import Facts, ReportedModel
 from thresher.reporting.html import Markup, details, el, figure, section, table
+from thresher.reporting.sliced import slice_tables
 
 SHAPE: dict[str, Any] = {"style": False, "headed": False, "width": 400}
 """Shape of every picture: two fit side by side on a desk, one on a phone. The page contains the styles."""
@@ -32,7 +33,7 @@ def part(facts: Facts) -> Markup:
         sentence = (
             f"The progressive loss is {model.info['progressive_loss']:.4g}. This file has no curve of it."
         )
-        return section("training", "How training went", el("p", sentence))
+        return section("training", "How training went", el("p", sentence), *_slices(model))
     loss = model.header["recipe"]["loss"].partition(":")[0]
     picture = plots.learning(stages, loss, name="learning", height=260, **SHAPE)
     heads = ["Examples", "Progressive loss", "Loss since", "Non-zero weights", "Features seen"]
@@ -48,7 +49,13 @@ def part(facts: Facts) -> Markup:
     ]
     numbers = details("The numbers", table("Progressive loss and sparsity by examples learned", heads, rows))
     reading = _READING + (_LATER if stages[-1].again else "")
-    return section("training", "How training went", figure(picture, reading, numbers, beside=True))
+    shown = figure(picture, reading, numbers, beside=True)
+    return section("training", "How training went", shown, *_slices(model))
+
+
+def _slices(model: ReportedModel) -> list[Markup]:
+    """Figures by value of the columns that training counted, from predictions made before learning."""
+    return slice_tables((model.info["record"] or {}).get("slices", {}), ", while learning")
 
 
 def _stages(model: ReportedModel) -> list[Stage]:

@@ -42,9 +42,9 @@ def measure(
     source = source_for(model, data, model.head.domain, offsets=offsets, **reading)
     check_written([], options, data, source, inputs=inputs)
     with of_options():
-        beside = slices_of(model, source, data, options["slices"], options["threshold"], reading)
+        beside = slices_of(source, options["slices"], model.head, options["threshold"])
     found = assessed(model, source, options["threshold"], *beside)
-    figures = {**found.figures(), **figures_of_slices(beside, found.examples)}
+    figures = {**found.figures(), **figures_of_slices(beside)}
     if options["plot"] is not None:
         plots.write(Path(options["plot"]), plots.agreement(model.head, found.binned, figures))
     return Measured(figures, found, source)

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 class Learner(ABC):
     """Creates what is trained, and restores it from a checkpoint."""
 
+    sliced = False
+    """whether there may be figures by value of a column"""
+
     def __init__(self, options: Any) -> None:
         self.options = options
         """those that define the models"""
@@ -93,6 +96,8 @@ class Learner(ABC):
 
 class One(Learner):
     """A single model."""
+
+    sliced = True
 
     def read(self, path: Path) -> tuple[Model, TrainingState]:
         """The model."""

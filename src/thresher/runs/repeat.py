@@ -31,7 +31,7 @@ SAID = (
 """Options of a run that a command repeats: those that the record of a model tells of"""
 UNSAID = (
     *("model", "curve", "plot", "quiet", "strict", "json", "report_every"),
-    *("checkpoint_every", "threads", "workers", "ray", "cache", "replay"),
+    *("checkpoint_every", "threads", "workers", "ray", "cache", "replay", "slices"),
     *("l1", "l2", "alpha", "eta0"),
 )
 """Options that do not change the model, whose value is another, or that are in the rule and rate"""

@@ -14,6 +14,7 @@ from thresher.data.layout import AnyLayout
 from thresher.data.log.source import LogSource
 from thresher.data.source import Source
 from thresher.engine.atomic import clear_abandoned
+from thresher.learning.evaluation.slices import ProgressiveSlices, names_of_columns
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import looks_like_ours
@@ -29,7 +30,7 @@ from thresher.learning.training.ahead import Ahead, compile_ahead
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import Part, check_ungrouped
 from thresher.learning.training.trainer import Outcome, Trainer
-from thresher.options.layouts import layout_asked, of_layouts
+from thresher.options.layouts import layout_asked, of_layouts, of_options
 from thresher.options.messages import mention, mention_command
 from thresher.options.option import UsageError
 from thresher.runs.learners import Learner, learner_of
@@ -122,6 +123,7 @@ class Training:
             "skipped": outcome.skipped,
             **({"importance_0": outcome.weightless} if outcome.weightless else {}),
             **self.learner.figures(model),
+            **({"slices": model.record.slices} if model.record and model.record.slices else {}),
         }
 
     def _has_names(self) -> bool:
@@ -166,6 +168,7 @@ def prepare(
         model, like, earlier = resumed, None, None
         layout = layout_of_checkpoint(options, resumed.recipe.layout)
         read = reading_of(options, plan.holdout_every) | {"layout": layout}
+    slices = _slices(learner, model, options)
     example = learner.example(model)
     ahead = _ahead(learner, model, example, plan.judges(judge), ui)
     order = order_of(options, before, example.recipe.seed)
@@ -179,10 +182,29 @@ def prepare(
     source = _fitted(model, source, like) if earlier is None else follow(model, source, model)
     if options.get("names"):
         check_names_again(source, example.store)
+    _slice(slices, source, options.get("slices"), model)
     beside = {"ready": ahead.wait, "earlier": earlier, "known": known, "before": before, **learner.beside(ui)}
-    beside["stopper"] = ui.stopper(checkpoint=spare is not None)
+    beside |= {"stopper": ui.stopper(checkpoint=spare is not None), "slices": slices}
     trainer = trainer_of(model, source, plan, order, held, options["cache"], ui, **beside)
     return Training(trainer, learner, source, bool(options.get("names")), ui)
+
+
+def _slices(learner: Learner, model: Any, options: Any) -> ProgressiveSlices | None:
+    """What listens to the model, if figures by value of columns are wanted. `UsageError`."""
+    if not options.get("slices"):
+        return None
+    if not learner.sliced:
+        raise UsageError(f"{mention('slices')} is for one model, not for an ensemble or the rule auto")
+    slices = ProgressiveSlices()
+    model.listen(slices)
+    return slices
+
+
+def _slice(slices: ProgressiveSlices | None, source: Source, columns: Any, model: Any) -> None:
+    """Begin to count by these columns of the source, if they are wanted. `DataError`, `UsageError`."""
+    if slices is not None:
+        with of_options():
+            slices.begin(source, names_of_columns(columns), model.recipe.head())
 
 
 def _resumed(learner: Learner, options: Any) -> tuple[Any, Any]:

@@ -73,8 +73,7 @@ def open_log(
             )
     trained = isinstance(layout, SettledLayout | Extension)
     if layout is not None and trained and _features(layout) != _features(have):
-        beside = "a log has no columns, so that no slices of it can be made either"
-        raise DataError(f"{folder}: the rows have other features than those of the model ({beside})")
+        raise DataError(f"{folder}: the rows have other features than those of the model")
     return source
 
 

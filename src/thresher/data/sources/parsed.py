@@ -75,6 +75,15 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and bool(value >= 1)
 
 
+def _of_examples(parsed: Parsed, texts: Sequence[str]) -> Sequence[str]:
+    """What there is for each example, of `texts` for all rows."""
+    count = len(parsed.chunk)
+    if not parsed.gaps:
+        return texts[:count]
+    skipped = {before + k for k, before in enumerate(parsed.gaps)}
+    return [text for row, text in enumerate(texts) if row not in skipped][:count]
+
+
 class ParsedSource(Source):
     """Blocks that are read and parsed, as a `Source`; `blocks` says where they come from."""
 
@@ -126,6 +135,7 @@ class ParsedSource(Source):
         self.of_a_model = isinstance(given, SettledLayout)
         """whether its layout was settled by other data, such as those of a model"""
         self.ids, self.live, self.block_bytes = ids, live, block_bytes
+        self.has_cells = bool(layout.columns)
         self._form: Any = form
         self._threads = threads or default_threads()
         self._arenas, self._names, self._started = Arenas(self._threads + 4), HashedNames(), False
@@ -145,7 +155,7 @@ class ParsedSource(Source):
 
     def parser(self) -> Parser:
         """A parser of its blocks, for one thread."""
-        reading = Reading(self.domain, self.on_error.kind, self._arenas, self.namer, self.ids)
+        reading = Reading(self.domain, self.on_error.kind, self._arenas, self.namer, self.ids, self.sliced)
         parser: Parser = self._form(self.layout, reading)
         return parser
 
@@ -215,16 +225,26 @@ class ParsedSource(Source):
             place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.uncounted
             if len(parsed.chunk) or parsed.gaps:
                 chunk = parsed.chunk.at(place, Place(file, block.end, line))
-                yield ReadRows(self._grouped(chunk, parsed), parsed.gaps, parsed.ids)
+                yield ReadRows(
+                    self._with_cells(self._grouped(chunk, parsed), parsed), parsed.gaps, parsed.ids
+                )
 
     def _grouped(self, chunk: Chunk, parsed: Parsed) -> Chunk:
         """The chunk with the groups of its rows, if the layout names what they are grouped by."""
         if not self.has_groups or parsed.ids is None:
             return chunk
-        skipped = {before + k for k, before in enumerate(parsed.gaps)}
-        names = [name for row, name in enumerate(parsed.ids) if row not in skipped][: len(chunk)]
+        names = _of_examples(parsed, parsed.ids)
         none = {""} if self.marked else {"", *self.layout.missing}
         return replace(chunk, groups=self._names.hashes("" if one in none else one for one in names))
+
+    def _with_cells(self, chunk: Chunk, parsed: Parsed) -> Chunk:
+        """The chunk with the cells of its rows, if there are any."""
+        if not parsed.cells:
+            return chunk
+        cells = np.empty((len(chunk), len(parsed.cells)), object)
+        for k, column in enumerate(parsed.cells):
+            cells[:, k] = _of_examples(parsed, column)
+        return replace(chunk, cells=cells)
 
     def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
         name = self.names[block.file]

@@ -49,6 +49,8 @@ class Reading(NamedTuple):
     """a `Namer` that receives the names of features, or None"""
     ids: str = ""
     """the column (in VW text `TAG`) that identifies rows; empty: ids are not read"""
+    sliced: Sequence[str] = ()
+    """columns whose cells are wanted beside the rows"""
     described: int = FIRST_BAD
     """how many bad lines of a block are described"""
 
@@ -83,6 +85,8 @@ class Parsed(NamedTuple):
     """for each skipped row, the number of examples before it in the block"""
     ids: Sequence[str] | None = None
     """the ids of all rows in order, examples and skipped ones, if `Reading.ids` asks for them"""
+    cells: Sequence[Sequence[str]] = ()
+    """for each column of `Reading.sliced`, its cells in the same rows; empty texts where there is none"""
 
 
 class Parser(Protocol):

@@ -381,3 +381,17 @@ def spell_all(text, places, out, ends):
             store_byte(written, size + i - at, byte(cell, i))
         size += end - at
     ends[places.size - 1] = size
+
+
+def respelled(text: str) -> str:
+    """The spelling of one text, in Python.
+
+    >>> [respelled(text) for text in ("True", "17.0", "2024-05-01 01:00", "Ulm")]
+    ['true', '17', '2024-05-01T01:00:00', 'Ulm']
+    """
+    written = text.encode("utf-8", "surrogatepass")
+    cell = np.frombuffer(written + bytes(ROOM), np.uint8)
+    out, ends, places = np.empty(len(cell), np.uint8), np.empty(2, np.int64), np.array([0, len(written)])
+    places.setflags(write=False)
+    spell_all(np.int64(cell.ctypes.data), places, out, ends)
+    return out[: ends[1]].tobytes().decode("utf-8", "surrogatepass")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from thresher.data.source import Source
 from thresher.learning.evaluation.curves import Binned, Calibration
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.inspection.formatting import table_of
-from thresher.learning.model.objective import F64, Head
+from thresher.learning.model.objective import F64, Head, Listener
 
 MOST = 1000
 """Confusion is counted for at most this many classes; above, only the figures of each class."""
@@ -340,13 +340,6 @@ class Assessment:
 def figures_of(model: Any, source: Source, threshold: float | None = None) -> Figures:
     """The figures that `assessed` finds."""
     return assessed(model, source, threshold).figures()
-
-
-class Listener(Protocol):
-    """Something else that looks at the predictions."""
-
-    def add(self, chunk: Chunk, margins: F64) -> None:
-        """Take the next examples and their margins."""
 
 
 def _check_finite(margins: F64, before: int, source: Source) -> None:

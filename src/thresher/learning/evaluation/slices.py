@@ -1,53 +1,45 @@
 """Figures by the values of a column of a table, such as the error by country.
 
-The keys of a row do not tell the values of a column. So the data are read a second time beside the
-first, by a source in which that column alone is a feature and all else is read as before: its rows are then
-keys of values, in the same order. Columns of numbers are put in bins as ``--bins`` does.
+The keys of a row do not tell the values of a column. So readers give the texts in these columns beside the
+rows (`Source.sliced`, `Chunk.cells`), whether or not the column is a feature. Columns of numbers are put in
+bins as ``--bins`` does.
+
+A model that learns is measured by the margins it predicts with before it learns a row. Sums in float64 are
+added row by row, and values are numbered as they occur, so that chunks make no difference.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, concat
-from thresher.data.columns import (
-    ABSENT,
-    BINS,
-    CATEGORICAL,
-    IGNORE,
-    LABEL,
-    LIST,
-    NUMERIC,
-    WEIGHT,
-    column_meant,
-    matching,
-)
+from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk
+from thresher.data.columns import BINS, LABEL, LIST, NUMERIC, SPELLED, WEIGHT, column_meant, matching
 from thresher.data.errors import DataError
-from thresher.data.features.names import find_names
+from thresher.data.formats.tables.table_rows import bin_of
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.source import Source
+from thresher.data.text.spelling import respelled
+from thresher.engine.sound import Tensors, given, require, under
 from thresher.learning.evaluation.curves import wilson
 from thresher.learning.evaluation.figures import claimed
-from thresher.learning.inspection.formatting import table_of
+from thresher.learning.inspection.formatting import finite, table_of
 from thresher.learning.model.objective import F64, Head
-from thresher.learning.model.prediction import source_for
 from thresher.options.messages import mention
 
 SHOWN = 20
 """maximum number of values with figures of their own"""
 MOST = 10
 """maximum number of columns"""
-_DISTINCT = 1 << 16
-"""maximum number of values counted separately: the first to occur"""
-_MISSING = -1
+_TEXTS = 1 << 20
+"""Spellings of values that are remembered"""
 _OTHERS, _NONE = "all others", "no value"
 _FEW, _FEW_OF_CLASS = 50, 10
 """A slice with fewer examples, or fewer of either of two classes, is small: its figures may be chance."""
@@ -59,56 +51,89 @@ _SUMS = (
 )
 """Columns of the sums of a value. Losses, errors (squared, of numbers), outcomes and predictions are
 multiplied by importances; sums of squares and products of these give standard errors."""
+_COLUMNS = ("value", "examples", "weight", "loss", "error", "rmse", "observed", "predicted", "ratio")
+"""What a table shows, in this order: a model file does not keep that of a row"""
 Figures = dict[str, Any]
 
 
-def sliced(layout: AnyLayout | None, column: str) -> SettledLayout:
-    """The layout in which `column` is the only feature. DataError if there is no such column."""
+def _check(layout: AnyLayout | None, column: str) -> SettledLayout:
+    """The layout; DataError unless it has this column, and one can slice by it."""
     if layout is None or not has_columns(layout):
         raise DataError(f"slices need a table with columns; these data have none, so there is no '{column}'")
     if column not in layout.columns:
         raise DataError(f"no column is called '{column}'; {column_meant(column, layout.columns)}")
-    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
-    if kinds[column] in (LABEL, WEIGHT):
-        raise DataError(f"'{column}' is the {kinds[column]}: choose another column to slice by")
-    if kinds[column] == LIST:
+    kind = layout.kinds[layout.columns.index(column)]
+    if kind in (LABEL, WEIGHT):
+        raise DataError(f"'{column}' is the {kind}: choose another column to slice by")
+    if kind == LIST:
         raise DataError(f"'{column}' contains lists: slice by a column with one value per row")
-    own = BINS if kinds[column] in (NUMERIC, BINS) else CATEGORICAL
-    kept = {name: kind if kind in (LABEL, WEIGHT, ABSENT) else IGNORE for name, kind in kinds.items()}
-    plain = {name: getattr(AnyLayout, name) for name in ("hash", "bits", "ngrams", "interact")}
-    return replace(layout, kinds=tuple({**kept, column: own}.values()), **plain)
+    return layout
 
 
 class Slices:
-    """Figures of a model for each value of a column, counted while the data are read.
-
-    `beside` is a source of the same rows, with a layout of `sliced`. If the two
-    readings skip different rows, values are attributed to the wrong rows: `check` detects that.
-    """
+    """Figures of a model for each value of a column, which is column `k` of `Chunk.cells`."""
 
     def __init__(
-        self, column: str, head: Head, lowest: float, beside: Any, threshold: float | None = None
+        self, column: str, k: int, layout: SettledLayout, head: Head, threshold: float | None = None
     ) -> None:
-        self.column, self._threshold = column, threshold
-        self._head, self._lowest, self._beside = head, lowest, beside
-        self._chunks: Iterator[Chunk] = beside.chunks()
-        self._waiting = concat([])
-        self._places: dict[int, int] = {_MISSING: 0}
-        self._sums = np.zeros((_DISTINCT + 2, len(_SUMS)))
+        self.column, self._k, self._head, self._threshold = column, k, head, threshold
+        at = layout.columns.index(column)
+        self._binned = layout.kinds[at] in (NUMERIC, BINS)
+        self._spelled = bool(layout.spelling) and layout.spelling[at] in SPELLED
+        self._missing = {"", *layout.missing}
+        self._texts = dict[str, int]()
+        """the number of the value of texts that were met; 0 if that is missing"""
+        self._values = dict[str, int]()
+        """the number of each value, in the order of their first rows"""
+        self._sums = np.zeros((MOST_CELLS, len(_SUMS)))
 
     def add(self, chunk: Chunk, margins: F64) -> None:
         """Add the next examples."""
-        keys = self._keys(len(chunk))
-        values, inverse = np.unique(keys, return_inverse=True)
-        places = np.array([self._place(value) for value in values.tolist()], np.int64)[inverse]
+        assert chunk.cells is not None
+        cells = chunk.cells[:, self._k]
+        places = self.numbers(cells) if cells.dtype == object else cells
         weights = chunk.weights.astype(np.float64)
         loss, wrong, outcome, predicted = self._figures_of_rows(chunk, margins)
         missed, squares = wrong * weights, weights * weights
         positive = self._positive(chunk)
         each = (np.ones(len(chunk)), weights, loss, missed, outcome * weights, predicted * weights)
         more = (squares, positive, loss * loss, loss * weights, missed * missed, missed * weights)
+        known = slice(None) if places.min(initial=0) >= 0 else places != UNKNOWN
         for k, one in enumerate((*each, *more)):
-            np.add.at(self._sums[:, k], places, one)
+            np.add.at(self._sums[:, k], places[known], one[known])
+
+    def numbers(self, cells: NDArray[Any]) -> NDArray[np.int64]:
+        """What values are counted as: 0 if missing; the last number is for all beyond the maximum."""
+        known, found = self._texts, list[int]()
+        for text in cells.tolist():
+            number = known.get(text)
+            found.append(self._number(text) if number is None else number)
+        return np.array(found, np.int64)
+
+    def _number(self, text: str) -> int:
+        value, values = self._value(text), self._values
+        number = values.get(value) if value else 0
+        if number is None:
+            number = len(values) + 1
+            if number == MOST_CELLS - 1:
+                return number
+            values[value] = number
+        if len(self._texts) >= _TEXTS:
+            self._texts.clear()
+        self._texts[text] = number
+        return number
+
+    def _value(self, text: str) -> str:
+        """The value that a text means: one spelling, or the number of its bin; empty if it is missing."""
+        if text in self._missing or not text.strip():
+            return ""
+        if not self._binned:
+            return respelled(text) if self._spelled else text
+        try:
+            number = np.float32(text)
+        except ValueError:
+            return text
+        return str(bin_of(number)) if np.isfinite(number) else ""
 
     def _positive(self, chunk: Chunk) -> F64:
         """Which rows are of the positive class, if there are two classes."""
@@ -118,7 +143,7 @@ class Slices:
     def _figures_of_rows(self, chunk: Chunk, margins: F64) -> tuple[F64, F64, F64, F64]:
         """For each row: loss times importance, error, outcome and prediction."""
         head, loss = self._head, self._head.losses(margins, chunk)
-        guess = head.respond(margins, "label", self._lowest)
+        guess = head.respond(margins, "label", 0.0)
         several = head.outputs.kind in ("labels", "values")
         truth = np.asarray(head.targets(chunk) if several else chunk.labels, np.float64)
         if not head.classifies:
@@ -131,68 +156,84 @@ class Slices:
         predicted = likely if head.has_probabilities else positive
         return loss, _row_means(positive != (truth > 0)), _row_means(truth > 0), _row_means(predicted)
 
-    def _place(self, value: int) -> int:
-        """The index at which a value is counted; the last index is for all values beyond the maximum."""
-        place = self._places.get(value)
-        if place is None:
-            if len(self._places) > _DISTINCT:
-                return _DISTINCT + 1
-            place = self._places[value] = len(self._places)
-        return place
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The values and the sums."""
+        values = np.frombuffer(json.dumps([*self._values]).encode(), np.uint8)
+        kept = np.append(self._sums[: len(self._values) + 1], self._sums[-1:], axis=0)
+        return {"values": values, "sums": kept}
 
-    def _keys(self, rows: int) -> NDArray[np.int64]:
-        """The values of the next rows, as keys; `_MISSING` if there is none."""
-        while len(self._waiting) < rows and (chunk := next(self._chunks, None)) is not None:
-            self._waiting = concat([self._waiting, chunk]) if len(self._waiting) else chunk
-        if len(self._waiting) < rows:
-            raise self._mismatch()
-        taken, self._waiting = self._waiting.rows(0, rows), self._waiting.rows(rows, len(self._waiting))
-        keys = np.full(rows, _MISSING, np.int64)
-        there = np.diff(taken.indptr) > 0
-        keys[there] = taken.keys[taken.indptr[:-1][there]].view(np.int64)
-        return keys
-
-    def _mismatch(self) -> DataError:
-        return DataError(
-            f"{mention(slices=self.column)}: rows cannot be matched because of bad lines: correct them"
-        )
-
-    def check(self, examples: int) -> None:
-        """DataError unless both sources had the same rows."""
-        with closing(self._chunks):  # type: ignore[type-var]
-            rest = len(self._waiting) + sum(map(len, self._chunks))
-        if rest or int(self._sums[:, 0].sum()) != examples:
-            raise self._mismatch()
+    def restore(self, state: Tensors) -> None:
+        """Go on from a `state`. StateError."""
+        text = given(state, "values", (None,), np.uint8).tobytes()
+        try:
+            values = json.loads(text)
+        except ValueError:
+            values = None
+        listed = isinstance(values, list) and all(isinstance(value, str) for value in values)
+        require(listed and len({*values}) == len(values) < MOST_CELLS - 1, "values", "expected texts")
+        sums = given(state, "sums", (len(values) + 2, len(_SUMS)), np.float64, finite=False)
+        self._values = {value: k for k, value in enumerate(values, 1)}
+        self._sums[: len(sums) - 1], self._sums[-1] = sums[:-1], sums[-1]
 
     def figures(self) -> list[Figures]:
-        """Figures of the most frequent values (see `_row`), then of all others, then of missing values.
+        """Figures of the heaviest values (see `_row`), then of all others, then of missing values.
 
-        Values are ordered by falling count, bins by their range.
+        Values are ordered by falling importance, bins by their range.
         """
-        counts = self._sums[:, 0]
-        keys = np.array(list(self._places), np.int64)
-        order = np.argsort(-counts[1 : len(keys)], kind="stable") + 1
-        top = order[:SHOWN]
-        named = self._names(keys[top])
-        shown = [(named[k], self._sums[place]) for k, place in enumerate(top.tolist())]
+        names, sums = [*self._values], self._sums
+        order = np.argsort(-sums[1 : len(names) + 1, 1], kind="stable") + 1
+        shown = [(names[place - 1], sums[place]) for place in order[:SHOWN].tolist()]
         if self._binned:
-            shown = [(_interval(name), sums) for name, sums in sorted(shown, key=lambda one: _order(one[0]))]
-        found = [_row(name, sums, self._head) for name, sums in shown]
-        rest = self._sums[order[SHOWN:]].sum(axis=0) + self._sums[-1]
+            shown = [(_interval(name), one) for name, one in sorted(shown, key=lambda one: _order(one[0]))]
+        found = [_row(name, one, self._head) for name, one in shown if one[0]]
+        rest = sums[order[SHOWN:]].sum(axis=0) + sums[-1]
         found += [_row(_OTHERS, rest, self._head)] if rest[0] else []
-        return found + ([_row(_NONE, self._sums[0], self._head)] if counts[0] else [])
+        return found + ([_row(_NONE, sums[0], self._head)] if sums[0, 0] else [])
 
-    def _names(self, keys: NDArray[np.int64]) -> list[str]:
-        """The names of the values."""
-        names = find_names(self._beside, np.sort(keys.view(np.uint64)))
-        called = [names.get(key, str(key)) for key in keys.view(np.uint64).tolist()]
-        return [name.removeprefix(f"{self.column}=") for name in called]
+
+class ProgressiveSlices:
+    """Figures by the values of some columns, from the margins before each example of the first pass."""
+
+    def __init__(self) -> None:
+        self._each: list[Slices] = []
+
+    def begin(self, source: Source, columns: Sequence[str], head: Head) -> None:
+        """Count by these columns of `source`. Raises the errors of `slices_of`."""
+        self._each = slices_of(source, columns, head)
 
     @property
-    def _binned(self) -> bool:
-        """Whether the values are bin numbers."""
-        layout = self._beside.layout
-        return bool(dict(zip(layout.columns, layout.kinds, strict=True))[self.column] == BINS)
+    def columns(self) -> list[str]:
+        """The columns."""
+        return [one.column for one in self._each]
+
+    def numbered(self, chunk: Chunk) -> Chunk:
+        """The examples that count, with numbers in place of texts."""
+        chunk = chunk.counting()
+        assert chunk.cells is not None
+        cells = [one.numbers(chunk.cells[:, k]) for k, one in enumerate(self._each)]
+        return replace(chunk, cells=np.stack(cells, axis=1))
+
+    def add(self, chunk: Chunk, margins: F64) -> None:
+        """Add examples that were just learned, with the margins that they were predicted with."""
+        if chunk.cells is not None:
+            for one in self._each:
+                one.add(chunk, margins)
+
+    def figures(self) -> Figures:
+        """The figures by column, with None for those that are not finite."""
+        found: Figures = finite({one.column: one.figures() for one in self._each})
+        return found
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint needs to go on."""
+        return {
+            f"{k}.{name}": array for k, one in enumerate(self._each) for name, array in one.state().items()
+        }
+
+    def restore(self, state: Tensors) -> None:
+        """Go on from a `state`. StateError."""
+        for k, one in enumerate(self._each):
+            one.restore(under(state, f"{k}."))
 
 
 def _row_means(values: Any) -> F64:
@@ -203,7 +244,8 @@ def _row_means(values: Any) -> F64:
 def _row(name: str, sums: NDArray[np.float64], head: Head) -> Figures:
     """The figures of a value: ``value examples weight small loss`` and ``error`` or ``rmse``.
 
-    With two classes or numbers also ``observed`` and ``predicted``: shares or means of both. Names ending in
+    With two classes or numbers also ``observed`` and ``predicted``: shares or means of both, and of one
+    output the ``ratio`` of predicted to observed, which is 1 if the model is calibrated. Names ending in
     ``_low`` and ``_high`` are the ends of 95 % intervals: Wilson's of shares, by the normal distribution of
     means. A ``small`` slice has fewer than 50 examples, or fewer than 10 of either of two classes.
     """
@@ -230,6 +272,8 @@ def _row(name: str, sums: NDArray[np.float64], head: Head) -> Figures:
         row["observed"] = share(of["outcome"])
         row |= _ends("observed", wilson(of["outcome"] / weight, count) if two and weight else None, two)
         row["predicted"] = share(of["predicted"])
+    if head.outputs.kind == "one":
+        row["ratio"] = of["predicted"] / of["outcome"] if of["outcome"] else None
     return row
 
 
@@ -294,34 +338,24 @@ def chosen_columns(layout: AnyLayout | None, wanted: Sequence[str]) -> list[str]
 
 
 def slices_of(
-    model: Any,
-    source: Source,
-    data: Any,
-    columns: Sequence[str],
-    threshold: float | None,
-    reading: Mapping[str, Any],
+    source: Source, columns: Sequence[str], head: Head, threshold: float | None = None
 ) -> list[Slices]:
-    """The slices of `source`, by the columns meant by `columns`; `data` are read once more for each.
+    """The slices of `source`, by the columns meant by `columns`, whose cells it gives from now on.
 
-    `reading` is how they are read. Raises the errors of `chosen_columns`, and DataError.
+    Raises the errors of `chosen_columns`, and DataError.
     """
-    found = []
-    errors = "fail" if reading.get("on_error", "fail") == "fail" else "skip"
-    kept = {name: reading[name] for name in ("threads", "where") if name in reading}
-    for column in chosen_columns(source.layout, columns):
-        layout = sliced(source.layout, column)
-        if not source.rereadable:
-            once = "the data must be read twice, but these can be read only once"
-            raise DataError(f"{mention(slices=column)}: {once}")
-        beside = source_for(model, data, model.head.domain, layout=layout, on_error=errors, **kept)
-        found.append(Slices(column, model.head, model.lowest_label, beside, threshold))
-    return found
+    chosen = chosen_columns(source.layout, columns)
+    layouts = [_check(source.layout, column) for column in chosen]
+    if chosen and not source.has_cells:
+        slices = mention(slices=chosen[0])
+        raise DataError(f"{slices}: these data hold features, not columns, so no slices of them can be made")
+    source.sliced = chosen
+    each = zip(chosen, layouts, strict=True)
+    return [Slices(column, k, layout, head, threshold) for k, (column, layout) in enumerate(each)]
 
 
-def figures_of_slices(slices: Sequence[Slices], examples: int) -> Figures:
-    """``slices``: the figures by column, after all examples were read; nothing without slices. DataError."""
-    for one in slices:
-        one.check(examples)
+def figures_of_slices(slices: Sequence[Slices]) -> Figures:
+    """``slices``: the figures by column, after all examples were read; nothing without slices."""
     return {"slices": {one.column: one.figures() for one in slices}} if slices else {}
 
 
@@ -334,10 +368,9 @@ def names_of_columns(slices: Any) -> Sequence[str]:
 
 
 def shown_names(rows: Sequence[Figures]) -> list[str]:
-    """The figures of a table of slices; the ends of their intervals belong to them."""
-    return [
-        name for name in rows[0] if not name.endswith(("_low", "_high")) and name not in ("weight", "small")
-    ]
+    """The figures of a table of slices. Importances are shown unless they are numbers of examples."""
+    weighed = any(row["weight"] != row["examples"] for row in rows)
+    return [name for name in _COLUMNS if name in rows[0] and (weighed or name != "weight")]
 
 
 def interval_of(row: Figures, name: str) -> str | None:
@@ -358,8 +391,8 @@ SMALL = (
 )
 
 
-def slice_lines(column: str, rows: Sequence[Figures]) -> list[str]:
-    """The table of the slices by a column, as text."""
+def slice_lines(column: str, rows: Sequence[Figures], kind: str = "") -> list[str]:
+    """The table of the slices by a column, as text; `kind` says what figures they are."""
     if not rows:
         return []
     heads, table = list[str](), [list[Any]() for _ in rows]
@@ -368,5 +401,5 @@ def slice_lines(column: str, rows: Sequence[Figures]) -> list[str]:
         for row, cells in zip(rows, table, strict=True):
             cells.append(f"{row[name]}{' *' if row['small'] else ''}" if name == "value" else row[name])
             cells += [] if (interval := interval_of(row, name)) is None else [interval or "-"]
-    lines = ["", f"by {column}", *table_of(heads, table)]
+    lines = ["", f"by {column}{kind}", *table_of(heads, table)]
     return [*lines, *([SMALL] if any(row["small"] for row in rows) else [])]

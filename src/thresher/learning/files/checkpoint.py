@@ -12,7 +12,7 @@ from thresher.data.errors import BadLine
 from thresher.data.files.content import Content
 from thresher.data.report import Report
 from thresher.data.source import Source
-from thresher.engine.sound import StateError, under
+from thresher.engine.sound import StateError, Tensors, under
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file, schema
 from thresher.learning.files.schema import LATER, Form, Key, Positive, check_all, form_of, kinds_of
@@ -58,6 +58,13 @@ class Held(NamedTuple):
         return self.given.names or self.share or "none"
 
 
+class Sliced(NamedTuple):
+    """What was counted by value of some columns."""
+
+    columns: list[str]
+    state: Tensors
+
+
 def _is_held(given: Any) -> bool:
     whole = isinstance(given, list) and len(given) == 4
     return whole and (is_text(given[0]) or is_old(given[0])) and form_of(DataOrigin).fits(given[1:])
@@ -97,6 +104,7 @@ def _best(given: dict[str, Any] | None) -> Best | None:
 _CONTENTS = Form(
     "hashes and sizes", form_of(list[tuple[Key, Key]]).fits, lambda v: [Content(*one) for one in v]
 )
+_SLICED = form_of(list[str] | None)._replace(made=lambda v: None if v is None else Sliced(v, {}))
 _HELD = Form("what is held out", _is_held, lambda v: Held(renewed(v[0]), DataOrigin(*v[1:])))
 _TABLE = Form("rows of numbers", _is_table, lambda v: [Row.of(one) for one in v])
 
@@ -159,6 +167,7 @@ class TrainingState:
     """whether the number of passes is known"""
     earlier: Record | None = field(default=None, metadata=LATER)
     """the record of the model that goes on, if it had learned other data before"""
+    slices: Annotated[Sliced | None, _SLICED] = field(default=None, metadata=LATER)
 
     def check_same(self, before: TrainingState) -> None:
         """Raise ValueError unless data, hold-out and order are those of `before`.
@@ -184,6 +193,9 @@ class TrainingState:
             raise ValueError(f"made with another {mention('holdout')} ({before.holdout})")
         if before.order != self.order:
             raise ValueError(f"made with another {mention('order')} ({before.order})")
+        sliced, own = ([] if one.slices is None else one.slices.columns for one in (before, self))
+        if sliced != own:
+            raise ValueError(f"made with another {mention('slices')} ({', '.join(sliced) or 'none'})")
 
     def as_dict(self) -> dict[str, Any]:
         """The form in a header, without the state of the best pass."""
@@ -196,6 +208,7 @@ class TrainingState:
             "position": asdict(self.position),
             "seen": self.seen.as_dict(),
             "earlier": None if self.earlier is None else self.earlier.as_dict(),
+            "slices": None if self.slices is None else self.slices.columns,
         }
 
     @classmethod
@@ -217,7 +230,7 @@ class TrainingState:
         return replace(self, best=self.best._replace(state=state))
 
 
-_BEST = "best."
+_BEST, _SLICES = "best.", "slices."
 
 
 def save(path: Path, model: Model, training_state: TrainingState) -> None:
@@ -228,6 +241,8 @@ def save(path: Path, model: Model, training_state: TrainingState) -> None:
         tensors |= model_file.tensors_of_names(model.names)
     if training_state.best is not None:
         tensors |= {f"{_BEST}{name}": array for name, array in training_state.best.state.items()}
+    if training_state.slices is not None:
+        tensors |= {f"{_SLICES}{name}": array for name, array in training_state.slices.state.items()}
     model_file.write(path, header, tensors)
 
 
@@ -240,6 +255,8 @@ def load(path: Path) -> tuple[Model, TrainingState]:
         raise model_file.ModelFileError(f"{path}: a finished model, not a checkpoint")
     with model_file.naming_file(path):
         training = TrainingState.from_dict(header["training"])
+    if training.slices is not None:
+        training = replace(training, slices=training.slices._replace(state=under(tensors, _SLICES)))
     model = model_file.revive(path, header, tensors)
     with model_file.naming_file(f"{path}: best"):
         return model, training.with_best(under(tensors, _BEST), model.check)

@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from threading import Lock
 from typing import Any, Protocol, TypeVar
@@ -27,13 +28,13 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, concat, read_only
+from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk, concat, read_only
 from thresher.data.labels import check_labels
 from thresher.data.offsets import F32, split_offsets
 from thresher.engine.index import Resolved, make_index
 from thresher.engine.sound import MOST_STEPS, Tensors, copied, given, offsets, require, under
 from thresher.learning.model.divergence import EXTREME, Before, DivergedError, has_extremes, ranges
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Head, Listener
 from thresher.learning.model.preparation import Intake
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.tables import BEFORE_END as BEFORE_END_OF_LOOP
@@ -81,6 +82,8 @@ def state_of(waiting: Chunk) -> dict[str, NDArray[Any]]:
     """The chunk as arrays."""
     held = {name: getattr(waiting, name) for name in _ARRAYS}
     held["targets"] = np.zeros((0, 0), np.float32) if waiting.targets is None else waiting.targets
+    if waiting.cells is not None:
+        held["cells"] = waiting.cells
     return {_PREFIX + name: array for name, array in held.items()}
 
 
@@ -88,7 +91,7 @@ def restored(state: Tensors) -> Chunk:
     """The chunk in a state that `check` has accepted."""
     held: dict[str, Any] = {name: state[_PREFIX + name].copy() for name in _ARRAYS}
     targets = state[_PREFIX + "targets"].copy()
-    return Chunk(**held, targets=targets if targets.size else None)
+    return Chunk(**held, targets=targets if targets.size else None, cells=state.get(_PREFIX + "cells"))
 
 
 def check(state: Tensors, batch: int, head: Head) -> None:
@@ -108,6 +111,10 @@ def check(state: Tensors, batch: int, head: Head) -> None:
     listed = head.outputs.kind in ("labels", "values") and rows > 0
     shape = (rows, head.count) if listed else (0, None)
     targets = given(state, _PREFIX + "targets", shape, np.float32)
+    if _PREFIX + "cells" in state:
+        cells = given(state, _PREFIX + "cells", (rows, None), np.int64)
+        within = (cells >= UNKNOWN) & (cells < MOST_CELLS)
+        require(within.all(), _PREFIX + "cells", "numbers of values must be within their table")
     if rows:
         check_labels(state[_PREFIX + "labels"], head.domain, targets if listed else None)
 
@@ -180,6 +187,8 @@ class Feed:
         self.learned = 0
         """examples that the loops have learned"""
         self.lowest_label = 0.0
+        self.listener: Listener | None = None
+        """gets new examples and the margins that the only learner predicts them with"""
         self._extremes = False
         self._turn, self._rests, self._resting = Lock(), Lock(), 0
         self._rows = np.empty(0, np.uint32)
@@ -271,6 +280,9 @@ class Feed:
     def _learn_in_batches(self, learners: Learners, chunk: Chunk) -> None:
         lo, stop = 0, len(chunk)
         if len(self._pending):
+            if chunk.cells is not None and self._pending.cells is None:  # the end of an earlier stream
+                unknown = np.full((len(self._pending), chunk.cells.shape[1]), UNKNOWN)
+                self._pending = replace(self._pending, cells=unknown)
             missing = min(self.batch - len(self._pending), stop - lo)
             self._pending = concat([self._pending, chunk.rows(lo, lo + missing)])
             lo += missing
@@ -290,6 +302,7 @@ class Feed:
         with self.at_rest():
             if self.waits and not any(one.loop.again for one in learners):
                 self._before_end = copied(self.state())
+                self._before_end.pop(_PREFIX + "cells", None)  # numbers of this run mean nothing to the next
                 for one in learners:
                     one.loop.before_end = copied(one.loop.state())
             self._finish(learners)
@@ -313,6 +326,9 @@ class Feed:
             self._rows = np.empty(chunk.nnz, np.uint32)
         longest = chunk.nnz if len(chunk) == 1 else int(np.diff(chunk.indptr).max())
         fed = [_Feeding(learner, chunk, offsets, longest) for learner in learners if not learner.error]
+        listener = None if fed[0].loop.again else self.listener
+        if listener is not None:
+            fed[0].loop.note_margins(len(chunk))
         begin = 0 if self._extremes else self._learn_up_to_extremes(chunk, fed)
         for lo, hi, extreme in ranges(chunk, self.batch, begin):
             befores = [(one, Before(one.loop, chunk.rows(lo, hi))) for one in fed if extreme]
@@ -322,6 +338,8 @@ class Feed:
             for one, before in befores:
                 if not one.learner.error:
                     one.judge(before)
+        if listener is not None:
+            listener.add(chunk, fed[0].loop.take_margins())
 
     def _learn_up_to_extremes(self, chunk: Chunk, fed: list[_Feeding]) -> int:
         """Learn all rows, or up to the first extreme example if the loop watches; return the next row."""

@@ -33,7 +33,7 @@ from thresher.learning.model.divergence import (
 )
 from thresher.learning.model.feed import Feed
 from thresher.learning.model.margins import any_output
-from thresher.learning.model.objective import F64, Output
+from thresher.learning.model.objective import F64, Listener, Output
 from thresher.learning.model.prediction import Predictor, Summands, some_features
 from thresher.learning.model.preparation import Admission, ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
@@ -153,6 +153,20 @@ class Model(Predictor):
         """Block learning in this context, for consistent reads; RuntimeError while another thread learns."""
         return self._feed.at_rest()
 
+    def listen(self, listener: Listener) -> None:
+        """Give `listener` each new example once it is learned, with the margins it was predicted with."""
+        self._feed.listener = listener
+
+    @property
+    def listened(self) -> bool:
+        """Whether somebody listens."""
+        return self._feed.listener is not None
+
+    @property
+    def slices(self) -> dict[str, list[dict[str, Any]]]:
+        """Figures by column and value, if training was asked for `slices`: see docs/slices.md."""
+        return {} if self.record is None else self.record.slices
+
     def may_replay(self, steady: bool) -> bool:
         """Whether its rule is automatic."""
         return is_automatic(self.recipe)
@@ -175,7 +189,7 @@ class Model(Predictor):
         before, waiting = self.loop.sums(False).copy(), self._feed.waits
         if waiting:
             last = copy(self)
-            last._warned = True
+            last._warned, last._feed.listener = True, self._feed.listener
             with suppress(DivergedError):  # raised when they are learned
                 last.finish()
                 self.loop.tally[:] = last.loop.tally

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,13 @@ def _uncalibrated() -> None:
 
 def _same(found: FittedSigmoid | None) -> FittedSigmoid | None:
     return found
+
+
+class Listener(Protocol):
+    """Something that looks at examples and at what was predicted for them."""
+
+    def add(self, chunk: Chunk, margins: F64) -> None:
+        """Take the next examples and their margins."""
 
 
 class Head:

@@ -166,7 +166,7 @@ class Loop:
             *(self.rule, self._row_rule, self.bias_rule, self._bias_row_rule),
             *(self.S, self.clock, self.B, self.bclock),
             *(read_only(a) for a in resolved[1:]),
-            *(read_only(targets), *rest, self.index.seen, self.tally),
+            *(read_only(targets), *rest, self.noted, self.index.seen, self.tally),
         )
         return done
 
@@ -189,6 +189,9 @@ class Loop:
     """whether the loop can stop by itself before examples with large values"""
     calibration: Array | None = None
     """what the loop has learned of the meaning of margins; None if it does not"""
+    noted: F64 | None = None
+    """takes the margins that examples are predicted with before they are learned, without the origin of
+    intercepts, ``(n,)`` or ``(n, outputs)``; None: they are not kept"""
     limit = float("inf")
     """A loop that watches stops before a value of at least this magnitude."""
 
@@ -287,6 +290,16 @@ class Loop:
     def last_margin(self) -> float:
         """Margin of the first output for the last example learned, before it was learned."""
         return float(self._origin.added(self.tally[kernels.LAST_MARGIN :][:1], self.bclock)[0])
+
+    def note_margins(self, rows: int) -> None:
+        """Note the margins of the next `rows` examples."""
+        self.noted = np.empty((rows, *self.inner))
+
+    def take_margins(self) -> F64:
+        """The margins noted since then."""
+        assert self.noted is not None
+        found, self.noted = self._origin.added(self.noted, self.bclock), None
+        return found.reshape(len(found)) if self.head.count == 1 else found
 
     def margins(self, chunk: Chunk, bias: Array | None = None) -> F64:
         """Margins ``(n,)`` under the settled weights; ``(n, outputs)`` for many outputs.

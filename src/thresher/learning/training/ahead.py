@@ -151,6 +151,7 @@ def _kind(
         recipe.offset,
         admit,
         predicts,
+        model.listened,
     )
     return types, " ".join(map(str, words))
 

@@ -192,7 +192,7 @@ class Passes:
         if passes > 1 and not source.in_memory:
             source.keep_hash = True
         if cached and source.origin is not None and not (source.layout and source.layout.interact):
-            found = open_cache(source.origin)
+            found = None if source.sliced else open_cache(source.origin)  # a cache has no cells
             self.first = found or (Recorded(source, source.origin) if passes > 1 else source)
         elif passes > 1 and not source.rereadable:
             once = "standard input" if STDIN in source.names else ", ".join(source.names)

@@ -6,12 +6,28 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
 from thresher.data.report import Report
-from thresher.learning.files.schema import LATER, Form, Positive, check_present, read
+from thresher.engine.sound import StateError
+from thresher.learning.files.schema import LATER, Fields, Form, Positive, check, check_present, read
 from thresher.learning.training.shares import is_old, is_text, renewed
 
+_SLICE: Fields = {"value": str, "examples": int, "weight": float, "small": bool, "loss": float | None}
+"""What a row of slices has in any case"""
 _COUNTS = ("lines", "examples", "blank", "skipped", "merged")
-_RARE = ("planned", "patience", "continued", "content")
-"""Fields that are stored only if they are not 0"""
+_RARE = ("planned", "patience", "continued", "content", "slices")
+"""Fields that are stored only if they are not 0 or empty"""
+
+
+def _is_sliced(given: Any) -> bool:
+    columns = given.values() if isinstance(given, dict) else [None]
+    return all(isinstance(rows, list) and all(_is_slice(row, rows[0]) for row in rows) for rows in columns)
+
+
+def _is_slice(row: Any, first: Any) -> bool:
+    try:
+        check(row, {**dict.fromkeys(row, float | None), **_SLICE})
+    except (StateError, TypeError):
+        return False
+    return bool(row.keys() == first.keys())
 
 
 @dataclass(frozen=True)
@@ -53,6 +69,10 @@ class Record:
     """a checksum of what is known of the rows that were learned last, to notice that they come again"""
     continued: Positive = field(default=0, metadata=LATER)
     """how often training went on with other data; counts of lines are sums, all else is of the last data"""
+    slices: Annotated[dict[str, Any], Form("figures by column and value", _is_sliced)] = field(
+        default_factory=dict, metadata=LATER
+    )
+    """see `evaluation.slices`: by the margins before each example of the first pass"""
 
     @classmethod
     def of(

@@ -34,8 +34,9 @@ from thresher.learning.diagnostics.findings import (
 )
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.evaluation.slices import ProgressiveSlices
 from thresher.learning.files import checkpoint
-from thresher.learning.files.checkpoint import DataOrigin, Held, Position, TrainingState
+from thresher.learning.files.checkpoint import DataOrigin, Held, Position, Sliced, TrainingState
 from thresher.learning.training import progress
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
@@ -154,6 +155,7 @@ class Trainer(Generic[M]):
         successor: called with the model after every stretch of rows, and at the end of a pass (True);
             returns the model to continue with.
         columns: what is already known about the columns of a table.
+        slices: counts figures by value of columns; the model tells it what it predicts.
 
     Raises `Interrupted` when `stopper` requests a stop, after saving a checkpoint; `DataError` for a bad
     line; `DivergedError`.
@@ -186,6 +188,7 @@ class Trainer(Generic[M]):
         save: Save | None = None,
         successor: Callable[[M, bool], M] = lambda model, over: model,
         columns: Sequence[ColumnSeen] = (),
+        slices: ProgressiveSlices | None = None,
     ) -> None:
         self.model, self.source, self.plan = model, identified(source), plan
         self.reread = reread or (lambda: self.source)
@@ -196,8 +199,7 @@ class Trainer(Generic[M]):
         self.stopper = stopper or Stopper()
         self.table: list[Row] = []
         self.repetition = Repetition(plan.passes, self._bytes_to_keep())
-        self.position = Position()
-        self.reported = Tally(0.0, 0.0)
+        self.position, self.reported = Position(), Tally(0.0, 0.0)
         self.label = float("nan")
         """label of the last example learned"""
         self._report = Report()
@@ -207,7 +209,7 @@ class Trainer(Generic[M]):
         self.resumed = False
         """whether the rows learned by an earlier run are still to be verified"""
         self._ready, self._successor = ready, successor
-        self._seen, self._columns = Seen(), columns
+        self._seen, self._columns, self._slices = Seen(), columns, slices
         self._save: Save = save or checkpoint.save
         self._keep_contents()
 
@@ -255,6 +257,7 @@ class Trainer(Generic[M]):
             passes_since=self.holdout.passes_since,
             seen=self._seen,
             earlier=self._earlier,
+            slices=None if self._slices is None else Sliced(self._slices.columns, self._slices.state()),
         )
 
     def continue_from(self, before: TrainingState) -> None:
@@ -266,6 +269,8 @@ class Trainer(Generic[M]):
         self.position, self.label, self.table = before.position, before.label, list(before.table)
         self.reported, self._seen = before.reported, before.seen
         self._number_after(before.earlier)
+        if self._slices is not None and before.slices is not None:
+            self._slices.restore(before.slices.state)
         if before.position.number > 1 and not self.model.repeated.weight:
             self.reported = self.model.repeated  # an older checkpoint has one sum of all passes
         self.holdout.best, self.holdout.passes_since = before.best, before.passes_since
@@ -390,6 +395,8 @@ class Trainer(Generic[M]):
 
     def _rows_of(self, number: int) -> Source:
         """The rows to learn in a pass, in the order of the data."""
+        if number > 1:
+            self.source.sliced = ()
         read = self.source if number == 1 or self.repetition.keeps else self.reread()
         return self.repetition.over(self.holdout.rest(read), number, held=self.order.reads(2) == 1)
 
@@ -411,7 +418,7 @@ class Trainer(Generic[M]):
             hi = chunk.end_of(lo, self._until_due())
             hi = min(hi, lo + self.at_once) if self.at_once else hi
             again, rows = self.position.number > 1, chunk.rows(lo, hi)
-            self.model.learn(chunk, lo, hi, again=again)
+            self.model.learn(self._numbered(rows, again), again=again)
             if not again:
                 self._seen.add(rows, self.model.recipe.layout)
             self.stopper.worth_keeping = True
@@ -423,6 +430,12 @@ class Trainer(Generic[M]):
             lo = hi
             if lo < len(chunk):
                 self.pause()
+
+    def _numbered(self, rows: Chunk, again: bool) -> Chunk:
+        """The rows with the numbers of their values, if these are counted."""
+        if rows.cells is None or self._slices is None:
+            return rows
+        return replace(rows, cells=None) if again else self._slices.numbered(rows)
 
     def _hand_over(self, over: bool) -> None:
         """Continue with the successor of the model; the loss since the last row of the table stays right."""
@@ -569,7 +582,8 @@ class Trainer(Generic[M]):
         """Give the model the record of its training; `best` is the pass it was restored to, if any."""
         settings = (self.order.spec, as_text(self.holdout.every), self.source.where)
         record = Record.of(self._report, best or self._number, *settings).after(self._earlier)
-        record = replace(record, content=self._seen.content)
+        slices = {} if self._slices is None else self._slices.figures()
+        record = replace(record, content=self._seen.content, slices=slices)
         # other passes, if more or fewer were planned
         depends = writes(type(self.model.recipe.make_rule()), "begin_pass")
         if self.cut_short and (best is None or depends):

@@ -266,7 +266,9 @@ class BatchParser:
         tally = LineTally(batch.num_rows, len(chunk), 0, len(wrong), merged)
         gaps = [row - before for before, (row, _) in enumerate(wrong)]
         ids = _texts(batch.column(kinds.ids)) if kinds.ids in batch.schema.names else None
-        return Parsed(chunk, tally, bad, b"".join(rejected), noticed=noticed, gaps=gaps, ids=ids)
+        there, sliced = batch.schema.names, self._reading.sliced
+        cells = [_texts(batch.column(one)) if one in there else [""] * batch.num_rows for one in sliced]
+        return Parsed(chunk, tally, bad, b"".join(rejected), 0, noticed, gaps, ids, cells)
 
     def encoded(self, batch: Any, kinds: Kinds) -> tuple[Chunk, int, list[tuple[int, int]]]:
         """The rows of a batch, the number with repeated keys, and the bad ones as ``(row, code)``.

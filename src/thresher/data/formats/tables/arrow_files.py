@@ -368,9 +368,13 @@ class BatchReader:
         start: Place | None,
         streams: OpenStreams,
         watches: Watches | None,
+        sliced: Sequence[str] = (),
     ) -> None:
-        """`kind` has ``size(name)`` and ``rows(name, columns, first row, filter, streams, watch)``."""
-        self._names, self._kind, self._form = names, kind, form
+        """`kind` has ``size(name)`` and ``rows(name, columns, first row, filter, streams, watch)``.
+
+        `sliced` are columns to read beside those that are used.
+        """
+        self._names, self._kind, self._form, self._sliced = names, kind, form, sliced
         self._start, self._streams, self._watches = start or Place(0, 0, 0), streams, watches
         self._blocks = self._all()
 
@@ -387,7 +391,7 @@ class BatchReader:
         for k, name in enumerate(self._names):
             size = self._kind.size(name) or 0
             position, chosen = done, self._form.filters[k] if self._form.filters else None
-            needed = _needed(self._form.files[k], self._form.looked_at(k))
+            needed = _needed(self._form.files[k], [*self._form.looked_at(k), *self._sliced])
             if k >= self._start.file:
                 at = start = self._start.offset if k == self._start.file else 0
                 watch = self._watches.open(k) if self._watches else None
@@ -435,7 +439,7 @@ class TableSource(TextSource):
     def blocks(self, start: Place | None, watches: Watches | None = None) -> BatchReader:
         """A reader of the batches of a pass."""
         kind = _KINDS[self.layout.format]
-        return BatchReader(self.names, kind, self._form, start, self._streams, watches)
+        return BatchReader(self.names, kind, self._form, start, self._streams, watches, self.sliced)
 
 
 def _first_rows(name: str, start: int) -> Iterator[int]:

@@ -202,4 +202,4 @@ class StreamSource(ParsedSource):
 
     def blocks(self, start: Place | None) -> BatchReader:
         """A reader of the batches of a pass."""
-        return BatchReader(self.names, self._stream, self._form, start, {}, None)
+        return BatchReader(self.names, self._stream, self._form, start, {}, None, self.sliced)

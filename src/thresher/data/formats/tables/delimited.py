@@ -515,9 +515,11 @@ class DelimitedParser:
         breaks = int(state[rows.BREAKS])
         tally = parsed.tally._replace(lines=parsed.tally.lines - breaks)
         noticed = (*kinds.noticed, *self._noticed(block, kinds, first_at), *lines_not_utf8(block))
-        ids = self._ids(block, begin, kinds)
-        chunk = kinds.completed(parsed.chunk)
-        return parsed._replace(chunk=chunk, tally=tally, uncounted=breaks, noticed=noticed, ids=ids)
+        ids, chunk = self._ids(block, begin, kinds), kinds.completed(parsed.chunk)
+        sliced = self._reading.sliced
+        cells = self._cells(block, begin, kinds, sliced) if sliced else ()
+        parsed = parsed._replace(chunk=chunk, tally=tally, uncounted=breaks, noticed=noticed, ids=ids)
+        return parsed._replace(cells=cells)
 
     def _noticed(self, block: Block, kinds: Kinds, first_at: NDArray[np.int64]) -> list[Any]:
         """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""
@@ -540,19 +542,21 @@ class DelimitedParser:
         if kinds.marks is not None:
             columns = kinds.marks.columns
             cells = self._cells(block, begin, kinds, columns)
-            each = {name: [row[k] for row in cells] for k, name in enumerate(columns)}
-            return kinds.marks.ids(each)
-        return [row[0] for row in self._cells(block, begin, kinds, [kinds.ids])] if kinds.ids else None
+            return kinds.marks.ids(dict(zip(columns, cells, strict=True)))
+        return self._cells(block, begin, kinds, [kinds.ids])[0] if kinds.ids else None
 
     def _cells(self, block: Block, begin: int, kinds: Kinds, columns: Sequence[str]) -> list[list[str]]:
-        """The cells of these columns in each row from `begin` on; empty where a row has no such cell."""
-        places, header = [kinds.names.index(name) for name in columns], self._headers[block.file] or None
-        found = list[list[str]]()
+        """For each of these columns, its cells in the rows from `begin` on; empty where there is none."""
+        none, header = MOST_COLUMNS + 1, self._headers[block.file] or None
+        places = [kinds.names.index(name) if name in kinds.names else none for name in columns]
+        most, found = max([at for at in places if at < none], default=0) + 1, [list[str]() for _ in columns]
+        pairs = [*zip(places, found, strict=True)]
         for row in self._rows(block, begin):
             bare = row.removesuffix(b"\r")
             if bare and as_header(bare) != header:
-                cells = cells_of(bare, self._dialect)
-                found.append([_text(cells[at]) if at < len(cells) else "" for at in places])
+                cells = cells_of(bare, self._dialect, most)
+                for at, texts in pairs:
+                    texts.append(_text(cells[at]) if at < len(cells) else "")
         return found
 
     def _rows(self, block: Block, at: int) -> Iterator[bytes]:

@@ -357,9 +357,13 @@ class JsonlParser(BatchParser):
         few = len(text) < _FEW_BYTES and self._reading.naming is None
         parsed = (self._few(block) if few else None) or self._many(block)
         if kinds.marks is not None:
-            cells = {name: _ids(text.tobytes(), name) for name in kinds.marks.columns}
-            return parsed._replace(ids=kinds.marks.ids(cells))
-        return parsed._replace(ids=_ids(text.tobytes(), kinds.ids)) if kinds.ids else parsed
+            columns = kinds.marks.columns
+            cells = dict(zip(columns, _cells(text.tobytes(), columns), strict=True))
+            parsed = parsed._replace(ids=kinds.marks.ids(cells))
+        elif kinds.ids:
+            parsed = parsed._replace(ids=_cells(text.tobytes(), [kinds.ids])[0])
+        sliced = self._reading.sliced
+        return parsed._replace(cells=_cells(text.tobytes(), sliced)) if sliced else parsed
 
     def _many(self, block: Block) -> Parsed:
         """Parse a block with pyarrow, or line by line."""
@@ -552,18 +556,28 @@ def _is_broken(text: str) -> bool:
     return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
 
 
-def _ids(text: bytes, field: str) -> list[str]:
-    """A field of each line that is not blank, numbers as written; empty where it is absent or null."""
-    return [_id_in(line, field) for line in text.split(b"\n") if line.strip()]
+def _cells(text: bytes, fields: Sequence[str]) -> list[list[str]]:
+    """Fields of each line that is not blank, numbers as written; empty where they are absent or null."""
+    found = list[list[str]]([] for _ in fields)
+    for line in text.split(b"\n"):
+        if line.strip():
+            read = _read(line)
+            for field, cells in zip(fields, found, strict=True):
+                cells.append(_cell_of(read.get(field)))
+    return found
 
 
-def _id_in(line: bytes, field: str) -> str:
+def _read(line: bytes) -> dict[str, Any]:
+    """An object, with numbers as texts; empty for anything else."""
     try:
         read = json.loads(line, parse_int=str, parse_float=str)
     except (ValueError, RecursionError):
-        return ""
-    found = read.get(field) if isinstance(read, dict) else None
-    return found if isinstance(found, str) else "" if found is None else json.dumps(found)
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _cell_of(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _loaded(line: str) -> Any:
