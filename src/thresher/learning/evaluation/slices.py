@@ -104,10 +104,11 @@ class Slices:
 
     def numbers(self, cells: NDArray[Any]) -> NDArray[np.int64]:
         """What values are counted as: 0 if missing; the last number is for all beyond the maximum."""
-        known, found = self._texts, list[int]()
-        for text in cells.tolist():
-            number = known.get(text)
-            found.append(self._number(text) if number is None else number)
+        texts = cells.tolist()
+        found = [*map(self._texts.get, texts)]
+        if None in found:
+            pairs = zip(texts, found, strict=True)
+            found = [self._number(text) if number is None else number for text, number in pairs]
         return np.array(found, np.int64)
 
     def _number(self, text: str) -> int:
