@@ -131,7 +131,8 @@ def train(
             of their values, from the predictions made before each row was learned, in the first pass.
         options: options of the model, which are fields of a `Recipe` (``rate``, ``batch``, ``average``,
             ``scale``, ``centre``, ``admit``, ``store``, ``intercept``, ``dtype``, ``seed``, ``sample``,
-            ``calibrate``) and ``alpha``, ``l1``, ``l2`` and ``eta0`` of its rule; options of how files and
+            ``calibrate``, ``nonnegative``, ``nonpositive``) and ``alpha``, ``l1``, ``l2`` and ``eta0`` of its
+            rule; options of how files and
             tables become features, which are fields of a `Layout` (``format``, ``header``, ``delimiter``,
             ``missing``, ``label``, ``weight``, ``offset``, ``group``, ``numeric``, ``bins``, ``categorical``,
             ``text``, ``ngrams``, ``interact``, ``ignore``, ``classes``, ``bits``, ``hash``, ``quoting``,

@@ -37,6 +37,8 @@ OTHERS: dict[str, tuple[Any, Any]] = {
     "seed": (0, 5),
     "sample": (None, "1=0.25"),
     "calibrate": (False, True),
+    "nonnegative": (None, "*"),
+    "nonpositive": (None, "3,price"),
 }
 """Two values of each field of which either makes a model beside the first values of the others"""
 FIRST = {name: values[0] for name, values in OTHERS.items()}

@@ -214,7 +214,7 @@ class Adding(NamedTuple):
         if factor != 1.0 or self.place[SEEN] - self.place[BASE] == self.ring.shape[0] - 1:
             begin_anew(row_rule, S, now, self.ring, self.place, self.newest)
         if factor != 1.0:
-            multiply(S[:, : S.shape[1] - COLUMNS], factor)
+            multiply(rule, S[:, : S.shape[1] - COLUMNS], factor)
 
 
 @helper
@@ -285,7 +285,7 @@ class Pasts(NamedTuple):
             if factor != 1.0 or full:
                 start_over(self, row_rule, S, c)
             if factor != 1.0:
-                multiply(owned(S[:, : S.shape[1] - COLUMNS], clocks, c), factor)
+                multiply(rule, owned(S[:, : S.shape[1] - COLUMNS], clocks, c), factor)
 
 
 @helper

@@ -47,6 +47,7 @@ from thresher.engine.verbs import (
     start_over,
     step,
     tick,
+    unscaled,
     value_slope,
     weight,
 )
@@ -110,10 +111,11 @@ def move_clocks(rule, bias_rule, clock, bclock):
 
 
 @helper
-def multiply(S, factor):
-    """Multiply every row."""
-    for place in np.ndindex(S.shape):
-        S[place] *= factor
+def multiply(rule, S, factor):
+    """Multiply every row, but for the columns that are `unscaled`."""
+    scaled = S[:, : S.shape[1] - unscaled(rule)]
+    for place in np.ndindex(scaled.shape):
+        scaled[place] *= factor
 
 
 @inlined
@@ -121,7 +123,7 @@ def end_example(rule, bias_rule, S, clock, bclock):
     """Advance the clocks; fold a common scale that has left its range into all rows."""
     factor = move_clocks(rule, bias_rule, clock, bclock)
     if factor != 1.0:
-        multiply(S, factor)
+        multiply(rule, S, factor)
 
 
 @inlined

@@ -51,6 +51,7 @@ from thresher.engine.verbs import (
     size_before_margin,
     step,
     step_within,
+    unscaled,
     value_slope,
     weight,
 )
@@ -257,12 +258,13 @@ def tick_lane(k, own, bias, alive, factors):
 
 
 @scalar
-def multiply_all(S, factors):
-    """Multiply all rows of each lane by its factor."""
+def multiply_all(rule, S, factors):
+    """Multiply all rows of each lane by its factor, but for the columns that are `unscaled`."""
+    columns = S.shape[1] - unscaled(part_of(rule, 0))
     for k in range(LANES):
         if factors[k] != 1.0:
             for j in range(S.shape[0]):
-                for c in range(S.shape[1]):
+                for c in range(columns):
                     S[j, c, k] *= factors[k]
 
 
@@ -291,7 +293,7 @@ def learn_one(losses, own, bias, stream, i, hi, scratch, seen, tally, alive, fac
     read_clocks(bias)
     move_all(own, bias, home, stream.rows, stream.values, begin, end, scratch, example)
     each_lane(tick_lane, (own, bias, alive, factors))
-    multiply_all(own.table, factors)
+    multiply_all(own.row_rule, own.table, factors)
     return True
 
 

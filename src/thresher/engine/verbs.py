@@ -235,6 +235,12 @@ def renorm(self, clock):
 
 
 @verb("rule", returns=NUMBER)
+def unscaled(self):
+    """How many of the last columns of a row `renorm` does not apply to. Default: 0."""
+    return 0
+
+
+@verb("rule", returns=NUMBER)
 def shown(self, S, j, w, now):
     """The weight of row j as readers see it, given the settled one `w`. Default: `w`."""
     return w

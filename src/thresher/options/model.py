@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from thresher.options.kinds import Flag, Kind, Number, Text, Whole, text
@@ -20,6 +20,10 @@ PART = Kind()
 """A part or its SPEC; `Recipe` checks it."""
 _WORD = Text(text)
 """A text that `Recipe` checks."""
+_SIGNED = (
+    "Columns whose weights are never {}, in every step: names, numbers, ranges or patterns of numeric "
+    "columns, or ids of features; * for all features."
+)
 
 
 class RuleOption(TypedDict, total=False):
@@ -176,6 +180,14 @@ class ShapeOptions(TypedDict, total=False):
             default=False,
             unset="no-calibrate",
         ),
+    ]
+    nonnegative: Annotated[
+        str | Sequence[str | int] | None,
+        Option(PART, _SIGNED.format("negative"), "COL,...|*", unset="weights of any sign"),
+    ]
+    nonpositive: Annotated[
+        str | Sequence[str | int] | None,
+        Option(PART, _SIGNED.format("positive"), "COL,...|*", unset="weights of any sign"),
     ]
 
 

@@ -7,6 +7,7 @@ import pkgutil
 from importlib import import_module
 
 from thresher.parts import fading, groups, joint, losses, rates, rules
+from thresher.parts.clamped import LISTED, NONNEGATIVE, NONPOSITIVE
 from thresher.parts.description import Description, describe
 from thresher.parts.registry import (
     AUTO,
@@ -14,6 +15,7 @@ from thresher.parts.registry import (
     SpecError,
     as_saved,
     changed,
+    clamped,
     fields_said,
     lacking,
     lookup,
@@ -30,11 +32,15 @@ for _module in pkgutil.iter_modules(rules.__path__):
 
 __all__ = [
     "AUTO",
+    "LISTED",
+    "NONNEGATIVE",
+    "NONPOSITIVE",
     "REGISTRY",
     "Description",
     "SpecError",
     "as_saved",
     "changed",
+    "clamped",
     "describe",
     "fading",
     "fields_said",

@@ -22,6 +22,7 @@ import numpy as np
 from thresher.engine import verbs as verbs  # declares the verbs checked here
 from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, NUMBERED, implements, rebuilt
 from thresher.options.messages import as_shown, mention, mention_command
+from thresher.parts.clamped import clamped_class
 from thresher.parts.declarations import LIMITS, check_declarations, check_first_steps
 from thresher.parts.known_as import NAMES, PARAMETERS, SPARSE_RULES
 
@@ -410,6 +411,17 @@ def spec_of(value: Any) -> str:
     fields = parameters(type(value))
     shown = ",".join(f"{f}={_written(getattr(value, f))}" for f in fields)
     return f"{part_name(type(value))}:{shown}"
+
+
+def clamped(rule: Any, sign: float) -> Any:
+    """The rule with weights of this sign, or each with that of its row (see `clamped`). SpecError."""
+    if rule.CLAMPS is None:
+        able = ", ".join(
+            sorted(name for name, cls in _family("rule").items() if getattr(cls, "CLAMPS", None) is not None)
+        )
+        raise SpecError(f"{part_name(type(rule))} does not keep signs of weights; these rules can: {able}")
+    cls: Any = type(rule)
+    return tuple.__new__(clamped_class(cls, sign), rule)
 
 
 def as_saved(spec: str) -> str:

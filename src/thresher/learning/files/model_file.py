@@ -422,6 +422,8 @@ def _check_model(given: Any) -> None:
             "centre": False,
             "sample": None,
             "calibrate": False,
+            "nonnegative": None,
+            "nonpositive": None,
             "offset": False,
         }  # which they do not say
         check_all({**older, **recipe}, RECIPE, "recipe")

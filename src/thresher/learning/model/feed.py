@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk, concat, read_only
 from thresher.data.labels import check_labels
+from thresher.data.layout import SettledLayout
 from thresher.data.offsets import F32, split_offsets
 from thresher.engine.index import Resolved, make_index
 from thresher.engine.sound import MOST_STEPS, Tensors, copied, given, offsets, require, under
@@ -180,8 +181,9 @@ class Feed:
         sampler = recipe.sampler()
         self.intake = Intake(recipe.scale, recipe.admit, recipe.seed, bool(recipe.centre), sampler)
         self.shifted = recipe.offset
+        self.signs, self._kept = recipe.signs(), False
         if recipe.layout is not None:
-            self.intake.bind(recipe.layout)
+            self.bind(recipe.layout)
         self.index = make_index(recipe.store, recipe.seed)
         self.batch = recipe.batch
         self.learned = 0
@@ -195,6 +197,12 @@ class Feed:
         self._pending = concat([])
         self._before_end = dict[str, NDArray[Any]]()
         """the state before the last, incomplete batch was learned; empty if no batch was incomplete"""
+
+    def bind(self, layout: SettledLayout | None) -> None:
+        """Set the layout of the data. `DataError` if such data cannot be scaled, or lack a column."""
+        self.intake.bind(layout)
+        self.signs.bind(layout)
+        self._kept = False
 
     @property
     def waits(self) -> bool:
@@ -258,6 +266,7 @@ class Feed:
         chunk = chunk.counting()
         if len(chunk):
             self._go_on(learners)
+            self._keep_signs(learners)
         labels = chunk.labels if chunk.targets is None else chunk.targets
         if labels.size:
             lowest = labels.item() if labels.size == 1 else float(labels.min())
@@ -272,6 +281,13 @@ class Feed:
                 self._learn(learners, piece)
             else:
                 self._learn_in_batches(learners, piece)
+
+    def _keep_signs(self, learners: Learners) -> None:
+        """Before anything is learned, write the signs that weights keep."""
+        if self.signs and not self._kept:
+            for one in learners:
+                one.loop.keep_signs(*self.signs.listed())
+            self._kept = True
 
     def _watched(self, learners: Learners) -> bool:
         """Whether the loop itself stops at extreme values; checking in advance is a tenth slower."""
@@ -448,6 +464,7 @@ class Feed:
         self.index.restore(state)
         self.intake.restore(state)
         self.learned, self.lowest_label = int(state["counters"][0]), float(state["counters"][1])
+        self._kept = False
         self._extremes = True  # nothing is known about the data before
         self._before_end = under(state, BEFORE_END)
         if self.batch > 1:

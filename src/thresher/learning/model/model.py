@@ -38,6 +38,7 @@ from thresher.learning.model.prediction import Predictor, Summands, some_feature
 from thresher.learning.model.preparation import Admission, ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.scaling import Means, ones
+from thresher.learning.model.signs import Signs
 from thresher.learning.model.tables import check_born_at_zero, make_loop
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.learner import Tally
@@ -340,13 +341,14 @@ class Model(Predictor):
     def layout(self) -> SettledLayout | None:
         """How the training data became features, if they came from files or tables.
 
-        Setting it raises `DataError` if columns are to be scaled and none is numeric.
+        Setting it raises `DataError` if columns are to be scaled and none is numeric, or to keep a sign and
+        it has none of that name.
         """
         return self.recipe.layout
 
     @layout.setter
     def layout(self, layout: SettledLayout | None) -> None:
-        self._feed.intake.bind(layout)
+        self._feed.bind(layout)
         self.recipe = replace(self.recipe, layout=layout)
         self.shifted = self._feed.shifted = self.recipe.offset
 
@@ -373,6 +375,11 @@ class Model(Predictor):
     def features_waiting(self) -> int | None:
         """Features seen but not admitted, apart from false positives; None if not counted."""
         return self._feed.intake.waiting
+
+    @property
+    def signs(self) -> Signs:
+        """The signs that weights keep."""
+        return self._feed.signs
 
     @property
     def admission(self) -> Admission | ListedFeatures | None:

@@ -19,12 +19,13 @@ from thresher import parts
 from thresher.data.columns import check_settled
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
-from thresher.engine.index import store_spec
+from thresher.engine.index import HashedIndex, store_spec
 from thresher.learning.model.calibration import check_calibrated
 from thresher.learning.model.objective import Head
 from thresher.learning.model.preparation import admission_spec
 from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.model.scaling import make_scaling
+from thresher.learning.model.signs import Signs, names_spec
 from thresher.options.checks import MOST_SEED, check_flag, check_whole
 from thresher.options.messages import mention
 
@@ -89,6 +90,10 @@ class Recipe:
     ``,correct``, intercepts that are corrected (see `Sample`)"""
     calibrate: bool = False
     """whether to learn what probability a margin means (see `FittedSigmoid`)"""
+    nonnegative: str | None = None
+    """columns whose weights are never negative, a list; ``*`` for all: see `Signs`"""
+    nonpositive: str | None = None
+    """columns whose weights are never positive, a list; ``*`` for all"""
     layout: SettledLayout | None = None
     """how the training data became features, if they came from files or tables"""
     offset: bool = False
@@ -139,10 +144,16 @@ class Recipe:
             calibrate=bool(self.calibrate),
             offset=self._is_shifted(),
         )
+        self._check_signs(rule)
 
     def _check_calibrated(self) -> None:
         if self.calibrate:
             check_calibrated(self.head(), self.batch, self.average)
+
+    def _check_signs(self, rule: Any) -> None:
+        for name in ("nonnegative", "nonpositive"):
+            self._keep(**{name: names_spec(name, getattr(self, name))})
+        self.signs().check(rule, self.outputs != "one", self.store.endswith(HashedIndex.SIGNED))
 
     def _checked_sample(self) -> str | None:
         if self.sample is None:
@@ -181,6 +192,10 @@ class Recipe:
     def sampler(self) -> Sampler | None:
         """What draws the rows that are learned; None if all are."""
         return None if self.sample is None else Sampler(Sample.of(self.sample), self.head(), self.seed)
+
+    def signs(self) -> Signs:
+        """The signs that weights keep."""
+        return Signs(self.nonnegative, self.nonpositive)
 
     @property
     def centred_by_default(self) -> bool:

@@ -248,6 +248,12 @@ class Loop:
                 rule.place(output, places, wanted[:, k].astype(self.dtype), now)
         self._origin.stay(self.bclock)
 
+    def keep_signs(self, keys: NDArray[np.uint64], signs: NDArray[np.float64]) -> None:
+        """Give each feature a row with the sign that its weights keep. The rule is `parts.clamped.LISTED`."""
+        if len(keys):
+            rows = _rows_of(self.index, keys)
+            self.S[rows, len(self.rule.SLOTS) - 1] = signs.reshape(-1, *[1] * len(self.inner))
+
     def count_as(self, again: bool) -> None:
         """Add losses from here on to those of examples that come `again`, or to those of new ones.
 
@@ -366,6 +372,19 @@ class Loop:
         self._again, self._aside = False, again[:2].copy()
         self.before_end = under(state, BEFORE_END)
         self.count_as(bool(again[2]))
+
+
+def _rows_of(index: Index, keys: NDArray[np.uint64]) -> Array:
+    """The row of each key (n,), a new one if it had none."""
+    index.extend(keys)
+    count = len(keys)
+    ends, ones, room = np.arange(count + 1), np.ones(count, np.float32), np.empty(count, np.uint32)
+    fixed = read_only(keys), read_only(ends), read_only(ones)
+    resolved = index.resolve(*fixed, 0, count, room)
+    if resolved.hi < count:
+        index.make_room(count)
+        resolved = index.resolve(*fixed, 0, count, room)
+    return resolved.rows[:count]
 
 
 class OneLoop(Loop):
@@ -562,6 +581,8 @@ def make_loop(recipe: Recipe, head: Head, rule: Any, index: Index) -> OneLoop | 
         _check_average(rule)
     if head.count == 1 and hasattr(rule, "group"):
         rule = parts.make("rule", rule, group=type(rule)._field_defaults["group"])
+    if signs := recipe.signs():
+        rule = parts.clamped(rule, signs.of_class)
     made = (head, rule, recipe.numbers, index)
     if head.outputs.kind == "one" and recipe.batch == 1:
         one = AveragedLoop if recipe.average else CalibratedLoop if recipe.calibrate else OneLoop

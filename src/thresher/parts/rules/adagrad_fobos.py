@@ -48,6 +48,7 @@ class AdagradFobos(NamedTuple):
     group: Any = Single()
     SLOTS = ("w", "root", "scale", "paid")
     CLOCK = DRIFTS = ("steps",)
+    CLAMPS = ()
     PENALTIES = ("l1", "l2")
     LIMITS, TUNED = {"eta": "> 0"}, {"eta": (0.01, 3.0), "l1": (1e-7, 1e-3)}
     DTYPE = "float64"

@@ -36,6 +36,7 @@ class AdagradRda(NamedTuple):
     SLOTS = ("gradients", "root")
     CLOCK = ("steps", "threshold", "pull")
     DRIFTS = ("steps",)
+    CLAMPS = ()
     PENALTIES = ("l1", "l2")
     LIMITS = {"eta": "> 0"}
     TUNED = {"eta": (0.01, 3.0), "l1": (1e-7, 1e-3)}

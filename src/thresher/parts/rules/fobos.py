@@ -49,6 +49,7 @@ class Fobos(NamedTuple):
     SLOTS = ("v", "paid")
     CLOCK = ("t", "eta", "owed", "product", "inverse")
     DRIFTS = ("inverse", "owed * inverse")
+    CLAMPS = ()
     PENALTIES = ("l1", "l2")
 
     def clock0(self):

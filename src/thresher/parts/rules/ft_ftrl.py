@@ -119,6 +119,7 @@ class FtFtrl(NamedTuple):
     SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
     CLOCK = (*PLACES, "begun", "origin")
     DRIFTS, PENALTIES, RELATIVE_IMPORTANCE, AUTOMATIC = (), ("l1",), True, True
+    CLAMPS = ("step_within",)
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1", "relax": "in [0, 1]"}
     TUNED = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}
     LATER = {"relax": 0.0, "taper": 0.0, "half_life": math.inf}

@@ -60,7 +60,7 @@ class Ftrl(NamedTuple):
     half_life: Any = Lasting()
     SLOTS = ("w or time", "z", "root")
     CLOCK = ("inverse or time",)
-    DRIFTS = ()
+    DRIFTS = CLAMPS = ()
     PENALTIES = ("l1", "l2")
     LIMITS = {"alpha": "> 0"}
     TUNED = {"alpha": (0.01, 3.0), "l1": (0.01, 10.0)}

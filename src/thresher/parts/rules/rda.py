@@ -36,6 +36,7 @@ class Rda(NamedTuple):
     SLOTS = ("gradients",)
     CLOCK = ("t", "threshold", "scale")
     DRIFTS = ("scale", "threshold * scale")
+    CLAMPS = ()
     PENALTIES = ("l1", "rho")
     LIMITS = {"gamma": "> 0"}
 

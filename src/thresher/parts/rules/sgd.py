@@ -29,7 +29,7 @@ class Sgd(NamedTuple):
     rate: Any = InverseSqrt()
     SLOTS = ("w",)
     CLOCK = ("t", "eta")
-    DRIFTS = ()
+    DRIFTS = CLAMPS = ()
 
     def clock0(self):
         """T, eta_t."""

@@ -44,6 +44,7 @@ class TruncatedGradient(NamedTuple):
     SLOTS = ("w", "paid")
     CLOCK = ("t", "eta", "owed")
     DRIFTS = ("owed",)
+    CLAMPS = ()
     PENALTIES = ("gravity",)
     LIMITS = {"every": "a whole number >= 1"}
 

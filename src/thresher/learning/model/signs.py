@@ -1,0 +1,161 @@
+"""Weights that keep their sign: which ones, from the names that options give and the layout of the data.
+
+The sign of a weight stands in the row of its feature (see `parts.clamped`), so these rows are made before the
+first example is learned, and never freed. That needs keys that are known beforehand: those of numeric
+columns, ids, and names of numbers in dictionaries. Categories and words are met only in the data; ``*``
+stands for all features, and needs no rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher import parts
+from thresher.data.columns import FEATURES, NUMERIC, column_meant, matching
+from thresher.data.errors import DataError, OneLineError
+from thresher.data.feature_specs import ANY, as_list, names_in
+from thresher.data.features.murmur import hash_columns
+from thresher.data.formats.listing import kind_of_features
+from thresher.data.layout import AnyLayout, has_columns
+from thresher.engine.verbs import grouped
+from thresher.options.messages import mention
+
+U64 = NDArray[np.uint64]
+
+
+def names_spec(option: str, given: Any) -> str | None:
+    """The columns that an option names, as text; None for none. ValueError."""
+    if given is None:
+        return None
+    wrong = f"{mention(option)} must be names of columns, or {ANY} for all, not {given!r}"
+    several = names_in(given) if isinstance(given, str) else [given] if isinstance(given, int) else given
+    if isinstance(several, bool) or not isinstance(several, list | tuple) or not several:
+        raise OneLineError(wrong)
+    if not all(isinstance(one, str | int | np.integer) and not isinstance(one, bool) for one in several):
+        raise OneLineError(wrong)
+    names = [str(one) for one in several]
+    if ANY in names and len(names) > 1:
+        raise OneLineError(f"{mention(**{option: ANY})} is all columns: leave the other names out")
+    return as_list(names)
+
+
+class Signs:
+    """The signs of weights that a recipe asks for."""
+
+    def __init__(self, nonnegative: str | None, nonpositive: str | None) -> None:
+        asked = {"nonnegative": nonnegative, "nonpositive": nonpositive}
+        self._asked = {option: names_in(text) for option, text in asked.items() if text is not None}
+        self._listed: tuple[U64, NDArray[np.float64]] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._asked)
+
+    @property
+    def of_class(self) -> float:
+        """The sign of every weight, or `LISTED`."""
+        every = [option for option, names in self._asked.items() if ANY in names]
+        return (
+            (parts.NONNEGATIVE if every == ["nonnegative"] else parts.NONPOSITIVE) if every else parts.LISTED
+        )
+
+    def check(self, rule: Any, several: bool, signed: bool) -> None:
+        """ValueError if the rule or a store that is `signed` cannot keep signs, or options disagree."""
+        if not self:
+            return
+        if self.of_class != parts.LISTED and len(self._asked) > 1:
+            both = " and ".join(mention(option) for option in self._asked)
+            raise OneLineError(f"{ANY} is all columns: leave one of {both} out")
+        parts.clamped(rule, self.of_class)
+        if several and hasattr(rule, "group") and grouped(rule.group):
+            raise parts.SpecError("a group norm does not work with signs of weights: leave one of them out")
+        if signed:
+            raise OneLineError(
+                f"a signed store flips half of the signs of weights: leave signed out of {mention('store')}"
+            )
+
+    def bind(self, layout: AnyLayout | None) -> None:
+        """Find the features in data of this layout. `DataError` for a column without one weight."""
+        if self and self.of_class == parts.LISTED:
+            found = dict[int, float]()
+            for option, names in self._asked.items():
+                sign = parts.NONNEGATIVE if option == "nonnegative" else parts.NONPOSITIVE
+                for key, name in _keys(option, names, layout):
+                    if found.setdefault(key, sign) != sign:
+                        both = f"{mention('nonnegative')} and {mention('nonpositive')}"
+                        raise DataError(f"'{name}' is listed in both {both}: leave one of them out")
+            keys = np.array(sorted(found), np.uint64)
+            self._listed = keys, np.array([found[key] for key in keys.tolist()])
+
+    def listed(self) -> tuple[U64, NDArray[np.float64]]:
+        """Keys (n,), which ascend, and their signs (n,); none if all weights have one sign."""
+        if self._listed is None:
+            self.bind(None)
+        return self._listed or (np.zeros(0, np.uint64), np.zeros(0))
+
+    def projected(self, keys: U64, weights: NDArray[Any]) -> NDArray[Any]:
+        """The weights (n, ...) of features, with 0 for each that has the wrong sign."""
+        signs = np.full(len(keys), self.of_class)
+        if self and self.of_class == parts.LISTED:
+            listed, own = self.listed()
+            places = np.minimum(np.searchsorted(listed, keys), max(len(listed) - 1, 0))
+            signs = np.where(listed[places] == keys, own[places], 0.0) if len(listed) else signs
+        wrong = weights * signs.reshape(-1, *[1] * (weights.ndim - 1)) < 0
+        return np.where(wrong, weights.dtype.type(0), weights)
+
+
+def _keys(option: str, names: Sequence[str], layout: AnyLayout | None) -> Iterator[tuple[int, str]]:
+    """The keys of the features that `names` mean, with their names. `DataError`."""
+    if layout is not None and has_columns(layout):
+        columns = _numeric(option, names, layout.columns, layout.kinds)
+        keys = hash_columns(columns, layout.seed) & np.uint64(layout.mask)
+        yield from zip(keys.tolist(), columns, strict=True)
+        return
+    form, mask = ("", 2**64 - 1) if layout is None else (layout.format, layout.mask)
+    kind = kind_of_features(form) if form else ""
+    for name in names:
+        if name.isascii() and name.isdigit() and int(name) < 2**64 and kind != "names":
+            yield int(name) & mask, name
+        elif kind:
+            every = mention(**{option: ANY})
+            wanted = "an id" if kind == "ids" else "a feature whose key is known"
+            raise DataError(
+                f"{mention(option)}: '{name}' is not {wanted} in {form} data; {every} is all features"
+            )
+        else:
+            yield int(hash_columns([name], layout.seed if layout else 0)[0]) & mask, name
+
+
+def _numeric(option: str, names: Sequence[str], columns: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    """The numeric columns that names and patterns match. `DataError`."""
+    found, kind_of = dict[str, None](), dict(zip(columns, kinds, strict=True))
+    for name in names:
+        matched = matching(name, columns)
+        if not matched:
+            raise DataError(f"{mention(option)}: no column is called '{name}'; {column_meant(name, columns)}")
+        used = [one for one in matched if kind_of[one] in FEATURES] or matched
+        for one in used:
+            if kind_of[one] != NUMERIC:
+                only = f"only numeric columns have one weight, and {mention(**{option: ANY})} is all weights"
+                raise DataError(
+                    f"{mention(option)}: column '{one}' is {_KINDS.get(kind_of[one], kind_of[one])}: {only}"
+                )
+            found[one] = None
+    return [*found]
+
+
+_KINDS = {
+    "bins": "put in bins",
+    "list": "a list",
+    "text": "a text",
+    "label": "the label",
+    "weight": "the weight of rows",
+    "offset": "the offset",
+    "group": "the group of rows",
+    "ignore": "ignored",
+    "absent": "not read",
+    "empty": "empty",
+}

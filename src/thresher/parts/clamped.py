@@ -1,0 +1,112 @@
+"""Rules whose weights keep a sign: classes that are made from that of a rule, and clamp its weights.
+
+With a convex separable objective, the minimum over w_j >= 0 is the minimum over all w_j, clamped at zero. So
+projected gradient steps, proximal steps and dual averaging under the constraint are those of the rule, with
+max(0, w_j) in place of w_j wherever a weight is read. Between two gradients no weight changes its sign, so
+this commutes with the lazy update. Steps take the weight from their argument `w`, so they start from the
+clamped one; a rule whose steps take it from column 0 of the row names these verbs in `CLAMPS`, and after them
+the column becomes zero where the weight has the wrong sign.
+
+The signs of some rows are in a further column (`LISTED`), which no common scale multiplies: 1, -1, or 0 for a
+weight of any sign. A row with a sign is never idle, so it keeps it. If all weights have the same sign, rows
+have no such column.
+
+It is a class of its own, not a field of each rule, so a model without constraints runs the code that it ran
+before.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+from thresher.engine.compile.jit import scalar
+from thresher.engine.protocol import writes
+
+FIRST = 0  # the column of S that `CLAMPS` is about
+NONNEGATIVE, NONPOSITIVE, LISTED = 1.0, -1.0, 0.0
+_PREFIXES = {NONNEGATIVE: "Nonnegative", NONPOSITIVE: "Nonpositive", LISTED: "Signed"}
+_compiled = functools.cache(scalar)  # rules share methods
+
+
+@functools.cache
+def clamped_class(cls: Any, sign: float) -> Any:
+    """The class of a rule of class `cls` whose weights have this `sign`, or each that of its row (`LISTED`).
+
+    It is a class of the module of `cls`, where the cache of compiled code finds it by name.
+    """
+    own: dict[str, Any] = {"BASE": cls, "__module__": cls.__module__, "__slots__": ()}
+    own |= {"weight": _weight(cls, sign), "intercept": _intercept}
+    own |= {name: _then_clamped(cls, sign, name) for name in cls.CLAMPS}
+    if writes(cls, "area"):
+        own["area"] = _area(cls, sign)
+    if sign == LISTED:
+        own |= {"SLOTS": (*cls.SLOTS, "sign"), "idle": _idle(cls), "unscaled": _unscaled}
+    made = type(_PREFIXES[sign] + cls.__name__, (cls,), own)
+    setattr(sys.modules[cls.__module__], made.__qualname__, made)
+    return made
+
+
+def _wrong(cls: Any, sign: float) -> Any:
+    """A function that tells whether row j must not have the weight w; false for NaN, which is found later."""
+    place = len(cls.SLOTS)
+
+    @scalar
+    def listed(S, j, w):
+        return S[j, place] * w < 0
+
+    @scalar
+    def every(S, j, w):
+        return sign * w < 0
+
+    return listed if sign == LISTED else every
+
+
+def _weight(cls: Any, sign: float) -> Any:
+    read, wrong = _compiled(cls.weight), _wrong(cls, sign)
+
+    def weight(self, S, j, now):
+        w = read(self, S, j, now)
+        return S.dtype.type(0) if wrong(S, j, w) else w
+
+    return weight
+
+
+def _area(cls: Any, sign: float) -> Any:
+    sum_up, wrong = _compiled(cls.area), _wrong(cls, sign)
+
+    def area(self, S, j, n, sums, now):
+        w = sum_up(self, S, j, n, sums, now)
+        return S.dtype.type(0) if wrong(S, j, w) else w
+
+    return area
+
+
+def _then_clamped(cls: Any, sign: float, name: str) -> Any:
+    step, read, wrong = _compiled(getattr(cls, name)), _compiled(cls.weight), _wrong(cls, sign)
+
+    def stepped(self, S, j, w, x, slope, now):
+        step(self, S, j, w, x, slope, now)
+        if wrong(S, j, read(self, S, j, now)):
+            S[j, FIRST] = 0
+
+    return stepped
+
+
+def _idle(cls: Any) -> Any:
+    place, unused = len(cls.SLOTS), _compiled(cls.idle)
+
+    def idle(self, S, j, w, now):
+        return S[j, place] == 0 and unused(self, S, j, w, now)
+
+    return idle
+
+
+def _unscaled(self):
+    return 1
+
+
+def _intercept(self: Any) -> Any:
+    """The rule for the intercept, which may have any sign."""
+    return tuple.__new__(self.BASE, self).intercept()
