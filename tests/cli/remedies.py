@@ -103,10 +103,10 @@ CASES = [
         "train d.svm -m m --rule sgd --calibrate --passes 2",
     ),
     Case(
-        "a calibration needs the margin of each example: leave --batch out",
+        "one temperature cannot calibrate corrected intercepts: leave correct out of --sample",
         {"d.svm": ROWS},
-        "train d.svm -m m --rule sgd --calibrate --batch 4",
-        then="train d.svm -m m --rule sgd --calibrate",
+        "train d.svm -m m --loss softmax --outputs classes:0-1 --sample 0=0.5,correct --calibrate",
+        then="train d.svm -m m --loss softmax --outputs classes:0-1 --sample 0=0.5 --calibrate",
     ),
     Case(
         "a calibration is that of the last weights, not of their mean: leave --average out",

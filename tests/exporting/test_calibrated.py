@@ -17,6 +17,45 @@ from tests.exporting.test_sql import answers, within
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
 ROWS = 400
+CLASSES = ["ale", "gin", "rum"]
+
+
+def of_several(path: Path, loss: str) -> tuple[Any, Any, dict[str, Any]]:
+    """A model of three classes, its data and what it predicts with a temperature far from 1."""
+    chance = np.random.default_rng(0)
+    X = chance.normal(size=(ROWS, 2)).round(3)
+    z = X @ [[1.0, 0.0, -1.0], [0.0, 1.0, -1.0]] + chance.gumbel(size=(ROWS, 3))
+    lines = (f"{CLASSES[k]},{a},{b}\n" for k, (a, b) in zip(z.argmax(1), X, strict=True))
+    path.write_text("label,x,y\n" + "".join(lines))
+    options: dict[str, Any] = {"outputs": "classes", "rule": "sgd", "rate": "constant:2", "passes": 1}
+    model = thresher.train(path, loss=loss, calibrate=True, **options)
+    fitted = model.head.calibrated()
+    assert fitted is not None
+    assert abs(np.log(fitted.slope)) > 0.3
+    margins, found = model.predict(path, "margin"), model.predict(path, "probability")
+    raised = np.exp(fitted.slope * (margins - margins.max(1, keepdims=True)))
+    np.testing.assert_allclose(found, raised / raised.sum(1, keepdims=True))
+    return model, X, {"margin": margins, "probability": found, "label": model.predict(path, "label")}
+
+
+@pytest.mark.parametrize("loss", ["softmax", "crammer-singer", "logistic"])
+def test_a_temperature(loss: str, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    model, X, expected = of_several(path, loss)
+    program = c_program(str(thresher.export(model, "c")), tmp_path / "model")
+    check(model, program, path, "probability")
+    assert program("label", path.read_bytes())[1].decode().split() == [*expected["label"]]
+    told = js_answers(str(thresher.export(model, "js")), tmp_path / "model.js", X.tolist())
+    assert near(np.array([one[1] for one in told]), expected["probability"])
+    assert [one[2] for one in told] == [*expected["label"]]
+    table = answers(str(thresher.export(model, "sql")), path)
+    for k, name in enumerate(CLASSES):
+        assert within(table[f"thresher_prediction_{name}"], expected["probability"][:, k])
+    content: Any = thresher.export(model, "onnx")
+    made = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    labels, probabilities = made.run(None, {"X": X.astype(np.float32)})
+    assert [*labels] == [*expected["label"]]
+    np.testing.assert_allclose(probabilities, expected["probability"], rtol=2e-5, atol=1e-6)
 
 
 @pytest.fixture(scope="module", params=["logistic:positive=10", "perceptron:positive=4"])

@@ -7,18 +7,28 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import thresher
 from tests.plain import not_compiled
 from tests.streams import cut, fingerprint
 from thresher.data.chunk import Chunk
-from thresher.engine.calibrating import INTERCEPT, PRIOR, SLOPE
+from thresher.engine.calibrating import (
+    INTERCEPT,
+    OWN_LOSS,
+    PRIOR,
+    RAW_LOSS,
+    SIZE,
+    SLOPE,
+    calibrate_outputs,
+)
 from thresher.lanes.lanes import Lanes
 from thresher.learning.files import model_file
-from thresher.learning.model.calibration import FittedSigmoid
+from thresher.learning.model.calibration import FittedLink
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.weights import Readout
+from thresher.parts import make
 from thresher.runs.inspecting import describe
 from thresher.sklearn import SparseOnlineClassifier
 
@@ -34,6 +44,15 @@ def rows(count: int = ROWS, seed: int = 0) -> Chunk:
     return Chunk.from_csr(np.arange(count + 1) * 3, keys.ravel(), np.ones(3 * count), labels, weights)
 
 
+def several(count: int = ROWS, seed: int = 0) -> Chunk:
+    """Rows of four classes, drawn from softmax."""
+    chance = np.random.default_rng(seed)
+    keys = np.sort(np.array([chance.choice(20, 3, replace=False) for _ in range(count)]))
+    truth = np.random.default_rng(99).normal(0, 1.2, (20, 4))[keys].sum(1)
+    labels, weights = np.argmax(truth + chance.gumbel(size=truth.shape), 1), chance.choice([0.5, 1, 2], count)
+    return Chunk.from_csr(np.arange(count + 1) * 3, keys.ravel(), np.ones(3 * count), labels, weights)
+
+
 def sigmoid(z: Any) -> Any:
     return 1 / (1 + np.exp(-z))
 
@@ -44,6 +63,20 @@ CASES: dict[str, dict[str, Any]] = {
     "sampled": {"rule": "sgd", "sample": "0=0.6,correct", "calibrate": True},
     "exponential": {"rule": "sgd", "rate": "constant:0.01", "loss": "exponential", "calibrate": True},
 }
+OF_SEVERAL: dict[str, dict[str, Any]] = {
+    "shared clock": {"rule": "sgd", "loss": "softmax", "rate": "constant:2"},
+    "own clocks": {"rule": "pa-i", "loss": "hinge"},
+    "one against rest": {"rule": "sgd", "loss": "logistic", "rate": "constant:2"},
+    "batches of several": {"rule": "ftrl", "loss": "crammer-singer", "batch": 3},
+}
+OF_SEVERAL = {k: {**case, "outputs": "classes:0-3", "calibrate": True} for k, case in OF_SEVERAL.items()}
+CASES |= {**OF_SEVERAL, "batches": {"rule": "ft-ftrl", "batch": 3, "calibrate": True}}
+
+
+def rows_for(case: dict[str, Any], **more: Any) -> Chunk:
+    return several(**more) if "outputs" in case else rows(**more)
+
+
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
@@ -69,13 +102,108 @@ def test_the_numbers_are_those_of_newtons_method_on_a_sum_that_fades() -> None:
     assert model.predict(chunk).tolist() == margins.tolist(), "margins stay as they are"
 
 
+@pytest.mark.parametrize("case", OF_SEVERAL.values(), ids=OF_SEVERAL)
+def test_the_temperature_is_that_of_newtons_method(case: dict[str, Any]) -> None:
+    """On the log loss of softmax(a m), a = 1 / T, with margins of examples that are new."""
+    chunk, a, H, losses = several(), 1.0, 0.0, np.zeros(2)
+    size = case.get("batch", 1)
+    with not_compiled():
+        model = Model(**case)
+        for begin in range(0, ROWS, size):
+            margins = model.predict(chunk.rows(begin, min(begin + size, ROWS)))
+            given = model.head.with_calibration(None)
+            for t, m in enumerate(margins, begin):
+                y, w, keep = int(chunk.labels[t]), float(chunk.weights[t]), ((t + 1) / (t + 2)) ** 4
+                p = np.exp(a * (m - m.max())) / np.exp(a * (m - m.max())).sum()
+                pull = p @ m - m[y]
+                H = keep * H + w * max(p @ m**2 - (p @ m) ** 2, pull**2)
+                losses = keep * losses - w * np.log([1.0, p[y]])
+                if given.has_probabilities:
+                    own = given.probabilities(m[np.newaxis])[0, y]
+                    losses[0] -= w * np.log(max(own, np.finfo(float).eps))
+                a -= min(w * pull / (H + PRIOR), a / 2)
+            model.learn(chunk, begin, min(begin + size, ROWS))
+        model.finish()
+    found = model.loop.calibration
+    assert found is not None
+    assert 1 + found[SLOPE] == pytest.approx(a, rel=1e-4)
+    assert abs(np.log(a)) > 0.05
+    assert found[OWN_LOSS] == pytest.approx(losses[1], rel=1e-3)
+    if losses[0]:
+        assert found[RAW_LOSS] == pytest.approx(losses[0], rel=1e-3)
+    margins, z = model.predict(chunk), a * model.predict(chunk)
+    expected = np.exp(z - z.max(1, keepdims=True))
+    expected /= expected.sum(1, keepdims=True)
+    assert model.predict(chunk, "probability") == pytest.approx(expected, rel=1e-2)
+    assert model.predict_proba(chunk) == pytest.approx(expected, rel=1e-2)
+    assert model.predict(chunk, "label").tolist() == margins.argmax(1).tolist()
+
+
+def test_a_temperature_stays_positive() -> None:
+    """After heavy examples that contradict the margins, which a step of Newton's method would not mind."""
+    state, margins = np.zeros(SIZE), np.array([0.2, 0.1, -0.1])
+    with not_compiled():
+        for _ in range(3):
+            room = state, state.copy(), np.zeros(3)
+            calibrate_outputs(make("loss", "softmax"), room, margins, 1e6, np.array([2.0]))
+    assert 1.0 + state[SLOPE] == 0.125
+
+
+def test_the_temperature_is_applied_where_it_helps(tmp_path: Path) -> None:
+    """In evaluation and `info`, of models and files; labels stay."""
+    learned, new, place = several(3000), several(2000, seed=5), tmp_path / "model"
+    for rule, helps in (({}, True), ({"rule": "ft-ftrl", "rate": None}, False)):
+        case = OF_SEVERAL["shared clock"] | rule
+        with not_compiled():
+            model, plain = Model(**case), Model(**{**case, "calibrate": False})
+            for one in (model, plain):
+                one.learn(learned)
+        model_file.save(model, place)
+        found, before = thresher.evaluate(thresher.load(place), new), thresher.evaluate(plain, new)
+        info = describe(place)
+        assert found["error"] == before["error"]
+        assert found["confusion"] == before["confusion"]
+        if helps:
+            for name in ("log_loss", "brier", "calibration_error"):
+                assert found[f"uncalibrated_{name}"] == before[name]
+                assert found[name] < before[name]
+            assert found["calibration_error"] < before["calibration_error"] / 2
+            fitted = model.head.calibrated()
+            assert fitted is not None
+            assert info["calibration"] == {"temperature": 1 / fitted.slope}
+            assert f"softmax(m / {1 / fitted.slope:.6g}) for the margins m of the classes" in repr(info)
+        else:
+            assert found["log_loss"] == before["log_loss"]
+            assert "uncalibrated_log_loss" not in found
+            assert info["calibration"] is None
+
+
+def test_a_batch_that_is_not_learned_teaches_no_calibration() -> None:
+    large = Chunk.of_rows([(1.0, {1: 1.0}), (-1.0, {1: 3e38}), (1.0, {1: 1.0})])
+    model = Model("sgd", "exponential", rate="constant:0.01", batch=3, calibrate=True)
+    model.learn(rows(300))
+    before = fingerprint(model)["calibration"]
+    with pytest.raises(thresher.DivergedError):
+        model.learn(large)
+    assert fingerprint(model)["calibration"] == before
+
+
+def test_margins_of_losses_without_probabilities_are_none(tmp_path: Path) -> None:
+    """Nothing is wrong with a file of a model whose margins are large, and all on the right side."""
+    model = Model("sgd", "hinge", rate="constant:0.1", calibrate=True)
+    with not_compiled():
+        model.learn(Chunk.of_rows([(y, {1: y * 5.0}) for y in (1.0, -1.0) * 100]))
+    model_file.save(model, tmp_path / "model")
+    assert fingerprint(model_file.load(tmp_path / "model")[0]) == fingerprint(model)
+
+
 @cases
 def test_the_model_is_the_same(case: dict[str, Any]) -> None:
     """Weights, clocks and sums of losses."""
     with not_compiled():
         plain, calibrated = Model(**{**case, "calibrate": False}), Model(**case)
         for model in (plain, calibrated):
-            model.learn(rows())
+            model.learn(rows_for(case))
     state, other = fingerprint(calibrated), fingerprint(plain)
     assert {name: state[name] for name in other} == other
     assert state.keys() - other.keys() == {"calibration"}
@@ -83,7 +211,7 @@ def test_the_model_is_the_same(case: dict[str, Any]) -> None:
 
 @cases
 def test_cutting_looking_and_stopping_change_nothing(case: dict[str, Any], tmp_path: Path) -> None:
-    chunk, place = rows(), tmp_path / "model"
+    chunk, place = rows_for(case), tmp_path / "model"
     with not_compiled():
         whole, ranges, ones = (Model(**case) for _ in range(3))
         whole.learn(chunk)
@@ -118,15 +246,17 @@ def test_rows_that_come_again_teach_no_calibration() -> None:
         assert (model.loop.calibration != before).any()
 
 
-def test_lanes_are_runs() -> None:
-    recipes = [Recipe("sgd", rate=f"constant:{rate}", calibrate=True) for rate in (0.1, 1.0, 2.0, 4.0, 8.0)]
+@pytest.mark.parametrize("case", [{}, OF_SEVERAL["shared clock"]], ids=["two", "several"])
+def test_lanes_are_runs(case: dict[str, Any]) -> None:
+    rates, chunk = (0.1, 1.0, 2.0, 4.0, 8.0), rows_for(case)
+    recipes = [Recipe(**{"rule": "sgd", **case, "calibrate": True, "rate": f"constant:{r}"}) for r in rates]
     with not_compiled():
         lanes = Lanes(recipes)
-        lanes.learn(rows())
+        lanes.learn(chunk)
         for lane, recipe in zip(lanes.models, recipes, strict=True):
             alone = Model(recipe)
-            alone.learn(rows())
-            assert lane.predict_proba(rows()).tobytes() == alone.predict_proba(rows()).tobytes()
+            alone.learn(chunk)
+            assert lane.predict_proba(chunk).tobytes() == alone.predict_proba(chunk).tobytes()
             assert repr(alone.loop.calibration) == repr(lane.loop.calibration)
 
 
@@ -179,7 +309,7 @@ def test_info_shows_the_numbers_or_that_there_are_none(tmp_path: Path) -> None:
                 formula = f"1 / (1 + exp(-({found.slope:.6g} m {written[0]} {written[1:]}))) for a margin m"
                 assert formula in repr(info)
             elif state:
-                assert "that of the loss, as calibration lowered" in repr(info)
+                assert "that of the loss, as calibration hardly lowered" in repr(info)
     model_file.save(Model("sgd"), place)
     assert "calibration" not in describe(place)
 
@@ -192,7 +322,7 @@ def test_a_correction_of_a_sample_comes_before_it() -> None:
     own, found = model.loop.calibration, model.head.calibrated()
     assert own is not None
     assert found is not None
-    inner = FittedSigmoid.learned(own, True)
+    inner = FittedLink.learned(own, model.head)
     assert inner is not None
     z = inner.slope * (model.predict(chunk) - np.log(0.5)) + inner.intercept + np.log(0.5)
     assert model.predict(chunk, "probability") == pytest.approx(sigmoid(z))
@@ -201,9 +331,12 @@ def test_a_correction_of_a_sample_comes_before_it() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"loss": "squared"}, "--calibrate is for models of two classes"),
-        ({"loss": "softmax", "outputs": "classes:1-3"}, "--calibrate is for models of two classes"),
-        ({"batch": 4}, "needs the margin of each example: leave --batch out"),
+        ({"loss": "squared"}, "--calibrate is for classes of which each row has one"),
+        ({"outputs": "labels:1-3"}, "--calibrate is for classes of which each row has one"),
+        (
+            {"loss": "softmax", "outputs": "classes:1-3", "sample": "1=0.5,correct"},
+            "one temperature cannot calibrate corrected intercepts: leave correct out of --sample",
+        ),
         ({"average": True}, "leave --average out"),
         ({"calibrate": 3}, "calibrate must be True or False"),
     ],
@@ -237,6 +370,12 @@ def test_estimators() -> None:
         shifted = SparseOnlineClassifier("ftrl", "logistic:positive=20", calibrate=True).fit(X, chunk.labels)
         assert (shifted.predict(X) == (shifted.predict_proba(X)[:, 1] > 0.5)).all()
         assert ((shifted.decision_function(X) > 0) != shifted.predict(X)).any()
+        many, of_many = several(), SparseOnlineClassifier("pa-i", "hinge", calibrate=True, passes=1)
+        X_of_many = csr_matrix((many.values, many.keys.astype(int), many.indptr), (ROWS, 20))
+        likely = of_many.fit(X_of_many, many.labels).predict_proba(X_of_many)
+        assert likely.sum(1) == pytest.approx(np.ones(ROWS))
+        assert (of_many.predict(X_of_many) == likely.argmax(1)).all()
+        assert of_many._model.head.calibrated() is not None
         with pytest.raises(ValueError, match="use passes=1"):
             SparseOnlineClassifier("ftrl", calibrate=True, passes=3).fit(X, chunk.labels)
         with pytest.raises(AttributeError, match="predict_proba"):

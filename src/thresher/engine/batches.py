@@ -17,6 +17,7 @@ import math
 
 import numpy as np
 
+from thresher.engine.calibrating import calibrate_outputs, copy_calibration
 from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import helper, kernel
 from thresher.engine.kernels import LOSS_SUM, WEIGHT_SUM, aim, raised
@@ -165,7 +166,7 @@ def aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, ro
 
 @helper
 def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, rows, values, begin,
-            end, target, importance, bias, margins, shares, slopes, sums, noted, offset, kept,
+            end, target, importance, bias, margins, shares, slopes, sums, noted, calibration, offset, kept,
             i):  # fmt: skip
     """Weighted slopes of an example, added to the sums of its batch; returns whether its loss is finite."""
     for k in range(margins.size):
@@ -173,6 +174,8 @@ def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, 
     value = values_slopes(loss, margins, target, shares, slopes)
     note(noted, importance, value, margins)
     keep(kept, i, margins)
+    if math.isfinite(value):
+        calibrate_outputs(loss, calibration, margins, importance, target)
     for k in range(margins.size):
         slopes[k] *= importance
         if each is not None:
@@ -188,8 +191,10 @@ def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, 
 
 
 @helper
-def margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen):
-    """Add the weighted sums of an example's rows to `margins`; mark the rows in `seen`."""
+def margins_of(row_rule, S, clocks, rows, values, begin, end, own, bias, margins, seen):
+    """Write the margins of an example, the intercepts `bias` included; mark its rows in `seen`."""
+    for k in range(margins.size):
+        margins[k] = bias[k]
     for p in range(begin, end):
         if seen.size > 0:
             seen[rows[p]] = 1
@@ -201,8 +206,9 @@ def margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen
 
 
 @helper
-def begin_batch(sums, noted):
-    """Reset the sums of a batch. Loops compile faster than slice assignments."""
+def begin_batch(sums, noted, calibration):
+    """Reset the sums of a batch, save the calibration. Loops compile faster than slice assignments."""
+    copy_calibration(calibration, False)
     for k in range(sums.shape[1]):
         sums[PULL, k] = sums[LOSS, k] = sums[MOVED, k] = sums[SHIFT, k] = 0.0
     noted[LOSS_SUM] = noted[WEIGHT_SUM] = 0.0
@@ -236,7 +242,8 @@ def copy_clocks(each, clocks, bclocks, target, btarget):
 @kernel
 def learn_batches(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-    indptr, rows, values, targets, weights, offsets, lo, hi, batch, each, places, past, kept, seen, tally,
+    indptr, rows, values, targets, weights, offsets, lo, hi, batch, each, places, past, calibration, kept,
+    seen, tally,
 ):
     # fmt: on
     """Learn examples lo..hi-1 in mini-batches of `batch`: the summed gradient is one step of each output.
@@ -261,23 +268,22 @@ def learn_batches(
     for first in range(lo, hi, batch):
         count, last, finite = np.int64(0), min(first + batch, hi), True
         single = each is None and last - first == 1
-        begin_batch(sums, noted)
+        begin_batch(sums, noted, calibration)
         copy_clocks(each, clocks, bclocks, before, bbefore)
         if B.shape[0] > 0:
             read_row(bias_row_rule, B, 0, bclocks, bias)
         for i in range(first, last):
             begin, end = indptr[i], indptr[i + 1]
-            for k in range(outputs):
-                margins[k] = bias[k]
-            margins_of(row_rule, S, clocks, rows, values, begin, end, own, margins, seen)
+            margins_of(row_rule, S, clocks, rows, values, begin, end, own, bias, margins, seen)
             finite &= measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
                               rows, values, begin, end, targets[i], float(weights[i]), bias, margins, shares,
-                              slopes, sums, noted, raised(0.0, offsets, i), kept, i)  # fmt: skip
+                              slopes, sums, noted, calibration, raised(0.0, offsets, i), kept, i)  # fmt: skip
             count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
                            gradients, extents)  # fmt: skip
         read_gathered(row_rule, S, clocks, places, touched, count, held)
         if not finite:
             copy_clocks(each, before, bbefore, clocks, bclocks)
+            copy_calibration(calibration, True)
             return first
         importance = float(weights[first]) if single else 1.0
         close_batch(single, raised(0.0, offsets, first), sums, slopes, noted, tally)

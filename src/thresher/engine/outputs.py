@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thresher.engine.calibrating import calibrate_outputs
 from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import helper, kernel, scalar
 from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, end_example
@@ -158,7 +159,7 @@ def find_active(slopes, importance, active):
 @kernel
 def learn_together(
     loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
-    indptr, rows, values, targets, weights, lo, hi, longest, past, kept, seen, tally,
+    indptr, rows, values, targets, weights, lo, hi, longest, past, calibration, kept, seen, tally,
 ):
     # fmt: on
     """Like `kernels.learn`, for rules whose outputs share a clock: the inner loops run over the outputs.
@@ -182,6 +183,7 @@ def learn_together(
             return i
         note(tally, float(weights[i]), value, exact)
         keep(kept, i, exact)
+        calibrate_outputs(loss, calibration, exact, float(weights[i]), targets[i])
         remember(past, rule, B, bias)
         count = find_active(slopes, S.dtype.type(weights[i]), active)
         catch_up(past, row_rule, S, rows, begin, end, active[:count])

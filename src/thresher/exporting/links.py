@@ -24,7 +24,7 @@ class Link(NamedTuple):
     """A formula of margins m.
 
     ``identity``; ``sigmoid`` 1 / (1 + exp(-by m)); ``ramp`` (1 + m) / 2 between 0 and 1; ``exp`` exp(m + by);
-    ``softmax`` exp(m_k) / sum_j exp(m_j); ``calibrated`` 1 / (1 + exp(-(by m + plus))), whose label is
+    ``softmax`` exp(by m_k) / sum_j exp(by m_j); ``calibrated`` 1 / (1 + exp(-(by m + plus))), whose label is
     positive where by m + plus is.
     """
 
@@ -42,7 +42,7 @@ class Link(NamedTuple):
             if self.name == EXP:
                 return np.exp(margins + self.by)
             if self.name == SOFTMAX:
-                raised = np.exp(margins - margins.max(axis=1, keepdims=True))
+                raised = np.exp(self.by * margins - self.by * margins.max(axis=1, keepdims=True))
                 return np.asarray(raised / raised.sum(axis=1, keepdims=True))
         return margins
 
@@ -50,7 +50,7 @@ class Link(NamedTuple):
 def link_of(head: Head) -> Link:
     """The link of a loss; `DataError` for one that is none of these."""
     if (found := head.calibrated()) is not None:
-        return Link(CALIBRATED, *found)
+        return Link(SOFTMAX, found.slope) if head.count > 1 else Link(CALIBRATED, *found)
     margins = np.column_stack([np.roll(_PROBES, k) for k in range(head.count)])
     given: Any = margins if head.count > 1 else margins[:, 0]
     output: Any = "probability" if head.has_probabilities else "label"
@@ -64,7 +64,7 @@ def link_of(head: Head) -> Link:
         Link(SIGMOID, float(np.round(slope, 6))),
         Link(RAMP),
         Link(EXP, getattr(head.loss, "offset", offset)),
-        Link(SOFTMAX),
+        Link(SOFTMAX, 1.0),
     )
     for link in tried:
         if np.allclose(expected, link.of(margins), rtol=1e-12, atol=1e-300):

@@ -24,7 +24,7 @@ KEYS = "thresher.feature_keys"
 """Metadata key: the feature keys of the input columns, if they are not those of a matrix"""
 COLUMNS = "thresher.columns"
 """Metadata key: the names of the input columns, as a list in JSON"""
-_PROBABILITIES = {Link(SIGMOID, 1.0): "LOGISTIC", Link(SOFTMAX): "SOFTMAX"}
+_PROBABILITIES = {Link(SIGMOID, 1.0): "LOGISTIC", Link(SOFTMAX, 1.0): "SOFTMAX"}
 _GIVEN = "X"
 
 
@@ -140,10 +140,9 @@ def _classifier(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
     import onnx
 
     head, (link, by, plus) = linear.head, linear.link
-    if link == CALIBRATED:
-        linear = linear._replace(
-            table=by * linear.table, bias=by * linear.bias + plus, link=Link(SIGMOID, 1.0)
-        )
+    if link in (CALIBRATED, SOFTMAX):
+        plain = Link(SIGMOID if link == CALIBRATED else SOFTMAX, 1.0)
+        linear = linear._replace(table=by * linear.table, bias=by * linear.bias + plus, link=plain)
     table, bias = linear.table, linear.bias
     if head.outputs.kind == "labels":
         raise DataError("ONNX's LinearClassifier predicts one class per example, not several labels")

@@ -973,6 +973,7 @@ static void add_text(list *row, const char *text, size_t size, uint64_t seed)
 static void thresher_link(double margins[THRESHER_OUTPUTS])
 {
 #if THRESHER_LINK == 4
+    for (int j = 0; j < THRESHER_OUTPUTS; j++) margins[j] *= THRESHER_LINK_BY;
     double top = margins[0], total = 0;
     for (int j = 1; j < THRESHER_OUTPUTS; j++) top = margins[j] > top ? margins[j] : top;
     for (int j = 0; j < THRESHER_OUTPUTS; j++) total += margins[j] = exp(margins[j] - top);

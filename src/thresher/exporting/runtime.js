@@ -572,7 +572,7 @@ const thresher = (() => {
   function predict(row) {
     const found = margins(row), { name, by } = model.link;
     if (name === "softmax") {
-      const top = Math.max(...found), raised = found.map((one) => Math.exp(one - top));
+      const z = found.map((m) => by * m), top = Math.max(...z), raised = z.map((one) => Math.exp(one - top));
       const total = raised.reduce((sum, one) => sum + one, 0);
       return raised.map((one) => one / total);
     }

@@ -188,8 +188,8 @@ def _link(found: RawPrediction, margin: str, margins: list[str], top: str) -> st
     if name == EXP:
         return f"EXP({margin} + {_literal(by)})"
     if name == SOFTMAX:
-        total = " + ".join(f"EXP({one} - {top})" for one in margins)
-        return f"EXP({margin} - {top}) / ({total})"
+        raised = {one: f"EXP({_literal(by)} * ({one} - {top}))" for one in margins}
+        return f"{raised[margin]} / ({' + '.join(raised.values())})"
     return margin
 
 

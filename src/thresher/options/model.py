@@ -175,8 +175,9 @@ class ShapeOptions(TypedDict, total=False):
         bool,
         Option(
             Flag(),
-            "Learn what probability a margin means, from the margin of each example before it is learned: of "
-            "two classes, for any loss. Labels follow the probability; margins stay as they are.",
+            "Learn what probabilities margins mean, from those of each example before it is learned: two "
+            "numbers for two classes, one for several, for any loss. Labels follow the probability; margins "
+            "stay as they are.",
             default=False,
             unset="no-calibrate",
         ),

@@ -189,7 +189,9 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
 
 def _told_calibration(found: dict[str, float] | None) -> str:
     if found is None:
-        return "that of the loss, as calibration lowered the log loss by less than 1 %"
+        return "that of the loss, as calibration hardly lowered the log loss"
+    if "temperature" in found:
+        return f"softmax(m / {found['temperature']:.6g}) for the margins m of the classes"
     sign, size = "-" if found["intercept"] < 0 else "+", abs(found["intercept"])
     return f"1 / (1 + exp(-({found['slope']:.6g} m {sign} {size:.6g}))) for a margin m"
 

@@ -244,7 +244,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
             correct `intercept_` (losses ``logistic`` for two classes, and ``softmax``).
         calibrate: learn what probability a margin means, from the margin of each example before it is
             learned, for `predict_proba` and `predict`, which then follows it, and not the sign of
-            `decision_function`; of two classes, for any loss, and one pass unless the rule is the
+            `decision_function`; of two or several classes, for any loss, and one pass unless the rule is the
             default one.
         warm_start: `fit` continues with the current model.
         early_stopping: hold out `validation_fraction` of the examples, stratified by class, or the last of

@@ -132,6 +132,20 @@ def entropy(shares: F64) -> float:
     return float(-(held * np.log(held)).sum())
 
 
+def _uncalibrated(head: Head, lowest: float, words: Sequence[str]) -> Any:
+    """What finds the figures of the link of the loss, if that of `head` was learned; or None."""
+    if head.calibrated() is None or not head.joint.PROBABILITY:
+        return None
+    return _kind(head)(head.with_calibration(None), lowest, None, words)
+
+
+def _figures_of_plain(plain: Any) -> Figures:
+    if plain is None:
+        return {}
+    found = plain.figures()
+    return {f"uncalibrated_{name}": found[name] for name in ("log_loss", "brier", "calibration_error")}
+
+
 class _Classes:
     """Figures for a model that predicts one of several classes."""
 
@@ -141,8 +155,11 @@ class _Classes:
         self._log, self._calibration, self._squares = LogLoss(), Calibration(), 0.0
         self._head, self._likely = head, head.has_probabilities
         self.binned: Binned | None = self._calibration if self._likely else None
+        self._plain = _uncalibrated(head, lowest, words)
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+        if self._plain is not None:
+            self._plain.add(chunk, margins, weights)
         truth = chunk.labels.astype(np.int64) - self._low
         predicted = np.argmax(margins, axis=1)
         self._counts.add(truth, predicted, weights)
@@ -164,7 +181,7 @@ class _Classes:
             result |= self._log.figures(entropy(shares) if counts.weight else None)
             result |= self._calibration.figures()
             result["brier"] = self._squares / counts.weight if counts.weight else None
-        return result | counts.tables()
+        return result | _figures_of_plain(self._plain) | counts.tables()
 
 
 class _Two:
@@ -175,8 +192,7 @@ class _Two:
         self._log, self._calibration = LogLoss(), Calibration()
         self._head, self._likely, self._threshold = head, head.has_probabilities, threshold
         self.binned: Binned | None = self._calibration if self._likely else None
-        both = head.calibrated() is not None and head.joint.PROBABILITY
-        self._plain = _Two(head.with_calibration(None), lowest, None, words) if both else None
+        self._plain = _uncalibrated(head, lowest, words)
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         truth = chunk.labels > 0
@@ -199,10 +215,7 @@ class _Two:
         if self._likely:
             result |= self._log.figures(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
             result |= self._calibration.figures()
-        if self._plain is not None:
-            names, plain = ("log_loss", "brier", "calibration_error"), self._plain.figures()
-            result |= {f"uncalibrated_{name}": plain[name] for name in names}
-        return result | counts.tables()
+        return result | _figures_of_plain(self._plain) | counts.tables()
 
 
 class _Lists:

@@ -40,7 +40,7 @@ from thresher.learning.files.schema import (
     kinds_of,
 )
 from thresher.learning.model.agreement import Numbering
-from thresher.learning.model.calibration import FittedSigmoid, check_calibrated
+from thresher.learning.model.calibration import FittedLink, check_calibrated
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Head
 from thresher.learning.model.prediction import AnyModel
@@ -441,8 +441,10 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
     with naming_file(path), _naming_unknown_parts(path):
         head, numbers = Head(recipe["loss"], recipe["outputs"]), header.get("calibration")
         _check_learning(recipe, head, calibrated=numbers is not None)
+        if numbers is not None and head.count > 1 and not numbers[0] > 0:
+            raise ValueError("the inverse of a temperature must be > 0")
         if numbers is not None:
-            head = head.with_calibration(FittedSigmoid(*numbers))
+            head = head.with_calibration(FittedLink(*numbers))
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
         readout.layout, readout.names = layout_of(recipe), names_of(tensors, NAMES)
         readout.numbering, readout.shifted = numbering_in(header), recipe.get("offset", False)
@@ -455,10 +457,11 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
 def _check_learning(recipe: Header, head: Head, *, calibrated: bool) -> None:
     """Check what only learning uses, so that all commands refuse the same files. ValueError."""
     own = {} if recipe["rule"] is None else recipe
+    sample = None if own.get("sample") is None else Sample.of(own["sample"])
     if calibrated or own.get("calibrate", False):
-        check_calibrated(head, own.get("batch", 1), own.get("average", False))
-    if own.get("sample") is not None:
-        Sampler(Sample.of(own["sample"]), head, own["seed"]).bind(layout_of(own))
+        check_calibrated(head, own.get("average", False), sample is not None and sample.correct)
+    if sample is not None:
+        Sampler(sample, head, own["seed"]).bind(layout_of(own))
 
 
 def record_of(header: Header) -> Record | None:

@@ -224,7 +224,9 @@ def _calibration(recipe: dict[str, Any], readout: Readout) -> dict[str, Any]:
     """What a calibrated model has learned that margins mean; None if the link of its loss was kept."""
     found = readout.head.calibrated()
     asked = found is not None or recipe.get("calibrate")
-    return {"calibration": None if found is None else found._asdict()} if asked else {}
+    if found is None:
+        return {"calibration": None} if asked else {}
+    return {"calibration": found._asdict() if readout.head.count == 1 else {"temperature": 1 / found.slope}}
 
 
 def _is_nameable(readout: Readout) -> bool:

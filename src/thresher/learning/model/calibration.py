@@ -3,8 +3,10 @@
 a and b are learned while the model learns, from the margin of each example before it is learned, so that no
 hold-out is lost (Platt, Probabilistic Outputs for Support Vector Machines and Comparisons to Regularized
 Likelihood Methods (1999), who fits them to margins of held-out examples; Niculescu-Mizil and Caruana, ICML
-2005). They are applied to losses that have probabilities only if they have made the progressive log loss at
-least 1 % lower: of 13 sets and 8 rules, docs/calibration.md says what that prevents.
+2005). Of several classes, the probabilities are softmax(m / T), so that the likeliest class stays the
+likeliest (Guo, Pleiss, Sun and Weinberger, On Calibration of Modern Neural Networks, ICML 2017, section
+4.2): a is 1 / T and b is 0. They are applied to losses that have probabilities only if they have made the
+progressive log loss at least 1 % lower (of several classes 3 %): docs/calibration.md says what that prevents.
 """
 
 from __future__ import annotations
@@ -22,37 +24,38 @@ if TYPE_CHECKING:
     from thresher.learning.model.objective import Head
 
 F64 = NDArray[np.float64]
-_WORTH = 0.99
+_WORTH, _WORTH_OF_SEVERAL = 0.99, 0.97
 """Calibrate if the log loss becomes lower than by this factor"""
 
 
-class FittedSigmoid(NamedTuple):
-    """The two numbers."""
+class FittedLink(NamedTuple):
+    """The two numbers: margins times `slope` plus `intercept` are log odds, or those of softmax."""
 
     slope: float = 1.0
     intercept: float = 0.0
 
     @classmethod
-    def learned(cls, state: F64, has_link: bool, offset: float = 0.0) -> FittedSigmoid | None:
+    def learned(cls, state: F64, head: Head, offset: float = 0.0) -> FittedLink | None:
         """The numbers that `calibrate` has learned, for margins with `offset` added; None for the link."""
         raw, own = state[calibrating.RAW_LOSS], state[calibrating.OWN_LOSS]
-        if has_link and not own < _WORTH * raw:
+        worth = _WORTH if head.count == 1 else _WORTH_OF_SEVERAL
+        if head.joint.PROBABILITY and not own < worth * raw:
             return None
         slope = 1.0 + float(state[calibrating.SLOPE])
         return cls(slope, float(state[calibrating.INTERCEPT]) + offset * (1.0 - slope))
 
     def log_odds(self, margins: F64) -> F64:
-        """The log odds of the positive class, for margins ``(n,)``."""
+        """The log odds of the positive class, or of all, for margins ``(n,)`` or ``(n, classes)``."""
         return self.slope * margins + self.intercept
 
 
-def check_calibrated(head: Head, batch: int, average: bool) -> None:
-    """ValueError for a model that cannot be calibrated."""
-    if not head.classifies or head.outputs.kind != "one":
-        calibrate = mention(calibrate=True)
-        raise OneLineError(f"{calibrate} is for models of two classes, whose labels are one number or word")
-    if batch > 1:
-        raise OneLineError(f"a calibration needs the margin of each example: leave {mention('batch')} out")
+def check_calibrated(head: Head, average: bool, corrected: bool) -> None:
+    """ValueError for a model that cannot be calibrated; `corrected`: its intercepts are, for a sample."""
+    if not head.classifies or head.outputs.kind not in ("one", "classes"):
+        raise OneLineError(f"{mention(calibrate=True)} is for classes of which each row has one")
+    if corrected and head.count > 1:
+        correct = f"leave correct out of {mention('sample')}"
+        raise OneLineError(f"one temperature cannot calibrate corrected intercepts: {correct}")
     if average:
         raise OneLineError(
             f"a calibration is that of the last weights, not of their mean: leave {mention('average')} out"

@@ -22,7 +22,7 @@ from thresher.learning.diagnostics.advice import divergence_remedy, feature_name
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
-from thresher.learning.model.calibration import FittedSigmoid
+from thresher.learning.model.calibration import FittedLink
 from thresher.learning.model.divergence import (
     Before,
     DivergedError,
@@ -457,10 +457,10 @@ class Model(Predictor):
             bias = means.intercept(weights, bias, self._feed.intake.divisors(means.keys))
         return float(bias[0]) if self.head.count == 1 else bias
 
-    def _calibration(self) -> FittedSigmoid | None:
+    def _calibration(self) -> FittedLink | None:
         assert self.loop.calibration is not None
         offset = 0.0 if self.offsets is None else float(self.offsets[0])
-        return FittedSigmoid.learned(self.loop.calibration, bool(self.head.joint.PROBABILITY), offset)
+        return FittedLink.learned(self.loop.calibration, self.head, offset)
 
     def _bias(self) -> NDArray[Any]:
         """The intercepts of the loop, corrected if rows were sampled."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -15,7 +15,7 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.data.labels import DOMAINS, Domain, classes, listed, values
 from thresher.data.source import Source
 from thresher.engine import kernels, outputs
-from thresher.learning.model.calibration import FittedSigmoid
+from thresher.learning.model.calibration import FittedLink
 
 F64 = NDArray[np.float64]
 Output = Literal["margin", "probability", "label"]
@@ -68,7 +68,7 @@ def _uncalibrated() -> None:
     """No calibration. A function of its own, so that heads can be pickled."""
 
 
-def _same(found: FittedSigmoid | None) -> FittedSigmoid | None:
+def _same(found: FittedLink | None) -> FittedLink | None:
     return found
 
 
@@ -91,7 +91,7 @@ class Head:
         self.outputs = spec if isinstance(spec, Outputs) else Outputs.of(spec)
         self.loss = parts.make("loss", loss)
         self.joint = self._joint()
-        self.calibrated: Callable[[], FittedSigmoid | None] = _uncalibrated
+        self.calibrated: Callable[[], FittedLink | None] = _uncalibrated
         """what margins mean at the time, if that was learned; None for the link of the loss"""
 
     def _joint(self) -> Any:
@@ -131,7 +131,7 @@ class Head:
         """Labels of the same form that are not checked."""
         return DOMAINS[self.outputs.kind if self.outputs.kind in ("labels", "values") else "open"]
 
-    def with_calibration(self, found: FittedSigmoid | None) -> Head:
+    def with_calibration(self, found: FittedLink | None) -> Head:
         """This head with a calibration that stays."""
         made = Head(self.loss, self.outputs)
         made.calibrated = partial(_same, found)
@@ -210,10 +210,9 @@ class Head:
             raise ValueError(f"output must be {', '.join(get_args(Output))}, not {output!r}")
         if output == "margin":
             return margins
-        loss = self.loss
         if output == "probability" and (found := self.calibrated()) is not None:
-            margins, loss = found.log_odds(margins), parts.make("loss", "logistic")
-        elif output == "probability" and not self.joint.PROBABILITY:
+            return _of_log_odds(self.outputs).respond(found.log_odds(margins), output, lowest_label)
+        if output == "probability" and not self.joint.PROBABILITY:
             name = parts.part_name(type(self.loss))
             raise ValueError(f"the loss {name} gives no probabilities; logistic and softmax do")
         if output == "label" and self.outputs.kind == "classes":
@@ -223,7 +222,7 @@ class Head:
             return np.where(self.positive(margins), 1.0, lowest_label)
         out = np.empty_like(margins)
         if margins.ndim == 1:
-            kernels.respond.for_parts(loss)(loss, margins, out)
+            kernels.respond.for_parts(self.loss)(self.loss, margins, out)
         else:
             outputs.respond_outputs.for_parts(self.joint)(self.joint, margins, out)
         return out
@@ -260,6 +259,12 @@ class Head:
         shown: Output = "probability" if self.has_probabilities else "margin"
         margins = np.full((1, self.count), first) if self.outputs.kind == "values" else np.array([first])
         return float(self.respond(margins, shown, lowest_label).flat[0])
+
+
+@lru_cache
+def _of_log_odds(outputs: Outputs) -> Head:
+    """The head whose margins are log odds."""
+    return Head("softmax" if outputs.kind == "classes" else "logistic", outputs)
 
 
 def leaves_classes_open(loss: Any, spec: str | None) -> bool:

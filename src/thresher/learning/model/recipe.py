@@ -89,7 +89,7 @@ class Recipe:
     """``LABEL=SHARE,...``: learn a share of the rows with a label, with larger importances or, with
     ``,correct``, intercepts that are corrected (see `Sample`)"""
     calibrate: bool = False
-    """whether to learn what probability a margin means (see `FittedSigmoid`)"""
+    """whether to learn what probability a margin means (see `FittedLink`)"""
     nonnegative: str | None = None
     """columns whose weights are never negative, a list; ``*`` for all: see `Signs`"""
     nonpositive: str | None = None
@@ -124,9 +124,9 @@ class Recipe:
             raise ValueError(f"layout must be the settled layout of a source, not {self.layout!r}")
         if self.layout is not None and self.layout.classes:
             self.head().domain.check_words(self.layout.classes)
-        self._check_calibrated()
         head, rule = self.head(), parts.rule_of(self.rule, self.rate, eta0, alpha=alpha, l1=l1, l2=l2)
-        rate = getattr(rule, "rate", None)
+        rate, sample = getattr(rule, "rate", None), self._checked_sample()
+        self._check_calibrated(head, sample)
         self._keep(
             rule=parts.spec_of(rule),
             rate=None if rate is None else parts.spec_of(rate),
@@ -140,27 +140,27 @@ class Recipe:
             intercept=bool(self.intercept),
             dtype=_checked_dtype(self.dtype),
             seed=int(self.seed),
-            sample=self._checked_sample(),
+            sample=sample and sample.spec,
             calibrate=bool(self.calibrate),
             offset=self._is_shifted(),
         )
         self._check_signs(rule)
 
-    def _check_calibrated(self) -> None:
+    def _check_calibrated(self, head: Head, sample: Sample | None) -> None:
         if self.calibrate:
-            check_calibrated(self.head(), self.batch, self.average)
+            check_calibrated(head, self.average, sample is not None and sample.correct)
 
     def _check_signs(self, rule: Any) -> None:
         for name in ("nonnegative", "nonpositive"):
             self._keep(**{name: names_spec(name, getattr(self, name))})
         self.signs().check(rule, self.outputs != "one", self.store.endswith(HashedIndex.SIGNED))
 
-    def _checked_sample(self) -> str | None:
+    def _checked_sample(self) -> Sample | None:
         if self.sample is None:
             return None
         sample = Sample.of(self.sample)
         sample.of_classes(self.head(), self.layout.classes if self.layout else ())
-        return sample.spec
+        return sample
 
     def _is_shifted(self) -> bool:
         """Whether examples have offsets. ValueError for several outputs, whose margins one does not shift."""

@@ -416,23 +416,14 @@ class OneLoop(Loop):
         return None
 
 
-class CalibratedLoop(OneLoop):
-    """One output, whose margins are calibrated. See `engine.calibrating`."""
+class Calibrated(Loop):
+    """A loop that learns what margins mean, from those of new examples. See `engine.calibrating`."""
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, index: Index) -> None:
-        super().__init__(head, rule, dtype, index)
+    calibration: Array
+
+    def __init__(self, head: Head, rule: Any, dtype: Any, *rest: Any) -> None:
+        super().__init__(head, rule, dtype, *rest)
         self.calibration = np.zeros(calibrating.SIZE)
-        self._calibrating = calibrating.learn_calibrating.for_parts(head.loss, rule, self.bias_rule)
-
-    def learn(
-        self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
-    ) -> int:
-        """Learn as `OneLoop` does. Margins of examples that come again are not those of new ones."""
-        if self.again:
-            return super().learn(resolved, targets, weights, offsets, lo, longest)
-        room, added = np.empty(longest, self.dtype), None if offsets is None else read_only(offsets)
-        limits = (read_only(weights), added, lo, resolved.hi, self.limit, room, None, self.calibration)
-        return self._learn_with(self._calibrating, self.head.loss, resolved, targets, *limits)
 
     def state(self) -> dict[str, Array]:
         """Add what was learned of margins."""
@@ -448,6 +439,24 @@ class CalibratedLoop(OneLoop):
         """Continue from `state`."""
         super().restore(state)
         self.calibration = state["calibration"].copy()
+
+
+class CalibratedLoop(Calibrated, OneLoop):
+    """One output, one example per step."""
+
+    def __init__(self, head: Head, rule: Any, dtype: Any, index: Index) -> None:
+        super().__init__(head, rule, dtype, index)
+        self._calibrating = calibrating.learn_calibrating.for_parts(head.loss, rule, self.bias_rule)
+
+    def learn(
+        self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
+    ) -> int:
+        """Learn as `OneLoop` does. Margins of examples that come again are not those of new ones."""
+        if self.again:
+            return super().learn(resolved, targets, weights, offsets, lo, longest)
+        room, added = np.empty(longest, self.dtype), None if offsets is None else read_only(offsets)
+        limits = (read_only(weights), added, lo, resolved.hi, self.limit, room, None, self.calibration)
+        return self._learn_with(self._calibrating, self.head.loss, resolved, targets, *limits)
 
 
 class Averaged(Loop):
@@ -552,12 +561,25 @@ class ManyLoop(Loop):
                 self._places = np.zeros(len(self.S), np.int64)
             room = self.batch, self._each, self._places
         added: tuple[Any, ...] = () if self._together else (None if offsets is None else read_only(offsets),)
-        limits = (read_only(weights), *added, lo, resolved.hi, *room, self._kept())
+        limits = (read_only(weights), *added, lo, resolved.hi, *room, self._kept(), self._meant())
         return self._learn_with(self._learn, self.head.joint, resolved, targets, *limits)
 
     def _kept(self) -> Any:
         """The history that the compiled loop keeps."""
         return outputs.FORGOTTEN
+
+    def _meant(self) -> Any:
+        """What the compiled loop learns of the meaning of margins; None for nothing."""
+        return None
+
+
+class CalibratedManyLoop(Calibrated, ManyLoop):
+    """Several classes, or mini-batches."""
+
+    def _meant(self) -> Any:
+        # margins of examples that come again are not those of new ones
+        learned = self.calibration.copy() if self.again else self.calibration
+        return learned, np.empty_like(learned), np.empty(self.head.count)
 
 
 class AveragedManyLoop(Averaged, ManyLoop):
@@ -588,7 +610,7 @@ def make_loop(recipe: Recipe, head: Head, rule: Any, index: Index) -> OneLoop | 
         one = AveragedLoop if recipe.average else CalibratedLoop if recipe.calibrate else OneLoop
         loop: OneLoop | ManyLoop = one(*made)
     else:
-        many = AveragedManyLoop if recipe.average else ManyLoop
+        many = AveragedManyLoop if recipe.average else CalibratedManyLoop if recipe.calibrate else ManyLoop
         loop = many(*made, recipe.batch)
     if not recipe.intercept:
         loop.B = loop.B[:0]
