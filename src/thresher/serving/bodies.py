@@ -329,7 +329,7 @@ class Bodies:
             return parser_of(given.form)(layout, reading)
         if given.form == "jsonl":
             lists = reading.domain.kind == LISTED
-            form = jsonl.form_of(layout, not labelled, ids, lists, _NAME, _decode)
+            form = jsonl.form_of(layout, not labelled, ids, lists, _NAME)
             return form(layout, reading)
         return delimited.form_of(given.text, layout, not labelled, ids, _NAME)(layout, reading)
 

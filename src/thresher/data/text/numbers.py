@@ -115,7 +115,7 @@ def read_id(text, at):
 
 
 @scalar
-def _exponent(text, at):
+def read_power(text, at):
     """Read the exponent after the letter e: ``(end, exponent, FINE | NOT_A_NUMBER)``."""
     sign = np.int64(1)
     if byte(text, at) == 45 or byte(text, at) == 43:
@@ -143,7 +143,7 @@ def _parts(text, at):
     if digits == 0:
         return end, negative, mantissa, exponent, NOT_A_NUMBER
     if byte(text, end) == 101 or byte(text, end) == 69:
-        end, power, status = _exponent(text, end + 1)
+        end, power, status = read_power(text, end + 1)
         return end, negative, mantissa, exponent + power, status
     return end, negative, mantissa, exponent, FINE
 
@@ -179,12 +179,8 @@ def _product(a, b):
 
 
 @scalar
-def read_double(text, at):
-    """The number at `at` as the float64 nearest to it, if its size is from 1 to 10**22.
-
-    Of digits after the nineteenth it ignores what they are.
-    """
-    _, negative, mantissa, exponent, _ = _parts(text, at)
+def _double(mantissa, exponent):
+    """The float64 nearest to ``mantissa * 10**exponent``, if the exponent is from -22 to 22."""
     top, low = float(mantissa >> _HALF) * _TWO_32, float(mantissa & _LOW_HALF)
     number = top + low
     left = low - (number - top)  # number + left is the mantissa
@@ -196,7 +192,31 @@ def read_double(text, at):
     elif exponent > 0:
         number, error = _product(number, power)
         number += error + left * power
+    return number
+
+
+@scalar
+def read_double(text, at):
+    """The number at `at` as the float64 nearest to it, if its size is from 1 to 10**22.
+
+    Of digits after the nineteenth it ignores what they are.
+    """
+    _, negative, mantissa, exponent, _ = _parts(text, at)
+    number = _double(mantissa, exponent)
     return -number if negative else number
+
+
+@scalar
+def nearest_double(mantissa, exponent):
+    """``(number, certain, nearest)``: the float64 nearest to ``mantissa * 10**exponent``.
+
+    If it is not the `nearest`, it is still `certain` that it has the same float32, or `certain` is false.
+    """
+    if -_LARGEST_EXACT <= exponent <= _LARGEST_EXACT and mantissa < _FULL:
+        return _double(mantissa, exponent), True, True
+    number = np.float64(mantissa) * POWERS[ZERO + min(max(exponent, _LOW), _HIGH)]
+    below, above = np.float32(number * (1.0 - _MARGIN)), np.float32(number * (1.0 + _MARGIN))
+    return np.float64(above), below == above and np.isfinite(above), False
 
 
 @scalar

@@ -198,6 +198,20 @@ def stops(typing_context, text, at):
 
 
 @intrinsic
+def string_stops(typing_context, text, at):
+    """A uint64 mask of the 64 bytes from position `at` on: quotes, backslashes and control characters."""
+
+    def codegen(context, builder, signature, args):
+        vector = ir.VectorType(_BYTE, WINDOW)
+        given = builder.load(_pointer(builder, args[0], args[1], vector), align=1, typ=vector)
+        quotes, escapes = (builder.icmp_unsigned("==", given, _splat(ord(c))) for c in '"\\')
+        found = builder.or_(builder.or_(quotes, escapes), builder.icmp_unsigned("<", given, _splat(32)))
+        return _mask(builder, found)
+
+    return types.uint64(types.int64, types.int64), codegen
+
+
+@intrinsic
 def separators(typing_context, text, at, delimiter):
     """A uint64 mask of the 64 bytes from position `at` on: which are newlines or the byte `delimiter`."""
 

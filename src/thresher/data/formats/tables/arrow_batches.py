@@ -384,6 +384,7 @@ def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
     """Describe where lists begin and end; returns the array to keep alive."""
     valid, offsets, *_ = array.buffers()
     column[rows.LISTS], column[rows.LISTS_VALID] = _address(offsets), _address(valid)
+    column[rows.LISTS_STEP] = 1
     column[rows.LISTS_FIRST] = array.offset
     return array
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from thresher.data.features import crossing
 from thresher.data.features.crossing import note_column
-from thresher.data.features.murmur import murmur3_64, whole_murmur3_64
+from thresher.data.features.murmur import murmur3_64, padded_murmur3_64, whole_murmur3_64
 from thresher.data.features.name_table import offer, offer_whole
 from thresher.data.formats.label_rows import check_label, enter_class, keep_label, no_class, target_of
 from thresher.data.formats.line_status import (
@@ -69,15 +69,17 @@ from thresher.data.text.words import (
 from thresher.engine.compile.jit import helper, kernel, scalar
 from thresher.engine.preparing import FAR, rest_of
 
-NUMBERS, SHORT, LONG, KEYS, INDEXED, NUMBER_LISTS = 0, 1, 2, 3, 4, 5
-"""Forms of a column, by its buffers: float64s; 32-bit offsets and bytes; 64-bit offsets and bytes; indices of
-keys; indices of texts with 64-bit offsets; lists of float64s."""
+NUMBERS, SHORT, LONG, KEYS, INDEXED, NUMBER_LISTS, SPANS = range(7)
+"""Forms of a column, by its buffers: float64s; 32-bit offsets, bytes; 64-bit offsets, bytes; indices of keys;
+indices of texts with 64-bit offsets; lists of float64s; as offsets pairs of addresses, between which
+there is a text with 16 spare bytes after it, and in place of indices how many pairs there are to the next."""
 
 FORM, DATA, OFFSETS, INDICES, VALID, FIRST = 0, 1, 2, 3, 4, 5
-LISTS, LISTS_VALID, LISTS_FIRST, COLUMN, FIELDS = 6, 7, 8, 9, 10
+STEP = INDICES
+LISTS, LISTS_VALID, LISTS_FIRST, LISTS_STEP, COLUMN, FIELDS = range(6, 12)
 """A column as a row of int64: its form; the addresses of its data, offsets, int64 indices and validity bits
 (0: all entries are valid); its first entry; for lists, the offsets, validity bits and first entry of the
-lists; its index in the file."""
+lists, and how many offsets there are from one to the next; its index in the file."""
 
 TILE = 256
 """Number of rows read together, column by column."""
@@ -109,6 +111,11 @@ def _key(form, data, offsets, indices, at, seed, blanks):
     """
     if form == KEYS:
         return load_word(data, 8 * _offset(indices, at)), True
+    if form == SPANS:
+        begin, end = _offset(offsets, 2 * at * indices), _offset(offsets, 2 * at * indices + 1)
+        if end == begin or (not blanks and _all_blank(np.int64(0), begin, end)):
+            return seed, False
+        return padded_murmur3_64(np.int64(0), begin, end - begin, seed), True
     if form == SHORT:
         begin, end = np.int64(load_half(offsets, 4 * at)), np.int64(load_half(offsets, 4 * at + 4))
         there = end > begin and (blanks or not _all_blank(data, begin, end))
@@ -249,10 +256,10 @@ def _add_list(c, i, table, seed, keys, values, nnz):
     """Append the features of the list in row `i` of column `c` at `nnz`; returns the new `nnz`."""
     at = i + table[c, LISTS_FIRST]
     if _is_valid(table[c, LISTS_VALID], at):
-        lists, first = table[c, LISTS], table[c, FIRST]
-        for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
+        lists, first, form, step = table[c, LISTS], table[c, FIRST], table[c, FORM], table[c, LISTS_STEP]
+        for entry in range(first + _offset(lists, step * at), first + _offset(lists, step * at + 1)):
             if _is_valid(table[c, VALID], entry):
-                key, there = _key(LONG, table[c, DATA], table[c, OFFSETS], 0, entry, seed, True)
+                key, there = _key(form, table[c, DATA], table[c, OFFSETS], 1, entry, seed, True)
                 keys[nnz], values[nnz] = key, np.float32(1)
                 nnz += there
     return nnz

@@ -1,9 +1,9 @@
 """JSON lines: one object per line, whose fields are columns.
 
 An absent field and null are missing values. A field that is not a column of the layout is ignored; the first
-values of such fields are noticed. Blocks are read by pyarrow. A block that it rejects or that has blank lines
-is read line by line, so that each bad line is reported and the others become examples. A few lines need no
-pyarrow: see `few_objects`.
+values of such fields are noticed. Blocks of usual lines are read by compiled code (`json_cells`), others by
+pyarrow. A block that it rejects or that has blank lines is read line by line, so that each bad line is
+reported and the others become examples.
 
 A test checks that all these ways read the same.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -48,9 +48,12 @@ from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
 from thresher.data.formats.tables.arrow_texts import spelling_of_type, texts_of
 from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
-from thresher.data.formats.tables.few_objects import FewObjects
+from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS
+from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
+from thresher.data.formats.tables.object_columns import ObjectColumns
 from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.formats.tables.table_rows import Kinds, cell_filter
+from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import FOUND, LATE, MOST_LATE, Noted
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
@@ -61,8 +64,8 @@ from thresher.options.messages import mention
 _NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
 _DEEP, _LONG = 500, 400
 """Limits on brackets in a line and digits of a whole number, beyond which JSON readers fail."""
-_FEW_BYTES = 1 << 17
-"""Bytes of lines that pyarrow would not read faster"""
+_LOOKS = {WRITTEN_NUMBERS: NUMERIC, STRINGS: CATEGORICAL, TRUTHS: CATEGORICAL, NESTED: ""}
+"""What a field looks like that has a value of a kind"""
 _TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
 
 _ANY_LIST = pa.list_(pa.null())
@@ -85,8 +88,6 @@ class JsonlFormat:
     """the same fields, with the types that accept all values of their kinds"""
     may_be_words: bool = False
     """whether labels look like words"""
-    decode: Callable[[bytes], list[Any]] = lambda text: _objects(text)
-    """returns the values of a few lines; it may refuse more of them than JSON does, with a ValueError"""
 
     def __call__(self, layout: SettledLayout, reading: Reading) -> JsonlParser:
         """Make a parser for one thread."""
@@ -104,7 +105,6 @@ class JsonlFormat:
             [*self.schemas, pa.schema([_field(what, field, layout) for what, field in needed])],
             [*self.wide, pa.schema([_wide_field(what, field, layout) for what, field in needed])],
             self.may_be_words or has_words(kinds, schema),
-            self.decode,
         )
 
 
@@ -157,11 +157,10 @@ def form_of(
     ids: str,
     lists: bool,
     name: str,
-    decode: Callable[[bytes], list[Any]],
 ) -> JsonlFormat:
     """The maker of parsers for lines of which none has been seen, called `name` in messages.
 
-    `lists` says whether labels are lists of classes; for `decode` see `JsonlFormat`.
+    `lists` says whether labels are lists of classes.
     """
     used = layout.unlabelled() if unlabelled else layout
     label = {
@@ -171,7 +170,7 @@ def form_of(
     }
     known = [pa.field(column, kind) for column, kind in label.items()]
     known += [pa.field(ids, pa.null())] if ids and ids not in used.columns else []
-    return JsonlFormat([], [], [], decode=decode).with_file(_in_order(used, known), used, name, ids)
+    return JsonlFormat([], [], []).with_file(_in_order(used, known), used, name, ids)
 
 
 def _in_order(layout: SettledLayout, fields: Iterable[Any]) -> Any:
@@ -343,19 +342,16 @@ class JsonlParser(BatchParser):
 
     def __init__(self, form: JsonlFormat, layout: SettledLayout, reading: Reading) -> None:
         super().__init__(form.files, layout, reading)
-        self._schemas, self._wide, self._decode = form.schemas, form.wide, form.decode
+        self._schemas, self._wide = form.schemas, form.wide
         self._watched = _Watched(layout, next((one.ids for one in form.files if one.ids), ""))
-        self._plain = {name for name in layout.columns if not self._watched[name]}
-        """columns of which nothing is noticed"""
-        self._few_objects = dict[int, FewObjects]()
+        self._columns = dict[int, ObjectColumns | None]()
 
     def parse(self, block: Any) -> Parsed:
         """Parse the examples of a block of lines into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         text, kinds = block.text[block.begin : block.size], self._files[block.file]
-        few = len(text) < _FEW_BYTES and self._reading.naming is None
-        parsed = (self._few(block) if few else None) or self._many(block)
+        parsed = self._cut(block) or self._many(block)
         if kinds.marks is not None:
             columns = kinds.marks.columns
             cells = dict(zip(columns, _cells(text.tobytes(), columns), strict=True))
@@ -374,46 +370,39 @@ class JsonlParser(BatchParser):
         text = block.text[block.begin : block.size]
         return self.parsed(batch, self._files[block.file], partial(_lines, text), self._noticed(table))
 
-    def _few(self, block: Block) -> Parsed | None:
-        """Parse a few lines without pyarrow; None if one is bad, blank or unusual."""
-        kinds, wide = self._files[block.file], self._wide[block.file]
-        if block.file not in self._few_objects:
-            of_label = next((k for k, what in enumerate(kinds.what) if what == LABEL), None)
-            number = of_label is None or pa.types.is_floating(wide.field(kinds.names[of_label]).type)
-            spelled = bool(kinds.spelling)
-            self._few_objects[block.file] = FewObjects(
-                kinds, not number, lambda cell: _as(cell, pa.null(), spelled)
-            )
-        few, text = self._few_objects[block.file], block.text[block.begin : block.size].tobytes()
-        noticed = dict[tuple[str, str], tuple[int, str]]()
-        try:
-            objects = self._decode(text)
-        except (ValueError, RecursionError):
+    def _columns_of(self, file: int) -> ObjectColumns | None:
+        """What compiled code reads of the objects of a file; None if it cannot read them."""
+        if file not in self._columns:
+            kinds, lists = self._files[file], self._domain.kind == LISTED
+            usable = kinds.names and not lists and self._reading.naming is None
+            words = not self._has_numbers(file)
+            self._columns[file] = ObjectColumns(kinds, words, self._watched.__getitem__) if usable else None
+        return self._columns[file]
+
+    def _has_numbers(self, file: int) -> bool:
+        """Whether the labels of a file, if any, are numbers."""
+        kinds, wide = self._files[file], self._wide[file]
+        of_label = next((k for k, what in enumerate(kinds.what) if what == LABEL), None)
+        return of_label is None or pa.types.is_floating(wide.field(kinds.names[of_label]).type)
+
+    def _cut(self, block: Block) -> Parsed | None:
+        """Parse a block whose values are all plain; None if one is unusual or a line is bad."""
+        kinds, columns = self._files[block.file], self._columns_of(block.file)
+        if columns is None or undecoded(block.text[: block.size]) is not None:
             return None
-        if len(objects) != text.count(b"\n") or not all(type(one) is dict for one in objects):
+        cut = columns.cut(block)
+        if cut is None:
             return None
-        for k, one in enumerate(objects):
-            if unknown := one.keys() - self._plain:
-                if _is_broken("".join(unknown)):
-                    return None
-                self._notice({name: one[name] for name in unknown}, k + 1, noticed)
-        described = few.described(objects)
-        if described is None:
-            return None
-        for k, c in few.others:
-            field = wide.field(kinds.names[c])
-            cells = [one.get(field.name) for one in objects]
-            if not all(_fits(cell, field.type) for cell in cells):
-                return None
-            array = pa.array(
-                [_as(cell, field.type, bool(kinds.spelling)) for cell in cells], _texted(field).type
-            )
-            held, features = self.point(described.table[k], array, kinds, c)
+        described = cut.described
+        for k, c, texts in cut.others:
+            held, features = self.point(described.table[k], texts, kinds, c)
             described = described._replace(held=[*described.held, *held], most=described.most + features)
-        chunk, merged, wrong = self._as_chunk(len(objects), kinds, described)
+        chunk, merged, wrong = self._as_chunk(cut.lines, kinds, described)
         if wrong:
             return None
-        tally = LineTally(len(objects), len(objects), merged=merged)
+        firsts = ((self._watched[name], name, row + 1, _LOOKS[kind]) for name, row, kind in cut.firsts)
+        noticed = {(what, name): (line, looks) for what, name, line, looks in firsts if what}
+        tally = LineTally(cut.lines, cut.lines, merged=merged)
         return Parsed(chunk, tally, [], b"", noticed=self._watched.sorted(noticed))
 
     def _quick(self, block: Block) -> Any:
@@ -586,11 +575,6 @@ def _loaded(line: str) -> Any:
 
 
 _DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < _LONG else float(digits))
-
-
-def _objects(text: bytes) -> list[Any]:
-    """The values of lines of JSON; raises ValueError, or RecursionError if one is nested too deeply."""
-    return [_loaded(str(line, "utf-8")) for line in text.split(b"\n")[:-1]]
 
 
 def _whole_lines(text: NDArray[np.uint8]) -> int:

@@ -1,0 +1,469 @@
+"""The compiled reader of JSON lines: it finds the cells of a block in one pass.
+
+No text is copied unless it has an escape, or is a number or date that is spelled in another way; the encoder
+of record batches (`arrow_rows`) hashes the cells where they are. A name is compared whole with that of the
+field which followed the same field in the row before, so fields in a steady order cost one comparison each.
+
+Anything unusual (a nested value in a field that is read, a new name, a number with more digits than a float64
+has, a bad or blank line) leaves the block to the slower readers, which say what is wrong with it.
+"""
+
+# Numba infers the types of compiled code.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
+
+from __future__ import annotations
+
+import numpy as np
+
+from thresher.data.text.numbers import nearest_double, read_digits, read_power
+from thresher.data.text.spelling import spelled
+from thresher.data.text.words import (
+    address,
+    bits_of,
+    byte,
+    is_blank,
+    load_word,
+    lowest_bit,
+    store_byte,
+    store_word,
+    string_stops,
+)
+from thresher.engine.compile.jit import compiled_apart, kernel, scalar
+from thresher.engine.preparing import FAR
+
+NUMBER, EXACT_NUMBER, TEXT, SPELLED, WORDS, LISTS, UNREAD, IGNORED = range(8)
+"""How a field is read: as a float32; as a float64; as text; as text with one spelling for each value; as text
+that is never a number; as a list of texts and whole numbers; not at all; not even if it is nested."""
+NULL, NUMBERS, STRINGS, TRUTHS, NESTED, KINDS = range(6)
+"""Kinds of values, and how many there are"""
+BEGIN, SIZE, FOLLOWS, ROLE, PLACE, FOUND, FIELD = 0, 1, 2, 3, 4, 5, 6
+"""A field as a row of int64: where its name begins among all names, and its length; the field that followed
+it; how it is read; its place among numbers, or among texts; the row that had it last. The number of these."""
+WRITTEN, ELEMENTS, KNOWN, NAMED, USES = range(5)
+"""What is in use: bytes of written texts, elements of lists, fields, bytes of names; how many these are."""
+PLAIN, WHOLE = 1, 2
+"""How a number may be read as text; 0: not at all"""
+_QUOTE, _COMMA, _MINUS, _DOT, _ZERO, _COLON, _ESCAPE = b'",-.0:\\'
+_OPEN, _CLOSE, _LIST, _LIST_END = b"{}[]"
+_NEWLINE, _RETURN, _LARGEST_PLAIN = 10, 13, np.uint64(10**15)
+_NULL, _TRUE, _ALS = (np.uint64(int.from_bytes(word, "little")) for word in (b"null", b"true", b"alse"))
+_FOUR, _ONE, _NOTHING = np.uint64(2**32 - 1), np.uint64(1), np.uint64(0)
+_BAD = np.int64(-1)
+_DEEPEST = 60
+
+
+@scalar
+def _past_blanks(text, at):
+    """The position of the first byte from `at` on that is not a blank."""
+    while is_blank(byte(text, at)):
+        at += 1
+    return at
+
+
+@scalar
+def _is_name(text, at, names, begin, size):
+    """Whether the `size` bytes at `at` are those of `names` at `begin`, a multiple of eight."""
+    same = True
+    while size > 8 and same:
+        same = load_word(text, at) == load_word(names, begin)
+        at, begin, size = at + 8, begin + 8, size - 8
+    different = (load_word(text, at) ^ load_word(names, begin)) << np.uint64(64 - 8 * size)
+    return same and different == _NOTHING
+
+
+@scalar
+def _get(fields, c, what):
+    """One of the int64s that describe field `c`."""
+    return np.int64(load_word(fields, 8 * (FIELD * c + what)))
+
+
+@scalar
+def _field(text, at, before, names, fields, count):
+    """The field whose name is at `at`, in an object in which `before` comes before it; 0 if there is none."""
+    c = _get(fields, before, FOLLOWS)
+    if _is_name(text, at, names, _get(fields, c, BEGIN), _get(fields, c, SIZE)):
+        return c
+    for k in range(count):
+        c = before + k + 1 if before + k < count else before + k + 1 - count
+        if _is_name(text, at, names, _get(fields, c, BEGIN), _get(fields, c, SIZE)):
+            store_word(fields, FIELD * before + FOLLOWS, np.uint64(c))
+            return c
+    return np.int64(0)
+
+
+@scalar
+def _string_end(text, at):
+    """The position of the first quote, backslash or control character from `at` on."""
+    while True:
+        found = string_stops(text, at)
+        if found != _NOTHING:
+            return at + lowest_bit(found)
+        at += 64
+
+
+@compiled_apart
+def _new_field(text, at, form, used):
+    """Enter the field whose name is at `at`, which is ignored, and return it; 0 if there is no room."""
+    names, fields, most, room = form[0], form[1], form[2], form[3]
+    c, begin = np.int64(load_word(used, 8 * KNOWN)) + 1, np.int64(load_word(used, 8 * NAMED))
+    end = _string_end(text, at)
+    size = end + 1 - at
+    if byte(text, end) != _QUOTE or c > most or begin + size > room:
+        return np.int64(0)
+    for k in range(size):
+        store_byte(names, begin + k, byte(text, at + k))
+    store_word(fields, FIELD * c + BEGIN, np.uint64(begin))
+    store_word(fields, FIELD * c + SIZE, np.uint64(size))
+    store_word(used, KNOWN, np.uint64(c))
+    store_word(used, NAMED, np.uint64((begin + size + 7) & -8))
+    return c
+
+
+@scalar
+def _hex(text, at):
+    """The number of four hexadecimal digits at `at`; -1 if they are not that."""
+    number = np.int64(0)
+    for k in range(4):
+        code = byte(text, at + k)
+        letter = (code | 32) - 87
+        digit = code - 48 if 48 <= code <= 57 else letter if 10 <= letter <= 15 else -1
+        number = number * 16 + digit if digit >= 0 and number >= 0 else -1
+    return number
+
+
+@scalar
+def _as_utf8(point, out, at):
+    """Write a Unicode code point at `at`; returns the position after it."""
+    if point < 0x80:
+        store_byte(out, at, point)
+        return at + 1
+    more = 1 if point < 0x800 else 2 if point < 0x10000 else 3
+    store_byte(out, at, (0xFF00 >> more + 1) & 0xFF | point >> 6 * more)
+    for k in range(more):
+        store_byte(out, at + 1 + k, 0x80 | (point >> 6 * (more - 1 - k)) & 0x3F)
+    return at + 1 + more
+
+
+@scalar
+def _escaped(text, at):
+    """The code point of the escape at `at`, and the position after it; -1 for none that is valid."""
+    code = byte(text, at + 1)
+    if code == 117:  # u
+        unit = _hex(text, at + 2)
+        if 0xD800 <= unit < 0xDC00 and byte(text, at + 6) == _ESCAPE and byte(text, at + 7) == 117:
+            low = _hex(text, at + 8)
+            valid = 0xDC00 <= low < 0xE000
+            return 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00) if valid else -1, at + 12
+        return unit if unit < 0xD800 or unit >= 0xE000 else -1, at + 6
+    if code == _QUOTE or code == _ESCAPE or code == 47:
+        return code, at + 2
+    found = 8 if code == 98 else 12 if code == 102 else 10 if code == 110 else 13 if code == 114 else -1
+    return 9 if code == 116 else found, at + 2
+
+
+@compiled_apart
+def _unescaped(text, at, out, size):
+    """Write the string at `at` without escapes: ``(position of its last quote or -1, its end in `out`)``."""
+    while True:
+        stop = _string_end(text, at)
+        for k in range(at, stop):
+            store_byte(out, size + k - at, byte(text, k))
+        size += stop - at
+        if byte(text, stop) != _ESCAPE:
+            return stop if byte(text, stop) == _QUOTE else _BAD, size
+        point, at = _escaped(text, stop)
+        if point < 0:
+            return _BAD, size
+        size = _as_utf8(point, out, size)
+
+
+@scalar
+def _number(text, at):
+    """The number at `at`: ``(end, float64, whether that is the nearest one, how it may be read as text)``.
+
+    `end` is -1 if it is not a number of JSON, or if the nearest float32 is not certain. As text, `PLAIN`
+    numbers have at most 15 digits and no exponent, and `WHOLE` ones no decimal point either; -0 is neither.
+    """
+    negative = byte(text, at) == _MINUS
+    at += negative
+    end, mantissa, exponent = read_digits(text, at, _NOTHING)
+    valid, plain = end > at and (byte(text, at) != _ZERO or end == at + 1), WHOLE
+    if byte(text, end) == _DOT:
+        at, plain = end + 1, PLAIN
+        end, mantissa, dropped = read_digits(text, at, mantissa)
+        exponent -= end - at - dropped
+        valid &= end > at
+    if mantissa >= _LARGEST_PLAIN or (negative and mantissa == _NOTHING):
+        plain = 0
+    if byte(text, end) | 32 == 101:  # e
+        end, power, status = read_power(text, end + 1)
+        exponent, plain = exponent + power, 0
+        valid &= status == 0
+    number, certain, nearest = nearest_double(mantissa, exponent)
+    return end if valid and certain else _BAD, -number if negative else number, nearest, plain
+
+
+@scalar
+def _spelled(begin, stop, room):
+    """The text between two addresses as it is spelled, by its addresses; a new one is written to `room`."""
+    scratch, out, used = room[0], room[1], room[2]
+    cell, first, last = spelled(np.int64(0), begin, stop, scratch)
+    if cell != scratch:
+        return first, last
+    begin = out + np.int64(load_word(used, 8 * WRITTEN))
+    for k in range(last):
+        store_byte(begin, k, byte(scratch, k))
+    store_word(used, WRITTEN, load_word(used, 8 * WRITTEN) + np.uint64(last))
+    return begin, begin + last
+
+
+@scalar
+def _string(text, at, room):
+    """The string after the quote at `at`: ``(end or -1, addresses of its text and its end)``."""
+    stop = _string_end(text, at + 1)
+    if byte(text, stop) == _QUOTE:
+        return stop + 1, text + at + 1, text + stop
+    out, used = room[1], room[2]
+    begin = np.int64(load_word(used, 8 * WRITTEN))
+    end, last = _unescaped(text, at + 1, out, begin)
+    store_word(used, WRITTEN, np.uint64(last))
+    return end + 1 if end >= 0 else _BAD, out + begin, out + last
+
+
+@scalar
+def _literal(text, at):
+    """The position after the literal at `at`, and its kind; -1 if it is none."""
+    four = load_word(text, at) & _FOUR
+    if four == _NULL or four == _TRUE:
+        return at + 4, NULL if four == _NULL else TRUTHS
+    return at + 5 if byte(text, at) == 102 and load_word(text, at + 1) & _FOUR == _ALS else np.int64(
+        -1
+    ), TRUTHS
+
+
+@scalar
+def _element(text, at, spells, room):
+    """A text or a plain number at `at` that is read as text: ``(end, addresses of its text and its end)``."""
+    if byte(text, at) == _QUOTE:
+        return _string(text, at, room)
+    end, _, _, plain = _number(text, at)
+    if end < 0 or not (plain == WHOLE or (spells and plain == PLAIN)):
+        return _BAD, text, text
+    begin, stop = text + at, text + end
+    if spells:
+        begin, stop = _spelled(begin, stop, room)
+    return end, begin, stop
+
+
+@compiled_apart
+def _elements(text, at, room):
+    """Keep the elements of the list at `at`: ``(end or -1, index of the first, index after the last)``."""
+    used, elements = room[2], room[3]
+    first = np.int64(load_word(used, 8 * ELEMENTS))
+    count, at = first, _past_blanks(text, at + 1)
+    ends = byte(text, at) == _LIST_END
+    while not ends:
+        if load_word(text, at) & _FOUR == _NULL:
+            end = at + 4
+        else:
+            end, begin, stop = _element(text, at, False, room)
+            store_word(elements, 2 * count, np.uint64(begin))
+            store_word(elements, 2 * count + 1, np.uint64(stop))
+            count += 1
+        if end < 0:
+            return _BAD, first, first
+        at = _past_blanks(text, end)
+        ends = byte(text, at) == _LIST_END
+        if not ends and byte(text, at) != _COMMA:
+            return _BAD, first, first
+        at = at if ends else _past_blanks(text, at + 1)
+    store_word(used, ELEMENTS, np.uint64(count))
+    return at + 1, first, count
+
+
+@scalar
+def _past_scalar(text, at, room):
+    """The position after the text, number or literal at `at`; -1 if it is bad."""
+    code = byte(text, at)
+    if code == _QUOTE:
+        return _string(text, at, room)[0]
+    if code == _MINUS or 48 <= code <= 57:
+        return _number(text, at)[0]
+    return _literal(text, at)[0]
+
+
+@scalar
+def _past_name(text, at, room):
+    """The position of the value after the name at `at`; -1 if there is no name with a colon."""
+    if byte(text, at) != _QUOTE:
+        return _BAD
+    end, _, _ = _string(text, at, room)
+    end = _past_blanks(text, end) if end >= 0 else at
+    return _past_blanks(text, end + 1) if byte(text, end) == _COLON else _BAD
+
+
+@compiled_apart
+def _nested(text, at, room):
+    """The position after the list or object at `at`, which is not read; -1 if it is bad, or deep."""
+    depth, objects = np.int64(0), _NOTHING  # bit k: whether the bracket at depth k is that of an object
+    while at >= 0 and depth < _DEEPEST:
+        code = byte(text, at)
+        opens, closed = code == _OPEN or code == _LIST, False
+        if opens:
+            objects = objects << _ONE | np.uint64(code == _OPEN)
+            depth, at = depth + 1, _past_blanks(text, at + 1)
+            closed = byte(text, at) == (_CLOSE if code == _OPEN else _LIST_END)
+        else:
+            at = _past_scalar(text, at, room)
+        while at >= 0 and (closed or not opens):
+            if closed:
+                depth, objects, at = depth - 1, objects >> _ONE, at + 1
+            if depth == 0:
+                return at
+            at, opens = _past_blanks(text, at), False
+            closed = byte(text, at) == (_CLOSE if objects & _ONE else _LIST_END)
+            if not closed:
+                at = _past_blanks(text, at + 1) if byte(text, at) == _COMMA else _BAD
+                break
+        if at >= 0 and objects & _ONE:
+            at = _past_name(text, at, room)
+    return _BAD
+
+
+@scalar
+def _cell(text, at, role, spells, room):
+    """The value at `at`: ``(end or -1, kind, float64, addresses of its text and its end)``."""
+    code, none = byte(text, at), np.int64(0)
+    if code == _QUOTE:
+        end, begin, stop = _string(text, at, room)
+        if role == SPELLED and end >= 0:
+            begin, stop = _spelled(begin, stop, room)
+        return end if role > EXACT_NUMBER else _BAD, STRINGS, 0.0, begin, stop
+    if code == _MINUS or 48 <= code <= 57:
+        if role == TEXT or role == SPELLED:
+            end, begin, stop = _element(text, at, spells, room)
+            return end, NUMBERS, 0.0, begin, stop
+        end, number, nearest, _ = _number(text, at)
+        usual = role != WORDS and role != LISTS and (role != EXACT_NUMBER or nearest or abs(number) < FAR)
+        return end if usual else _BAD, NUMBERS, number, none, none
+    if code == _OPEN or code == _LIST:
+        if role == LISTS and code == _LIST:
+            end, begin, stop = _elements(text, at, room)
+            return end, NESTED, 0.0, begin, stop
+        return _nested(text, at, room) if role == IGNORED else _BAD, NESTED, 0.0, none, none
+    end, kind = _literal(text, at)
+    if kind == NULL or end < 0:
+        return end, kind, 0.0, none, none
+    return (
+        end if role != WORDS and role != LISTS else _BAD,
+        kind,
+        np.float64(code == 116),
+        text + at,
+        text + end,
+    )
+
+
+@scalar
+def _keep(cells, row, place, role, number, begin, stop):
+    """Store a value, which is not null, as cell `place` of the numbers or texts of a row."""
+    numbers, valid, spans, rows, texts = cells
+    if role == NUMBER or role == EXACT_NUMBER:
+        bits = valid + place * ((rows + 7) >> 3) + (row >> 3)
+        store_byte(bits, np.int64(0), byte(bits, np.int64(0)) | 1 << (row & 7))
+        store_word(numbers, place * rows + row, bits_of(number))
+    elif role < UNREAD:
+        store_word(spans, 2 * (row * texts + place), np.uint64(begin))
+        store_word(spans, 2 * (row * texts + place) + 1, np.uint64(stop))
+
+
+@scalar
+def _object(text, at, row, form, cells, firsts, room):
+    """Read the object at `at` as a row; returns the position of its line end, or -1 if it is unusual."""
+    names, fields, spells, used = form[0], form[1], form[4], room[2]
+    before, count = np.int64(0), np.int64(load_word(used, 8 * KNOWN))
+    at = _past_blanks(text, at + 1)
+    ends = byte(text, at) == _CLOSE
+    while not ends:
+        c = np.int64(0)
+        if byte(text, at) == _QUOTE:
+            c = _field(text, at + 1, before, names, fields, count)
+            if c == 0:
+                c = _new_field(text, at + 1, form, used)
+                count += c > 0
+        if c == 0 or _get(fields, c, FOUND) == row:
+            return _BAD
+        at = _past_blanks(text, at + 1 + _get(fields, c, SIZE))
+        if byte(text, at) != _COLON:
+            return _BAD
+        role = _get(fields, c, ROLE)
+        at, kind, number, begin, stop = _cell(text, _past_blanks(text, at + 1), role, spells, room)
+        if at < 0:
+            return _BAD
+        if kind != NULL:
+            _keep(cells, row, _get(fields, c, PLACE), role, number, begin, stop)
+            if firsts[c] < 0:
+                firsts[c] = KINDS * row + kind
+        store_word(fields, FIELD * c + FOUND, np.uint64(row))
+        before, at = c, _past_blanks(text, at)
+        ends = byte(text, at) == _CLOSE
+        if not ends and byte(text, at) != _COMMA:
+            return _BAD
+        at = at if ends else _past_blanks(text, at + 1)
+    at += 1 + (byte(text, at + 1) == _RETURN)
+    return at if byte(text, at) == _NEWLINE else _BAD
+
+
+@kernel
+def cut(text_bytes, at, size, form, cells, firsts, rooms):
+    """Find the cells of the lines ``text_bytes[at:size]``, which end with a newline.
+
+    Args:
+        form: ``(names, fields, spells)``: the names of fields, each with a quote after it and zeros up to a
+            multiple of eight bytes, and room for more (uint8); int64 (fields + 1, FIELD), of which entry 0
+            comes before the first field, and the last ones are free; whether numbers among texts are spelled.
+        cells: ``(numbers, valid, spans)``: float64 (columns, rows); uint8 (columns, rows / 8) of zeros, their
+            bits; int64 (rows, columns, 2), the addresses of texts and of their ends.
+        firsts: int64 (fields + 1,), gets KINDS * row + kind of the first value of a field that is -1 there.
+        rooms: uint8 scratch space for a spelling, and for all texts that are written in another way; int64
+            (4,), how much is in use; int64 (elements, 2), addresses of elements of lists.
+
+    Returns the number of rows, or -1 if a line is unusual.
+    """
+    names, fields, spells = form
+    numbers, valid, spans = cells
+    text, row = address(text_bytes), np.int64(0)
+    described = (
+        address(names),
+        address(fields),
+        np.int64(fields.shape[0] - 1),
+        np.int64(names.size - 8),
+        spells,
+    )
+    into = (
+        address(numbers),
+        address(valid),
+        address(spans),
+        np.int64(spans.shape[0]),
+        np.int64(spans.shape[1]),
+    )
+    space = address(rooms[0]), address(rooms[1]), address(rooms[2]), address(rooms[3])
+    while at < size and row >= 0:
+        spans[row] = 0
+        stop = _BAD
+        if byte(text, at) == _OPEN:
+            stop = _object(text, at, row, described, into, firsts, space)
+        at, row = stop + 1, row + 1 if stop >= 0 else _BAD
+    return row
+
+
+@kernel
+def join(spans, place, out, ends):
+    """Copy the texts ``spans[:, place]`` to `out`; `ends`, int64 (rows + 1,), gets where they end."""
+    size, written = np.int64(0), address(out)
+    ends[0] = 0
+    for row in range(len(spans)):
+        begin = spans[row, place, 0]
+        for k in range(spans[row, place, 1] - begin):
+            store_byte(written, size + k, byte(begin, k))
+        size += spans[row, place, 1] - begin
+        ends[row + 1] = size
