@@ -145,6 +145,7 @@ numbers_ = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False, width=32),
     st.floats(-1e9, 1e9),
 )
+texts = texts | st.just("\U0001d54f")
 plain = st.one_of(
     st.none(),
     st.booleans(),
