@@ -10,12 +10,14 @@ losses.
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import CodeType
 from typing import Any
 
 import pytest
 
-from thresher.engine import index, lanewise
+from thresher.engine import index, lanewise, verbs
 from thresher.engine.compile.jit import Kernel
+from thresher.engine.protocol import PROTOCOL
 from thresher.learning.training import passes
 
 
@@ -30,6 +32,23 @@ def not_compiled() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as monkeypatch:
         compile_nothing(monkeypatch)
         yield
+
+
+def call_methods_directly() -> None:
+    """Let a verb call the method of a part without a search for its name: a third less time in plain Python.
+
+    Numba never looks at the code of a verb.
+    """
+    for name, declared in {name: verb for kind in PROTOCOL.values() for name, verb in kind.items()}.items():
+        own, *others = declared.parameters
+        taken = ", ".join([own, *others])
+        text = f"def closed(name):\n def call({taken}): return {own}.{name}({', '.join(others)}); name"
+        (closed,) = (one for one in compile(text, __file__, "exec").co_consts if isinstance(one, CodeType))
+        (code,) = (one for one in closed.co_consts if isinstance(one, CodeType))
+        getattr(verbs, name).__code__ = code
+
+
+call_methods_directly()
 
 
 def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
