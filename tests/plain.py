@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from thresher.engine import index, lanewise, verbs
+from thresher.engine import calibrating, index, kernels, lanewise, verbs
 from thresher.engine.compile.jit import Kernel
 from thresher.engine.protocol import PROTOCOL
 from thresher.learning.training import passes
@@ -58,6 +58,7 @@ def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         return self.function
 
     monkeypatch.setattr(Kernel, "for_parts", function)
+    monkeypatch.setattr(calibrating, "_learn", kernels.learn.function)
     monkeypatch.setattr(lanewise.part_of, "plain", _remembered(lanewise.part_of.plain))
     monkeypatch.setattr(index, "FIRST_SIZE", min(index.FIRST_SIZE, 16))
     for name in ("MANY", "FEW"):

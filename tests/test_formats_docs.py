@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.pages import DOCS, PAGES, ROOT, blocks, printed, session, text_of
+from tests.plain import compiled_if
 from tests.served import Shell, program, served
 from thresher.data.formats.listing import FORMATS, LINES
 from thresher.parts.registry import REGISTRY
@@ -23,6 +24,8 @@ ELSEWHERE = {
     "docs/serving": "tests/serving/test_serving_docs.py",
     "docs/sklearn": "tests/estimators/test_pages.py",
 }
+FEW_ROWS = re.compile("thresher train (weather.csv|two.svm) ")
+"""Plain Python learns these rows in less time than their loop is compiled, which no other page needs."""
 TESTED = [
     page
     for page in PAGES
@@ -58,7 +61,8 @@ def test_blocks_of_a_page_do_what_it_says(
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     known = {"PATH": f"{shell.folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
     for command, wanted in (step for block in blocks(page, "console") for step in session(block)):
-        done = shell.run(command, cwd=tmp_path, env=os.environ | known)
+        with compiled_if(not FEW_ROWS.match(command)):
+            done = shell.run(command, cwd=tmp_path, env=os.environ | known)
         said = done.stderr.splitlines(keepends=True)
         heard = "".join(x for x in said if not x.removeprefix("thresher: ").startswith("compiling"))
         found = (done.stdout + heard, heard + done.stdout)

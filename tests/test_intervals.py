@@ -65,7 +65,7 @@ def test_means_and_classes() -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"scale": "standard"}, {"loss": "softmax", "outputs": "classes:0-1"}])
-def test_weights(more: dict[str, Any], tmp_path: Path) -> None:
+def test_weights(more: dict[str, Any], tmp_path: Path, plainly: None) -> None:
     """They are for values as they are: with these, each model gives its margins."""
     X: Any = np.random.default_rng(1).normal(size=(300, 12)) * np.linspace(0.2, 2.0, 12)
     y = (X[:, 0] + 0.1 * X[:, 11] > 0).astype(int)

@@ -140,13 +140,14 @@ def test_penalties_of_one_rule(
 @pytest.mark.parametrize("way", ["octets"], indirect=True)
 @pytest.mark.parametrize("name", ["ftrl", "ft-ftrl"])
 def test_half_lives_of_one_rule(name: str, untold: None, capfd: pytest.CaptureFixture[str]) -> None:
-    """Compiled; sums that fade and sums that last are not in one octet."""
+    """Sums that fade and sums that last are not in one octet. One rule is compiled."""
     lives = [5, 20, 33.3, 1e6]
     lasting = recipe_of(f"{name}:alpha=0.2,l1=0.3")
     fading = [recipe_of(f"{name}:alpha=0.2,l1=0.3,half_life={n}") for n in lives]
     assert lanes_of_octets([*fading, lasting]) == [0, 1, 2, 3, 4]
     assert len({id(model.loop.holder) for model in Lanes([*fading, lasting]).models}) == 2
-    check(fading, WIDE)
+    with compiled_if(name in COMPILED):
+        check(fading, WIDE)
     assert capfd.readouterr() == ("", "")
 
 

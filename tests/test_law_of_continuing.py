@@ -72,8 +72,8 @@ def check(chunk: Chunk, recipe: Recipe, place: Path, **training: Any) -> None:
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_stream_continued_is_a_stream(name: str, whole: Chunk, tmp_path: Path) -> None:
-    for spec in kinds_of(name):
-        for store in STORES if name in KINDS else STORES[:1]:
+    for k, spec in enumerate(kinds_of(name)):
+        for store in STORES if k == 0 and name in KINDS else STORES[:1]:
             with case(spec, store):
                 check(whole, model_of(spec, store=store, dtype="float32").recipe, tmp_path / "m")
 

@@ -68,8 +68,8 @@ def test_a_sample_of_a_log_is_that_of_its_rows(sample: str, whole: Chunk, log: L
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_log_is_its_rows(name: str, whole: Chunk, log: Log, tmp_path: Path) -> None:
-    for spec in kinds_of(name):
-        for store in STORES if name in KINDS else STORES[:1]:
+    for k, spec in enumerate(kinds_of(name)):
+        for store in STORES if k == 0 and name in KINDS else STORES[:1]:
             with case(spec, store):
                 check(whole, model_of(spec, store=store, dtype="float32").recipe, log, tmp_path / "m")
 

@@ -37,6 +37,7 @@ NUMBER = X @ [1.0, -2.0, 0.0, 0.0, 0.5, 0.0] + RNG.normal(size=N)
 TABLE = pd.DataFrame({"kind": np.where(X[:, 0] > 0, "x", "y"), "b": X[:, 1]})
 ROWS = [{"kind": kind, f"k{k % 7}": float(b)} for k, (kind, b) in enumerate(TABLE.itertuples(index=False))]
 L1S = [3.0, 0.1, 1.0]
+RCV1 = "examples/data/rcv1_train2000.dat.gz"
 WEIGHTS = RNG.choice([0.0, 0.5, 1.0, 2.0], N)
 Case = tuple[type, type, dict[str, Any], Any, Any]
 CLASSIFIERS, REGRESSORS = (
@@ -194,7 +195,7 @@ def test_rows_in_any_order_are_the_same_folds() -> None:
             np.testing.assert_array_equal(one.coef_, other.coef_)
 
 
-def test_early_stopping_is_for_each_model(capsys: Any) -> None:
+def test_early_stopping_is_for_each_model(capsys: Any, plainly: None) -> None:
     noise = np.random.default_rng(0).normal(size=(60, 40))
     y = np.random.default_rng(1).integers(0, 2, 60)
     options: dict[str, Any] = {"rule": "ftrl:alpha=1", "passes": 30, "l1s": [1e-6, 0.5, 4.0], "verbose": 1}
@@ -211,7 +212,7 @@ def test_early_stopping_is_for_each_model(capsys: Any) -> None:
 
 @pytest.fixture(scope="module")
 def stories() -> Any:
-    found = load_svmlight_file("examples/data/rcv1_train2000.dat.gz")
+    found = load_svmlight_file(RCV1)
     return SparseFrontierClassifier(random_state=0).fit(*found), found
 
 
@@ -300,8 +301,8 @@ def test_nothing_to_find_a_range_by_gives_the_stated_one() -> None:
     assert model.nnz_path_.tolist() == [0, 0, 0]
 
 
-def test_longer_data_are_asked_for_stronger_penalties(stories: Any, monkeypatch: Any) -> None:
-    _, (given, y) = stories
+def test_longer_data_are_asked_for_stronger_penalties(monkeypatch: Any, plainly: None) -> None:
+    given, y = load_svmlight_file(RCV1)
     monkeypatch.setattr("thresher.lanes.penalties.PILOT_ROWS", 100)
     few, many = (
         fitted(SparseFrontierClassifier, rule="ftrl", l1s=2, passes=1).fit(given[:n], y[:n])

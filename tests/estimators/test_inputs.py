@@ -281,7 +281,7 @@ def test_the_last_rows_can_be_held_out(share: str, count: int, shuffle: bool) ->
     assert np.array_equal(found[0].coef_, found[1].coef_)
     alone = SparseOnlineClassifier("sgd", shuffle=False, passes=1, random_state=0).fit(X[:-count], y[:-count])
     assert np.array_equal(found[0].coef_, alone.coef_)
-    frontier = SparseFrontierClassifier(validation_fraction=share, shuffle=shuffle, random_state=0)
+    frontier = SparseFrontierClassifier(validation_fraction=share, shuffle=shuffle, random_state=0, passes=1)
     assert frontier.fit(X, y).coef_.shape == (1, 4)
     with pytest.raises(ValueError, match="would cut groups"):
         SparseOnlineClassifier(validation_fraction=share, early_stopping=True).fit(X, y, groups=y)

@@ -108,7 +108,7 @@ def test_classes_are_written_as_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("output", ["margin", "label"])
-def test_several_labels_and_another_compiler(tmp_path: Path, output: Any) -> None:
+def test_several_labels_and_another_compiler(tmp_path: Path, output: Any, plainly: None) -> None:
     data = tmp_path / "d.svm"
     data.write_text("".join(f"{k % 2},{2 + k % 2} 1:{k % 5} {2 + k % 3}:1\n" for k in range(90)))
     model = thresher.train(data, outputs="labels:0-3", passes=1, dtype="float64")
@@ -131,7 +131,7 @@ def test_nothing_has_a_weight(tmp_path: Path) -> None:
     check(model, c_program(str(thresher.export(model, "c")), tmp_path / "model"), data, "margin")
 
 
-def test_features_that_were_never_seen_may_have_no_weight() -> None:
+def test_features_that_were_never_seen_may_have_no_weight(plainly: None) -> None:
     """As with `simplex`, whose weights begin equal."""
     model = thresher.train(np.eye(8) + np.eye(8, k=1), [1, -1] * 4, rule="simplex", passes=1)
     with pytest.raises(DataError, match="features that were never seen have a weight in this model"):

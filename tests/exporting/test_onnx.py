@@ -39,7 +39,7 @@ def session(content: Any) -> Any:
         (lambda k: k / 7, {"loss": "squared"}),
     ],
 )
-def test_columns_of_numbers(tmp_path: Path, labels: Any, options: dict[str, Any]) -> None:
+def test_columns_of_numbers(tmp_path: Path, labels: Any, options: dict[str, Any], plainly: None) -> None:
     data = table(tmp_path / "d.csv", labels)
     model = thresher.train(data, passes=2, **options)
     made = session(thresher.export(model, "onnx", tmp_path / "m.onnx"))

@@ -154,15 +154,13 @@ def test_stopping_changes_nothing(case: dict[str, Any], tmp_path: Path) -> None:
 
 
 @laws
-def test_weights_are_for_values_as_they_are(case: dict[str, Any], tmp_path: Path) -> None:
-    data = data_for(case)
-    with not_compiled():
-        model = made(case, dtype="float64")
-        model.learn(data.chunk)
-        model.finish()
-        model.save(tmp_path / "model")
-        margins, readout = model.predict(data.chunk), thresher.load(tmp_path / "model")
-        np.testing.assert_array_equal(readout.predict(data.chunk), margins)
+def test_weights_are_for_values_as_they_are(case: dict[str, Any], tmp_path: Path, plainly: None) -> None:
+    data, model = data_for(case), made(case, dtype="float64")
+    model.learn(data.chunk)
+    model.finish()
+    model.save(tmp_path / "model")
+    margins, readout = model.predict(data.chunk), thresher.load(tmp_path / "model")
+    np.testing.assert_array_equal(readout.predict(data.chunk), margins)
     weights = readout.weights.reshape(len(readout.keys), -1).astype(float)
     if readout.divisors is not None:
         weights = weights / readout.divisors.at(readout.keys)[:, np.newaxis]

@@ -391,7 +391,7 @@ def test_what_is_kept_is_bounded_in_bytes(model: Path, rows: Chunk, tmp_path: Pa
 
 
 def test_a_row_that_is_kept_keeps_nothing_else(model: Path, rows: Chunk, tmp_path: Path) -> None:
-    whole = concat([rows] * 1000)
+    whole = concat([rows] * 100)
     held = weakref.ref(whole.values)
     with serving(model, tmp_path / "log", wait=1000.0) as service:
         service.keep(["a"], whole.rows(0, 1), np.zeros(1)).result()
@@ -401,7 +401,7 @@ def test_a_row_that_is_kept_keeps_nothing_else(model: Path, rows: Chunk, tmp_pat
         until(lambda: gc.collect() >= 0 and held() is None)
         assert [*map(len, service._memory.keys)] == [16]
         service.label(["a"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
-    found, last = _logged(tmp_path / "log"), ROWS * 1000
+    found, last = _logged(tmp_path / "log"), ROWS * 100
     assert np.array_equal(found.rows(last, last + 1).values, rows.rows(0, 1).values)
 
 
