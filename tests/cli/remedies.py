@@ -103,6 +103,12 @@ CASES = [
         "train d.svm -m m --rule sgd --calibrate --passes 2",
     ),
     Case(
+        "a signed store flips half of the signs of weights: leave signed out of --store",
+        {"d.svm": ROWS},
+        "train d.svm -m m --nonnegative 1 --store hashed:10,signed",
+        then="train d.svm -m m --nonnegative 1 --store hashed:10",
+    ),
+    Case(
         "one temperature cannot calibrate corrected intercepts: leave correct out of --sample",
         {"d.svm": ROWS},
         "train d.svm -m m --loss softmax --outputs classes:0-1 --sample 0=0.5,correct --calibrate",

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.data.reference import rows_of
 from thresher.data import DataError, open_source
+from thresher.data.files.blocks import LINES as LINES_BLOCK
+from thresher.data.files.blocks import PAD, Block
 from thresher.data.formats.tables import jsonl
 from thresher.data.layout import Layout
 
@@ -162,6 +165,10 @@ objects = st.fixed_dictionaries(
         "a longer name": texts,
         "words": st.none() | texts,
         "o": plain,
+        "tags": st.none() | st.lists(texts | st.none() | st.integers(-9, 9)),
+        "day": st.sampled_from(
+            ["2024-05-01T00:00:00Z", f"2024-05-01T01:00:00.{'7' * 39}+00:00", "1.50", None]
+        ),
         "late": plain,
     },
 )
@@ -185,7 +192,8 @@ def usual_lines(draw: st.DrawFn) -> list[str]:
 
 
 FIRST = (
-    '{"label": 1, "x": 0.5, "c": "a", "k": 3, "a longer name": "a", "words": "a b", "o": 1, "late": null}\n'
+    '{"label": 1, "x": 0.5, "c": "a", "k": 3, "a longer name": "a", "words": "a b", "o": 1, '
+    '"tags": ["u"], "day": "2024-05-01", "late": null}\n'
 )
 
 
@@ -202,3 +210,49 @@ def test_usual_objects_are_cut(tmp_path: Path, gaps: bool, body: list[str]) -> N
     slow = read(path, 1 << 20, layout=layout)
     with mock.patch.object(jsonl.JsonlParser, "_many", None):
         assert read(path, 1 << 20, cut=True, layout=layout) == slow
+
+
+ODD_NAMES = ("a\\b", 'p": 1, "q', 'a"b', "\\alpha", "a\\", "a\tb")
+ODD_LINES = (
+    *('{"label": 1, "a\\b": 2}', '{"label": 1, "p": 1, "q": 2}', '{"label": 1, "a"b": 2}'),
+    *('{"label": 1, "\\alpha": 2}', '{"label": 1, "a\\": 2}', '{"label": 1, "a\tb": 2}'),
+)
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_names_that_are_written_otherwise(name: str, tmp_path: Path) -> None:
+    """A name with an escape is not taken for the same letters without one."""
+    path = tmp_path / "d.jsonl"
+    path.write_text(json.dumps({"label": 1, "x": 1, name: 3}) + "\n")
+    layout = open_source(path).layout
+    for line in ODD_LINES:
+        path.write_text('{"label": 0, "x": 1}\n' + line + "\n")
+        assert read(path, 1 << 20, cut=True, layout=layout) == read(path, 1 << 20, layout=layout)
+
+
+def test_a_text_in_a_column_of_lists(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"label": 1, "t": ["u", "v"]}\n{"label": 1, "t": "u"}\n')
+    _, bad, *_ = found = read(path, 1 << 20, cut=True, layout=Layout(""))
+    assert found == read(path, 1 << 20, layout=Layout(""))
+    assert [one.line for one in bad] == [2]
+
+
+def test_spellings_that_are_longer_than_what_was_written(tmp_path: Path) -> None:
+    """Of values with escapes, whose spellings have many digits that are not written."""
+    path, names = tmp_path / "d.jsonl", [f"c{k}" for k in range(100)]
+    path.write_text(json.dumps({"label": 1, **dict.fromkeys(names, "2024-05-01")}) + "\n")
+    layout = open_source(path).layout
+    value = f"2024-05-01T01:00:00.{'123456789' * 4}"
+    line = json.dumps({"label": 0, **dict.fromkeys(names, value)}).replace('9"', '9\\u005a"')
+    path.write_text(f"{line}\n" * 30)
+    assert read(path, 1 << 20, cut=True, layout=layout) == read(path, 1 << 20, layout=layout)
+
+
+def test_lines_that_lack_most_fields_take_little_memory(tmp_path: Path) -> None:
+    path, names = tmp_path / "d.jsonl", [f"c{k}" for k in range(1000)]
+    path.write_text(json.dumps({"label": 1, **dict.fromkeys(names, "a")}) + "\n" + '{"label": 0}\n' * 400)
+    parser = open_source(path).parser()
+    text = np.zeros(PAD + (size := path.stat().st_size), np.uint8)
+    text[:size] = np.frombuffer(path.read_bytes(), np.uint8)
+    assert parser._cut(Block(text, size, LINES_BLOCK, 0, 0, size, size)) is None

@@ -54,8 +54,9 @@ def check_calibrated(head: Head, average: bool, corrected: bool) -> None:
     if not head.classifies or head.outputs.kind not in ("one", "classes"):
         raise OneLineError(f"{mention(calibrate=True)} is for classes of which each row has one")
     if corrected and head.count > 1:
-        correct = f"leave correct out of {mention('sample')}"
-        raise OneLineError(f"one temperature cannot calibrate corrected intercepts: {correct}")
+        raise OneLineError(
+            f"one temperature cannot calibrate corrected intercepts: leave correct out of {mention('sample')}"
+        )
     if average:
         raise OneLineError(
             f"a calibration is that of the last weights, not of their mean: leave {mention('average')} out"

@@ -139,9 +139,10 @@ def _numeric(option: str, names: Sequence[str], columns: Sequence[str], kinds: S
         used = [one for one in matched if kind_of[one] in FEATURES] or matched
         for one in used:
             if kind_of[one] != NUMERIC:
-                only = f"only numeric columns have one weight, and {mention(**{option: ANY})} is all weights"
+                what, every = _KINDS.get(kind_of[one], kind_of[one]), mention(**{option: ANY})
+                more = f", and {every} is all weights" if kind_of[one] in FEATURES else ""
                 raise DataError(
-                    f"{mention(option)}: column '{one}' is {_KINDS.get(kind_of[one], kind_of[one])}: {only}"
+                    f"{mention(option)}: column '{one}' is {what}: only numeric columns have one weight{more}"
                 )
             found[one] = None
     return [*found]

@@ -205,15 +205,20 @@ def _number(text, at):
 
 @scalar
 def _spelled(begin, stop, room):
-    """The text between two addresses as it is spelled, by its addresses; a new one is written to `room`."""
+    """The text between two addresses as it is spelled, by its addresses.
+
+    A new one is written over the text if that was written itself, so that there is room for it.
+    """
     scratch, out, used = room[0], room[1], room[2]
     cell, first, last = spelled(np.int64(0), begin, stop, scratch)
     if cell != scratch:
         return first, last
-    begin = out + np.int64(load_word(used, 8 * WRITTEN))
+    end = out + np.int64(load_word(used, 8 * WRITTEN))
+    if begin < out or begin >= end:
+        begin = end
     for k in range(last):
         store_byte(begin, k, byte(scratch, k))
-    store_word(used, WRITTEN, load_word(used, 8 * WRITTEN) + np.uint64(last))
+    store_word(used, WRITTEN, np.uint64(begin + last - out))
     return begin, begin + last
 
 
@@ -338,7 +343,8 @@ def _cell(text, at, role, spells, room):
         end, begin, stop = _string(text, at, room)
         if role == SPELLED and end >= 0:
             begin, stop = _spelled(begin, stop, room)
-        return end if role > EXACT_NUMBER else _BAD, STRINGS, 0.0, begin, stop
+        usual = role > EXACT_NUMBER and role != LISTS
+        return end if usual else _BAD, STRINGS, 0.0, begin, stop
     if code == _MINUS or 48 <= code <= 57:
         if role == TEXT or role == SPELLED:
             end, begin, stop = _element(text, at, spells, room)

@@ -374,7 +374,7 @@ class JsonlParser(BatchParser):
         """What compiled code reads of the objects of a file; None if it cannot read them."""
         if file not in self._columns:
             kinds, lists = self._files[file], self._domain.kind == LISTED
-            usable = kinds.names and not lists and self._reading.naming is None
+            usable = ObjectColumns.are_plain(kinds.names) and not lists and self._reading.naming is None
             words = not self._has_numbers(file)
             self._columns[file] = ObjectColumns(kinds, words, self._watched.__getitem__) if usable else None
         return self._columns[file]

@@ -5,7 +5,7 @@ Clicks are read three times as fast as with pyarrow, and a line of 40 fields in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,8 @@ from thresher.data.text.spelling import GROWTH, ROOM
 
 _WORD = 8
 _UNWATCHED, _UNSEEN = 0, -1
+_SPARSE, _SMALL = 64, 1 << 20
+"""Bytes of cells for each byte of text, beyond which lines lack most fields, and how many never matter"""
 _MORE, _ROOM = 64, 1 << 13
 """Fields that only later rows have, and bytes for their names"""
 
@@ -67,6 +69,11 @@ class ObjectColumns:
         self._form = self._form_of(roles, [read[k] for k in self._numbers])
         self._scratch = np.empty(ROOM, np.uint8)
 
+    @staticmethod
+    def are_plain(names: Sequence[str]) -> bool:
+        """Whether names of fields have no escapes: no quotes, backslashes and control characters."""
+        return bool(names) and not any(code < " " or code in '"\\' for name in names for code in name)
+
     def _role(self, c: int, words: bool) -> int:
         what = self._kinds.what[c]
         if what in NUMBERS or (what == LABEL and not words):
@@ -103,6 +110,8 @@ class ObjectColumns:
         """The cells of a block; None if a line is unusual."""
         begin, size = block.begin, block.size
         count = int(np.count_nonzero(block.text[begin:size] == ord("\n")))
+        if 2 * _WORD * count * len(self._table) > _SPARSE * size + _SMALL:
+            return None
         numbers = np.empty((len(self._numbers), count))
         valid = np.zeros((len(self._numbers), -(-count // 8)), np.uint8)
         spans = np.empty((count, len(self._texts), 2), np.int64)
