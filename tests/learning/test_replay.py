@@ -435,7 +435,7 @@ def test_the_number_of_passes_is_one_function_of_rows_features_and_nonzeros() ->
 @pytest.mark.parametrize(
     "options",
     [
-        {"store": "hashed:2"},
+        {"store": "hashed:1"},
         {"store": "direct"},
         {"order": "every"},
         {"order": "buffer:9"},
@@ -444,16 +444,16 @@ def test_the_number_of_passes_is_one_function_of_rows_features_and_nonzeros() ->
         {"rule": "ft-ftrl:l1=9"},
     ],
 )
-@pytest.mark.parametrize("columns", [4, 9])
+@pytest.mark.parametrize("columns", [1, 3])
 @pytest.mark.usefixtures("usual")
 def test_the_number_of_passes_depends_on_the_rows_alone(columns: int, options: Any) -> None:
     Path("wide.svm").write_text(
-        "".join(f"{k % 2} {k % columns + 1}:1 {columns + 1}:{k + 1}\n" for k in range(150))
+        "".join(f"{k % 2} {k % columns + 1}:1 {columns + 1}:{k + 1}\n" for k in range(60))
     )
     for data in ("wide.svm", [*open_source("wide.svm").chunks()]):
         model = thresher.train(data, **options)
         assert model.record is not None
-        assert model.record.passes == (40 if columns == 4 else 5)
+        assert model.record.passes == (40 if columns == 1 else 5)
 
 
 @given(st.sets(st.integers(0, 2**64 - 1), max_size=300), st.integers(1, 40))

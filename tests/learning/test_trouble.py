@@ -364,12 +364,12 @@ def test_features_that_were_not_admitted() -> None:
 @pytest.mark.parametrize("terms", ["2", "3", "poisson:0.9"])
 def test_a_filter_that_is_full(terms: str) -> None:
     """The size that the message names suits the same data; features seen often fill no filter."""
-    once = chunk([(float(k % 2), {k: 1.0, 10_000 + k % 700: 1.0}) for k in range(2000)])
-    found = warned(once, admit=f"{terms},bits=11")["full-filter"]
+    once = chunk([(float(k % 2), {k: 1.0, 10_000 + k % 350: 1.0}) for k in range(1000)])
+    found = warned(once, admit=f"{terms},bits=10")["full-filter"]
     wanted = found.partition("use --admit ")[2].partition(", which")[0]
     assert "full-filter" not in warned(once, admit=wanted)
-    often = chunk([(float(k % 2), {k % 200: 1.0}) for k in range(2000)])
-    assert "full-filter" not in warned(often, admit=f"{terms},bits=11")
+    often = chunk([(float(k % 2), {k % 100: 1.0}) for k in range(1000)])
+    assert "full-filter" not in warned(often, admit=f"{terms},bits=10")
     assert "full-filter" not in warned(once, admit="1,bits=10")
 
 
