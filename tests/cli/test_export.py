@@ -84,7 +84,7 @@ def test_names_without_columns_are_refused() -> None:
         ("hinge", "one", Link("identity")),
         ("huber", "values:3", Link("identity")),
         ("poisson:offset=-0.25", "one", Link("exp", -0.25)),
-        ("softmax", "classes:0-4", Link("softmax")),
+        ("softmax", "classes:0-4", Link("softmax", 1.0)),
         ("crammer-singer", "classes:0-4", Link("identity")),
         ("logistic", "classes:0-2", Link("sigmoid", 1.0)),
     ],
