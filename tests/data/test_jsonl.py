@@ -252,7 +252,7 @@ def test_spellings_that_are_longer_than_what_was_written(tmp_path: Path) -> None
 def test_lines_that_lack_most_fields_take_little_memory(tmp_path: Path) -> None:
     path, names = tmp_path / "d.jsonl", [f"c{k}" for k in range(1000)]
     path.write_text(json.dumps({"label": 1, **dict.fromkeys(names, "a")}) + "\n" + '{"label": 0}\n' * 400)
-    parser = open_source(path).parser()
+    parser: Any = open_source(path).parser()
     text = np.zeros(PAD + (size := path.stat().st_size), np.uint8)
     text[:size] = np.frombuffer(path.read_bytes(), np.uint8)
     assert parser._cut(Block(text, size, LINES_BLOCK, 0, 0, size, size)) is None
