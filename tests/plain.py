@@ -2,6 +2,7 @@
 
 Tables start small, because some loops go over all rows. Passes of ``auto`` are as few as they ever are.
 Compiled loops read the parts of a lane from the stack; here they are built once, not for every coordinate.
+Nor is a clock that stands still rounded again for every coordinate, output and verb.
 
 Laws over all pairs of rule and loss run like this. Compiling takes a second or more per pair, and there are
 three hundred pairs, twice that with many outputs; the source is the same. Each rule is compiled with a few
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from thresher.engine import calibrating, index, kernels, lanewise, verbs
+from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import Kernel
 from thresher.engine.protocol import PROTOCOL
 from thresher.learning.training import passes
@@ -60,6 +62,7 @@ def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Kernel, "for_parts", function)
     monkeypatch.setattr(calibrating, "_learn", kernels.learn.function)
     monkeypatch.setattr(lanewise.part_of, "plain", _remembered(lanewise.part_of.plain))
+    monkeypatch.setattr(snapshot, "plain", _of_same_clocks(snapshot.plain))
     monkeypatch.setattr(index, "FIRST_SIZE", min(index.FIRST_SIZE, 16))
     for name in ("MANY", "FEW"):
         monkeypatch.setattr(passes, name, passes.LEAST)
@@ -80,3 +83,19 @@ def _remembered(part_of: Callable[[Any, int], Any]) -> Callable[[Any, int], Any]
         return kept[1][k]
 
     return remembered
+
+
+def _of_same_clocks(snapshot: Callable[..., Any]) -> Callable[..., Any]:
+    """`snapshot`, called once for each state of a clock: the tuples are immutable."""
+    known: dict[tuple[bytes, str], Any] = {}
+
+    def same(self: Any, clock: Any, S: Any) -> Any:
+        state = clock.tobytes(), S.dtype.char
+        found = known.get(state)
+        if found is None:
+            if len(known) > 1024:
+                known.clear()
+            found = known[state] = snapshot(self, clock, S)
+        return found
+
+    return same
