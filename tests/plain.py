@@ -60,7 +60,7 @@ def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         return self.function
 
     monkeypatch.setattr(Kernel, "for_parts", function)
-    monkeypatch.setattr(calibrating, "_learn", kernels.learn.function)
+    monkeypatch.setattr(calibrating, "learn", kernels.learn.function)
     monkeypatch.setattr(lanewise.part_of, "plain", _remembered(lanewise.part_of.plain))
     monkeypatch.setattr(snapshot, "plain", _of_same_clocks(snapshot.plain))
     monkeypatch.setattr(index, "FIRST_SIZE", min(index.FIRST_SIZE, 16))

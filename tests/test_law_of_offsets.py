@@ -299,7 +299,7 @@ def test_compiled_loops_do_the_same() -> None:
     lanes.learn(chunk)
     for recipe, lane in zip(recipes, lanes.models, strict=True):
         assert [a.tolist() for a in lane.weights()] == [a.tolist() for a in learned(recipe, chunk).weights()]
-    for recipe in (recipes[1], recipe_of({"batch": 7})):
+    for recipe in (recipes[1], recipe_of({"rule": "sgd", "batch": 7})):
         model = learned(recipe, chunk)
         with not_compiled():
             assert learned(recipe, chunk).predict(chunk) == pytest.approx(model.predict(chunk), abs=1e-5)

@@ -24,7 +24,8 @@ SIZE = 8
 PRIOR = 10.0
 """Examples' worth of curvature that hold a = 1 and b = 0"""
 _LEAST = float(np.finfo(np.float64).eps)
-_learn = kernels.learn.compiled
+learn = kernels.learn.compiled
+"""The loop that is told one example after the other"""
 
 
 @scalar
@@ -130,9 +131,9 @@ def learn_calibrating(
     # fmt: on
     """Like `kernels.learn`, which see; `state` (SIZE,) learns from every example that was learned."""
     for i in range(lo, hi):
-        if _learn(loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, indptr, rows, values,
-                  labels, weights, offsets, i, i + 1, limit, scratch, past, margins, seen,
-                  tally) == i:  # fmt: skip
+        if learn(loss, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, indptr, rows, values,
+                 labels, weights, offsets, i, i + 1, limit, scratch, past, margins, seen,
+                 tally) == i:  # fmt: skip
             return i
         margin = tally[LAST_MARGIN]
         calibrate(state, link(loss, margin), margin, float(weights[i]), labels[i] > 0)
