@@ -88,11 +88,11 @@ def state_of(waiting: Chunk) -> dict[str, NDArray[Any]]:
     return {_PREFIX + name: array for name, array in held.items()}
 
 
-def restored(state: Tensors) -> Chunk:
+def restored(tensors: Tensors) -> Chunk:
     """The chunk in a state that `check` has accepted."""
-    held: dict[str, Any] = {name: state[_PREFIX + name].copy() for name in _ARRAYS}
-    targets = state[_PREFIX + "targets"].copy()
-    return Chunk(**held, targets=targets if targets.size else None, cells=state.get(_PREFIX + "cells"))
+    held: dict[str, Any] = {name: tensors[_PREFIX + name].copy() for name in _ARRAYS}
+    targets = tensors[_PREFIX + "targets"].copy()
+    return Chunk(**held, targets=targets if targets.size else None, cells=tensors.get(_PREFIX + "cells"))
 
 
 def check(state: Tensors, batch: int, head: Head) -> None:
