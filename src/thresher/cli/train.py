@@ -59,7 +59,6 @@ def _train(run: Training, options: TrainCommand) -> Outcome:
 
 def _tell(run: Training, outcome: Outcome, options: TrainCommand) -> None:
     from thresher.cli.output import show_run, tell_outcome
-    from thresher.learning.evaluation.slices import slice_lines
     from thresher.learning.inspection.formatting import of_first_pass
 
     tell_outcome(outcome)
@@ -68,7 +67,10 @@ def _tell(run: Training, outcome: Outcome, options: TrainCommand) -> None:
     figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
     if not options["json"]:
         figures["progressive_loss"] = of_first_pass(loss, outcome.passes > 1)
-    slices = {} if options["json"] else figures.pop("slices", {})
-    kind = " (progressive, first pass)" if outcome.passes > 1 else " (progressive)"
-    lines = [line for column, rows in slices.items() for line in slice_lines(column, rows, kind)]
+    slices, lines = {} if options["json"] else figures.pop("slices", {}), list[str]()
+    if slices:
+        from thresher.learning.evaluation.slices import slice_lines
+
+        kind = " (progressive, first pass)" if outcome.passes > 1 else " (progressive)"
+        lines = [line for column, rows in slices.items() for line in slice_lines(column, rows, kind)]
     show_run(figures, outcome.warnings, {**options, "quiet": False}, lines)  # they were asked for

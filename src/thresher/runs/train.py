@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thresher.data.errors import DataError
 from thresher.data.inputs.any_data import Data, is_matrix
@@ -14,7 +14,6 @@ from thresher.data.layout import AnyLayout
 from thresher.data.log.source import LogSource
 from thresher.data.source import Source
 from thresher.engine.atomic import clear_abandoned
-from thresher.learning.evaluation.slices import ProgressiveSlices, names_of_columns
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import looks_like_ours
@@ -51,6 +50,9 @@ from thresher.runs.preparing import (
     trainer_of,
 )
 from thresher.runs.ui import Ui
+
+if TYPE_CHECKING:
+    from thresher.learning.evaluation.slices import ProgressiveSlices
 
 
 @dataclass
@@ -195,6 +197,8 @@ def _slices(learner: Learner, model: Any, options: Any) -> ProgressiveSlices | N
         return None
     if not learner.sliced:
         raise UsageError(f"{mention('slices')} is for one model, not for an ensemble or the rule auto")
+    from thresher.learning.evaluation.slices import ProgressiveSlices
+
     slices = ProgressiveSlices()
     model.listen(slices)
     return slices
@@ -203,6 +207,8 @@ def _slices(learner: Learner, model: Any, options: Any) -> ProgressiveSlices | N
 def _slice(slices: ProgressiveSlices | None, source: Source, columns: Any, model: Any) -> None:
     """Begin to count by these columns of the source, if they are wanted. `DataError`, `UsageError`."""
     if slices is not None:
+        from thresher.learning.evaluation.slices import names_of_columns
+
         with of_options():
             slices.begin(source, names_of_columns(columns), model.recipe.head())
 

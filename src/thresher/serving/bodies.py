@@ -27,7 +27,7 @@ from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited, jsonl
 from thresher.data.formats.tables.arrow_batches import TableBlock, sound
 from thresher.data.formats.tables.arrow_files import END_OF_STREAM, BatchFormat, kinds_by
-from thresher.data.formats.tables.json_names import names_in
+from thresher.data.formats.tables.json_cells import names_in
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settled_without_columns
 from thresher.data.opening import check_ids

@@ -55,6 +55,13 @@ TENS = np.array([10**k for k in range(9)], np.uint64)
 
 
 @scalar
+def _between(mantissa, exponent):
+    """The float32s nearest to the ends of an interval that contains ``mantissa * 10**exponent``."""
+    number = np.float64(mantissa) * POWERS[ZERO + min(max(exponent, _LOW), _HIGH)]
+    return np.float32(number * (1.0 - _MARGIN)), np.float32(number * (1.0 + _MARGIN))
+
+
+@scalar
 def scaled(mantissa, exponent):
     """``(float32(mantissa * 10**exponent), FINE | OUT_OF_RANGE | HARD)``."""
     number = np.float64(mantissa)
@@ -66,8 +73,7 @@ def scaled(mantissa, exponent):
         else:
             number *= POWERS[ZERO + exponent]
         return np.float32(number), HARD if bits_of(number) & _TAIL == _TIE else FINE
-    number *= POWERS[ZERO + min(max(exponent, _LOW), _HIGH)]
-    below, above = np.float32(number * (1.0 - _MARGIN)), np.float32(number * (1.0 + _MARGIN))
+    below, above = _between(mantissa, exponent)
     if below != above:
         return below, HARD
     return above, FINE if np.isfinite(above) else OUT_OF_RANGE
@@ -214,8 +220,7 @@ def nearest_double(mantissa, exponent):
     """
     if -_LARGEST_EXACT <= exponent <= _LARGEST_EXACT and mantissa < _FULL:
         return _double(mantissa, exponent), True, True
-    number = np.float64(mantissa) * POWERS[ZERO + min(max(exponent, _LOW), _HIGH)]
-    below, above = np.float32(number * (1.0 - _MARGIN)), np.float32(number * (1.0 + _MARGIN))
+    below, above = _between(mantissa, exponent)
     return np.float64(above), below == above and np.isfinite(above), False
 
 

@@ -9,7 +9,7 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
@@ -34,7 +34,6 @@ from thresher.learning.diagnostics.findings import (
 )
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Seen
-from thresher.learning.evaluation.slices import ProgressiveSlices
 from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import DataOrigin, Held, Position, Sliced, TrainingState
 from thresher.learning.training import progress
@@ -46,6 +45,9 @@ from thresher.learning.training.progress import PassEnd, Row, Unwatched, Watcher
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import MOST_EVERY, Last, Meeting, Part, as_text, condition_of
 from thresher.options.checks import check_whole
+
+if TYPE_CHECKING:
+    from thresher.learning.evaluation.slices import ProgressiveSlices
 
 _ALL_TOLD = 10
 """Passes up to which the end of each is told."""

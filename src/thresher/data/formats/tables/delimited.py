@@ -515,11 +515,11 @@ class DelimitedParser:
         breaks = int(state[rows.BREAKS])
         tally = parsed.tally._replace(lines=parsed.tally.lines - breaks)
         noticed = (*kinds.noticed, *self._noticed(block, kinds, first_at), *lines_not_utf8(block))
-        ids, chunk = self._ids(block, begin, kinds), kinds.completed(parsed.chunk)
-        sliced = self._reading.sliced
-        cells = self._cells(block, begin, kinds, sliced) if sliced else ()
-        parsed = parsed._replace(chunk=chunk, tally=tally, uncounted=breaks, noticed=noticed, ids=ids)
-        return parsed._replace(cells=cells)
+        cells = self._cells(block, begin, kinds, [*kinds.beside, *self._reading.sliced])
+        ids, sliced = kinds.ids_of(cells[: len(kinds.beside)]), cells[len(kinds.beside) :]
+        chunk = kinds.completed(parsed.chunk)
+        parsed = parsed._replace(chunk=chunk, tally=tally, uncounted=breaks, noticed=noticed)
+        return parsed._replace(ids=ids, cells=sliced)
 
     def _noticed(self, block: Block, kinds: Kinds, first_at: NDArray[np.int64]) -> list[Any]:
         """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""
@@ -537,16 +537,10 @@ class DelimitedParser:
         found.sort(key=lambda one: one[0])
         return [(what, name, line, kind) for line, what, name, kind in found]
 
-    def _ids(self, block: Block, begin: int, kinds: Kinds) -> list[str] | None:
-        """The ids of the rows from `begin` on; empty for a row without this cell."""
-        if kinds.marks is not None:
-            columns = kinds.marks.columns
-            cells = self._cells(block, begin, kinds, columns)
-            return kinds.marks.ids(dict(zip(columns, cells, strict=True)))
-        return self._cells(block, begin, kinds, [kinds.ids])[0] if kinds.ids else None
-
     def _cells(self, block: Block, begin: int, kinds: Kinds, columns: Sequence[str]) -> list[list[str]]:
         """For each of these columns, its cells in the rows from `begin` on; empty where there is none."""
+        if not columns:
+            return []
         none, header = MOST_COLUMNS + 1, self._headers[block.file] or None
         places = [kinds.names.index(name) if name in kinds.names else none for name in columns]
         most, found = max([at for at in places if at < none], default=0) + 1, [list[str]() for _ in columns]

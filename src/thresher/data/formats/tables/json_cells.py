@@ -4,8 +4,8 @@ No text is copied unless it has an escape, or is a number or date that is spelle
 of record batches (`arrow_rows`) hashes the cells where they are. A name is compared whole with that of the
 field which followed the same field in the row before, so fields in a steady order cost one comparison each.
 
-Anything unusual (a nested value in a field that is read, a new name, a number with more digits than a float64
-has, a bad or blank line) leaves the block to the slower readers, which say what is wrong with it.
+Anything unusual (a nested value in a field that is read, an escape in a name, a number whose float32 is not
+certain, a bad or blank line) leaves the block to the slower readers, which say what is wrong with it.
 """
 
 # Numba infers the types of compiled code.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from thresher.data.class_words import BASIS, PRIME
 from thresher.data.text.numbers import nearest_double, read_digits, read_power
 from thresher.data.text.spelling import spelled
 from thresher.data.text.words import (
@@ -45,7 +46,7 @@ PLAIN, WHOLE = 1, 2
 """How a number may be read as text; 0: not at all"""
 _QUOTE, _COMMA, _MINUS, _DOT, _ZERO, _COLON, _ESCAPE = b'",-.0:\\'
 _OPEN, _CLOSE, _LIST, _LIST_END = b"{}[]"
-_NEWLINE, _RETURN, _LARGEST_PLAIN = 10, 13, np.uint64(10**15)
+_NEWLINE, _RETURN, _BLANK, _LARGEST_PLAIN = 10, 13, 32, np.uint64(10**15)
 _NULL, _TRUE, _ALS = (np.uint64(int.from_bytes(word, "little")) for word in (b"null", b"true", b"alse"))
 _FOUR, _ONE, _NOTHING = np.uint64(2**32 - 1), np.uint64(1), np.uint64(0)
 _BAD = np.int64(-1)
@@ -241,9 +242,8 @@ def _literal(text, at):
     four = load_word(text, at) & _FOUR
     if four == _NULL or four == _TRUE:
         return at + 4, NULL if four == _NULL else TRUTHS
-    return at + 5 if byte(text, at) == 102 and load_word(text, at + 1) & _FOUR == _ALS else np.int64(
-        -1
-    ), TRUTHS
+    is_false = byte(text, at) == 102 and load_word(text, at + 1) & _FOUR == _ALS
+    return at + 5 if is_false else _BAD, TRUTHS
 
 
 @scalar
@@ -473,3 +473,34 @@ def join(spans, place, out, ends):
             store_byte(written, size + k, byte(begin, k))
         size += spans[row, place, 1] - begin
         ends[row + 1] = size
+
+
+def names_in(text: bytes, most: int) -> int:
+    """How many different names there are in lines of JSON, nested ones too; `most` + 1 if there are more."""
+    table = np.zeros(1 << (2 * most).bit_length(), np.uint64)
+    return int(_distinct(np.frombuffer(text, np.uint8), table, most))
+
+
+@kernel
+def _distinct(text, table, most):
+    """Count the strings before a colon by their hashes (FNV-1a), which `table`, of zeros, receives."""
+    count, code, inside, ended, at = 0, np.uint64(BASIS), False, False, 0
+    while at < text.size and count <= most:
+        letter = text[at]
+        if inside and letter != _QUOTE and letter != _NEWLINE:
+            code = (code ^ np.uint64(letter)) * np.uint64(PRIME)
+            at += letter == _ESCAPE
+        elif inside:
+            inside, ended = False, letter == _QUOTE
+        elif letter == _QUOTE:
+            inside, code = True, np.uint64(BASIS)
+        elif letter == _COLON and ended:
+            slot = np.int64(code >> np.uint64(20)) & (table.size - 1)
+            while table[slot] != 0 and table[slot] != code:
+                slot = (slot + 1) & (table.size - 1)
+            count += table[slot] == 0
+            table[slot], ended = code, False
+        elif letter > _BLANK:
+            ended = False
+        at += 1
+    return count

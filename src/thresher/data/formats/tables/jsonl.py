@@ -25,7 +25,6 @@ import pyarrow.json as pj
 from numpy.typing import NDArray
 
 from thresher.data.columns import (
-    AS_NUMBER,
     CATEGORICAL,
     EMPTY,
     LABEL,
@@ -46,7 +45,7 @@ from thresher.data.formats.format_hints import looks_pretty
 from thresher.data.formats.lines.parse_loop import too_long
 from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
-from thresher.data.formats.tables.arrow_texts import spelling_of_type, texts_of
+from thresher.data.formats.tables.arrow_texts import spelling_of_type
 from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS
 from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
@@ -58,6 +57,7 @@ from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import FOUND, LATE, MOST_LATE, Noted
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
 from thresher.data.text.numbers import means_missing
+from thresher.data.text.spelling import respelled
 from thresher.data.text.utf8 import REMEDIES, undecoded
 from thresher.options.messages import mention
 
@@ -351,15 +351,10 @@ class JsonlParser(BatchParser):
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         text, kinds = block.text[block.begin : block.size], self._files[block.file]
-        parsed = self._cut(block) or self._many(block)
-        if kinds.marks is not None:
-            columns = kinds.marks.columns
-            cells = dict(zip(columns, _cells(text.tobytes(), columns), strict=True))
-            parsed = parsed._replace(ids=kinds.marks.ids(cells))
-        elif kinds.ids:
-            parsed = parsed._replace(ids=_cells(text.tobytes(), [kinds.ids])[0])
-        sliced = self._reading.sliced
-        return parsed._replace(cells=_cells(text.tobytes(), sliced)) if sliced else parsed
+        parsed, wanted = self._cut(block) or self._many(block), [*kinds.beside, *self._reading.sliced]
+        cells = _cells(text.tobytes(), wanted) if wanted else []
+        own = len(kinds.beside)
+        return parsed._replace(ids=kinds.ids_of(cells[:own]), cells=cells[own:])
 
     def _many(self, block: Block) -> Parsed:
         """Parse a block with pyarrow, or line by line."""
@@ -646,5 +641,5 @@ def _as(value: Any, kind: Any, spelled: bool) -> Any:
 def _written(number: str, fraction: bool, spelled: bool) -> str:
     """A number, or true or false, as the text that pyarrow makes of it, or as it is spelled."""
     if spelled:
-        return str(texts_of(pa.array([number], pa.string()), AS_NUMBER)[0].as_py())
+        return respelled(number)
     return str(pc.cast(pa.array([float(number)]), pa.string())[0].as_py()) if fraction else number

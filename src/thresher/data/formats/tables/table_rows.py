@@ -145,6 +145,19 @@ class Kinds(NamedTuple):
         return replace(chunk, indptr=whole.indptr, keys=whole.keys, values=whole.values)
 
     @property
+    def beside(self) -> Sequence[str]:
+        """The columns that identify or mark the rows of a file of text."""
+        if self.marks is not None:
+            return self.marks.columns
+        return [self.ids] if self.ids else []
+
+    def ids_of(self, cells: Sequence[Sequence[str]]) -> Sequence[str] | None:
+        """The ids of rows, given the cells of each column `beside`; None if nothing identifies them."""
+        if self.marks is not None:
+            return self.marks.ids(dict(zip(self.beside, cells, strict=True)))
+        return cells[0] if self.ids else None
+
+    @property
     def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
         """Codes, keys and seeds, for compiled code."""
         return self.codes, self.keys, self.seeds
