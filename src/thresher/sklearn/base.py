@@ -62,6 +62,7 @@ F64 = NDArray[np.float64]
 _LASTING = (
     *("rule", "loss", "rate", "l1", "l2", "eta0", "batch", "average", "fit_intercept"),
     *("scale", "centre", "admit", "store", "dtype", "layout", "sample", "calibrate"),
+    *("nonnegative", "nonpositive"),
 )
 """Parameters that cannot change while a model goes on learning"""
 _lasting_of = attrgetter(*_LASTING)

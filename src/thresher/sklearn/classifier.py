@@ -18,7 +18,7 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
 if TYPE_CHECKING:
     from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.argument_types import ClassWeight, Examples, RandomState, Reading
+    from thresher.sklearn.argument_types import ClassWeight, Columns, Examples, RandomState, Reading
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -255,6 +255,9 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         centre: subtract from columns that are hardly ever zero the mean of their values so far; `coef_` and
             `intercept_` refer to X as it is. None: with the default rule, and with the scale ``standard``.
         admit: learn a feature from its N-th occurrence on.
+        nonnegative, nonpositive: columns of X whose weights keep this sign: a name, a number (from 0) in a
+            matrix without names, a list of these, or ``"*"`` for all; for rules that can do so
+            (docs/signs.md). For two classes, weights are those of the second.
         store: ``growing``, ``direct``, ``hashed:BITS``; None: the fastest for the number of columns.
         dtype: of the state, ``float32`` or ``float64``. Data are float32.
         layout: how tables and texts become features: a dictionary such as ``{"text": "title"}`` of the
@@ -301,6 +304,8 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         scale: str | None = None,
         centre: bool | None = None,
         admit: str | int | None = None,
+        nonnegative: Columns = None,
+        nonpositive: Columns = None,
         sample: str | Mapping[Any, float] | None = None,
         calibrate: bool = False,
         store: str | None = None,
@@ -317,6 +322,7 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         self.fit_intercept, self.class_weight, self.warm_start = fit_intercept, class_weight, warm_start
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.patience, self.scale, self.centre, self.admit = patience, scale, centre, admit
+        self.nonnegative, self.nonpositive = nonnegative, nonpositive
         self.store, self.dtype, self.layout, self.names, self.sample = store, dtype, layout, names, sample
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 

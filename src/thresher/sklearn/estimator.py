@@ -171,12 +171,17 @@ class SparseEstimator(BaseEstimator):
             dtype=self.dtype,
             sample=self._sampled(),
             calibrate=self.calibrate,
+            nonnegative=inputs.columns_listed(self, "nonnegative", self.nonnegative),
+            nonpositive=inputs.columns_listed(self, "nonpositive", self.nonpositive),
         )
 
     sample: Any = None
     """which share of the rows of some classes is learned; None: all"""
     calibrate: Any = False
     """whether to learn what probability a margin means"""
+    nonnegative: Any = None
+    nonpositive: Any = None
+    """columns of X whose weights keep their sign"""
 
     def _sampled(self) -> str | None:
         """The sample in the labels of the model."""

@@ -12,7 +12,7 @@ from thresher.sklearn.frontier import SparseFrontierEstimator
 
 if TYPE_CHECKING:
     from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.argument_types import ClassWeight, RandomState, Reading
+    from thresher.sklearn.argument_types import ClassWeight, Columns, RandomState, Reading
 
 
 class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
@@ -87,6 +87,8 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         scale: str | None = None,
         centre: bool | None = None,
         admit: str | int | None = None,
+        nonnegative: Columns = None,
+        nonpositive: Columns = None,
         sample: str | Mapping[Any, float] | None = None,
         store: str | None = None,
         dtype: str = "float32",
@@ -102,4 +104,5 @@ class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
         self.class_weight, self.early_stopping, self.patience = class_weight, early_stopping, patience
         self.validation_fraction, self.scale, self.centre = validation_fraction, scale, centre
         self.admit, self.sample, self.store, self.dtype, self.layout = admit, sample, store, dtype, layout
+        self.nonnegative, self.nonpositive = nonnegative, nonpositive
         self.names, self.n_jobs, self.verbose, self.random_state = names, n_jobs, verbose, random_state

@@ -11,7 +11,7 @@ from thresher.sklearn.regressor import SparseRegressing
 
 if TYPE_CHECKING:
     from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.argument_types import RandomState, Reading
+    from thresher.sklearn.argument_types import Columns, RandomState, Reading
 
 
 class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
@@ -51,6 +51,8 @@ class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
         scale: str | None = None,
         centre: bool | None = None,
         admit: str | int | None = None,
+        nonnegative: Columns = None,
+        nonpositive: Columns = None,
         store: str | None = None,
         dtype: str = "float32",
         layout: Reading = None,
@@ -67,4 +69,5 @@ class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.patience, self.scale, self.centre, self.admit = patience, scale, centre, admit
         self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
+        self.nonnegative, self.nonpositive = nonnegative, nonpositive
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state

@@ -182,6 +182,29 @@ def _with_rests(estimator: Any, numbers: Numbers, gaps: Any) -> Numbers:
     return Numbers(*with_rests(*numbers, gaps))
 
 
+def columns_listed(estimator: Any, option: str, given: Any) -> str | None:
+    """The columns of X that a parameter names, as an option of `thresher.train`; None for none. ValueError.
+
+    Columns of a matrix without names are numbered from 0; of a table they have names, patterns and positions.
+    """
+    from thresher.data.columns import column_meant, matching
+    from thresher.data.feature_specs import ANY, as_list, names_in
+    from thresher.learning.model.signs import names_spec
+
+    spec = names_spec(option, given.tolist() if isinstance(given, np.ndarray) else given)
+    if spec in (None, ANY) or estimator._kind != MATRIX:
+        return spec
+    columns, found = [*map(str, range(estimator.n_features_in_))], list[str]()
+    named = [*map(str, vars(estimator).get("feature_names_in_", ()))]
+    places = dict(zip(named or columns, columns, strict=True))
+    for name in names_in(spec):
+        matched = matching(name, named) if named else [name] * (name in places)
+        if not matched:
+            raise ValueError(f"{option}: no column is called '{name}'; {column_meant(name, [*places])}")
+        found += [places[one] for one in matched]
+    return as_list(found)
+
+
 def _without_zeros(X: Any) -> Any:
     """X in CSR without stored zeros and repeated entries: the order of examples is drawn from the entries."""
     if X.has_canonical_format and np.count_nonzero(X.data) == len(X.data):

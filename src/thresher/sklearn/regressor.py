@@ -15,7 +15,7 @@ from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
 if TYPE_CHECKING:
     from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.argument_types import Examples, RandomState, Reading
+    from thresher.sklearn.argument_types import Columns, Examples, RandomState, Reading
 
 
 class SparseRegressing(RegressorMixin, SparseEstimator):
@@ -114,6 +114,8 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         scale: str | None = None,
         centre: bool | None = None,
         admit: str | int | None = None,
+        nonnegative: Columns = None,
+        nonpositive: Columns = None,
         store: str | None = None,
         dtype: str = "float32",
         layout: Reading = None,
@@ -128,6 +130,7 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
         self.fit_intercept, self.warm_start = fit_intercept, warm_start
         self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
         self.patience, self.scale, self.centre, self.admit = patience, scale, centre, admit
+        self.nonnegative, self.nonpositive = nonnegative, nonpositive
         self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
         self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 
