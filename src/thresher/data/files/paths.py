@@ -8,11 +8,12 @@ import lzma
 import os
 import stat
 import sys
-import zlib
 from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from isal import isal_zlib
 
 from thresher.data.errors import DataError
 from thresher.data.files import remote
@@ -25,6 +26,7 @@ _MARKS = (
     (b"\xfe\xff", "UTF-16"),
 )
 _WIDE = ("UTF-16LE", "UTF-16BE", "UTF-32LE", "UTF-32BE")
+_DAMAGED_GZIP: Any = isal_zlib.error  # a class, of which the stubs of isal know only an instance
 _SOME = 256
 """Bytes that are looked at"""
 _MODEL = b'{"__metadata__":{"thresher":'
@@ -203,7 +205,7 @@ def named(name: str) -> Iterator[None]:
     """Turn errors while reading a file into a `DataError` that names it."""
     try:
         yield
-    except (zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as error:
+    except (_DAMAGED_GZIP, lzma.LZMAError, EOFError, OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -9,11 +9,12 @@ import lzma
 import os
 import select
 import stat
-import zlib
 from collections.abc import Callable
 from contextlib import closing, suppress
 from functools import cached_property
 from typing import Any, Protocol
+
+from isal import isal_zlib
 
 from thresher.data.files.paths import STDIN, is_stream, named, opened
 
@@ -211,7 +212,7 @@ class _Inflated:
 
 def _decoder(kind: str) -> Any:
     if kind == "gzip":
-        return zlib.decompressobj(wbits=31)
+        return isal_zlib.decompressobj(wbits=31)
     return bz2.BZ2Decompressor() if kind == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
 
 
