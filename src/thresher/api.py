@@ -23,7 +23,6 @@ from thresher.lanes.models import CrossValidation, Frontier, Tuned, with_choice
 from thresher.lanes.stability import Selection
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
-from thresher.learning.evaluation.slices import names_of_columns
 from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import find_in
@@ -574,7 +573,7 @@ def evaluate(
 
     Raises `ModelFileError`, `DataError`, ValueError for wrong options, TypeError if `model` is not a model.
     """
-    own = {"threshold": threshold, "slices": names_of_columns(slices), "plot": plot}
+    own = {"threshold": threshold, "slices": slices, "plot": plot}
     options = settled(EvaluateRun, {**reading, **own}, evaluate)
     measured = ready(model)
     found = runs_evaluate.measure(measured, labelled(model, data, y, sample_weight), options, offsets=offsets)
@@ -642,8 +641,7 @@ def report(
     Raises `ModelFileError`, `DataError`, ValueError for wrong options, FileExistsError if `path` exists and
     is not a report, OSError; TypeError if `model` is not a model.
     """
-    columns = names_of_columns(slices)
-    options = settled(MeasuringRun, {**reading, "threshold": threshold, "slices": columns}, report)
+    options = settled(MeasuringRun, {**reading, "threshold": threshold, "slices": slices}, report)
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be the name of a file, not {type(path).__name__}; labels are given as y=")
     if data is None and not (y is None and sample_weight is None and offsets is None):

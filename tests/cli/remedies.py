@@ -809,6 +809,11 @@ CASES = [
         python=False,
     ),
     Case(
+        "no column is called '{}'; for several columns, use --slice {}",
+        {"d.csv": csv("label,a,v", "{y},{a},{v}")},
+        "train d.csv -m m --slice a,v",
+    ),
+    Case(
         "--slice, --threshold and the options for reading need data: give --data TEST",
         {"d.svm": ROWS},
         "report m --threshold 0.5",

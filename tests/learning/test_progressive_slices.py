@@ -195,13 +195,41 @@ def test_the_same_rows_in_a_table_in_memory(clicks: Path) -> None:
     [
         ({"slices": "city"}, "no column is called 'city'"),
         ({"slices": "click"}, "'click' is the label"),
-        ({"slices": ["site", "site"]}, "name each column once"),
+        ({"slices": ["site", "3"]}, "^slices: name each column once, not 'site' twice"),
+        ({"slices": "site,nr 1"}, "no column is called 'site,nr 1'; did you mean 'site'"),
+        ({"slices": "site,us*"}, r"for several columns, use slices=\['site', 'us\*'\]"),
         ({"slices": "site", "rule": "auto"}, "is for one model"),
     ],
 )
 def test_what_cannot_be(clicks: Path, given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         package.train(clicks, **{**PLAIN, **given})
+
+
+def test_ensembles_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="slices is for one model"):
+        package.train(tmp_path / "none.csv", slices="site", rule="auto")
+
+
+def test_values_called_like_the_rows_for_others(tmp_path: Path) -> None:
+    names = ["no value", "all others", '"no value"', ""]
+    frame = pd.DataFrame({"click": [0, 1] * 40, "site": [name for name in names for _ in range(20)]})
+    rows = package.train(frame, slices="site", **{**PLAIN, "weight": None}).slices["site"]
+    assert [(row["value"], row["examples"]) for row in rows] == [
+        ('"no value"', 20),
+        ('"all others"', 20),
+        ('""no value""', 20),
+        ("no value", 20),
+    ]
+
+
+def test_long_values_leave_room_for_their_figures(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"click": [0, 1] * 40, "site": ["x" * 500, "y"] * 40})
+    model = package.train(frame, slices="site", **{**PLAIN, "weight": None})
+    assert model.slices["site"][0]["value"] == "x" * 500
+    lines = slices_module.slice_lines("site", model.slices["site"])
+    assert max(map(len, lines)) < 220
+    assert lines[3].startswith("x" * 60 + "... *  ")
 
 
 def test_data_without_columns_have_no_slices(tmp_path: Path) -> None:

@@ -63,6 +63,8 @@ def _chosen(message: str, choose: Callable[[re.Match[str]], str]) -> str:
 def mention(*names: str, **values: Any) -> str:
     """Options in a message, alone or with values; a text is a value as the command line takes it.
 
+    A list is that of an option that is repeated on the command line.
+
     >>> message = f"use {mention(format='csv', header=False, label='user id')}; leave {mention('group')} out"
     >>> as_shown(message)
     'use format="csv", header=False, label="user id"; leave group out'
@@ -120,6 +122,8 @@ def _on_the_shell(name: str, value: Any) -> str:
     flag = flag_of(name)
     if value is False:
         return negated(flag)
+    if isinstance(value, list):
+        return " ".join(_on_the_shell(name, one) for one in value)
     return flag if value is True or value is _BARE else f"{flag} {shlex.quote(str(value))}"
 
 

@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 class Learner(ABC):
     """Creates what is trained, and restores it from a checkpoint."""
 
-    sliced = False
-    """whether there may be figures by value of a column"""
-
     def __init__(self, options: Any) -> None:
         self.options = options
         """those that define the models"""
@@ -96,8 +93,6 @@ class Learner(ABC):
 
 class One(Learner):
     """A single model."""
-
-    sliced = True
 
     def read(self, path: Path) -> tuple[Model, TrainingState]:
         """The model."""
@@ -243,6 +238,8 @@ class Many(Learner):
 def learner_of(options: Any, bags: int | str | None) -> Learner:
     """The learner for these options; `UsageError` if they exclude each other."""
     races = isinstance(options["rule"], str) and options["rule"] == AUTO
+    if (races or bags is not None) and options.get("slices"):
+        raise UsageError(f"{mention('slices')} is for one model, not for an ensemble or the rule auto")
     if bags is not None:
         if races:
             raise UsageError(

@@ -170,7 +170,7 @@ def prepare(
         model, like, earlier = resumed, None, None
         layout = layout_of_checkpoint(options, resumed.recipe.layout)
         read = reading_of(options, plan.holdout_every) | {"layout": layout}
-    slices = _slices(learner, model, options)
+    slices = _slices(model, options)
     example = learner.example(model)
     ahead = _ahead(learner, model, example, plan.judges(judge), ui)
     order = order_of(options, before, example.recipe.seed)
@@ -191,12 +191,10 @@ def prepare(
     return Training(trainer, learner, source, bool(options.get("names")), ui)
 
 
-def _slices(learner: Learner, model: Any, options: Any) -> ProgressiveSlices | None:
-    """What listens to the model, if figures by value of columns are wanted. `UsageError`."""
+def _slices(model: Any, options: Any) -> ProgressiveSlices | None:
+    """What listens to the model, if figures by value of columns are wanted."""
     if not options.get("slices"):
         return None
-    if not learner.sliced:
-        raise UsageError(f"{mention('slices')} is for one model, not for an ensemble or the rule auto")
     from thresher.learning.evaluation.slices import ProgressiveSlices
 
     slices = ProgressiveSlices()
@@ -207,10 +205,8 @@ def _slices(learner: Learner, model: Any, options: Any) -> ProgressiveSlices | N
 def _slice(slices: ProgressiveSlices | None, source: Source, columns: Any, model: Any) -> None:
     """Begin to count by these columns of the source, if they are wanted. `DataError`, `UsageError`."""
     if slices is not None:
-        from thresher.learning.evaluation.slices import names_of_columns
-
         with of_options():
-            slices.begin(source, names_of_columns(columns), model.recipe.head())
+            slices.begin(source, columns, model.recipe.head())
 
 
 def _resumed(learner: Learner, options: Any) -> tuple[Any, Any]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import MOST_CELLS, UNKNOWN, Chunk
 from thresher.data.columns import BINS, LABEL, LIST, NUMERIC, SPELLED, WEIGHT, column_meant, matching
 from thresher.data.errors import DataError
+from thresher.data.feature_specs import names_in
 from thresher.data.formats.tables.table_rows import bin_of
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.source import Source
@@ -41,6 +42,8 @@ MOST = 10
 _TEXTS = 1 << 20
 """Spellings of values that are remembered"""
 _OTHERS, _NONE = "all others", "no value"
+_LONGEST = 60
+"""Characters of a value in a table; the rest is cut off"""
 _FEW, _FEW_OF_CLASS = 50, 10
 """A slice with fewer examples, or fewer of either of two classes, is small: its figures may be chance."""
 _NORMAL = 1.959963984540054
@@ -61,6 +64,11 @@ def _check(layout: AnyLayout | None, column: str) -> SettledLayout:
     if layout is None or not has_columns(layout):
         raise DataError(f"slices need a table with columns; these data have none, so there is no '{column}'")
     if column not in layout.columns:
+        several = names_in(column)
+        if len(several) > 1 and all(matching(one, layout.columns) for one in several):
+            raise DataError(
+                f"no column is called '{column}'; for several columns, use {mention(slices=[*several])}"
+            )
         raise DataError(f"no column is called '{column}'; {column_meant(column, layout.columns)}")
     kind = layout.kinds[layout.columns.index(column)]
     if kind in (LABEL, WEIGHT):
@@ -183,7 +191,7 @@ class Slices:
         """
         names, sums = [*self._values], self._sums
         order = np.argsort(-sums[1 : len(names) + 1, 1], kind="stable") + 1
-        shown = [(names[place - 1], sums[place]) for place in order[:SHOWN].tolist()]
+        shown = [(_named(names[place - 1]), sums[place]) for place in order[:SHOWN].tolist()]
         if self._binned:
             shown = [(_interval(name), one) for name, one in sorted(shown, key=lambda one: _order(one[0]))]
         found = [_row(name, one, self._head) for name, one in shown if one[0]]
@@ -296,6 +304,15 @@ def _of_mean(of: Figures, name: str) -> tuple[float, float] | None:
     return mean - half, mean + half
 
 
+def _named(value: str) -> str:
+    """The name of a value: in quotes if it would be that of a row for others.
+
+    >>> _named("no value"), _named('"no value"'), _named('"none"')
+    ('"no value"', '""no value""', '"none"')
+    """
+    return f'"{value}"' if value.strip('"') in (_OTHERS, _NONE) else value
+
+
 def _order(name: str) -> tuple[int, str]:
     return (int(name), "") if re.fullmatch(r"-?\d{1,5}", name) else (0, name)
 
@@ -334,7 +351,8 @@ def chosen_columns(layout: AnyLayout | None, wanted: Sequence[str]) -> list[str]
     if len(columns) > MOST:
         raise ValueError(f"{len(columns)} columns to slice by: at most {MOST} are allowed")
     if len(set(columns)) < len(columns):
-        raise ValueError("slices: name each column once")
+        again = next(name for k, name in enumerate(columns) if name in columns[:k])
+        raise ValueError(f"{mention('slices')}: name each column once, not '{again}' twice")
     return columns
 
 
@@ -358,14 +376,6 @@ def slices_of(
 def figures_of_slices(slices: Sequence[Slices]) -> Figures:
     """``slices``: the figures by column, after all examples were read; nothing without slices."""
     return {"slices": {one.column: one.figures() for one in slices}} if slices else {}
-
-
-def names_of_columns(slices: Any) -> Sequence[str]:
-    """The argument `slices` as a list. TypeError for anything but names."""
-    columns = [slices] if isinstance(slices, str) else slices
-    if not hasattr(columns, "__len__") or not all(isinstance(one, str) for one in columns):
-        raise TypeError(f"slices must be names of columns, not {slices!r}")
-    return columns
 
 
 def shown_names(rows: Sequence[Figures]) -> list[str]:
@@ -392,6 +402,12 @@ SMALL = (
 )
 
 
+def _marked(row: Figures) -> str:
+    """The value, shortened if it is long, with a star for small slices."""
+    value, cut = row["value"], len(row["value"]) > _LONGEST
+    return f"{value[:_LONGEST]}{'...' if cut else ''}{' *' if row['small'] else ''}"
+
+
 def slice_lines(column: str, rows: Sequence[Figures], kind: str = "") -> list[str]:
     """The table of the slices by a column, as text; `kind` says what figures they are."""
     if not rows:
@@ -400,7 +416,7 @@ def slice_lines(column: str, rows: Sequence[Figures], kind: str = "") -> list[st
     for name in shown_names(rows):
         heads += [name, *(["95% interval"] if interval_of(rows[0], name) is not None else [])]
         for row, cells in zip(rows, table, strict=True):
-            cells.append(f"{row[name]}{' *' if row['small'] else ''}" if name == "value" else row[name])
+            cells.append(_marked(row) if name == "value" else row[name])
             cells += [] if (interval := interval_of(row, name)) is None else [interval or "-"]
     lines = ["", f"by {column}{kind}", *table_of(heads, table)]
     return [*lines, *([SMALL] if any(row["small"] for row in rows) else [])]
