@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import thresher
 from tests import oracles
+from tests.covering import covering_for
 from tests.plain import compiled_if, not_compiled
 from tests.streams import (
     FLAT,
@@ -73,11 +74,9 @@ def check(model: Model, data: Stream) -> None:
 
 @pytest.mark.parametrize("name", ABLE)
 def test_the_mean_of_the_dense_path(name: str, short_rings: None) -> None:
-    for loss in ("hinge", "poisson"):
-        data = stream(seed=1, rows=64, domain=domain_of(loss))
-        for spec in filter(averages, settings_of(name)):
-            with case(spec, loss), not_compiled():
-                check(averaged(spec, loss), data)
+    for spec, loss in covering_for(name, [*filter(averages, settings_of(name))], ("hinge", "poisson")):
+        with case(spec, loss), not_compiled():
+            check(averaged(spec, loss), stream(seed=1, rows=64, domain=domain_of(loss)))
 
 
 # what untouched weights owe adds up in a clock, or is found in a heap

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.covering import covering_for
 from tests.plain import not_compiled
 from tests.streams import averages, case, settings_of
 from tests.test_averaging import ABLE
@@ -55,11 +56,11 @@ def test_the_mean_of_the_dense_path(name: str) -> None:
 
 @pytest.mark.parametrize("name", ABLE)
 def test_the_mean_of_batches_and_where_some_outputs_step(name: str) -> None:
-    for spec in tried(name):
-        for loss, batch, rows in (("softmax", 3, 60), ("crammer-singer", 1, 32)):
-            with case(spec, loss, batch), not_compiled():
-                data = stream_for(loss, "classes", seed=1, rows=rows)
-                check(averaged(spec, loss, "classes:3", batch=batch), data)
+    ways = (("softmax", 3, 60), ("crammer-singer", 1, 32))
+    for spec, (loss, batch, rows) in covering_for(name, tried(name), ways):
+        with case(spec, loss, batch), not_compiled():
+            data = stream_for(loss, "classes", seed=1, rows=rows)
+            check(averaged(spec, loss, "classes:3", batch=batch), data)
 
 
 @pytest.mark.parametrize("name", ABLE)

@@ -1,7 +1,7 @@
 """Law 11: a stream continued is a stream. Training on A, then going on with B, is training on A and B."""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import thresher
+from tests.covering import covering_for
 from tests.data.tables import write_csv, write_jsonl, write_parquet
 from tests.learning.test_resume_in_python import stopping as stopping
 from tests.plain import not_compiled
@@ -57,14 +58,17 @@ def check_same(found: Model, expected: Model) -> None:
     assert found.curve[-1] == expected.curve[-1]
 
 
-def check(chunk: Chunk, recipe: Recipe, place: Path, **training: Any) -> None:
+def check(
+    chunk: Chunk, recipe: Recipe, place: Path, forms: Sequence[Any] = (Model, Path), **training: Any
+) -> None:
     """Go on from the model in memory, and from its file; neither changes."""
     first, second = halves(chunk)
     expected = thresher.train(chunk, recipe, passes=1, **training)
     before = thresher.train(first, recipe, passes=1, **training)
     kept = bits(before)
     before.save(place)
-    for given in (before, place, str(place)):
+    for form in forms:
+        given = before if form is Model else form(place)
         check_same(thresher.train(second, continue_from=given, passes=1, **training), expected)
     assert bits(before) == kept
     assert bits(Model.load(place)) == kept
@@ -72,17 +76,12 @@ def check(chunk: Chunk, recipe: Recipe, place: Path, **training: Any) -> None:
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_stream_continued_is_a_stream(name: str, whole: Chunk, tmp_path: Path) -> None:
-    for k, spec in enumerate(kinds_of(name)):
-        for store in STORES if k == 0 and name in KINDS else STORES[:1]:
-            with case(spec, store):
-                check(whole, model_of(spec, store=store, dtype="float32").recipe, tmp_path / "m")
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_of_steps_on_many_examples_the_last_may_be_incomplete(
-    name: str, whole: Chunk, tmp_path: Path
-) -> None:
-    check(whole, model_of(kinds_of(name)[0], batch=7).recipe, tmp_path / "m")
+    """In memory or from its file; of steps on many examples, the last may be incomplete."""
+    stores = STORES if name in KINDS else STORES[:1]
+    for spec, store, batch, form in covering_for(name, kinds_of(name), stores, (1, 7), (Model, Path, str)):
+        with case(spec, store, batch, form):
+            recipe = model_of(spec, store=store, dtype="float32", batch=batch).recipe
+            check(whole, recipe, tmp_path / "m", [form])
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import thresher
+from tests.covering import covering_for
 from tests.data.logs import NOON, pieces, write_log
 from tests.data.tables import write_csv
 from tests.learning.test_resume_in_python import stopping as stopping
@@ -68,10 +69,9 @@ def test_a_sample_of_a_log_is_that_of_its_rows(sample: str, whole: Chunk, log: L
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_log_is_its_rows(name: str, whole: Chunk, log: Log, tmp_path: Path) -> None:
-    for k, spec in enumerate(kinds_of(name)):
-        for store in STORES if k == 0 and name in KINDS else STORES[:1]:
-            with case(spec, store):
-                check(whole, model_of(spec, store=store, dtype="float32").recipe, log, tmp_path / "m")
+    for spec, store in covering_for(name, kinds_of(name), STORES if name in KINDS else STORES[:1]):
+        with case(spec, store):
+            check(whole, model_of(spec, store=store, dtype="float32").recipe, log, tmp_path / "m")
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -8,6 +8,7 @@ import pytest
 
 import thresher
 from tests import oracles
+from tests.covering import covering_for
 from tests.plain import compiled_if, not_compiled
 from tests.streams import (
     RULES,
@@ -73,29 +74,30 @@ def learned(recipe: Recipe, *chunks: Chunk) -> Model:
 
 @pytest.mark.parametrize("name", RULES)
 def test_lazy_is_eager(name: str) -> None:
-    for spec in settings_of(name):
-        for loss, intercept in (("logistic", True), ("squared", True), ("squared", False)):
-            with case(spec, loss, intercept):
-                data, offsets = with_shifts(stream(seed=1, rows=64, domain=domain_of(loss)))
-                model = model_of(spec, loss, intercept=intercept, offset=True)
-                found = (
-                    parts.part_name(type(model.rule)),
-                    model.rule,
-                    model.loss,
-                    data.X,
-                    data.y,
-                    data.importance,
-                )
-                expected = oracles.run(*found, intercept=intercept, offset=offsets)
-                model.learn(data.chunk)
-                scale = max(1.0, np.abs(expected.weights).max(), abs(expected.intercept))
-                weights = read_weights(model, data.X.shape[1])
-                assert np.abs(weights - expected.weights).max() <= EXACT * scale
-                assert abs(model.intercept - expected.intercept) <= EXACT * scale
-                assert model.tally.loss == pytest.approx(data.importance @ expected.losses)
-                assert model.predict(data.chunk) == pytest.approx(
-                    data.X @ weights + model.intercept + offsets, abs=1e-6 * scale
-                )
+    for spec, loss, intercept in covering_for(
+        name, settings_of(name), ("logistic", "squared"), (True, False)
+    ):
+        with case(spec, loss, intercept):
+            data, offsets = with_shifts(stream(seed=1, rows=64, domain=domain_of(loss)))
+            model = model_of(spec, loss, intercept=intercept, offset=True)
+            found = (
+                parts.part_name(type(model.rule)),
+                model.rule,
+                model.loss,
+                data.X,
+                data.y,
+                data.importance,
+            )
+            expected = oracles.run(*found, intercept=intercept, offset=offsets)
+            model.learn(data.chunk)
+            scale = max(1.0, np.abs(expected.weights).max(), abs(expected.intercept))
+            weights = read_weights(model, data.X.shape[1])
+            assert np.abs(weights - expected.weights).max() <= EXACT * scale
+            assert abs(model.intercept - expected.intercept) <= EXACT * scale
+            assert model.tally.loss == pytest.approx(data.importance @ expected.losses)
+            assert model.predict(data.chunk) == pytest.approx(
+                data.X @ weights + model.intercept + offsets, abs=1e-6 * scale
+            )
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

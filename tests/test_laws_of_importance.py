@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import thresher
+from tests.covering import covering_for
 from tests.plain import not_compiled
 from tests.streams import KINDS, RATE, RULES, averages, case, fingerprint, has_rate, kinds_of, labels_of
 from thresher import parts
@@ -34,7 +35,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"average": True},
     {"average": True, "outputs": "classes:3"},
 ]
-LEARNS_NO_ROW = [(), (0,), (ROWS - 1,), (5, 6, 7, 8, 9, 20), range(0, ROWS, 2)]
+LEARNS_NO_ROW = [(0,), (ROWS - 1,), (5, 6, 7, 8, 9, 20), (*range(0, ROWS, 2),)]
 
 
 def rows_of(options: dict[str, Any], seed: int = 0) -> Chunk:
@@ -69,11 +70,6 @@ def recipe_of(spec: str, options: dict[str, Any]) -> Recipe | None:
     return Recipe(spec, rate=RATE if has_rate(spec) else None, **options)
 
 
-def options_for(name: str) -> list[dict[str, Any]]:
-    """All for a rule of each kind; for the others, the first and every third of the rest."""
-    return OPTIONS if name in KINDS else [OPTIONS[0], *OPTIONS[1 + RULES.index(name) % 3 :: 3]]
-
-
 def learned(recipe: Recipe, *chunks: Chunk, passes: int = 1) -> Model:
     model = Model(recipe)
     for number in range(1, passes + 1):
@@ -86,22 +82,25 @@ def learned(recipe: Recipe, *chunks: Chunk, passes: int = 1) -> Model:
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_row_of_importance_0_is_not_there(name: str) -> None:
-    for k, spec in enumerate(kinds_of(name)):
-        for options in options_for(name) if k == 0 else OPTIONS[:1]:
-            recipe = recipe_of(spec, options)
-            if recipe is None:
-                continue
-            places = LEARNS_NO_ROW[1:] if k == 0 and not options else LEARNS_NO_ROW[3:4]
-            for zeros in places:
-                with case(spec, options, zeros), not_compiled():
-                    chunk = with_zeros(rows_of(options), zeros)
-                    kept = chunk.take(chunk.weights > 0)
-                    whole, without = (learned(recipe, one, passes=2) for one in (chunk, kept))
-                    ones = learned(recipe, *(chunk.rows(i, i + 1) for i in range(ROWS)), passes=2)
-                    assert fingerprint(whole) == fingerprint(without) == fingerprint(ones)
-                    assert whole.examples == 2 * len(kept)
-                    assert whole.features_seen == without.features_seen
-                    assert whole.lowest_label == without.lowest_label
+    specs, options = kinds_of(name), OPTIONS[1:] if name in KINDS else OPTIONS[1 + RULES.index(name) % 3 :: 3]
+    cases: list[tuple[Any, ...]] = [
+        (spec, {}, places) for spec, places in covering_for(name, specs, LEARNS_NO_ROW)
+    ]
+    for spec, more, zeros in cases + covering_for(name, specs, options, LEARNS_NO_ROW[2:3]):
+        recipe = recipe_of(spec, more)
+        if recipe is None:
+            continue
+        with case(spec, more, zeros), not_compiled():
+            chunk = with_zeros(rows_of(more), zeros)
+            kept = chunk.take(chunk.weights > 0)
+            whole, without = (learned(recipe, one, passes=2) for one in (chunk, kept))
+            assert fingerprint(whole) == fingerprint(without)
+            if not more:
+                ones = learned(recipe, *(chunk.rows(i, i + 1) for i in range(ROWS)), passes=2)
+                assert fingerprint(whole) == fingerprint(ones)
+            assert whole.examples == 2 * len(kept)
+            assert whole.features_seen == without.features_seen
+            assert whole.lowest_label == without.lowest_label
 
 
 def test_the_data_reach_what_the_law_says() -> None:
@@ -111,7 +110,7 @@ def test_the_data_reach_what_the_law_says() -> None:
             recipe = recipe_of("ftrl", options)
             assert recipe is not None
             chunk = rows_of(options)
-            others = learned(recipe, chunk), learned(recipe, with_zeros(rows_of(options), LEARNS_NO_ROW[3]))
+            others = learned(recipe, chunk), learned(recipe, with_zeros(rows_of(options), LEARNS_NO_ROW[2]))
             assert fingerprint(others[0]) != fingerprint(others[1])
 
 

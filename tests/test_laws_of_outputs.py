@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import many
+from tests.covering import covering_for
 from tests.plain import not_compiled
 from tests.streams import (
     KINDS,
@@ -124,10 +125,9 @@ def check(model: Model, data: Stream, tolerance: float = 1e-10) -> None:
 
 
 def pairs_of(name: str) -> list[tuple[str, str]]:
-    """Every setting with a joint loss and with a loss of each output, and some rules with every loss."""
-    losses = [*JOINT, *(LOSSES if name in LONG else ["logistic"])]
-    pairs = [(spec, loss) for spec in [*settings_of(name), *grouped(name)] for loss in ("softmax", "squared")]
-    pairs += [(settings_of(name)[0], loss) for loss in losses]
+    """Every setting, some rules with every loss, and every group with every joint loss."""
+    losses = [*JOINT, *(LOSSES if name in LONG else ["logistic", "squared"])]
+    pairs = covering_for(name, [*settings_of(name), *grouped(name)], losses)
     return list(dict.fromkeys([*pairs, *((spec, loss) for spec in grouped(name) for loss in JOINT)]))
 
 
@@ -141,13 +141,12 @@ def test_lazy_is_eager(name: str) -> None:
 
 @pytest.mark.parametrize("name", RULES)
 def test_one_versus_the_rest_is_eager(name: str) -> None:
-    for spec in tried(name):
-        for loss, intercept in (("logistic", True), ("hinge", False)):
-            with case(spec, loss), not_compiled():
-                check(
-                    model_of(spec, loss, "classes:3", intercept=intercept),
-                    stream_for(loss, "classes", seed=2),
-                )
+    for spec, loss, intercept in covering_for(name, tried(name), ("logistic", "hinge"), (True, False)):
+        with case(spec, loss, intercept), not_compiled():
+            check(
+                model_of(spec, loss, "classes:3", intercept=intercept),
+                stream_for(loss, "classes", seed=2),
+            )
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -294,10 +293,8 @@ def fingerprint(model: Model) -> dict[str, bytes]:
 
 def states_of(name: str) -> list[tuple[str, str, int]]:
     """Settings, stores and batches of a rule in which its state is cut, saved and read."""
-    specs = tried(name)
-    stored = [*(specs[:1] if name in STORED else []), *specs[1::3]]
-    others = [(spec, *other) for spec in stored for other in (("direct", 1), ("hashed:4", 5))]
-    return [*((spec, "growing", batch) for spec in specs for batch in (1, 5)), *others]
+    stores = ("growing", "direct", "hashed:4") if name in STORED or grouped(name) else ("growing",)
+    return covering_for(name, tried(name), stores, (1, 5))
 
 
 @pytest.mark.parametrize("name", RULES)
