@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import thresher
 from tests.commands import own_cache
+from tests.covering import covering
 from tests.data.tables import WRITERS
 from tests.data.test_tables import some_rows
 from tests.learning.test_checkpoints import BLOCK, ROWS, litter
@@ -282,8 +283,7 @@ KINDS = ["matrix", "csr", "frame", "arrow", "dictionaries", "pairs", "chunks", "
 KINDS += ["groups", "lists.svm", "data.csv", "data.jsonl", "data.parquet", "data.arrows"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("order", ["as-is", "every"])
+@pytest.mark.parametrize(("kind", "order"), covering(KINDS, ("as-is", "every")))
 def test_it_equals_a_number_of_passes_over_data_of_any_kind(kind: str, order: str) -> None:
     data, options = rows_of(kind)
     found = [thresher.train(data, passes=passes, order=order, **options) for passes in ("auto", MADE, 1)]
@@ -432,19 +432,18 @@ def test_the_number_of_passes_is_one_function_of_rows_features_and_nonzeros() ->
     assert [passes_for(Size(10**5, many, features=10**5)) for many in (10**5, 10**6, 10**7)] == [5, 4, 3]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"store": "hashed:1"},
-        {"store": "direct"},
-        {"order": "every"},
-        {"order": "buffer:9"},
-        {"rule": "auto"},
-        {"admit": 3},
-        {"rule": "ft-ftrl:l1=9"},
-    ],
-)
-@pytest.mark.parametrize("columns", [1, 3])
+PASSED: list[dict[str, Any]] = [
+    {"store": "hashed:1"},
+    {"store": "direct"},
+    {"order": "every"},
+    {"order": "buffer:9"},
+    {"rule": "auto"},
+    {"admit": 3},
+    {"rule": "ft-ftrl:l1=9"},
+]
+
+
+@pytest.mark.parametrize(("options", "columns"), covering(PASSED, (1, 3)), ids=str)
 @pytest.mark.usefixtures("usual")
 def test_the_number_of_passes_depends_on_the_rows_alone(columns: int, options: Any) -> None:
     Path("wide.svm").write_text(
