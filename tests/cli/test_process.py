@@ -16,7 +16,7 @@ from tests.cli.conftest import Thresher
 from tests.commands import SAMPLE, environment, run, start
 from tests.forks import forked
 
-HEAVY = ("numba", "numpy", "pyarrow", "pydantic", "scipy", "sklearn")
+HEAVY = ("numba", "numpy", "pandas", "pyarrow", "pydantic", "scipy", "sklearn")
 FULL = Path("/dev/full")
 full_disk = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
 
@@ -50,9 +50,11 @@ def test_help_imports_nothing_heavy(code: str, tmp_path: Path) -> None:
     assert imported(code, tmp_path) == set()
 
 
-def test_training_imports_neither_scipy_nor_sklearn_nor_pydantic(folder: Path) -> None:
-    code = "sys.argv = 'thresher train train.svm -m m -q --loss hinge'.split(); import thresher.__main__"
-    assert not {"pydantic", "scipy", "sklearn"} & imported(code, folder)
+@pytest.mark.parametrize("data", ["train.svm", "texts.jsonl --text text"])
+def test_training_imports_no_other_learner_and_no_frames(data: str, folder: Path) -> None:
+    (folder / "texts.jsonl").write_text('{"label": 1, "text": "good"}\n{"label": -1, "text": "bad"}\n')
+    code = f"sys.argv = 'thresher train {data} -m m -q --loss hinge'.split(); import thresher.__main__"
+    assert not {"pandas", "pydantic", "scipy", "sklearn"} & imported(code, folder)
     assert (folder / "m").exists()
 
 

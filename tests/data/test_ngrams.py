@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import Grams, grams_of
 from thresher.data.features.murmur import hash_bytes
-from thresher.data.features.ngrams import rows_of_texts
+from thresher.data.features.ngrams import letters, rows_of_texts
 
 TEXT = "Über straße, İstanbul 東京 x1 _a ﬁne — it's NOT a 'test'. Not a test"
 
@@ -132,3 +132,13 @@ def test_a_spec_says_all(spec: str) -> None:
 def test_wrong_specs(spec: str) -> None:
     with pytest.raises(DataError):
         grams_of(spec)
+
+
+@pytest.mark.parametrize(("tokens", "part"), [("words", r"\w"), ("letters", ""), ("blanks", r"\S")])
+def test_every_character_is_known_and_lowered_as_python_does(tokens: str, part: str) -> None:
+    known = letters(tokens)
+    for code in [*range(0x3000), *range(0x3000, len(known), 37)]:
+        letter = chr(code)
+        lower = letter.lower() if len(letter.lower()) == 1 else letter
+        is_part = letter.isalpha() if tokens == "letters" else bool(re.fullmatch(part, letter))
+        assert known[code] == (ord(lower) << 1 | 1 if is_part else 0), hex(code)

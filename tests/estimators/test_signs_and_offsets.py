@@ -26,6 +26,7 @@ IN_ORDER: dict[str, Any] = {"shuffle": False, "passes": 1}
         (NAMED, {"nonpositive": "c1*"}, (X, {"nonpositive": "1,10,11"})),
         (KINDS, {"nonnegative": "c1", "nonpositive": "c0"}, None),
         (KINDS, {"nonnegative": "*"}, None),
+        (X, {"nonnegative": np.int64(1)}, (X, {"nonnegative": 1})),
     ],
 )
 def test_weights_are_those_of_train(given: Any, signs: Any, same: Any) -> None:

@@ -33,10 +33,10 @@ _SPARE = 16
 """Spare bytes after the words of a text: hashing reads them, but they do not count."""
 _LETTERS = 0x32400
 """No character from this code point on is a letter or a digit."""
-_PARTS: dict[str, Callable[[str], bool]] = {
-    WORDS: lambda letter: letter.isalnum() or letter == "_",
-    LETTERS: str.isalpha,
-    BLANKS: lambda letter: not letter.isspace(),
+_PARTS: dict[str, Callable[[NDArray[np.str_]], NDArray[np.bool_]]] = {
+    WORDS: lambda each: np.strings.isalnum(each) | (each == "_"),
+    LETTERS: np.strings.isalpha,
+    BLANKS: lambda each: ~np.strings.isspace(each),
 }
 
 
@@ -46,12 +46,13 @@ def letters(tokens: str = WORDS) -> NDArray[np.int32]:
 
     Entry c is ``(lower case of c) << 1 | 1`` if c can be part of a word, and 0 otherwise.
     """
-    table = np.zeros(sys.maxunicode + 1 if tokens == BLANKS else _LETTERS, np.int32)
-    part = _PARTS[tokens]
-    for code in range(len(table)):
-        if part(letter := chr(code)):
-            lower = letter.lower()
-            table[code] = (ord(lower) if len(lower) == 1 else code) << 1 | 1
+    codes = np.arange(sys.maxunicode + 1 if tokens == BLANKS else _LETTERS, dtype=np.uint32)
+    each = codes.view("U1")
+    lowered = codes.astype(np.int32)
+    for code in np.flatnonzero(np.strings.isupper(each) | np.strings.istitle(each)).tolist():
+        lower = chr(code).lower()
+        lowered[code] = ord(lower) if len(lower) == 1 else code
+    table: NDArray[np.int32] = np.where(_PARTS[tokens](each), lowered << 1 | 1, 0).astype(np.int32)
     return table
 
 

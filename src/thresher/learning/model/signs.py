@@ -32,7 +32,13 @@ def names_spec(option: str, given: Any) -> str | None:
     if given is None:
         return None
     wrong = f"{mention(option)} must be names of columns, or {ANY} for all, not {given!r}"
-    several = names_in(given) if isinstance(given, str) else [given] if isinstance(given, int) else given
+    several = (
+        names_in(given)
+        if isinstance(given, str)
+        else [given]
+        if isinstance(given, int | np.integer)
+        else given
+    )
     if isinstance(several, bool) or not isinstance(several, list | tuple) or not several:
         raise OneLineError(wrong)
     if not all(isinstance(one, str | int | np.integer) and not isinstance(one, bool) for one in several):

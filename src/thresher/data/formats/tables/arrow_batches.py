@@ -422,7 +422,9 @@ def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64, spell
 
 def _point_grams(column: NDArray[np.int64], array: Any, kinds: Kinds, place: int, naming: Any) -> list[Any]:
     """Describe a text column by lists of keys and values of its n-grams; a missing text has no n-grams."""
-    texts = pc.fill_null(cast(texts_of(array, kinds.spelling_of(place)), TEXTS), "")
+    texts = cast(texts_of(array, kinds.spelling_of(place)), TEXTS)
+    if texts.null_count:  # a scalar made of Python's makes pyarrow import pandas
+        texts = pc.fill_null(texts, "")
     _, offsets, data = texts.buffers()
     places = np.zeros(1, np.int64)
     if len(texts):
