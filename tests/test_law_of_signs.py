@@ -28,6 +28,7 @@ from tests.streams import (
 from tests.test_lanes import check as check_lanes
 from tests.test_lanes import recipe_of
 from thresher import parts
+from thresher.data.errors import DataError
 from thresher.data.features.names import numeric_keys
 from thresher.engine import index as indexes
 from thresher.learning.model.model import Model
@@ -271,3 +272,11 @@ def test_ids_and_names_in_dictionaries_have_signs() -> None:
         free = Model("sgd", "squared", nonpositive=[8], intercept=False)
         free.learn(rows)
         assert free.weights()[0].size == 2
+
+
+@pytest.mark.parametrize("name", [4, "0-2", "a", -1])
+@pytest.mark.parametrize("learn", [thresher.train, thresher.path, thresher.cv, thresher.tune])
+def test_a_name_that_is_no_column_of_a_matrix_is_refused(learn: Any, name: Any) -> None:
+    X, y = np.eye(4), np.array([1, -1, 1, -1])
+    with pytest.raises(DataError, match=f"nonnegative: '{name}' is no column of the matrix: 0 to 3"):
+        learn(X, y, nonnegative=name)

@@ -24,6 +24,8 @@ from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.inputs.any_data import (
     Data,
     as_source,
+    is_beside,
+    is_matrix,
     is_table,
     labels_beside,
     opened,
@@ -329,6 +331,9 @@ def ready(
     if note:
         ui.say(note)
     recipe = recipe_of(options, started, loss=loss, outputs=outputs, offset=has_offsets(inputs, layout))
+    given: Any = inputs.data
+    if is_beside(given) and is_matrix(given):
+        recipe.signs().check_matrix(given[0].shape[1])
     return Ready(recipe, found | {"layout": with_gaps(found["layout"], recipe.centre)})
 
 

@@ -83,6 +83,16 @@ class Signs:
                 f"a signed store flips half of the signs of weights: leave signed out of {mention('store')}"
             )
 
+    def check_matrix(self, width: int) -> None:
+        """`DataError` for a name that is no column of a matrix of this width."""
+        for option, names in self._asked.items():
+            for name in names:
+                is_column = name.isascii() and name.isdigit() and int(name) < width
+                if name != ANY and not is_column:
+                    raise DataError(
+                        f"{mention(option)}: '{name}' is no column of the matrix: 0 to {width - 1:,}"
+                    )
+
     def bind(self, layout: AnyLayout | None) -> None:
         """Find the features in data of this layout. `DataError` for a column without one weight."""
         if self and self.of_class == parts.LISTED:
