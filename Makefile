@@ -19,16 +19,17 @@ BENCH_READY := $(VENV)/.ready-bench
 OLDEST := $(VENV)/oldest
 FUZZ_READY := $(VENV)/.ready-fuzz
 DOCS_READY := $(VENV)/.ready-docs
+DIST_READY := $(VENV)/.ready-dist
 
 # Keep bytecode, as Python does unless told otherwise: or every process compiles the sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest check format docs pages papers bench fuzz hostile mutants clean
+.PHONY: help demo test oldest check format docs pages papers bench fuzz hostile mutants dist dist-check clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 demo: $(INSTALLED)  ## train on the RCV1 sample in examples/data; leaves build/demo.svg
 	$(BIN)/python examples/demo.py
@@ -87,6 +88,16 @@ hostile: $(READY)  ## full disks, kills, lost machines, damaged files, bombs: th
 mutants: $(READY)  ## faults made by hand: does a test fail for each? (MUTANTS='NAME NAME' for some)
 	$(BIN)/python -m tests.mutants $(foreach name,$(MUTANTS),--only $(name))
 
+dist: $(DIST_READY)  ## build sdist and wheel in dist, twice: the builds must be equal
+	rm -rf dist build/dist-again
+	$(BIN)/python -m build --outdir dist . >/dev/null
+	$(BIN)/python -m build --outdir build/dist-again . >/dev/null
+	diff -r dist build/dist-again
+	cd dist && sha256sum *
+
+dist-check: dist  ## install each into a clean environment, and use it without the source tree
+	PYTHON=$(PYTHON) .ci/dist-check
+
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -118,4 +129,8 @@ $(FUZZ_READY): $(READY)
 
 $(DOCS_READY): $(READY)
 	$(INSTALL) --no-compile -e '.[docs]'
+	@touch $@
+
+$(DIST_READY): $(MADE)
+	$(INSTALL) 'build>=1.2'
 	@touch $@
