@@ -59,6 +59,8 @@ def test_blocks_of_a_page_do_what_it_says(
 ) -> None:
     """Commands print what the page shows; then Python blocks run in the same folder."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for kind, known_parts in REGISTRY.items():  # parts that a page defines go with it
+        monkeypatch.setitem(REGISTRY, kind, dict(known_parts))
     known = {"PATH": f"{shell.folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src")}
     for command, wanted in (step for block in blocks(page, "console") for step in session(block)):
         with compiled_if(not FEW_ROWS.match(command)):
@@ -68,8 +70,6 @@ def test_blocks_of_a_page_do_what_it_says(
         found = (done.stdout + heard, heard + done.stdout)
         assert any(printed(wanted, text) for text in found), f"{command}{found[1]}"
     monkeypatch.chdir(tmp_path)
-    for kind, known_parts in REGISTRY.items():  # parts that a page defines go with it
-        monkeypatch.setitem(REGISTRY, kind, dict(known_parts))
     names: dict[str, Any] = {}
     for block in blocks(page, "python"):
         names = after(block, names)

@@ -40,6 +40,7 @@ from thresher.options.checks import check_flag, check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.judging import EvaluateRun, MeasuringRun
 from thresher.options.lanes import BEST, CvOptions, CvRun, PathOptions, PathRun, TuneOptions
+from thresher.options.model import ModulesOption
 from thresher.options.option import settled, takes
 from thresher.options.select import SelectOptions, SelectRun
 from thresher.options.training import EnsembleOptions, EnsembleRun, TrainOptions, TrainRun
@@ -125,6 +126,8 @@ def train(
             model of all data in one stream (docs/continue.md).
         names: keep the names of the features with nonzero weights; the data are read once more for this.
         plot: an SVG file to draw progressive loss and sparsity over the examples to.
+        modules: a file of Python that defines rules, losses or rates, or several; they are executed first
+            (docs/own.md). Those of installed packages are found without it.
         report_every: print the table of progress, a row per this many examples; 0: rows at 1, 2, 4, 8, ...
         slices: columns of a table, by name, position from 1 or pattern: ``model.slices`` has figures for each
             of their values, from the predictions made before each row was learned, in the first pass.
@@ -478,14 +481,18 @@ def save(model: AnyModel, path: str | os.PathLike[str], *, state: bool = True) -
     model_file.save(model, os.fspath(path), state=state)
 
 
-def load(path: str | os.PathLike[str]) -> Readout:
+@takes(ModulesOption)
+def load(path: str | os.PathLike[str], **options: Unpack[ModulesOption]) -> Readout:
     """Load a saved model to predict with; to go on learning, load it with `Model.load`.
 
     Args:
         path: the model file. `Ensemble.load` loads the folder of an ensemble.
+        modules: a file of Python that defines the loss of the model, or several; they are executed first. The
+            losses of installed packages are found without it.
 
-    Raises `ModelFileError`; TypeError if `path` is not a path.
+    Raises `ModelFileError`; `SpecError` for `modules`; TypeError if `path` is not a path.
     """
+    settled(ModulesOption, options, load)
     return model_file.load_readout(os.fspath(path))[0]
 
 

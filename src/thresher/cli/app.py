@@ -140,6 +140,7 @@ def _guarded(run: Callable[..., None], arguments: list[str], options: type) -> C
         values = [[*value] if isinstance(value, tuple) else value for value in values]
         made: Any = Settled(options, {name: one for name, one in given.items() if one not in (None, ())})
         try:
+            made.load_modules()
             if "workers" not in made:
                 run(*values, made)
                 return

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 import click
 
 from thresher.options.arguments import Argument
+from thresher.options.model import ModulesOption
 
 _NAME = Argument("NAME", "Show everything about this one.", required=False)
-
-
-class NoOptions(TypedDict):
-    """None."""
 
 
 class Lister(NamedTuple):
@@ -22,11 +19,11 @@ class Lister(NamedTuple):
     short: str
     command: Callable[..., None]
     ARGUMENTS: tuple[Argument, ...] = (_NAME,)
-    OPTIONS: type = NoOptions
+    OPTIONS: type = ModulesOption
 
 
 def _lister(kind: str, plural: str) -> Lister:
-    def command(name: str | None, options: NoOptions) -> None:
+    def command(name: str | None, options: ModulesOption) -> None:
         from thresher import parts
 
         if name is None:

@@ -50,6 +50,7 @@ def save(
     }
     header = {
         **model_file.header_of(lanes.lead),
+        **model_file.needing(*lanes.models),
         model_file.LANES: saved,
         "training": training_state.as_dict(),
     }
@@ -72,6 +73,7 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> Loaded:
     header, tensors = model_file.read(path, lanes=True)
     if model_file.LANES not in header or "training" not in header:
         raise ModelFileError(f"{path}: not a checkpoint of a frontier")
+    model_file.check_parts(path, header)
     racing = under(tensors, _RACE)
     if bool(racing) != (race is not None) or "ensemble" in header[model_file.LANES]:
         raise ModelFileError(f"{path}: a checkpoint of another command with many models")

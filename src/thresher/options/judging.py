@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, ReadOptions, WritingOptions
 from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole, WrongValueError
+from thresher.options.model import ModulesOption
 from thresher.options.option import SHELL, Option, switch
 from thresher.options.output import JsonOption, output_file
 from thresher.options.training import AnyPath, SliceOption, picture
@@ -72,7 +73,7 @@ class _Terms(TypedDict, total=False):
     ]
 
 
-class PredictCommand(_Predictions, _Terms, WritingOptions, ReadingOptions, total=False):
+class PredictCommand(_Predictions, _Terms, WritingOptions, ReadingOptions, ModulesOption, total=False):
     """The options of ``thresher predict``."""
 
 
@@ -114,6 +115,7 @@ class EvaluateCommand(
     _Calibration,
     JudgingOptions,
     ReadingOptions,
+    ModulesOption,
     JsonOption,
     total=False,
 ):
@@ -149,7 +151,14 @@ class _Page(TypedDict, total=False):
 
 
 class ReportCommand(
-    _Page, SliceOption, ThresholdOption, JudgingOptions, ReadingOptions, JsonOption, total=False
+    _Page,
+    SliceOption,
+    ThresholdOption,
+    JudgingOptions,
+    ReadingOptions,
+    ModulesOption,
+    JsonOption,
+    total=False,
 ):
     """The options of ``thresher report``."""
 
@@ -184,7 +193,7 @@ class _Effects(TypedDict, total=False):
     ]
 
 
-class WeightsCommand(_Top, _WeightIntervals, _Effects, total=False):
+class WeightsCommand(_Top, _WeightIntervals, _Effects, ModulesOption, total=False):
     """The options of ``thresher weights``."""
 
 
@@ -192,7 +201,7 @@ class _Moved(TypedDict, total=False):
     top: Annotated[int, Option(Whole(0), "Show the N weights that moved most.", "N", default=20)]
 
 
-class DiffCommand(_Moved, JsonOption, total=False):
+class DiffCommand(_Moved, ModulesOption, JsonOption, total=False):
     """The options of ``thresher diff``."""
 
 
@@ -213,11 +222,11 @@ class _Target(TypedDict, total=False):
     output_file: Annotated[Path | None, output_file("Where to write.", unset="standard output")]
 
 
-class ExportCommand(_Target, total=False):
+class ExportCommand(_Target, ModulesOption, total=False):
     """The options of ``thresher export``."""
 
 
-class InfoCommand(JsonOption, total=False):
+class InfoCommand(ModulesOption, JsonOption, total=False):
     """The options of ``thresher info``."""
 
 
@@ -234,11 +243,11 @@ class _NamedReading(TypedDict, total=False):
     ]
 
 
-class NameCommand(_Named, WritingOptions, _NamedReading, JsonOption, total=False):
+class NameCommand(_Named, WritingOptions, _NamedReading, ModulesOption, JsonOption, total=False):
     """The options of ``thresher name``."""
 
 
-class WarmCommand(TypedDict, total=False):
+class WarmCommand(ModulesOption, total=False):
     """The options of ``thresher warm``."""
 
     rules: Annotated[

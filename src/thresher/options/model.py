@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from thresher.options.kinds import Flag, Kind, Number, Text, Whole, text
+from thresher.options.kinds import File, Flag, Kind, Number, Repeated, Text, Whole, text
 from thresher.options.option import DEFAULT_RULE, PYTHON, Option
 
 if TYPE_CHECKING:
@@ -24,6 +25,22 @@ _SIGNED = (
     "Columns whose weights are never {}, in every step: names, numbers, ranges or patterns of numeric "
     "columns, or ids of features; * for all features."
 )
+
+
+class ModulesOption(TypedDict, total=False):
+    """Files that define parts; they are executed before a run begins."""
+
+    modules: Annotated[
+        str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        Option(
+            Repeated(File()),
+            "A file of Python that defines rules, losses or rates, for this command to know; it is executed. "
+            "Repeat for more. Those of installed packages are known without it.",
+            "FILE",
+            default=(),
+            unset="none",
+        ),
+    ]
 
 
 class RuleOption(TypedDict, total=False):

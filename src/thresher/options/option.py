@@ -111,6 +111,13 @@ class Settled(dict[str, Any]):
         self.options, self.given = options, {name: given[name] for name in known if name in given}
         """`given`: those that the user gave"""
 
+    def load_modules(self) -> None:
+        """Execute the files that define parts. SpecError."""
+        if self.get("modules"):
+            from thresher.parts import load_files
+
+            load_files(self["modules"])
+
     def but(self, **changes: Any) -> Settled:
         """These options with other values; None takes one away."""
         found = Settled(self.options, {k: v for k, v in self.given.items() if changes.get(k, v) is not None})
@@ -143,7 +150,9 @@ def settled(options: type[T], given: Mapping[str, Any], function: Callable[..., 
     if function is not None:
         check_names(function, given, [name for name, one in known.items() if one.option.face != SHELL])
     said = {name: value for name, value in given.items() if value is not None}
-    return cast(T, Settled(kind, {name: known[name].taken(value) for name, value in said.items()}))
+    made = Settled(kind, {name: known[name].taken(value) for name, value in said.items()})
+    made.load_modules()
+    return cast(T, made)
 
 
 def check_names(function: Callable[..., Any], given: Iterable[str], known: Iterable[str]) -> None:

@@ -20,6 +20,7 @@ from thresher.options.kinds import (
     Whole,
     WrongValueError,
 )
+from thresher.options.model import ModulesOption
 from thresher.options.option import SHELL, Option, switch
 from thresher.options.output import ModelFile
 
@@ -182,11 +183,11 @@ class LimitOptions(TypedDict, total=False):
     ]
 
 
-class ServeCommand(LearningOptions, _Address, LimitOptions, total=False):
+class ServeCommand(LearningOptions, _Address, LimitOptions, ModulesOption, total=False):
     """The options of ``thresher serve``."""
 
 
-class FollowCommand(ModelFile, _Token, total=False):
+class FollowCommand(ModelFile, _Token, ModulesOption, total=False):
     """The options of ``thresher follow``."""
 
     every: Annotated[

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from thresher.options.data import ReadingOptions, TableOptions
 from thresher.options.kinds import Column, File, Flag, Kind, Repeated, Text, Whole, WrongValueError
-from thresher.options.model import LossOption, ModelOptions
+from thresher.options.model import LossOption, ModelOptions, ModulesOption
 from thresher.options.option import BOTH, PYTHON, Option, switch
 
 if TYPE_CHECKING:
@@ -244,8 +244,8 @@ class SliceOption(TypedDict, total=False):
     ]
 
 
-class SourceOptions(TableOptions, ReadingOptions, CacheOption, total=False):
-    """How data are read, the first time and later."""
+class SourceOptions(TableOptions, ReadingOptions, CacheOption, ModulesOption, total=False):
+    """How data are read, the first time and later; and which files define parts."""
 
 
 class EnsembleOptions(

@@ -21,10 +21,13 @@ import numpy as np
 
 from thresher.engine import verbs as verbs  # declares the verbs checked here
 from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, NUMBERED, implements, rebuilt
-from thresher.options.messages import as_shown, mention, mention_command
+from thresher.options.messages import mention, mention_command
 from thresher.parts.clamped import clamped_class
 from thresher.parts.declarations import LIMITS, check_declarations, check_first_steps
 from thresher.parts.known_as import NAMES, PARAMETERS, SPARSE_RULES
+from thresher.parts.origins import DEFINED, entry_points, is_built_in, load_all, load_named
+from thresher.parts.origins import REGISTRY as REGISTRY
+from thresher.parts.origins import SpecError as SpecError
 
 T = TypeVar("T", bound=type)
 
@@ -32,15 +35,7 @@ T = TypeVar("T", bound=type)
 _PLAIN_NUMBER = re.compile(r"\d*\.?\d+(e[+-]?\d+)?")
 AUTO = "auto"
 """Not a rule: training chooses among several, see `lanes.auto`."""
-REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in ATTRIBUTES}
 _FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of kind "loss" may name either
-
-
-class SpecError(ValueError):
-    """An invalid SPEC. The message is one line."""
-
-    def __str__(self) -> str:
-        return as_shown(super().__str__())
 
 
 def part(kind: str) -> Callable[[T], T]:
@@ -71,6 +66,7 @@ def part(kind: str) -> Callable[[T], T]:
             _check_state(cls)
         _attach_to_module(cls)
         REGISTRY[kind][part_name(cls)] = cls
+        DEFINED[cls] = kind, part_name(cls)
         return cls
 
     return register
@@ -90,8 +86,7 @@ def _check_is_named_tuple(kind: str, cls: Any) -> None:
 def _check_name_is_free(kind: str, cls: type) -> None:
     """TypeError if a class would replace a part of thresher; your own parts may be redefined."""
     before = REGISTRY[kind].get(part_name(cls))
-    own = __name__.partition(".")[0] + "."
-    if before is not None and before.__module__.startswith(own) and cls.__module__ != before.__module__:
+    if before is not None and is_built_in(before) and cls.__module__ != before.__module__:
         raise TypeError(f"a {kind} is already called {part_name(cls)}: give {cls.__name__} another name")
 
 
@@ -237,18 +232,29 @@ def _family(kind: str) -> dict[str, type]:
 
 
 def names(kind: str) -> list[str]:
-    """Names that a SPEC of this kind can begin with, sorted."""
+    """Names that a SPEC of this kind can begin with, sorted, those of installed packages among them."""
+    load_all()
     return sorted(_family(kind))
+
+
+def find(kind: str, name: str) -> Any:
+    """The class of this name, built in, defined before or in an installed package; None if there is none.
+
+    SpecError if the package cannot be imported.
+    """
+    if name not in _family(kind) and name != AUTO:
+        load_named(name)
+    return _family(kind).get(name)
 
 
 def lookup(kind: str, name: str) -> Any:
     """The class registered under a name; SpecError with near matches otherwise."""
-    known = _family(kind)
-    if name in known:
-        return known[name]
+    cls = find(kind, name)
+    if cls is not None:
+        return cls
     if (kind, name) == ("rule", AUTO):
         raise SpecError(f"rule 'auto' is for {mention_command('train')} only, and takes no parameters")
-    raise SpecError(f"no {kind} is called {name!r}; {_hint(kind, name, known)}")
+    raise SpecError(f"no {kind} is called {name!r}; {_hint(kind, name, _family(kind))}")
 
 
 def _hint(kind: str, name: str, known: dict[str, type]) -> str:
@@ -265,7 +271,8 @@ def _hint(kind: str, name: str, known: dict[str, type]) -> str:
     started = re.match(r"([\w-]+)[\s,;=(]+(.*?)\)?$", plain)
     if started and started[1] in known:
         return f"write {started[1]}:{started[2]}"
-    near = difflib.get_close_matches(plain, known, n=2, cutoff=0.5)
+    elsewhere = [one.name for one in entry_points()]
+    near = difflib.get_close_matches(plain, [*known, *elsewhere], n=2, cutoff=0.5)
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(known))}"
 
 
@@ -432,7 +439,7 @@ def as_saved(spec: str) -> str:
     """
     name, _, given = spec.partition(":")
     named = {one.partition("=")[0] for one in given.split(",")}
-    later: dict[str, float] = getattr(REGISTRY["rule"].get(name), "LATER", {})
+    later: dict[str, float] = getattr(find("rule", name), "LATER", {})
     return ",".join([spec, *(f"{field}={value!r}" for field, value in later.items() if field not in named)])
 
 

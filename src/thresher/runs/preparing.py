@@ -425,7 +425,7 @@ def labels_or_part(data: Any, y: Any, kind: str, given: Any, default: Any) -> tu
     """
     if not isinstance(y, str | Recipe) and type(y) not in parts.REGISTRY[kind].values():
         return y, given
-    if isinstance(y, str) and y in _column_names(data) and y.partition(":")[0] not in parts.REGISTRY[kind]:
+    if isinstance(y, str) and y in _column_names(data) and parts.find(kind, y.partition(":")[0]) is None:
         raise TypeError(f"{y!r} is a column of the data: did you mean label={y!r}?")
     if given != default:
         raise TypeError(f"two {'losses' if kind == 'loss' else 'rules'} are given, {y!r} and {given!r}")

@@ -9,6 +9,7 @@ from typing import Any
 from thresher.data.columns import SINGLE
 from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, SettledLayout
+from thresher.learning.files.model_file import needs_in
 from thresher.learning.model.preparation import LISTED
 from thresher.learning.model.recipe import Recipe, layout_of
 from thresher.learning.training.passes import is_automatic
@@ -18,7 +19,7 @@ from thresher.options.data import TableOptions
 from thresher.options.model import RecipeOptions
 from thresher.options.option import command, declared, words_of
 from thresher.options.output import TrainCommand
-from thresher.parts import REGISTRY
+from thresher.parts import SpecError, find
 from thresher.runs.preparing import OF_RULES
 
 _DATA = ["DATA"]
@@ -26,7 +27,7 @@ _SOLVER = ("l1", "l2", "order", "tolerance", "seed")
 _COLUMNS = ("numeric", "bins", "categorical", "text", "ignore")
 SAID = (
     *("where", "init", "continue_from", "passes", "order", "holdout", "early_stop"),
-    *("on_error", "names", "weights_only", "resume", "ensemble"),
+    *("on_error", "names", "weights_only", "resume", "ensemble", "modules"),
 )
 """Options of a run that a command repeats: those that the record of a model tells of"""
 UNSAID = (
@@ -55,7 +56,7 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
 
     `info` is the description of the model by `describe`. None if the data came from memory, the
-    rule is the user's own, which no command knows, the file does not record how the model was trained, its
+    rule is the user's own and not there, the file does not record how the model was trained, its
     features were selected, or an earlier version chose the rows to hold out.
     """
     layout = layout_of(header["recipe"])
@@ -63,18 +64,18 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
         return None
     if header["recipe"]["rule"] is None:
         return _boosted(header, layout)
-    if header["recipe"]["rule"].partition(":")[0] not in REGISTRY["rule"]:
+    if not _is_known(header["recipe"]["rule"]):
         return None
     if (info.get("stopped") or info["record"] or {}).get("holdout", "").startswith(NUMBERED):
         return None
     recipe, stopped, record = Recipe.from_dict(header["recipe"]), info.get("stopped"), info["record"]
+    defining = {**_asked(recipe), **_table(layout), **_modules(header)}
     if stopped and "models" not in stopped:
-        own = {**_asked(recipe), **_table(layout), "where": stopped["where"] or None, **_stopped(stopped)}
+        own = {**defining, "where": stopped["where"] or None, **_stopped(stopped)}
         return train_command(stopped["data"].split(", "), _started(path), own)
     patience = 0 if record is None else record.get("patience", 0)
     if stopped or record is None or (record.get("planned") and not patience):
         return None
-    defining = {**_asked(recipe), **_table(layout)}
     more = {
         **defining,
         **({"continue_from": "OLD"} if record.get("continued") else {}),
@@ -89,6 +90,19 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
         **({} if info["bytes"]["state"] else {"weights_only": True}),
     }
     return train_command(_DATA, None, more)
+
+
+def _modules(header: dict[str, Any]) -> dict[str, Any]:
+    """The files that define parts of the model."""
+    files = [need.file for need in needs_in(header) if need.file]
+    return {"modules": [*dict.fromkeys(files)]} if files else {}
+
+
+def _is_known(rule: str) -> bool:
+    try:
+        return find("rule", rule.partition(":")[0]) is not None
+    except SpecError:  # of a package that cannot be imported
+        return False
 
 
 def _started(path: Path) -> Path:

@@ -28,13 +28,19 @@ def prepare(options: Any) -> Mapping[str, Callable[[], None]]:
     chosen = _named(options["formats"], list(FORMATS), "format")
     models = {
         f"{rule} with {loss} loss": _model(rule, loss, outputs, lenient)
-        for rule in _named(options["rules"], parts.names("rule"), "rule")
-        for loss in _named(options["losses"], parts.names("loss"), "loss")
+        for rule in _parts(options["rules"], "rule")
+        for loss in _parts(options["losses"], "loss")
     }
     if not any(models.values()):
         raise UsageError(f"no loss supports the outputs {outputs}")
     reading = {f"reading {one}": partial(_read, one) for one in chosen}
     return reading | {words: partial(compile_now, one) for words, one in models.items() if one is not None}
+
+
+def _parts(text: str, kind: str) -> list[str]:
+    """The parts in `text`; SpecError for an unknown one."""
+    found = parts.names(kind) if text == "all" else [name.strip() for name in text.split(",")]
+    return [parts.part_name(parts.lookup(kind, name)) for name in found]
 
 
 def _named(text: str, known: list[str], kind: str) -> list[str]:

@@ -11,7 +11,7 @@ import stat
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -37,6 +37,7 @@ from thresher.learning.files.schema import (
     check,
     check_all,
     check_present,
+    form_of,
     kinds_of,
 )
 from thresher.learning.model.agreement import Numbering
@@ -66,7 +67,9 @@ MODEL: Fields = {"recipe": dict, "lowest_label": Finite}
 SHOWN: Fields = {"nonzero": int}
 """Fields of every model that has a file to itself, for the commands that show it."""
 CURVE: Fields = {"curve": Annotated[Curve, Form("points of a curve", is_curve, curve_of)]}
+_NEEDS = tuple[parts.Need, ...]
 _OPTIONAL: Fields = {
+    "needs": _NEEDS,
     "examples": int,
     "features_seen": int,
     "left_out": int,
@@ -123,6 +126,7 @@ def header_of(model: Model) -> Header:
     """The header of a model: its recipe and counts."""
     return {
         **_header_of_any(model),
+        **needing(model),
         "recipe": model.recipe.as_dict(),
         "intercept": np.asarray(model.intercept).tolist(),
         "examples": model.examples,
@@ -148,7 +152,17 @@ def header_of_weights(readout: Readout, intercept: bool = True) -> Header:
         "layout": None if readout.layout is None else readout.layout.as_dict(),
         **({"offset": True} if readout.shifted else {}),
     }
-    return {**_header_of_any(readout), "recipe": recipe}
+    return {**_header_of_any(readout), **_needing([readout.head.joint]), "recipe": recipe}
+
+
+def needing(*models: Model) -> Header:
+    """Where the parts of models come from that are not built in; nothing if all are."""
+    return _needing([part for one in models for part in (one.rule, one.head.joint)])
+
+
+def _needing(made: list[Any]) -> Header:
+    needs = parts.needs_of(made)
+    return {"needs": [[*one] for one in needs]} if needs else {}
 
 
 def _header_of_any(model: Model | Readout) -> Header:
@@ -384,6 +398,18 @@ def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
     return _checked(name, metadata, tensors), tensors
 
 
+def check_parts(path: str | Path, header: Header, kinds: Collection[str] = parts.REGISTRY) -> None:
+    """`ModelFileError`, which says what to install, unless the parts of these kinds are there."""
+    with naming_file(path):
+        parts.check_there([one for one in needs_in(header) if one.kind in kinds])
+
+
+def needs_in(header: Header) -> tuple[parts.Need, ...]:
+    """Where the parts of the model come from that are not built in."""
+    found: tuple[parts.Need, ...] = form_of(_NEEDS).made(header.get("needs", []))
+    return found
+
+
 def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
     if "thresher" not in metadata:
         raise ModelFileError(f"{name}: a safetensors file, but not a thresher model")
@@ -438,6 +464,7 @@ def load_readout(path: str | Path) -> tuple[Readout, Header]:
 def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
     """The Readout described by header and tensors."""
     recipe = header["recipe"]
+    check_parts(path, header, ("loss", "joint loss"))
     with naming_file(path), _naming_unknown_parts(path):
         head, numbers = Head(recipe["loss"], recipe["outputs"]), header.get("calibration")
         _check_learning(recipe, head, calibrated=numbers is not None)
@@ -494,6 +521,7 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     state = under(tensors, "state.")
     if not state:
         raise ModelFileError(f"{path}: contains only weights and cannot keep learning: {_START}")
+    check_parts(path, header)
     with naming_file(path), _naming_unknown_parts(path):
         model = Model(Recipe.from_dict(header["recipe"]))
         model.restore(state)

@@ -1,0 +1,270 @@
+"""Which parts there are, and where those come from that are not built in: packages and files.
+
+A package names its parts as entry points of the group ``thresher.parts``. They are looked up only when a name
+is not known yet, or when all parts are listed: finding them takes some 20 ms, more with many packages. A file
+is executed if the user names it; a model file names only what must be there, and nothing that it names is
+executed but the entry points of installed packages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import module_from_spec
+from pathlib import Path
+from types import CodeType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from thresher.engine.protocol import ATTRIBUTES
+from thresher.options.messages import as_shown, mention, warn_user
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINTS = "thresher.parts"
+"""The group of the entry points"""
+REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in ATTRIBUTES}
+"""Kind -> name -> class"""
+DEFINED: dict[type, tuple[str, str]] = {}
+"""Class -> kind and name, of all parts that were ever defined"""
+_OWN = __name__.partition(".")[0] + "."
+_FILES: dict[str, tuple[Path, tuple[int, ...]]] = {}
+"""Module -> the file that was executed, and its state then"""
+_WARNED: set[str] = set()
+
+
+class SpecError(ValueError):
+    """An invalid SPEC. The message is one line."""
+
+    def __str__(self) -> str:
+        return as_shown(super().__str__())
+
+
+class Need(NamedTuple):
+    """A part that a model needs and that is not built in; where it comes from, as far as that is known."""
+
+    kind: str
+    name: str
+    package: str = ""
+    version: str = ""
+    file: str = ""
+    """name of the file that defines it, without its folder, if it is not from a package"""
+
+
+def entry_points() -> list[EntryPoint]:
+    """All entry points that name parts."""
+    from importlib import metadata
+
+    return [*metadata.entry_points(group=ENTRY_POINTS)]
+
+
+def load_named(name: str) -> None:
+    """Import the package that has a part of this name, if there is one. SpecError; also for two packages."""
+    found = [one for one in entry_points() if one.name == name]
+    if len(found) > 1:
+        several = " and ".join(sorted(_package(one)[0] for one in found))
+        raise SpecError(f"the packages {several} both have a part called {name}: uninstall one of them")
+    for one in found:
+        _load(one)
+
+
+def load_all() -> None:
+    """Import all packages that have parts; one warning for each that fails."""
+    found = entry_points()
+    for name in sorted({one.name for one in found}):
+        try:
+            load_named(name)
+        except SpecError as error:
+            warn_user(str(error), UserWarning)
+
+
+def _package(point: EntryPoint) -> tuple[str, str]:
+    """The name and the version of the package of an entry point."""
+    return ("", "") if point.dist is None else (point.dist.name, point.dist.version)
+
+
+def _load(point: EntryPoint) -> None:
+    begin = f"package {_package(point)[0]}: its module {point.module}"
+    with _registering():
+        try:
+            point.load()
+        except (Exception, SystemExit) as error:
+            raise SpecError(f"{begin} cannot be imported: {_in_words(error)}") from error
+        if not any(point.name in known for known in REGISTRY.values()):
+            raise SpecError(f"{begin} defines no part called {point.name}")
+
+
+def load_files(files: Iterable[str | os.PathLike[str]]) -> None:
+    """Execute files of Python that define parts, unless they are as they were before. SpecError."""
+    for file in files:
+        _load_file(Path(file))
+
+
+def _load_file(file: Path) -> None:
+    path = file.resolve()
+    try:
+        state = path.stat()
+        if path.is_dir():
+            raise SpecError(f"{file}: a folder, not a file of Python")
+        stamp = (state.st_mtime_ns, state.st_ino, state.st_size)
+        name = f"thresher_file_{re.sub(r'[^0-9A-Za-z]', '_', path.stem)}_{_hash(str(path))}"
+        there = any(cls.__module__ == name for cls in _all_parts().values())
+        if there and _FILES.get(name) == (path, stamp):
+            return
+        with _registering():
+            _execute(file, path, name, stamp)
+    except OSError as error:
+        raise SpecError(f"{file}: {(error.strerror or str(error)).lower()}") from error
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
+
+
+def _execute(file: Path, path: Path, name: str, stamp: tuple[int, ...]) -> None:
+    """Execute a file as a module of its own. SpecError with file and line."""
+    before = _all_parts()
+    loader = _FileOfParts(name, str(path))
+    module = module_from_spec(ModuleSpec(name, loader, origin=str(path)))
+    module.__file__ = str(path)
+    sys.modules[name], _FILES[name] = module, (path, stamp)
+    try:
+        loader.exec_module(module)
+        if _all_parts() == before:
+            raise SpecError(f'{file}: defines no part: a class with @part("rule") or the like')
+    except (Exception, SystemExit) as error:
+        del sys.modules[name], _FILES[name]
+        if isinstance(error, OSError) and error.filename == str(path):
+            raise
+        if isinstance(error, SpecError) and str(error).startswith(f"{file}: "):
+            raise
+        line = _line_of(error, path)
+        what = "not Python: " if isinstance(error, SyntaxError | ValueError) and not line else ""
+        raise SpecError(f"{file}{line}: {what}{_in_words(error)}") from error
+
+
+class _FileOfParts(SourceFileLoader):
+    """Reads a file of Python under any name; nothing is written beside it."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The compiled file."""
+        found: CodeType = self.source_to_code(self.get_data(self.path), self.path)
+        return found
+
+
+def _line_of(error: BaseException, path: Path) -> str:
+    """A colon and the line of the file at which an error was raised, if it was."""
+    if isinstance(error, SyntaxError) and error.filename in (str(path), None):
+        return f":{error.lineno}" if error.lineno else ""
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == str(path) else line
+        trace = trace.tb_next
+    return f":{line}" if line else ""
+
+
+def _in_words(error: BaseException) -> str:
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    return f"{type(error).__name__}: {' '.join(said.split())}".removesuffix(": ")
+
+
+def _all_parts() -> dict[tuple[str, str], type]:
+    return {(kind, name): cls for kind, known in REGISTRY.items() for name, cls in known.items()}
+
+
+@contextmanager
+def _registering() -> Iterator[None]:
+    """Within this block parts are defined; if it fails, those of before stay. SpecError for a name twice."""
+    before = _all_parts()
+    try:
+        yield
+        for (kind, name), cls in _all_parts().items():
+            old = before.get((kind, name), cls)
+            if _home(old) != _home(cls):
+                raise SpecError(f"a {kind} called {name} is in {_place(old)} and in {_place(cls)}")
+    except BaseException:
+        for known in REGISTRY.values():
+            known.clear()
+        for (kind, name), cls in before.items():
+            REGISTRY[kind][name] = cls
+        raise
+
+
+def _home(cls: type) -> str:
+    return cls.__module__.partition(".")[0]
+
+
+def _place(cls: type) -> str:
+    return str(_FILES[cls.__module__][0]) if cls.__module__ in _FILES else f"the module {cls.__module__}"
+
+
+def is_built_in(cls: type) -> bool:
+    """Whether a part belongs to thresher."""
+    return cls.__module__.startswith(_OWN)
+
+
+def needs_of(made: Iterable[Any]) -> list[Need]:
+    """Where parts come from, and the parts in their fields, unless they are built in."""
+    waiting, found = [*made], list[Need]()
+    for one in waiting:  # which grows
+        waiting += [inner for inner in one if isinstance(inner, tuple)]
+        cls = next((cls for cls in type(one).__mro__ if cls in DEFINED), None)
+        if cls is not None and not is_built_in(cls):
+            kind, name = DEFINED[cls]
+            found.append(Need(kind, name, **_origin(cls, name)))
+    return list(dict.fromkeys(found))
+
+
+def _origin(cls: type, name: str) -> dict[str, str]:
+    """Package and version, or the file, of the class of a part; nothing if it was typed at a prompt."""
+    if cls.__module__ not in _FILES:
+        for point in entry_points():
+            if point.name == name and point.module.partition(".")[0] == _home(cls):
+                package, version = _package(point)
+                return {"package": package, "version": version}
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return {"file": os.path.basename(file)} if file else {}
+
+
+def check_there(needs: Sequence[Need]) -> None:
+    """SpecError with what to install or to name, unless all these parts are there.
+
+    One warning per process for a package of another version.
+    """
+    for need in needs:
+        cls = _registered(need.kind, need.name)
+        if cls is None:
+            raise SpecError(f"needs the {need.kind} {need.name}{_remedy(need)}")
+        if not need.package:
+            continue
+        here = _origin(cls, need.name)
+        other = here.get("package", need.package)
+        if other != need.package:
+            raise SpecError(
+                f"needs the {need.kind} {need.name} of the package {need.package}, but the one that is"
+                f" installed is of {other}"
+            )
+        text = f"made with {need.package} {need.version}; {here.get('version')} is installed"
+        if here.get("version", need.version) != need.version and text not in _WARNED:
+            _WARNED.add(text)
+            warn_user(f"the model was {text}", UserWarning)
+
+
+def _registered(kind: str, name: str) -> Any:
+    """The class of a part that is defined, or in an installed package; None if there is none. SpecError."""
+    if name not in REGISTRY.get(kind, {}):
+        load_named(name)
+    return REGISTRY.get(kind, {}).get(name)
+
+
+def _remedy(need: Need) -> str:
+    if need.package:
+        return f" of the package {need.package}: pip install {need.package}=={need.version}"
+    if not need.file:
+        return ", which was defined at a prompt: define it again first"
+    return f", which {need.file} defines: use {mention(modules=need.file)}"
