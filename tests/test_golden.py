@@ -1,13 +1,24 @@
 """Files that earlier versions wrote are read as they were meant."""
 
+import hashlib
+import json
 import pickle
 import shutil
+import tarfile
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import InconsistentVersionWarning
 
 import thresher
+from thresher.lanes.stability import Selection
+from thresher.serving.service import LearningService
 from thresher.sklearn import SparseOnlineClassifier
 
 FILES = Path(__file__).parent / "golden"
@@ -62,3 +73,110 @@ def test_the_names_in_pickles_of_estimators_exist() -> None:
             if isinstance(getattr(thresher.sklearn, name), type)
         ), home
     assert SparseOnlineClassifier.__module__ == "thresher.sklearn.classifier"
+
+
+ARCHIVES = sorted(path.name for path in FILES.glob("*.tar.xz"))
+WRITTEN = ("README.md", "SHA256SUMS", "make.py")
+
+
+def test_files_are_added_and_never_written_anew() -> None:
+    there = [path for path in FILES.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    sums = {str(path.relative_to(FILES)): hashlib.sha256(path.read_bytes()).hexdigest() for path in there}
+    listed = [line.split("  ") for line in (FILES / "SHA256SUMS").read_text().splitlines()]
+    assert {name: sums[name] for name in sums if name not in WRITTEN} == {name: own for own, name in listed}
+    assert all(path.stat().st_size < 100_000 for path in there), "each clone of the project has them"
+
+
+def check_margins(given: Any, data: str, expected: list[list[float]]) -> None:
+    """The first rows have the margins that they had, in each model."""
+    some = given if isinstance(given, list) else getattr(given, "models", [given])
+    for one, own in zip(some, expected, strict=True):
+        found = np.asarray(thresher.predict(one, data, output="margin")).ravel()
+        assert found[: len(own)].tolist() == pytest.approx(own, rel=1e-4, abs=1e-5)
+
+
+def check_told(found: Any, expected: Any) -> None:
+    """What was told is told; fields may have been added."""
+    if isinstance(expected, dict):
+        for name, one in expected.items():
+            check_told(found[name], one)
+    elif isinstance(expected, list):
+        for own, one in zip(found, expected, strict=True):
+            check_told(own, one)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected)
+    else:
+        assert found == expected
+
+
+def check_model(file: str, data: str, margins: Any, continued: Any, told: Any) -> None:
+    check_margins(file, data, margins)
+    check_margins(thresher.train(data, continue_from=file, passes=1), data, continued)
+    check_told(thresher.info(file), told)
+
+
+def check_weights(file: str, data: str, margins: Any) -> None:
+    check_margins(file, data, margins)
+
+
+def check_folder(file: str, data: str, function: str, margins: Any, continued: Any) -> None:
+    again = getattr(thresher, function)(data, continue_from=file, passes=1)
+    check_margins(again, data, continued)
+    check_margins(sorted(Path(file).glob("*.model")), data, margins)
+
+
+def check_checkpoint(file: str, data: str, function: str, options: dict[str, Any], margins: Any) -> None:
+    found = getattr(thresher, function)(data, **options, checkpoint=file, resume=True)
+    check_margins(found, data, margins)
+
+
+def check_selection(file: str, share: list[float], kept: list[bool]) -> None:
+    found = Selection.load(file)
+    assert (found.share.tolist(), found.kept.tolist()) == (share, kept)
+
+
+def check_log(file: str, model: str, rows: int, data: str, margins: Any) -> None:
+    """It is data, a server goes on with it, and the model beside it is the one that has learned it."""
+    check_margins(thresher.train(file, continue_from=model), data, margins)
+    check_margins(f"{file}/model", data, margins)
+    with closing(LearningService(Path(model), Path(file))) as service:
+        service.start()
+        while not (status := service.status()).ready:
+            time.sleep(0.005)
+        assert status.sequence == rows
+
+
+def check_pickle(file: str, data: str, margins: list[float]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InconsistentVersionWarning)  # the one of scikit-learn may differ
+        model = pickle.loads(Path(file).read_bytes())
+    found = model.predict(np.loadtxt(data))[: len(margins)]
+    assert np.asarray(found, float).tolist() == pytest.approx(margins, rel=1e-4, abs=1e-5)
+
+
+CHECKS: dict[str, Callable[..., None]] = {
+    "model": check_model,
+    "weights": check_weights,
+    "folder": check_folder,
+    "checkpoint": check_checkpoint,
+    "selection": check_selection,
+    "log": check_log,
+    "pickle": check_pickle,
+}
+
+
+@pytest.mark.parametrize("archive", ARCHIVES)
+@pytest.mark.usefixtures("plainly")
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_an_archive_means_what_it_meant(
+    archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tarfile.open(FILES / archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    monkeypatch.chdir(tmp_path)
+    for one in json.loads(Path("expected.json").read_text()):
+        kind, file = one.pop("kind"), one["file"]
+        try:
+            CHECKS[kind](**one)
+        except Exception as error:
+            raise AssertionError(f"{file} of {archive}") from error
