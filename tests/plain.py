@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from thresher.engine import calibrating, index, kernels, lanewise, verbs
+from thresher.engine import index, lanewise, verbs
 from thresher.engine.compile.inplace import snapshot
-from thresher.engine.compile.jit import Kernel
 from thresher.engine.protocol import PROTOCOL
 from thresher.learning.training import passes
+from thresher.testing.plain import NOT_COMPILED
 
 
 def compiled_if(wanted: bool) -> AbstractContextManager[None]:
@@ -55,12 +55,8 @@ call_methods_directly()
 
 def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same, until undone."""
-
-    def function(self: Kernel, *parts: object) -> Any:
-        return self.function
-
-    monkeypatch.setattr(Kernel, "for_parts", function)
-    monkeypatch.setattr(calibrating, "learn", kernels.learn.function)
+    for one in NOT_COMPILED:
+        monkeypatch.setattr(*one)
     monkeypatch.setattr(lanewise.part_of, "plain", _remembered(lanewise.part_of.plain))
     monkeypatch.setattr(snapshot, "plain", _of_same_clocks(snapshot.plain))
     monkeypatch.setattr(index, "FIRST_SIZE", min(index.FIRST_SIZE, 16))

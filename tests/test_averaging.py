@@ -31,13 +31,14 @@ from tests.streams import (
     stream,
     stream_of,
 )
-from tests.test_laws_of_state import FEATURES, KEYS, ROWS, comparable, hashed_name, make_small
+from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.learning.files import model_file
 from thresher.learning.model import tables
 from thresher.learning.model.model import Model
 from thresher.parts import series
+from thresher.testing.laws import comparable, hashed_key
 
 ABLE = [name for name in RULES if parts.lookup("rule", name).DRIFTS is not None]
 DENSE = stream(seed=11, rows=ROWS, features=FEATURES, density=0.1)
@@ -223,14 +224,14 @@ def check_stores(spec: str) -> None:
     for store in ("direct", "growing", "hashed:10"):
         model = averaged(spec, store=store, seed=7)
         model.learn(DENSE.chunk)
-        names = (lambda j: hashed_name(j, 10, 7)) if store == "hashed:10" else int
-        found.append(comparable(model, names))
-    assert len({hashed_name(j, 10, 7) for j in range(FEATURES)}) == FEATURES
+        names = (lambda j: hashed_key(j, 10, 7)) if store == "hashed:10" else int
+        found.append(comparable(model, FEATURES, names))
+    assert len({hashed_key(j, 10, 7) for j in range(FEATURES)}) == FEATURES
     with pytest.MonkeyPatch.context() as monkeypatch:
         make_small(monkeypatch)
         swept = averaged(spec)
         swept.learn(DENSE.chunk)
-    assert found[0] == found[1] == found[2] == comparable(swept, int)
+    assert found[0] == found[1] == found[2] == comparable(swept, FEATURES)
 
 
 @pytest.mark.parametrize("name", ABLE)

@@ -12,7 +12,7 @@ import thresher
 from tests import test_lanes
 from tests.streams import KINDS, RULES, cut, settings_of
 from tests.test_averaging import ABLE
-from tests.test_lanes import FIRST, PLACES, UNBORN, WILD, bits, recipe_of
+from tests.test_lanes import FIRST, PLACES, UNBORN, WILD, recipe_of
 from tests.test_laws_of_state import make_small
 from thresher import cv
 from thresher.data.chunk import Chunk
@@ -27,6 +27,7 @@ from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.shares import folds_of
+from thresher.testing.laws import bits
 
 K, ROWS = 3, 59  # not a multiple of K: if a pass continued counting, it would have other folds
 DENSE, WIDE = test_lanes.DENSE.rows(0, ROWS), test_lanes.WIDE.rows(0, ROWS)

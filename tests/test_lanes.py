@@ -21,6 +21,7 @@ from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.parts import REGISTRY
+from thresher.testing.laws import bits, lanes_are_runs, side_by_side
 
 WIDE = stream(seed=12, rows=ROWS, features=FEATURES, density=0.1, keys=KEYS).chunk
 FEW = octet.FEW
@@ -38,14 +39,6 @@ def recipe_of(spec: str, rate: str = RATE, **options: Any) -> Recipe:
     )
 
 
-def side_by_side(recipes: Sequence[Recipe], chunk: Chunk, places: Sequence[int] = PLACES) -> Lanes:
-    lanes = Lanes(recipes)
-    for piece in cut(chunk, list(places)):
-        lanes.learn(piece)
-    lanes.finish()
-    return lanes
-
-
 def alone(recipe: Recipe, chunk: Chunk) -> Model:
     model = Model(recipe)
     model.learn(chunk)
@@ -53,24 +46,10 @@ def alone(recipe: Recipe, chunk: Chunk) -> Model:
     return model
 
 
-def bits(model: Model) -> tuple[bytes, ...]:
-    """Weights by key, in any row order, and all shared state."""
-    keys, weights = model.weights()
-    state = model.loop.state()
-    shared = [state[name] for name in sorted(state) if not name.endswith("S")]
-    assert len(keys) or "unmet" in state or model.nonzero == 0
-    return tuple(np.ascontiguousarray(a).tobytes() for a in (keys, weights, *shared))
-
-
 def check(recipes: Sequence[Recipe], chunk: Chunk) -> Lanes:
-    lanes = side_by_side(recipes, chunk)
-    assert not lanes.dropped
-    for recipe, model in zip(recipes, lanes.models, strict=True):
-        own = alone(recipe, chunk)
-        assert model.recipe == recipe
-        assert bits(model) == bits(own), recipe
-        assert model.examples == own.examples == len(chunk)
-        assert np.array_equal(model.predict(chunk), own.predict(chunk))
+    lanes = lanes_are_runs(recipes, chunk)
+    assert [model.recipe for model in lanes.models] == [*recipes]
+    assert all(model.examples == len(chunk) for model in lanes.models)
     assert any(model.nonzero for model in lanes.models)
     return lanes
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +26,20 @@ from tests.streams import (
     Stream,
     Vector,
     case,
-    cut,
     fingerprint,
     kinds_of,
     settings_of,
     stream,
 )
 from thresher.data.chunk import Chunk
-from thresher.engine import index, lookup
-from thresher.engine.protocol import PROTOCOL, writes
+from thresher.engine.protocol import writes
 from thresher.learning.files import model_file
 from thresher.learning.model import feed
 from thresher.learning.model.model import Model
-from thresher.learning.modelbytes import as_bytes
 from thresher.parts.registry import REGISTRY
+from thresher.testing import laws
+from thresher.testing.laws import comparable
+from thresher.testing.plain import SMALL_TABLES
 
 STORES = ["growing", "direct", "hashed:6"]
 ROOT = Path(__file__).parent.parent
@@ -83,9 +84,8 @@ def model_of(spec: str, **options: Any) -> Model:
 
 
 def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "FIRST_SIZE", 8)
-    monkeypatch.setattr(index, "ALWAYS_KEPT", 8)
-    monkeypatch.setattr(feed, "PIECE", 30)
+    for one in SMALL_TABLES:
+        monkeypatch.setattr(*one)
 
 
 def learned(spec: str, chunk: Chunk, **options: Any) -> Model:
@@ -101,15 +101,8 @@ def learned(spec: str, chunk: Chunk, **options: Any) -> Model:
 def test_cutting_changes_nothing(name: str, dense: Stream, small_tables: None) -> None:
     for spec, store in cases(name):
         with compiled_in_one_store(spec, store):
-            whole = learned(spec, dense.chunk, store=store)
-            ones, ranges = model_of(spec, store=store), model_of(spec, store=store)
-            for i in range(ROWS):
-                ones.learn(dense.chunk.rows(i, i + 1))
-            for lo, hi in ((0, 1), (1, 1), (1, 30), (30, 31), (31, ROWS)):
-                ranges.learn(dense.chunk, lo, hi)
-            assert fingerprint(ones) == fingerprint(whole)
-            assert fingerprint(ranges) == fingerprint(whole)
-            assert ones.examples == whole.examples == np.count_nonzero(dense.importance)
+            whole = laws.cutting(partial(model_of, spec, store=store), dense.chunk)
+            assert whole.examples == np.count_nonzero(dense.importance)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -122,11 +115,7 @@ def test_no_cut_changes_anything(name: str, data: st.DataObject) -> None:
     places = data.draw(st.lists(st.integers(0, 30), max_size=8))
     with not_compiled(), pytest.MonkeyPatch.context() as monkeypatch:
         make_small(monkeypatch)
-        whole, pieces = (model_of(spec, store=store, dtype=dtype) for _ in range(2))
-        whole.learn(examples)
-        for piece in cut(examples, places):
-            pieces.learn(piece)
-    assert fingerprint(pieces) == fingerprint(whole)
+        laws.cutting(partial(model_of, spec, store=store, dtype=dtype), examples, places)
 
 
 def test_pieces_are_no_cut_either(dense: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,24 +128,11 @@ def test_pieces_are_no_cut_either(dense: Stream, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_stopping_changes_nothing(
-    name: str, wide: Stream, dense: Stream, tmp_path: Path, small_tables: None
-) -> None:
+def test_stopping_changes_nothing(name: str, wide: Stream, dense: Stream, small_tables: None) -> None:
     for spec, store in cases(name):
         with compiled_in_one_store(spec, store):
             data = dense if store == "direct" else wide
-            through, by_file, in_memory = (model_of(spec, store=store, seed=3) for _ in range(3))
-            place = tmp_path / "model"
-            for lo, hi in ((0, 36), (36, 37), (37, ROWS)):
-                through.learn(data.chunk, lo, hi)
-                by_file.learn(data.chunk, lo, hi)
-                model_file.save(by_file, place)
-                by_file, _ = model_file.load(place)
-                in_memory.learn(data.chunk, lo, hi)
-                taken = {name: array.copy() for name, array in in_memory.state().items()}
-                in_memory = model_of(spec, store=store, seed=3)
-                in_memory.restore(taken)
-            assert as_bytes(through) == as_bytes(by_file) == as_bytes(in_memory) == place.read_bytes()
+            laws.stopping(partial(model_of, spec, store=store, seed=3), data.chunk)
 
 
 def test_a_restored_model_owns_its_state(dense: Stream) -> None:
@@ -171,21 +147,6 @@ def test_a_restored_model_owns_its_state(dense: Stream) -> None:
 
 
 # Law 4
-
-
-def comparable(model: Model, names: Any) -> tuple[bytes, ...]:
-    """Settled weights of the features 0..FEATURES-1, whose keys are `names`, and the shared state."""
-    keys, weights = model.weights()
-    by_key = dict(zip(keys.tolist(), weights, strict=True))
-    row = np.array([by_key.pop(int(names(j)), 0) for j in range(FEATURES)], model.dtype)
-    assert not by_key, "weights under keys that were never met"
-    own = model.state()
-    return tuple(a.tobytes() for a in (row, own["clock"], own["bclock"], own["B"], own["tally"]))
-
-
-def hashed_name(key: Any, bits: int, seed: int) -> int:
-    mixed = lookup.mix(np.array([key], np.uint64) ^ lookup.mix(np.array([seed], np.uint64)))
-    return int(mixed[0] >> np.uint64(64 - bits))
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -206,23 +167,8 @@ def test_the_store_changes_nothing_in_compiled_code(name: str, dense: Stream) ->
 
 
 def check_stores(spec: str, dtype: str, dense: Stream) -> int:
-    """Learn in each store; return how many rows were freed by the one that sweeps."""
-    direct = learned(spec, dense.chunk, store="direct", dtype=dtype)
-    expected = comparable(direct, lambda j: j)
-    bits, seed = 12, 5
-    assert len({hashed_name(j, bits, seed) for j in range(FEATURES)}) == FEATURES, (
-        "a collision: take another seed"
-    )
-    hashed = learned(spec, dense.chunk, store=f"hashed:{bits}", dtype=dtype, seed=seed)
-    assert comparable(hashed, lambda j: hashed_name(j, bits, seed)) == expected
-    growing = learned(spec, dense.chunk, store="growing", dtype=dtype)
-    assert comparable(growing, lambda j: j) == expected
-    assert growing.features_seen == direct.features_seen == hashed.features_seen
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        make_small(monkeypatch)
-        swept = learned(spec, dense.chunk, store="growing", dtype=dtype)
-    assert comparable(swept, lambda j: j) == expected
-    return int(swept.state()["counts"][1])
+    """How many rows were freed by the store that sweeps."""
+    return laws.stores(partial(model_of, spec, dtype=dtype), dense.chunk, FEATURES)
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -230,7 +176,7 @@ def test_keys_of_64_bits_are_kept_as_they_are(name: str, dense: Stream, small_ta
     chunk = dense.chunk
     renamed = Chunk(chunk.indptr, KEYS[chunk.keys], chunk.values, chunk.labels, chunk.weights)
     few, many = (learned(settings_of(name)[0], c, store="growing") for c in (chunk, renamed))
-    assert comparable(many, lambda j: KEYS[j]) == comparable(few, lambda j: j)
+    assert comparable(many, FEATURES, lambda j: KEYS[j]) == comparable(few, FEATURES)
 
 
 def deaths_and_births(spec: str, chunk: Chunk) -> tuple[int, int]:
@@ -267,43 +213,17 @@ def test_idle_rows_are_as_good_as_new(name: str, dense: Stream) -> None:
     for spec in settings_of(name):
         with not_compiled():
             model = learned(spec, dense.chunk, dtype="float64")
-        S, rule = model.state()["S"].copy(), model.rule
-        now = tuple(model.state()["clock"])
-        for j in range(len(S)):
-            w = rule.weight(S, j, now)
-            if not rule.idle(S, j, w, now):
-                continue
-            fresh = np.zeros((1, S.shape[1]))
-            assert w == rule.weight(fresh, 0, now) == 0.0
-            rule.step(S, j, w, 0.5, -0.3, now)
-            rule.step(fresh, 0, 0.0, 0.5, -0.3, now)
-            if type(rule).relocate is not PROTOCOL["rule"]["relocate"][1]:
-                # columns that point to rows are rebuilt when rows move
-                assert rule.weight(S, j, now) == rule.weight(fresh, 0, now)
-                continue
-            assert S[j].tobytes() == fresh[0].tobytes()
+        laws.idle_rows(model)
 
 
 # Law 6
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_looking_changes_nothing(name: str, dense: Stream, tmp_path: Path, small_tables: None) -> None:
+def test_looking_changes_nothing(name: str, dense: Stream, small_tables: None) -> None:
     for spec, store in cases(name):
         with compiled_in_one_store(spec, store):
-            alone, watched = model_of(spec, store=store), model_of(spec, store=store)
-            alone.learn(dense.chunk)
-            for lo in range(0, ROWS, 30):
-                watched.learn(dense.chunk, lo, lo + 30)
-                before = fingerprint(watched)
-                watched.predict(dense.chunk)
-                watched.weights()
-                watched.readout().predict(dense.chunk)
-                model_file.save(watched, tmp_path / "model")
-                assert watched.nonzero <= watched.features_seen
-                assert watched.intercept == watched.readout().intercept
-                assert fingerprint(watched) == before
-            assert fingerprint(watched) == fingerprint(alone)
+            laws.looking(partial(model_of, spec, store=store), dense.chunk)
 
 
 # Law 8
@@ -341,22 +261,12 @@ def elsewhere() -> Iterator[Callable[[Path], Vector]]:
 
 @pytest.mark.parametrize("name", RULES)
 def test_what_is_saved_is_what_predicts(
-    name: str, elsewhere: Callable[[Path], Vector], dense: Stream, tmp_path: Path
+    name: str, elsewhere: Callable[[Path], Vector], dense: Stream
 ) -> None:
-    path, unseen = tmp_path / "a.model", stream(seed=14, rows=60, features=40).chunk
+    unseen = stream(seed=14, rows=60, features=40).chunk
     for spec, store in cases(name):
         with compiled_in_one_store(spec, store):
-            model = learned(spec, dense.chunk, store=store, dtype="float32")
-            model_file.save(model, path, state=False)
-            margins, found = model.predict(unseen), elsewhere(path)
-            if store == "growing":
-                assert found.tobytes() == margins.tobytes()
-            assert np.allclose(found, margins, rtol=0, atol=1e-6 * max(1.0, np.abs(margins).max()))
-            header, tensors = model_file.read(path)
-            weights = tensors["weights.values"]
-            assert np.count_nonzero(weights) == header["nonzero"] == model.nonzero
-            assert len(weights) == header["nonzero"] or model.readout().unmet.any()
-            assert (np.diff(tensors["weights.keys"].astype(object)) > 0).all()
+            laws.saving(partial(model_of, spec, store=store), dense.chunk, unseen, elsewhere)
 
 
 @pytest.mark.parametrize("name", RULES)

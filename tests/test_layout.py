@@ -89,6 +89,11 @@ ARROWS = {
         *("data.*", "engine.index", "engine.lookup", "engine.preparing", "exporting.*", "learning.*"),
         *("options.messages", "parts", "_version"),
     ),
+    # the laws, for parts of users
+    "testing": (
+        *("data.chunk", "engine.*", "lanes.lanes", "learning.files.model_file", "learning.model.*"),
+        *("learning.modelbytes", "parts", "testing.*"),
+    ),
     # a model as a service: a face beside the command line, with what is an extra
     "serving": ("_version", "data.*", "engine.atomic", "learning.*", "options.*", "runs.*", "serving.*"),
     "cli": (
@@ -108,6 +113,7 @@ OUTSIDE = {
     "parts": {"numba", "numpy"},
     "cluster": {"numpy", "pyarrow", "ray"},
     "drawing": set[str](),
+    "testing": {"numpy"},
     "sklearn": {"numpy", "onnx", "pandas", "pyarrow", "scipy", "sklearn"},
     "__init__": set[str](),
     "__main__": set[str](),

@@ -22,6 +22,7 @@ from thresher import parts
 from thresher.data import labels
 from thresher.parts.bursts import smallest
 from thresher.parts.prox import soft, truncate
+from thresher.testing import laws
 
 # Several settings of every loss; a new one is tested with its defaults.
 OTHERS = {
@@ -56,18 +57,7 @@ def losses_with(attribute: str, value: object) -> pytest.MarkDecorator:
 @losses
 @given(st.data())
 def test_the_slope_is_the_derivative(loss: Any, data: st.DataObject) -> None:
-    p, y = data.draw(MARGINS), data.draw(LABELS[loss.DOMAIN])
-    h = 1e-6
-    below, above = loss.value_slope(p - h, y), loss.value_slope(p + h, y)
-    slope = loss.value_slope(p, y)[1]
-    if abs(above[1] - below[1]) > 1e-3 * (1 + abs(slope)):  # a kink between p - h and p + h
-        assert below[1] - 1e-9 <= slope <= above[1] + 1e-9, (
-            "a subgradient lies between the slopes on both sides"
-        )
-    else:
-        assert slope == pytest.approx(
-            (above[0] - below[0]) / (2 * h), rel=1e-5, abs=2 * h
-        )  # a kink of the slope
+    laws.slope(loss, data.draw(MARGINS), data.draw(LABELS[loss.DOMAIN]))
 
 
 @losses

@@ -9,7 +9,6 @@ import pytest
 
 import thresher as package
 from tests.streams import cut, stream
-from tests.test_lanes import bits
 from thresher.data.chunk import Chunk
 from thresher.data.source import MemorySource
 from thresher.engine.sound import StateError
@@ -18,6 +17,7 @@ from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race, RaceRecord, Racing
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
+from thresher.testing.laws import bits
 
 ROWS = 700
 STREAM = stream(seed=3, rows=ROWS, features=40, density=0.2).chunk

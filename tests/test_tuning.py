@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.streams import stream
-from tests.test_lanes import bits
 from thresher.data.chunk import Chunk
 from thresher.lanes import tuning
 from thresher.lanes.tuning import Tuner, judged_rows, ranges_of, values_of, with_values
@@ -15,6 +14,7 @@ from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.parts import SpecError, make, rule_of
+from thresher.testing.laws import bits
 
 ROWS = 600
 STREAM = stream(seed=5, rows=ROWS, features=60, density=0.2).chunk

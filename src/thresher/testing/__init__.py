@@ -1,0 +1,136 @@
+"""Tests of rules and losses of your own: the laws that hold for every built-in one.
+
+``check_rule(MyRule())`` in a test is all that is needed; docs/own.md says more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from thresher import parts
+from thresher.learning.model.model import Model
+from thresher.learning.model.recipe import Recipe, Spec, penalty_field
+from thresher.testing import laws
+from thresher.testing.laws import LawError, Oracle
+from thresher.testing.plain import NOT_COMPILED, SMALL_TABLES, set_to
+from thresher.testing.streams import Examples, read_weights, stream
+
+__all__ = ["LawError", "check_loss", "check_rule"]
+
+_ROWS, _FEATURES = 60, 40
+_NEAR = 1e-3
+"""Compiled code in float32 and plain Python may differ by rounding"""
+
+
+def check_rule(
+    rule: Spec, *, oracle: Oracle | None = None, losses: Sequence[Spec] = ("logistic", "squared")
+) -> None:
+    """Try a rule on random examples: raise `LawError`, which says what is broken, or return.
+
+    How the stream is cut, where the model is stopped, saved or looked at, how rows are stored, and which
+    other models learn beside it must not change a bit of it; what is saved must predict the same, rows that
+    `idle` frees must be as good as new, averaged weights be the mean of all (if the rule defines `DRIFTS`),
+    and compiled code must agree with plain Python. The first run compiles the rule, which takes some seconds.
+
+    Args:
+        rule: a part, such as ``MyRule(l1=0.1)``, or a SPEC. Its penalties should be strong enough to matter
+            on 60 rows, and so small that weights remain.
+        oracle: ``oracle(rule, loss, X, y, importance)`` returns the weights after learning the rows of X
+            ``(n, features)``, in float64 and without an intercept, from the definition of the rule: every
+            step changes every weight. ``loss.value_slope(margin, y)`` has the slope. The rule must give the
+            same weights, but for rounding.
+        losses: what to try the rule with.
+
+    Raises `LawError`, an AssertionError; what `part` and the compiler raise about a class or a method;
+    IndexError for a wrong index.
+
+    >>> check_rule("ftrl:alpha=0.3,l1=0.1")
+    """
+    made = parts.make("rule", rule)
+    with _naming(parts.spec_of(made)):
+        for loss in losses:
+            _check_in_python(made, loss, oracle)
+        _check_compiled(made, losses[0])
+
+
+def check_loss(loss: Spec) -> None:
+    """Try a loss of one output: raise `LawError`, which says what is broken, or return.
+
+    The slope must be the derivative of the loss, or lie between the slopes on both sides of a kink; labels of
+    0 and -1 must mean the same if there are two classes; and compiled code must agree with plain Python.
+
+    Args:
+        loss: a part, such as ``MyLoss(scale=2.0)``, or a SPEC.
+
+    Raises `LawError`, an AssertionError; what `part` and the compiler raise about a class or a method.
+
+    >>> check_loss("huber:delta=0.5")
+    """
+    made = parts.make("loss", loss)
+    with _naming(parts.spec_of(made)):
+        for margin in np.linspace(-8.03, 8.01, 401):
+            for y in laws.LABELS[made.DOMAIN]:
+                laws.slope(made, float(margin), y)
+        _check_compiled(parts.make("rule", "ftrl:alpha=0.3,l1=0"), made)
+
+
+def _examples(loss: Spec, rows: int = _ROWS, features: int = _FEATURES, **more: Any) -> Examples:
+    return stream(11, rows, features, parts.make("loss", loss).DOMAIN, **{"density": 0.1, **more})
+
+
+def _make(rule: Any, loss: Spec, **options: Any) -> Model:
+    return Model(rule, loss, **{"dtype": "float32", "centre": False, **options})
+
+
+def _check_in_python(rule: Any, loss: Spec, oracle: Oracle | None) -> None:
+    make, data = partial(_make, rule, loss), _examples(loss)
+    with set_to(NOT_COMPILED), np.errstate(all="ignore"):
+        if oracle is not None:
+            laws.dense(make, _examples(loss, 64, 12, density=0.3), oracle)
+        laws.vanishing_values(make)
+        laws.idle_rows(laws.learned(make, data.chunk, dtype="float64"))
+        laws.stores(partial(make, dtype="float64"), data.chunk, _FEATURES)
+        with set_to(SMALL_TABLES):
+            laws.cutting(make, data.chunk)
+            laws.cutting(partial(make, batch=7), data.chunk)
+        if rule.DRIFTS is not None:
+            laws.averaging(make, data)
+        laws.lanes_are_runs(_lanes(rule, loss), data.chunk)
+
+
+def _lanes(rule: Any, loss: Spec) -> list[Recipe]:
+    """Four recipes that differ in the penalty, if the rule has one."""
+    field = penalty_field(rule)
+    value = getattr(rule, field) if field else 0.0
+    rules = [parts.changed("rule", rule, {field: value * k / 4} if field else {}) for k in (4, 3, 2, 1)]
+    return [Recipe(one, loss, centre=False, dtype="float32") for one in rules]
+
+
+def _check_compiled(rule: Any, loss: Spec) -> None:
+    make, data = partial(_make, rule, loss), _examples(loss)
+    wide = _examples(loss, keys=np.sort(np.random.default_rng(0).integers(0, 2**64, _FEATURES, np.uint64)))
+    with set_to(NOT_COMPILED), np.errstate(all="ignore"):
+        plain = laws.learned(make, data.chunk)
+    if not plain.nonzero:
+        raise LawError(f"nothing is learned from {_ROWS} rows: try larger steps or smaller penalties")
+    with set_to(SMALL_TABLES):
+        compiled = laws.cutting(make, data.chunk)
+        laws.stopping(make, wide.chunk)
+        laws.looking(make, data.chunk)
+        laws.saving(make, data.chunk, stream(14, _ROWS, _FEATURES).chunk)
+    found, expected = (read_weights(model, _FEATURES) for model in (compiled, plain))
+    laws.require_near("compiled code is plain Python: compiled", found, expected, _NEAR)
+
+
+@contextmanager
+def _naming(spec: str) -> Iterator[None]:
+    """Begin the messages of broken laws with the part."""
+    try:
+        yield
+    except LawError as error:
+        raise LawError(f"{spec}: {error}") from error
