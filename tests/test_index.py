@@ -71,6 +71,27 @@ def test_features_that_come_again_after_they_were_freed_count_once(monkeypatch: 
     assert model.features_seen == pytest.approx(len(keys), rel=0.03)
 
 
+def test_rows_are_those_of_a_dictionary_in_an_index_beyond_the_cache() -> None:
+    rng = np.random.default_rng(11)
+    keys = np.concatenate([spread_keys(12, 90_000), np.arange(1, 60_000, dtype=np.uint64)])
+    keys = rng.choice(keys, 400_000)
+    indptr = np.arange(0, len(keys) + 1, 8)
+    slots, known = lookup.empty_index(160_000), np.zeros(160_000, np.uint64)
+    registers, rows, count = np.zeros(lookup.REGISTERS, np.uint8), np.empty(len(keys), np.uint32), 1
+    assert slots.size > lookup.FITS
+    for lo in range(0, len(indptr) - 1, 10_000):
+        ends = lo, min(lo + 10_000, len(indptr) - 1)
+        done, count = lookup.find_or_add(slots, known, registers, count, 160_000, keys, indptr, *ends, rows)
+        assert done == ends[1]
+    numbers = dict[int, int]()
+    wanted = [numbers.setdefault(key, len(numbers) + 1) for key in keys.tolist()]
+    assert rows.tolist() == wanted
+    asked = np.concatenate([keys[:1_000], spread_keys(13, 1_000), np.zeros(1, np.uint64)])
+    found = np.empty(len(asked), np.uint32)
+    lookup.find(slots, known, asked, found)
+    assert found.tolist() == [numbers.get(key, 0) for key in asked.tolist()]
+
+
 # Memory
 
 

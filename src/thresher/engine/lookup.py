@@ -7,6 +7,12 @@ slot. `registers` are those of a HyperLogLog counter.
 The rows of a table are aligned to cache lines (`resized`), which saves 15 % of the time of `fobos` in eight
 lanes.
 
+Homes of keys ahead are computed once and kept where their rows will be: 67 million keys of a click log, 5.4
+million different, take 9.4 ns each, and 10.6 when a home was computed three times. With key and row side by
+side in slots of 12 bytes, three quarters full, they took 7.1, but filling larger tables took as much longer,
+a model of 280,000 rows was read 20 % more slowly, and learning two million clicks took the same time and 9 %
+more memory. Growing tables in reserved address space instead of copying them gained nothing either.
+
 Rows and signs of a signed hashed store come from a hash that is mixed twice. One multiplication spreads
 consecutive ids over the table more evenly than a random hash, so the unsigned store uses only that. But then
 two ids always collide or never do, whatever the seed, and a bit next to the row is not random: ids 1 to 60 in
@@ -33,6 +39,7 @@ MOST_RANK = 50
 """The largest value of a register: 64 bits minus the 14 that choose it."""
 FITS = 1 << 18
 """An index with this many entries fits in the cache."""
+_MOST_HOMES = 1 << 32
 _LINE = 64  # bytes per cache line; aligned rows of this size take one line, not two
 FAR, NEXT = 32, 16
 """How many keys ahead slots, and then the keys stored there, are prefetched"""
@@ -97,7 +104,12 @@ def home(slots, key):
 @scalar
 def place(slots, known, key):
     """The slot where `key` is, or would be, stored."""
-    h = home(slots, key)
+    return place_from(slots, known, key, home(slots, key))
+
+
+@scalar
+def place_from(slots, known, key, h):
+    """The slot where `key`, whose home is `h`, is, or would be, stored."""
     if key < NEAR:
         return h
     row = slots[h]
@@ -109,22 +121,43 @@ def place(slots, known, key):
     return h
 
 
+@scalar
+def fetches(slots):
+    """Whether to prefetch: an index beyond the cache, whose homes are numbers of 32 bits."""
+    return FITS < slots.size <= _MOST_HOMES
+
+
+@scalar
+def home_fetched(slots, known, homes, keys, p, first, last):
+    """The home of key `p`; prefetches slots and keys for those after it, up to `last`.
+
+    `homes` holds those of keys ahead of `p`, each computed once. It lacks those of the first keys, and is not
+    used if `last` is 0, for an index that is in the cache.
+    """
+    far, near = p + np.uint64(FAR), p + np.uint64(NEXT)
+    if far < last:
+        homes[far] = home(slots, keys[far])
+        fetch(slots, homes[far])
+        if near >= first + np.uint64(FAR):
+            fetch(known, np.uint64(slots[homes[near]]))
+    if last == 0 or p < first + np.uint64(FAR):
+        return home(slots, keys[p])
+    return np.uint64(homes[p])
+
+
 @kernel
 def find_or_add(slots, known, registers, count, limit, keys, indptr, lo, hi, rows):
     """Rows of the keys of examples lo..hi-1; unknown keys are added.
 
     Returns (first example that would not fit below `limit` rows, number of rows in use).
     """
-    last = np.uint64(indptr[hi]) if slots.size > FITS else np.uint64(0)
+    first, last = np.uint64(indptr[lo]), np.uint64(indptr[hi]) if fetches(slots) else np.uint64(0)
     for i in range(lo, hi):
         begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         if count + np.int64(end - begin) > limit:
             return i, count
         for p in range(begin, end):
-            if p + np.uint64(FAR) < last:
-                fetch(slots, home(slots, keys[p + np.uint64(FAR)]))
-                fetch(known, np.uint64(slots[home(slots, keys[p + np.uint64(NEXT)])]))
-            h = place(slots, known, keys[p])
+            h = place_from(slots, known, keys[p], home_fetched(slots, known, rows, keys, p, first, last))
             row = slots[h]
             if row == 0:
                 row = np.uint32(count)
@@ -162,8 +195,10 @@ def note_all(registers: NDArray[np.uint8], keys: NDArray[np.uint64]) -> None:
 @kernel
 def find(slots, known, keys, rows):
     """Rows of keys; the null row for unknown keys."""
+    first, last = np.uint64(0), np.uint64(keys.size) if fetches(slots) else np.uint64(0)
     for p in range(np.uint64(keys.size)):
-        rows[p] = slots[place(slots, known, keys[p])]
+        h = home_fetched(slots, known, rows, keys, p, first, last)
+        rows[p] = slots[place_from(slots, known, keys[p], h)]
 
 
 @kernel
