@@ -34,6 +34,17 @@ class {name}(NamedTuple):
     def value_slope(self, margin, y):
         return self.scale * (margin - y) ** 2 / 2, self.scale * (margin - y)
 """
+RATE = """
+from typing import NamedTuple
+from thresher import part
+
+@part("rate")
+class MyRate(NamedTuple):
+    eta0: float = 0.1
+
+    def at(self, t):
+        return self.eta0 / (1.0 + 0.01 * t)
+"""
 
 
 def rule(name: str, factor: float = 1.0) -> str:

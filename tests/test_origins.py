@@ -14,7 +14,8 @@ import pytest
 
 import thresher
 from tests.commands import HERE, SAMPLE, run, start
-from tests.own_packages import LOSS, install, install_template, rule
+from tests.own_packages import LOSS, RATE, install, install_template, rule
+from tests.stopping import once_learned, stopping
 from thresher.cli import app
 from thresher.engine.compile.notices import COMPILING
 from thresher.lanes.lanes import Lanes
@@ -286,6 +287,7 @@ def test_on_the_command_line_a_file_is_named_again(tmp_path: Path) -> None:
         code, out, err = run(*words, *own, folder=tmp_path)
         assert (code, err) == (0, "")
     assert "--module mine.py" in out
+    assert "needs                  loss my-square (mine.py)\n" in out
 
 
 @pytest.mark.usefixtures("plainly")
@@ -316,7 +318,39 @@ def test_a_model_names_its_package(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("plainly")
-def test_checkpoints_frontiers_and_ensembles_name_it(site: Path, tmp_path: Path) -> None:
+def test_rates_and_groups_are_parts_too(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(RATE)
+    model = thresher.train(X, Y, rule="fobos", rate="my-rate:eta0=0.5", passes=1, modules=file)
+    thresher.save(model, tmp_path / "m")
+    header, _ = model_file.read(tmp_path / "m")
+    assert header["needs"] == [["rate", "my-rate", "", "", "mine.py"]]
+    assert thresher.info(tmp_path / "m")["needs"] == [{"kind": "rate", "name": "my-rate", "file": "mine.py"}]
+    forget("my-rate")
+    with pytest.raises(ModelFileError, match=r"needs the rate my-rate, which mine\.py defines"):
+        Model.load(tmp_path / "m")
+
+
+@pytest.mark.usefixtures("plainly")
+def test_checkpoints_name_it(tmp_path: Path) -> None:
+    """Of one model and of an ensemble."""
+    (tmp_path / "mine.py").write_text(rule("Mine", 2.0))
+    (tmp_path / "d.svm").write_text("".join(f"{k % 2} {1 + k % 2}:1\n" for k in range(60)))
+    load_files([tmp_path / "mine.py"])
+    calls: list[Any] = [thresher.train, thresher.ensemble]
+    for call in calls:
+        name = call.__name__
+        more: dict[str, Any] = {"checkpoint": tmp_path / name, "rule": "mine", "passes": 2}
+        with stopping(once_learned(70)), pytest.raises(KeyboardInterrupt):
+            call(tmp_path / "d.svm", **more)
+        forget("mine")
+        with pytest.raises(ModelFileError, match=r"needs the rule mine, which mine\.py defines"):
+            call(tmp_path / "d.svm", resume=True, **more)
+        call(tmp_path / "d.svm", resume=True, modules=tmp_path / "mine.py", **more)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_frontiers_and_ensembles_name_it(site: Path, tmp_path: Path) -> None:
     install_template(site)
     thresher.path(X, Y, rule="forgetful-sgd", l1=[0.01, 0.1], passes=1).save(tmp_path / "f")
     thresher.ensemble(X, Y, rule="forgetful-sgd", models=2, passes=1).save(tmp_path / "e")

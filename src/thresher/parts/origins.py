@@ -85,7 +85,8 @@ def load_all() -> None:
 
 def _package(point: EntryPoint) -> tuple[str, str]:
     """The name and the version of the package of an entry point."""
-    return ("", "") if point.dist is None else (point.dist.name, point.dist.version)
+    dist: Any = point.dist  # whose metadata may be incomplete
+    return ("", "") if dist is None else (dist.name or "", dist.version or "")
 
 
 def _load(point: EntryPoint) -> None:
@@ -244,7 +245,7 @@ def check_there(needs: Sequence[Need]) -> None:
             continue
         here = _origin(cls, need.name)
         other = here.get("package", need.package)
-        if other != need.package:
+        if _usual(other) != _usual(need.package):
             raise SpecError(
                 f"needs the {need.kind} {need.name} of the package {need.package}, but the one that is"
                 f" installed is of {other}"
@@ -260,6 +261,11 @@ def _registered(kind: str, name: str) -> Any:
     if name not in REGISTRY.get(kind, {}):
         load_named(name)
     return REGISTRY.get(kind, {}).get(name)
+
+
+def _usual(package: str) -> str:
+    """The name of a package as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", package).lower()
 
 
 def _remedy(need: Need) -> str:

@@ -144,12 +144,20 @@ def _told_model(found: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _told_need(kind: str, name: str, package: str = "", version: str = "", file: str = "") -> str:
+    """A part that is not built in, and where it comes from."""
+    origin = f"{package} {version}".strip() or file
+    return f"{kind} {name} ({origin})" if origin else f"{kind} {name}"
+
+
 def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     """The figures of a model, by the names under which they are printed."""
     weights, sizes, stopped = facts["weights"], facts["bytes"], facts.get("stopped")
     shown: dict[str, Any] = {"kind": facts["kind"], "made_by": f"thresher {facts['version']}"}
     shown |= settings(facts)
     shown |= {"probability": _told_calibration(facts["calibration"])} if "calibration" in facts else {}
+    if needs := facts.get("needs"):
+        shown["needs"] = ", ".join(_told_need(**one) for one in needs)
     shown |= {"warm_start": True} if facts["warm"] else {}
     shown |= {"solver_" + name: value for name, value in facts.get("solver", {}).items()}
     shown |= {

@@ -145,6 +145,7 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         **stopped,
         **_facts_of_data(header, stopped),
         **_columns(header["recipe"]["layout"] or {}, groups_of(readout)),
+        **_needs(header),
         **({"solver": header["solver"]} if "solver" in header else {}),
         **_calibration(recipe, readout),
         "weights": figures_of(readout),
@@ -154,6 +155,12 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         "curve": [point.as_dict() for point in model_file.curve_in(header)],
         "warnings": list(header["record"]["warnings"]) if "record" in header else [],
     }
+
+
+def _needs(header: Header) -> dict[str, Any]:
+    """The parts that are not built in, and where they come from, if there are any."""
+    needs = [{k: v for k, v in one._asdict().items() if v} for one in model_file.needs_in(header)]
+    return {"needs": needs} if needs else {}
 
 
 def _kind(header: Header, tensors: Tensors) -> str:
