@@ -144,6 +144,10 @@ def _told_model(found: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _told_needs(needs: list[dict[str, str]]) -> dict[str, str]:
+    return {"needs": ", ".join(_told_need(**one) for one in needs)} if needs else {}
+
+
 def _told_need(kind: str, name: str, package: str = "", version: str = "", file: str = "") -> str:
     """A part that is not built in, and where it comes from."""
     origin = f"{package} {version}".strip() or file
@@ -156,8 +160,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     shown: dict[str, Any] = {"kind": facts["kind"], "made_by": f"thresher {facts['version']}"}
     shown |= settings(facts)
     shown |= {"probability": _told_calibration(facts["calibration"])} if "calibration" in facts else {}
-    if needs := facts.get("needs"):
-        shown["needs"] = ", ".join(_told_need(**one) for one in needs)
+    shown |= _told_needs(facts.get("needs", []))
     shown |= {"warm_start": True} if facts["warm"] else {}
     shown |= {"solver_" + name: value for name, value in facts.get("solver", {}).items()}
     shown |= {
@@ -180,12 +183,9 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
         "features_seen": facts["features_seen"],
         "features_live": facts["features_live"],
         "nonzero": facts["nonzero"],
-        "positive": weights["positive"],
-        "negative": weights["negative"],
-        "named": weights["named"],
-        "l1_norm": weights["l1_norm"],
-        "l2_norm": weights["l2_norm"],
-        "largest": weights["largest"],
+        **{
+            name: weights[name] for name in ("positive", "negative", "named", "l1_norm", "l2_norm", "largest")
+        },
     }
     if len(weights["intercept"]) == 1:
         shown["intercept"] = weights["intercept"][0]
