@@ -128,8 +128,7 @@ def test_times_with_a_zone_are_the_same_instant() -> None:
 )
 def test_what_the_cells_of_a_column_are(cells: str, what: str) -> None:
     observed = Observed()
-    for cell in cells.split():
-        observed.add(cell.encode())
+    observed.look_at(cell.encode() for cell in cells.split())
     assert observed.spelling == what
     assert spelling_of_texts(cells.split()) == (what if what != "number" else "text")
 

@@ -445,13 +445,10 @@ def _guesses(head: _FileHead, dialect: Dialect) -> tuple[list[str], list[str]]:
     """
     count = len(head.names)
     seen = [Observed() for _ in range(count)]
-    for line in head.lines:
-        cells = [] if b"\0" in line else cells_of(line, dialect)
-        if len(cells) != count:  # a bad row
-            continue
-        for one, cell in zip(seen, cells, strict=True):
-            if not one.settled and cell.strip() and cell not in dialect.missing:
-                one.add(cell)
+    found = [[] if b"\0" in line else cells_of(line, dialect) for line in head.lines]
+    whole = [cells for cells in found if len(cells) == count]
+    for one, column in zip(seen, zip(*whole, strict=True), strict=bool(whole)):
+        one.look_at(cell for cell in dict.fromkeys(column) if cell.strip() and cell not in dialect.missing)
     spelling = [one.spelling for one in seen]
     if not any(one.count for one in seen):
         return [CATEGORICAL] * count, spelling

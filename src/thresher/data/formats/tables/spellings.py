@@ -36,13 +36,14 @@ class Observed:
         self._padded = self._zeros = False
         self._decimals = set[int]()
 
-    @property
-    def settled(self) -> bool:
-        """Whether further cells would change nothing."""
-        return self._what == AS_TEXT and not self.numeric
+    def look_at(self, cells: Iterable[bytes]) -> None:
+        """Look at cells that are not missing, as long as they can change anything; their order does not."""
+        for cell in cells:
+            self._add(cell)
+            if self._what == AS_TEXT and not self.numeric:
+                break
 
-    def add(self, cell: bytes) -> None:
-        """Look at a cell that is not missing."""
+    def _add(self, cell: bytes) -> None:
         cell = cell.strip()
         self.count += 1
         what = kind_of(cell)
@@ -70,9 +71,7 @@ class Observed:
 def spelling_of_texts(texts: Iterable[bytes | str | None]) -> str:
     """What the values are that a format holds as texts; a text of digits is not a number."""
     observed = Observed()
-    for text in texts:
-        if text:
-            observed.add(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
-        if observed.settled:
-            break
+    observed.look_at(
+        text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in texts if text
+    )
     return AS_TEXT if observed.spelling == AS_NUMBER else observed.spelling
