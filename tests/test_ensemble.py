@@ -263,14 +263,13 @@ def test_a_damaged_folder(tmp_path: Path) -> None:
     whole = table.read_text()
     for text in ("", "[]", "{", "[" * 10**5, whole.replace("2", '"2"'), whole.replace('"record"', '"r"')):
         table.write_text(text)
-        with pytest.raises(ModelFileError, match="damaged, or not the table of an ensemble"):
+        with pytest.raises(
+            ModelFileError, match=r"damaged, or not the table of an ensemble|unknown field r$"
+        ):
             Ensemble.load(tmp_path / "e")
-    for text in (
-        json.dumps({**json.loads(whole), "format": 2}),
-        json.dumps({**json.loads(whole), "models": 1}),
-    ):
-        table.write_text(text)
-        with pytest.raises(ModelFileError, match="not a table of an ensemble that this version reads"):
+    for change, said in (({"format": 2}, "format 2, .* reads format 1"), ({"models": 1}, "several models")):
+        table.write_text(json.dumps({**json.loads(whole), **change}))
+        with pytest.raises(ModelFileError, match=said):
             Ensemble.load(tmp_path / "e")
     table.write_text(whole)
     thresher.train([{"a": 1.0}, {"b": 1.0}] * 20, [1, -1] * 20, "hinge").save(

@@ -4,6 +4,7 @@ import hashlib
 import json
 import pickle
 import shutil
+import struct
 import tarfile
 import time
 import warnings
@@ -14,10 +15,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xxhash
 from sklearn.exceptions import InconsistentVersionWarning
 
 import thresher
+from thresher.data.log.segments import read_segment, segments_of
 from thresher.lanes.stability import Selection
+from thresher.learning.files import model_file
 from thresher.serving.service import LearningService
 from thresher.sklearn import SparseOnlineClassifier
 
@@ -165,18 +169,96 @@ CHECKS: dict[str, Callable[..., None]] = {
 }
 
 
+def unpack(archive: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tarfile.open(FILES / archive) as packed:
+        packed.extractall(place, filter="data")
+    monkeypatch.chdir(place)
+
+
 @pytest.mark.parametrize("archive", ARCHIVES)
 @pytest.mark.usefixtures("plainly")
 @pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
 def test_an_archive_means_what_it_meant(
     archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with tarfile.open(FILES / archive) as packed:
-        packed.extractall(tmp_path, filter="data")
-    monkeypatch.chdir(tmp_path)
+    unpack(archive, tmp_path, monkeypatch)
     for one in json.loads(Path("expected.json").read_text()):
         kind, file = one.pop("kind"), one["file"]
         try:
             CHECKS[kind](**one)
         except Exception as error:
             raise AssertionError(f"{file} of {archive}") from error
+
+
+def written(file: str, place: tuple[str, ...], changes: dict[str, Any]) -> None:
+    """Change an object in the header of a model, the table of a folder or the log of a server."""
+    path = Path(file)
+    if path.suffix == ".log":
+        begin = read_segment(path)
+        header = json.loads(path.read_bytes()[20 : begin.header - 8])
+    elif path.suffix == ".json":
+        header = json.loads(path.read_text())
+    else:
+        header, tensors = model_file.read(path, lanes=True)
+        header.pop("crc32")
+    inner = header
+    for name in place:
+        inner = inner[name]
+    inner |= changes
+    header["version"] = "12.3"
+    if path.suffix == ".log":
+        text = json.dumps(header).encode()
+        whole = b"thresher log 1\n\0" + struct.pack("<I", len(text)) + text
+        path.write_bytes(whole + struct.pack("<Q", xxhash.xxh64_intdigest(whole)))
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(header))
+    else:
+        model_file.write(path, header, tensors)
+
+
+def resume(name: str) -> Callable[[str], Any]:
+    return lambda file: getattr(thresher, name)(
+        "rows.svm", passes=2, rule="ftrl", checkpoint=file, resume=True, **MORE.get(name, {})
+    )
+
+
+MORE: dict[str, dict[str, Any]] = {"path": {"l1": [0.1, 1.0]}, "ensemble": {"models": 2}}
+LATER: list[tuple[str, tuple[str, ...], Callable[[str], Any]]] = [
+    ("names.model", (), thresher.load),
+    ("names.model", ("recipe",), thresher.load),
+    ("names.model", ("recipe", "layout"), thresher.load),
+    ("names.model", ("record",), thresher.Model.load),
+    ("boost.model", ("recipe",), thresher.load),
+    ("path.checkpoint", ("lanes",), resume("path")),
+    ("path.checkpoint", ("training",), resume("path")),
+    ("ensemble.checkpoint", ("lanes",), resume("ensemble")),
+    ("path/frontier.json", (), lambda file: thresher.info(Path(file).parent)),
+    ("ensemble/ensemble.json", (), lambda file: thresher.Ensemble.load(Path(file).parent)),
+    ("selection/selection.json", (), lambda file: Selection.load(Path(file).parent)),
+    ("log/00000000000000000000.log", (), lambda file: segments_of(Path(file).parent)),
+]
+
+
+@pytest.mark.usefixtures("plainly")
+def test_what_a_later_version_has_added_is_an_error_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpack(ARCHIVES[0], tmp_path, monkeypatch)
+    for file, place, read in LATER:
+        whole = Path(file).read_bytes()
+        written(file, place, {"colour": "red"})
+        with pytest.raises(
+            ValueError, match=r"colour.*; thresher 12\.3 wrote it, .* pip install 'thresher>=12\.3'"
+        ):
+            read(file)
+        Path(file).write_bytes(whole)
+        if Path(file).suffix != ".log":
+            written(file, (), {"format": 7})
+            with pytest.raises(
+                ValueError, match=r"format 7, .* thresher 12\.3; .*: pip install 'thresher>=12\.3'"
+            ):
+                read(file)
+        Path(file).write_bytes(whole)
+    Path(file).write_bytes(whole.replace(b"log 1", b"log 7"))
+    with pytest.raises(ValueError, match=r"format 7; .* reads format 1: install the version that wrote it"):
+        read(file)

@@ -26,8 +26,8 @@ ARROWS = {
     "engine": ("engine.*",),
     "parts": ("engine.compile.jit", "engine.protocol", "engine.verbs", "options.messages", "parts.*"),
     "data": (
-        *("engine.atomic", "engine.folders", "engine.compile.jit", "engine.lookup", "engine.preparing"),
-        *("data.*", "options.checks", "options.messages", "options.synonyms"),
+        *("_version", "engine.atomic", "engine.folders", "engine.compile.jit", "engine.lookup"),
+        *("engine.preparing", "data.*", "options.checks", "options.messages", "options.synonyms"),
     ),
     # readers in other processes: they know data, not models
     "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*"),

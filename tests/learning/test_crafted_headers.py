@@ -168,7 +168,7 @@ TRAININGS: list[tuple[str, Any, str]] = [
     ("best.number", 4, "best: pass 4 is not finished in pass 3"),
     ("position.report", {"lines": 1}, "report: examples is missing"),
     ("position.report.first_bad", [{}], "first_bad: file is missing"),
-    ("position.more", 1, "position: there is no more"),
+    ("position.more", 1, "position: unknown field more"),
     ("label", "x", "label must be a number"),
     ("table", [[1]], "table must be rows of numbers"),
     ("reported", [1.0], "reported must be a list of loss, weight"),

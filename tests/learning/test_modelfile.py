@@ -98,11 +98,12 @@ def rewritten(path: Path, **changes: Any) -> None:
 
 
 def test_another_format_is_named(path: Path) -> None:
-    rewritten(path, format=99, version="7.0")
-    with pytest.raises(
-        ModelFileError, match=r"model format 99, written by thresher 7\.0; thresher .* reads format 2"
-    ):
-        model_file.load_readout(path)
+    whole = path.read_bytes()
+    for version, remedy in (("7.0", r"pip install 'thresher>=7\.0'"), ("0.0.1", "train the model again")):
+        rewritten(path, format=99, version=version)
+        with pytest.raises(ModelFileError, match=rf"format 99, .* thresher {version}; .* format 2: {remedy}"):
+            model_file.load_readout(path)
+        path.write_bytes(whole)
 
 
 def test_an_unknown_part_is_named(path: Path) -> None:

@@ -46,12 +46,12 @@ def test_what_was_written_is_read() -> None:
         ({"inner": []}, r"outer: inner must be an object, not \[\]"),
         ({"inner": {"number": -1}}, "inner: number must be a number >= 0, not -1"),
         ({"inner": {}}, "inner: number is missing"),
-        ({"inner": {"number": 1, "more": 1}}, "inner: there is no more"),
+        ({"inner": {"number": 1, "more": 1}}, "inner: unknown field more"),
         ({"mark": [1.0]}, "outer: mark must be a list of 2 or null"),
         ({"mark": [1.0, 1]}, "outer: mark must be a list of 2 or null"),
         ({"words": [1]}, "outer: words must be a list, each text"),
         ({"share": float("inf")}, "outer: share must be a finite number"),
-        ({"other": 1}, "outer: there is no other"),
+        ({"other": 1}, "outer: unknown field other"),
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], said: str) -> None:

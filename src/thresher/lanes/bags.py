@@ -273,8 +273,8 @@ def load(path: Path) -> tuple[Bagging, TrainingState]:
     if not isinstance(saved, dict) or "ensemble" not in saved or "training" not in header:
         raise ModelFileError(f"{path}: not a checkpoint of an ensemble")
     model_file.check_parts(path, header)
-    with model_file.naming_file(path):
-        schema.check(saved, _FIELDS, LANES)
+    with model_file.naming_file(path, header):
+        schema.check_all(saved, _FIELDS, LANES)
         training = TrainingState.from_dict(header["training"])
         bagging = _bagging_of(saved)
         bagging.restore(under(tensors, _STATE))

@@ -18,6 +18,7 @@ from thresher.learning.training.holdout import Best
 from thresher.learning.training.progress import curve_of
 
 _STATE, _BEST, _RACE = "lanes.", "best.", "race."
+_FIELDS = ("recipes", "dropped", "resting", "bests", "waited", "curves", "beside")
 
 
 class Loaded(NamedTuple):
@@ -77,7 +78,7 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> Loaded:
     racing = under(tensors, _RACE)
     if bool(racing) != (race is not None) or "ensemble" in header[model_file.LANES]:
         raise ModelFileError(f"{path}: a checkpoint of another command with many models")
-    with model_file.naming_file(path):
+    with model_file.naming_file(path, header):
         training = TrainingState.from_dict(header["training"])
         lanes = _lanes_of(header[model_file.LANES], under(tensors, _STATE), race)
         if lanes.race is not None:
@@ -90,6 +91,7 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> Loaded:
 
 def _lanes_of(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int], Race] | None) -> Lanes:
     try:
+        schema.check_known(saved, _FIELDS, model_file.LANES)
         recipes = [Recipe.from_dict(one) for one in saved["recipes"]]
         lanes = Lanes(recipes, race=race and race(len(recipes)))
         dropped = {_number(k, lanes): str(reason) for k, reason in saved["dropped"].items()}

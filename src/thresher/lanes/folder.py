@@ -20,7 +20,7 @@ from thresher.learning.inspection.plots import write
 from thresher.learning.model.model import Model
 
 TABLE, PICTURE = FRONTIER.table, "frontier.svg"
-_FORMAT = 1
+_FORMAT, _FIELDS = 1, ("lanes", "chosen", "choice", "penalty")
 
 
 @dataclass(frozen=True)
@@ -84,15 +84,15 @@ def save(path: Path, frontier: FrontierTable, models: Sequence[Model]) -> None:
 
 def load(path: Path) -> FrontierTable:
     """The table of a folder; `ModelFileError` if it is damaged."""
+    given = model_file.read_table(path / TABLE, _FORMAT, _FIELDS, "the table of a frontier")
     try:
-        given = json.loads((path / TABLE).read_text(encoding="utf-8"))
         points = [Point.from_dict(given["penalty"], one) for one in given["lanes"]]
-        whole = given["format"] == _FORMAT and 0 <= given["chosen"] < len(points)
+        whole = 0 <= given["chosen"] < len(points)
         frontier = FrontierTable(str(given["penalty"]), points, int(given["chosen"]), str(given["choice"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelFileError(f"{path / TABLE}: damaged, or not the table of a frontier ({error})") from error
     if not whole:
-        raise ModelFileError(f"{path / TABLE}: not a table of a frontier that this version reads")
+        raise ModelFileError(f"{path / TABLE}: damaged: no lane has the number of the chosen one")
     return frontier
 
 

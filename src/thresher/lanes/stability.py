@@ -32,7 +32,7 @@ from thresher.drawing import Axis, Series, chart
 from thresher.engine.atomic import whole_file
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.files.folder import SELECTION
-from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.files.model_file import ModelFileError, read_table
 from thresher.learning.inspection.formatting import table_of
 from thresher.learning.inspection.frames import frame_of
 from thresher.learning.model.model import Model
@@ -49,6 +49,16 @@ _MOST = 1 / math.sqrt(3)
 _MANY = 1 / 3
 """share of the kept features; if more are expected to be false, a warning says so"""
 _FORMAT, _SHOWN = 1, 20
+_FIELDS = (
+    "outputs",
+    "halves",
+    "features",
+    "selected_per_half",
+    "false_at_most",
+    "threshold",
+    "false_expected",
+    "kept",
+)
 _HEADS = ("feature", "name", "kept", "share", "mean", "low", "high", "sign_changes", "output")
 
 
@@ -252,16 +262,16 @@ class Selection:
         """The selection in a folder; `ModelFileError` if it is damaged."""
         folder = Path(path)
         try:
-            given = json.loads((folder / SELECTION.table).read_text(encoding="utf-8"))
+            given = read_table(folder / SELECTION.table, _FORMAT, _FIELDS, "the folder of a selection")
             lines = (folder / str(SELECTION.text)).read_text(encoding="utf-8").split("\n")
             return _read(given, [line.split("\t") for line in lines if line])
+        except ModelFileError:
+            raise
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             raise ModelFileError(f"{folder}: damaged, or not the folder of a selection ({error})") from error
 
 
 def _read(given: dict[str, Any], lines: list[list[str]]) -> Selection:
-    if given["format"] != _FORMAT:
-        raise ValueError("another format")
     columns = dict(zip(lines[0], zip(*lines[1:], strict=True), strict=True)) if len(lines) > 1 else {}
     outputs, keys = tuple(given["outputs"]), [int(key) for key in columns.get("feature", ())]
 

@@ -2,8 +2,8 @@
 
 A log is a folder of segments. The records of all of them are one sequence of bytes; a segment is named by
 the offset of its first record in it. It begins with `_MAGIC`, the length of its header (u4), the header
-(JSON: the offset, the rows before it, the hash to begin with, and which rows the log is for), and the XXH64
-of all these.
+(JSON: the offset, the rows before it, the hash to begin with, which rows the log is for, and the version of
+thresher), and the XXH64 of all these.
 
 A record that ends in the middle, or whose hash is wrong, ends the log, if it was never synced: then a write
 was cut short, and nothing in it was acknowledged. Otherwise, if a later record says that it was synced, the
@@ -27,6 +27,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from thresher._version import __version__, told_of
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.log import records
@@ -34,6 +35,8 @@ from thresher.data.log.record_loops import HEAD_WORDS, PLACE, scan
 from thresher.data.log.records import HEAD, MARK, ROWS, RecordHead, head_at, is_whole
 
 _MAGIC = b"thresher log 1\n\0"
+_ANY_FORMAT = re.compile(rb"thresher log (\d+)\n\0")
+_FIELDS = {"offset", "row", "hash", "origin", "version"}
 _LENGTH = struct.Struct("<I")
 _HASH = struct.Struct("<Q")
 _NAME = re.compile(r"\d{20}\.log")
@@ -90,7 +93,8 @@ def segment_name(offset: int) -> str:
 
 def header_bytes(begin: LogPosition, origin: Mapping[str, Any]) -> bytes:
     """What a segment begins with."""
-    header = {"offset": begin.offset, "row": begin.row, "hash": begin.hash, "origin": origin}
+    place = {"offset": begin.offset, "row": begin.row, "hash": begin.hash}
+    header = {**place, "origin": origin, "version": __version__}
     text = json.dumps(header, sort_keys=True, ensure_ascii=False).encode()
     text += b" " * (-(len(_MAGIC) + _LENGTH.size + len(text) + _HASH.size) % 8)
     whole = _MAGIC + _LENGTH.pack(len(text)) + text
@@ -102,7 +106,11 @@ def read_segment(path: Path) -> LogSegment:
     with open(path, "rb") as file:
         start = file.read(len(_MAGIC) + _LENGTH.size)
         if not start.startswith(_MAGIC) or len(start) < len(_MAGIC) + _LENGTH.size:
-            raise LogError(f"{path}: not a segment of a log of this version")
+            other = _ANY_FORMAT.match(start)
+            if other and not start.startswith(_MAGIC):
+                found = f"format {int(other[1])}; thresher {__version__} reads format 1"
+                raise LogError(f"{path}: {found}: install the version that wrote it")
+            raise LogError(f"{path}: not a segment of a log")
         size = _LENGTH.unpack_from(start, len(_MAGIC))[0]
         rest = file.read(min(size, _LONGEST_HEADER) + _HASH.size)
     whole = len(rest) == size + _HASH.size
@@ -116,6 +124,8 @@ def read_segment(path: Path) -> LogSegment:
         fits = False
     if not fits or path.name != segment_name(begin.offset):
         raise LogError(f"{path}: the header is not that of a segment of this name")
+    if unknown := header.keys() - _FIELDS:
+        raise LogError(f"{path}: header: unknown field {min(unknown)}{told_of(header.get('version'))}")
     return LogSegment(path, begin, len(start) + len(rest), origin)
 
 

@@ -48,9 +48,12 @@ class LogOrigin(NamedTuple):
         """The inverse. `DataError`."""
         try:
             layout = None if given["layout"] is None else SettledLayout.from_dict(given["layout"])
-            return cls(layout, str(given["domain"]), str(given["model"]))
+            found = cls(layout, str(given["domain"]), str(given["model"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise LogError(f"which rows the log is for cannot be read: {error}") from error
+        if unknown := given.keys() - {*cls._fields}:
+            raise LogError(f"which rows the log is for cannot be read: unknown field {min(unknown)}")
+        return found
 
 
 def open_log(

@@ -253,10 +253,10 @@ def load(path: Path) -> tuple[Model, TrainingState]:
     header, tensors = model_file.read(path)
     if "training" not in header:
         raise model_file.ModelFileError(f"{path}: a finished model, not a checkpoint")
-    with model_file.naming_file(path):
+    with model_file.naming_file(path, header):
         training = TrainingState.from_dict(header["training"])
     if training.slices is not None:
         training = replace(training, slices=training.slices._replace(state=under(tensors, _SLICES)))
     model = model_file.revive(path, header, tensors)
-    with model_file.naming_file(f"{path}: best"):
+    with model_file.naming_file(f"{path}: best", header):
         return model, training.with_best(under(tensors, _BEST), model.check)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 
 from thresher import parts
-from thresher._version import __version__
+from thresher._version import __version__, told_of, upgrade
 from thresher.data.errors import OneLineError
 from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
@@ -36,6 +36,7 @@ from thresher.learning.files.schema import (
     Key,
     check,
     check_all,
+    check_known,
     check_present,
     form_of,
     kinds_of,
@@ -80,6 +81,8 @@ _OPTIONAL: Fields = {
     "calibration": tuple[Finite, Finite],
     **CURVE,
 }
+_OTHERS = ("intercept", "record", "training", "lanes", "solver", "crc32")
+"""Fields of some models, which are checked where they are used."""
 RECIPE: Fields = {
     **kinds_of(Recipe),
     "rule": str,
@@ -110,8 +113,11 @@ class ModelFileError(OneLineError):
 
 
 @contextmanager
-def naming_file(name: str | Path) -> Iterator[None]:
-    """Turn errors about the content of a file into a `ModelFileError` that names the file."""
+def naming_file(name: str | Path, header: Header | None = None) -> Iterator[None]:
+    """Turn errors about the content of a file into a `ModelFileError` that names the file.
+
+    With its header, the message says so if a later version of thresher has written it.
+    """
     try:
         yield
     except ModelFileError:
@@ -119,7 +125,21 @@ def naming_file(name: str | Path) -> Iterator[None]:
     except MemoryError as error:
         raise ModelFileError(f"{name}: not enough memory: {error}") from error
     except ValueError as error:  # StateError, SpecError, DataError, and what Model and Head refuse
-        raise ModelFileError(f"{name}: {error}") from error
+        raise ModelFileError(f"{name}: {error}{told_of(header and header.get('version'))}") from error
+
+
+def check_format(name: str | Path, header: Header, reads: int) -> None:
+    """`ModelFileError`, with a remedy, for a file of another format than the one that this version reads."""
+    if header["format"] == reads:
+        return
+    version, own = header["version"], f"thresher {__version__}"
+    same = version == __version__
+    writer = f"another development state of {own}" if same else f"thresher {version}"
+    remedy = upgrade(version) or "train the model again, or use that version"
+    raise ModelFileError(
+        f"{name}: format {header['format']}, written by {writer}; {'this one' if same else own} reads format"
+        f" {reads}: {remedy}"
+    )
 
 
 def header_of(model: Model) -> Header:
@@ -288,20 +308,17 @@ def _header_sum(header: Header) -> int:
     return zlib.crc32(json.dumps({**header, "crc32": tensors}, sort_keys=True).encode())
 
 
-def _check_format(name: str, header: Header) -> None:
-    """`ModelFileError` for another format than this version's."""
-    if header["format"] == FORMAT:
-        return
-    other = header["version"] != __version__
-    writer = (
-        f"thresher {header['version']}" if other else f"another development state of thresher {__version__}"
-    )
-    reader = f"thresher {__version__}" if other else "this one"
-    remedy = "train the model again, or use that version"
-    raise ModelFileError(
-        f"{name}: model format {header['format']}, written by {writer}; {reader} reads format {FORMAT}:"
-        f" {remedy}"
-    )
+def read_table(path: Path, reads: int, fields: Collection[str], what: str) -> dict[str, Any]:
+    """The table of a folder, in the format that this version reads; `ModelFileError`, or OSError."""
+    try:
+        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        check(table, EDITION, "table")
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path}: damaged, or not {what} ({error})") from error
+    check_format(path, table, reads)
+    with naming_file(path, table):
+        check_known(table, {*EDITION, *fields}, "table")
+    return table
 
 
 def _checksum(array: NDArray[Any]) -> int:
@@ -424,7 +441,8 @@ def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
         raise ModelFileError(f"{name}: damaged: the header does not match its checksum")
     with naming_file(name):
         check(header, EDITION)
-        _check_format(name, header)
+    check_format(name, header, FORMAT)
+    with naming_file(name, header):
         _check_model(header)
     sums = header["crc32"]
     for key in sorted({*sums, *tensors} - {"header"}):
@@ -437,12 +455,13 @@ def _check_model(given: Any) -> None:
     """Check the header of a model. Raises StateError."""
     check(given, MODEL)
     check_present(given, _OPTIONAL)
+    check_known(given, {*EDITION, *MODEL, *SHOWN, *_OPTIONAL, *_OTHERS}, "header")
     record_of(given)
     recipe = given["recipe"]
     check(recipe, {"rule": str | None}, "recipe")
     if recipe["rule"] is None:
-        check(recipe, {name: RECIPE[name] for name in _WEIGHTS}, "recipe")
-        check_present(recipe, {"offset": RECIPE["offset"]}, "recipe")
+        known = {name: RECIPE[name] for name in (*_WEIGHTS, "offset")}
+        check_all({"offset": False, **recipe}, {**known, "rule": str | None}, "recipe")
     else:
         older = {
             "centre": False,
@@ -465,7 +484,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
     """The Readout described by header and tensors."""
     recipe = header["recipe"]
     check_parts(path, header, ("loss", "joint loss"))
-    with naming_file(path), _naming_unknown_parts(path):
+    with naming_file(path, header), _naming_unknown_parts(path, header):
         head, numbers = Head(recipe["loss"], recipe["outputs"]), header.get("calibration")
         _check_learning(recipe, head, calibrated=numbers is not None)
         if numbers is not None and head.count > 1 and not numbers[0] > 0:
@@ -522,7 +541,7 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     if not state:
         raise ModelFileError(f"{path}: contains only weights and cannot keep learning: {_START}")
     check_parts(path, header)
-    with naming_file(path), _naming_unknown_parts(path):
+    with naming_file(path, header), _naming_unknown_parts(path, header):
         model = Model(Recipe.from_dict(header["recipe"]))
         model.restore(state)
         model.names = names_of(tensors, NAMES)
@@ -532,9 +551,10 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
 
 
 @contextmanager
-def _naming_unknown_parts(path: str | Path) -> Iterator[None]:
+def _naming_unknown_parts(path: str | Path, header: Header) -> Iterator[None]:
     """Add to the error about an unknown part where the part could be defined."""
     try:
         yield
     except parts.SpecError as error:
-        raise ModelFileError(f"{path}: {error} (import the module that defines it first)") from error
+        remedy = told_of(header["version"]) or " (import the module that defines it first)"
+        raise ModelFileError(f"{path}: {error}{remedy}") from error

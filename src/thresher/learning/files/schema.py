@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -133,8 +133,13 @@ def check_present(given: Any, fields: Fields, where: str = "header") -> None:
 def check_all(given: Any, fields: Fields, where: str) -> None:
     """`check`, and no other fields may be present."""
     check(given, fields, where)
-    if unknown := given.keys() - fields.keys():
-        raise StateError(f"{where}: there is no {min(unknown)}")
+    check_known(given, fields, where)
+
+
+def check_known(given: Mapping[str, Any], fields: Collection[str], where: str) -> None:
+    """Raise StateError if there are other fields than these."""
+    if unknown := given.keys() - {*fields}:
+        raise StateError(f"{where}: unknown field {min(unknown)}")
 
 
 def read(cls: type[T], given: Any, where: str) -> T:

@@ -47,8 +47,7 @@ _LEAST = 1e-15
 """The least probability that has log-odds"""
 _BLOCK = 1 << 16
 """Features whose weights are processed at a time"""
-_TABLE = {
-    "format": int,
+_TABLE: schema.Fields = {
     "models": schema.Positive,
     "rows": str,
     "record": dict | None,
@@ -331,15 +330,15 @@ def ready(model: ModelOrFile) -> Model | Readout | Ensemble[Any]:
 def table_in(folder: Path) -> dict[str, Any]:
     """The table in the folder of an ensemble; `ModelFileError` if it is damaged."""
     path = folder / ENSEMBLE.table
+    table = model_file.read_table(path, _FORMAT, _TABLE, "the table of an ensemble")
     try:
-        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         schema.check(table, _TABLE, "ensemble")
         if table["record"] is not None:
             Record.from_dict(table["record"])
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(f"{path}: damaged, or not the table of an ensemble ({error})") from error
-    if table["format"] != _FORMAT or table["models"] < 2:
-        raise ModelFileError(f"{path}: not a table of an ensemble that this version reads")
+    if table["models"] < 2:
+        raise ModelFileError(f"{path}: damaged: an ensemble has several models")
     return table
 
 
