@@ -309,3 +309,31 @@ def _what_another_user_finds(path: Path) -> int:
         return 0 if found and not os.access(path.parent, os.W_OK) else 1
     except BaseException:  # noqa: BLE001 - the child must not go on as a test
         return 2
+
+
+WITHIN = """
+from typing import NamedTuple
+
+import numpy as np
+from thresher import Model, part
+
+
+def make():
+    @part("loss")
+    class Within(NamedTuple):
+        scale: float = 1.0
+
+        def value_slope(self, margin, y):
+            return self.scale * (margin - y) ** 2 / 2, self.scale * (margin - y)
+
+    return Within()
+"""
+
+
+def test_a_class_made_in_a_function_is_compiled_in_each_process(tmp_path: Path) -> None:
+    """What is cached for its type would name a class that no other process finds."""
+    (tmp_path / "within.py").write_text(WITHIN)
+    code = "import json, numpy as np, within\nmodel = within.Model({!r}, within.make(), rate={!r})\n"
+    code += "model.learn(np.eye(2), [1.0, -1.0])\nprint(json.dumps(model.examples))\n"
+    for rule, rate in (("sgd", "constant"), ("perceptron", None), ("sgd", "constant")):
+        assert run(code.format(rule, rate), tmp_path / "cache", tmp_path) == 2

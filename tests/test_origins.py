@@ -318,7 +318,21 @@ def test_a_model_names_its_package(site: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("plainly")
-def test_rates_and_groups_are_parts_too(tmp_path: Path) -> None:
+def test_a_part_that_became_built_in_is_not_taken_for_it(tmp_path: Path) -> None:
+    model = Model("sgd", rate="constant")
+    model.learn(X, Y)
+    for need in (["rule", "sgd", "own-package", "1", ""], ["rule", "sgd", "", "", "mine.py"]):
+        model_file.write(
+            tmp_path / "m", {**model_file.header_of(model), "needs": [need]}, model_file.tensors_of(model)
+        )
+        with pytest.raises(
+            ModelFileError, match=r"needs the rule sgd of (the package own-package|mine\.py), but"
+        ):
+            Model.load(tmp_path / "m")
+
+
+@pytest.mark.usefixtures("plainly")
+def test_rates_are_parts_too(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(RATE)
     model = thresher.train(X, Y, rule="fobos", rate="my-rate:eta0=0.5", passes=1, modules=file)

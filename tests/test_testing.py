@@ -202,6 +202,11 @@ def test_what_is_broken_in_a_loss_is_named(changes: dict[str, Any], said: str) -
         check_loss(squared(**changes))
 
 
+def test_a_loss_of_several_outputs_is_refused() -> None:
+    with pytest.raises(TypeError, match="check_loss tries losses of one output; softmax:"):
+        check_loss("softmax")
+
+
 def test_a_slope_at_a_kink_lies_between_both_sides() -> None:
     with pytest.raises(LawError, match=r"at margin 1\.5 and label 1\.5 it is 3, not from -1 to 1"):
         laws.slope(squared(value_slope=wrong_at_the_kink), 1.5, 1.5)

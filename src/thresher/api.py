@@ -189,8 +189,8 @@ def ensemble(
             ``passes="auto"`` makes one pass.
         holdout, holdout_every, early_stop, patience: as for `train`; the ensemble is evaluated as a whole.
         continue_from: an ensemble, or its folder, whose models go on with these data.
-        outputs, passes, replay, on_error, threads, cache, layout, where, report_every, options: as for
-            `train`.
+        outputs, passes, replay, on_error, threads, cache, layout, where, modules, report_every, options: as
+            for `train`.
 
     Raises the errors of `train`.
 
@@ -235,7 +235,7 @@ def path(
             weights, for which the data are read once more, with penalties between the two models next to N.
         continue_from: a frontier, or the folder of one, whose models go on with these data.
         outputs, passes, replay, order, early_stop, patience: as for `train`. All models make the same passes.
-        on_error, threads, cache, layout, where, options: as for `train`.
+        on_error, threads, cache, layout, where, modules, options: as for `train`.
 
     Raises the errors of `train`.
 
@@ -285,7 +285,7 @@ def cv(
         order: as for `train`, but in several passes not one that is drawn anew in each; with such an order
             ``passes="auto"`` makes one pass.
         choose: as for `path`.
-        outputs, on_error, threads, cache, layout, where, options: as for `train`.
+        outputs, on_error, threads, cache, layout, where, modules, options: as for `train`.
 
     Raises the errors of `train`; `DataError` for fewer rows than folds.
 
@@ -330,7 +330,7 @@ def tune(
         holdout: data, or a share of them, to report on; settings are then compared on all other rows.
         passes: number of passes of the best setting, which is trained anew if that is more than one; settings
             race in the first. ``auto``: as many as `train` makes with its rule.
-        outputs, replay, order, on_error, threads, cache, layout, where: as for `train`.
+        outputs, replay, order, on_error, threads, cache, layout, where, modules: as for `train`.
         options: as for `train`, without the parameters that are varied (``rate``, ``eta0``, ``alpha``,
             ``l1``, ``l2``). The same ``seed`` draws the same settings.
 
@@ -381,7 +381,7 @@ def select(
         names: find the names of features; the data are read once more for this.
         keep: learn the kept features again, without all others, from another reading: ``selection.model``.
         passes, replay, order, checkpoint, checkpoint_every, resume: as for `ensemble`.
-        outputs, on_error, threads, cache, layout, where, options: as for `train`.
+        outputs, on_error, threads, cache, layout, where, modules, options: as for `train`.
 
     Raises the errors of `train`.
 

@@ -241,6 +241,12 @@ def check_there(needs: Sequence[Need]) -> None:
         cls = _registered(need.kind, need.name)
         if cls is None:
             raise SpecError(f"needs the {need.kind} {need.name}{_remedy(need)}")
+        if is_built_in(cls):
+            origin = f"the package {need.package}" if need.package else need.file or "a prompt"
+            raise SpecError(
+                f"needs the {need.kind} {need.name} of {origin}, but thresher has one of its own by now:"
+                " train the model again, or use the version of thresher that made it"
+            )
         if not need.package:
             continue
         here = _origin(cls, need.name)

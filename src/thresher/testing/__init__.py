@@ -67,11 +67,14 @@ def check_loss(loss: Spec) -> None:
     Args:
         loss: a part, such as ``MyLoss(scale=2.0)``, or a SPEC.
 
-    Raises `LawError`, an AssertionError; what `part` and the compiler raise about a class or a method.
+    Raises `LawError`, an AssertionError; what `part` and the compiler raise about a class or a method;
+    TypeError for a loss of several outputs.
 
     >>> check_loss("huber:delta=0.5")
     """
     made = parts.make("loss", loss)
+    if not hasattr(made, "value_slope"):
+        raise TypeError(f"check_loss tries losses of one output; {parts.spec_of(made)} has several")
     with _naming(parts.spec_of(made)):
         for margin in np.linspace(-8.03, 8.01, 401):
             for y in laws.LABELS[made.DOMAIN]:

@@ -102,6 +102,18 @@ def _has_file(module: str) -> bool:
     return os.path.isfile(getattr(sys.modules.get(module), "__file__", None) or "")
 
 
+def _can_be_named(cls: type) -> bool:
+    """Whether another process that imports the module finds the class there: not one made in a function.
+
+    Cached code names the classes of its types. One that is not found would become another class when the
+    code is loaded, and so another type than that of the arguments.
+    """
+    found: Any = sys.modules.get(cls.__module__)
+    for name in cls.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is cls and _has_file(cls.__module__)
+
+
 class CodeCache(_Cache):
     """Numba's interface to the cached code of one function."""
 
@@ -166,7 +178,9 @@ class CodeCache(_Cache):
         types = sig.args if hasattr(sig, "args") else sig
         parts = {f"{cls.__module__}.{cls.__qualname__}": cls for cls in _classes(types)}
         roots = [self._function, *(parts[name] for name in sorted(parts))]
-        if not self._enabled or not all(_has_file(root.__module__) for root in roots):
+        if not self._enabled or not _has_file(self._function.__module__):
+            return None
+        if not all(map(_can_be_named, parts.values())):
             return None
         folder = usable_folder()
         if folder is None:

@@ -1,4 +1,4 @@
-"""The model on disk: safetensors with a JSON header. Loading a model runs no code.
+"""The model on disk: safetensors with a JSON header. Loading a model runs no code that comes from the file.
 
 A file under its own name is always complete. The header holds the CRC-32 of each tensor and of itself, so
 damage is detected.
