@@ -17,7 +17,9 @@ from tests.commands import HERE, SAMPLE, run, start
 from tests.own_packages import LOSS, RATE, install, install_template, rule
 from tests.stopping import once_learned, stopping
 from thresher.cli import app
+from thresher.cli.main import status_of
 from thresher.engine.compile.notices import COMPILING
+from thresher.lanes.checkpoint import load as load_lanes
 from thresher.lanes.lanes import Lanes
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
@@ -26,6 +28,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes, from_bytes
 from thresher.parts import REGISTRY, SpecError, load_files, lookup, names
+from thresher.parts.origins import ENTRY_POINTS
 
 gc.freeze()
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -168,8 +171,11 @@ def test_a_package_does_not_replace_the_part_of_another(site: Path) -> None:
 def test_nothing_is_looked_up_for_built_in_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from importlib import metadata
 
-    def looked_up(**_: Any) -> Any:
-        raise AssertionError("entry points are looked up")
+    asked, entry_points = list[str](), metadata.entry_points
+
+    def looked_up(**given: Any) -> Any:
+        asked.append(given.get("group", ""))
+        return entry_points(**given)
 
     monkeypatch.setattr(metadata, "entry_points", looked_up)
     model = Model("sgd", "hinge", rate="power")
@@ -178,6 +184,7 @@ def test_nothing_is_looked_up_for_built_in_parts(monkeypatch: pytest.MonkeyPatch
     Model.load(tmp_path / "m")
     header, _ = model_file.read(tmp_path / "m")
     assert "needs" not in header
+    assert ENTRY_POINTS not in asked, "other libraries have groups of their own"
 
 
 # Files
@@ -361,6 +368,26 @@ def test_checkpoints_name_it(tmp_path: Path) -> None:
         with pytest.raises(ModelFileError, match=r"needs the rule mine, which mine\.py defines"):
             call(tmp_path / "d.svm", resume=True, **more)
         call(tmp_path / "d.svm", resume=True, modules=tmp_path / "mine.py", **more)
+
+
+@pytest.mark.usefixtures("plainly")
+def test_a_checkpoint_of_many_models_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(rule("Mine", 3.0).replace("SLOTS", 'PENALTIES = ("eta",)\n    SLOTS'))
+    Path("d.svm").write_text("".join(f"{k % 2} {1 + k % 2}:1\n" for k in range(60)))
+    path = ["path", "d.svm", "-m", "f", "--rule", "mine", "--l1", "0.1:0.2:2", "--passes", "2", "-q"]
+    own = ["--module", "mine.py"]
+    with stopping(once_learned(70)):
+        assert status_of([*path, *own, "--checkpoint-every", "50"]) == 130
+    forget("mine")
+    capsys.readouterr()
+    with pytest.raises(ModelFileError, match=r"needs the rule mine, which mine\.py defines"):
+        load_lanes(Path("f.checkpoint"))
+    assert status_of([*path, "--resume"]) == 2
+    assert "no rule is called 'mine'" in capsys.readouterr().err
+    assert status_of([*path, *own, "--resume"]) == 0
 
 
 @pytest.mark.usefixtures("plainly")
