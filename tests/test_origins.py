@@ -168,6 +168,7 @@ def test_a_package_does_not_replace_the_part_of_another(site: Path) -> None:
     assert "other" not in REGISTRY["rule"]
 
 
+@pytest.mark.usefixtures("plainly")
 def test_nothing_is_looked_up_for_built_in_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from importlib import metadata
 
@@ -268,7 +269,10 @@ def test_a_model_names_the_file_of_its_rule(tmp_path: Path) -> None:
     assert thresher.load(path).nonzero == 3, "weights need no rule"
     with pytest.raises(ModelFileError) as caught:
         Model.load(path)
-    assert str(caught.value) == f'{path}: needs the rule mine, which mine.py defines: use modules="mine.py"'
+    assert (
+        str(caught.value)
+        == f'{path}: needs the rule mine, which mine.py defines: use modules="mine.py" or import it first'
+    )
     thresher.info(path)
     with pytest.raises(ModelFileError, match="needs the rule mine"):
         from_bytes(as_bytes(model))

@@ -21,7 +21,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thresher.engine.protocol import ATTRIBUTES
-from thresher.options.messages import as_shown, mention, warn_user
+from thresher.options.messages import as_shown, mention, spelled, warn_user
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -279,4 +279,6 @@ def _remedy(need: Need) -> str:
         return f" of the package {need.package}: pip install {need.package}=={need.version}"
     if not need.file:
         return ", which was defined at a prompt: define it again first"
-    return f", which {need.file} defines: use {mention(modules=need.file)}"
+    return (
+        f", which {need.file} defines: use {mention(modules=need.file)}{spelled('', ' or import it first')}"
+    )
