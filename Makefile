@@ -17,6 +17,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.ready-bench
 OLDEST := $(VENV)/oldest
+OLDEST_READY := $(OLDEST)/.ready
 FUZZ_READY := $(VENV)/.ready-fuzz
 DOCS_READY := $(VENV)/.ready-docs
 DIST_READY := $(VENV)/.ready-dist
@@ -37,13 +38,13 @@ demo: $(INSTALLED)  ## train on the RCV1 sample in examples/data; leaves build/d
 test: $(READY)  ## run the tests, on all cores
 	$(BIN)/python -m pytest -n auto
 
-oldest: $(READY)  ## the tests of the estimators with the oldest scikit-learn they support
-	rm -rf $(OLDEST)
-	$(INSTALL) --no-compile --no-deps --target $(OLDEST) \
-	  scikit-learn==$(shell sed -n 's/^sklearn = .*>=\([0-9.]*\).*/\1/p' pyproject.toml)
-	PYTHONPATH=$(OLDEST) $(BIN)/python -c "import sklearn; print('scikit-learn', sklearn.__version__)"
-	PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest -n auto tests/estimators \
-	  -W 'ignore:scipy.optimize:DeprecationWarning'
+oldest: $(OLDEST_READY)  ## tests that touch each dependency, with the oldest versions that pyproject.toml allows
+	$(OLDEST)/bin/python -m pytest -n auto tests/test_golden.py tests/test_numba_inside.py tests/test_frames.py \
+	  tests/test_databases.py tests/data/test_remote.py tests/data/test_cache.py tests/data/test_damaged.py \
+	  tests/cli/test_errors.py tests/cli/test_train.py tests/cluster/test_ray.py tests/exporting/test_onnx.py \
+	  tests/serving/test_app.py tests/serving/test_service.py \
+	  $(addprefix tests/estimators/test_,checks.py composition.py inputs.py names.py saving.py warnings.py) \
+	  -W ignore::ResourceWarning
 
 check: $(READY)  ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -118,6 +119,14 @@ $(READY): $(MADE)
 	@echo "installing thresher and what its tests need in $(VENV): about a minute"
 	@$(INSTALL) --no-compile -e '.[dev]'
 	@touch $(INSTALLED) $@
+
+$(OLDEST_READY): $(MADE) .ci/oldest
+	@echo "installing the oldest versions in $(OLDEST): about a minute"
+	@$(PYTHON) -m venv --clear $(OLDEST)
+	@$(OLDEST)/bin/python .ci/oldest >$(OLDEST)/versions.txt
+	@$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+	  --constraint $(OLDEST)/versions.txt -e '.[dev]'
+	@touch $@
 
 $(BENCH_READY): $(READY)
 	$(INSTALL) -e '.[bench]'

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
@@ -12,11 +12,14 @@ import thresher
 from tests.layouts import layout_of
 from tests.plain import not_compiled
 from thresher.cli.app import command_of
+from thresher.cli.parser import Command
 from thresher.data.layout import Layout
 from thresher.learning.model.recipe import Recipe
 from thresher.options.data import LayoutOptions, ReadOptions, TableOptions
+from thresher.options.kinds import Whole
+from thresher.options.messages import on_the_command_line
 from thresher.options.model import RecipeOptions
-from thresher.options.option import PYTHON, declared
+from thresher.options.option import PYTHON, Option, Settled, declared, settled, words_of
 from thresher.options.output import TrainCommand
 from thresher.runs import repeat
 
@@ -134,3 +137,23 @@ def test_early_stop_is_patience() -> None:
     one = thresher.train(*data, passes=9, holdout_every=3, patience=1)
     other = thresher.train(*data, passes=9, holdout_every=3, early_stop=1)
     assert one.examples == other.examples < 9 * 54
+
+
+class Renamed(TypedDict, total=False):
+    rounds: Annotated[int | None, Option(Whole(1), "How many.", "N")]
+    tries: Annotated[int | None, Option(Whole(1), "Older name of --rounds, until 0.3.", "N", now="rounds")]
+
+
+def test_an_older_name_of_an_option_is_taken_with_a_warning_by_both_faces() -> None:
+    with pytest.warns(FutureWarning, match=r"^tries is now called rounds$"):
+        found: Any = settled(Renamed, {"tries": 3})
+    assert (found["rounds"], found["tries"], found.given) == (3, None, {"rounds": 3})
+    assert words_of(Renamed, found.given) == ["--rounds", "3"], "what a printed command says"
+    with pytest.raises(ValueError, match="tries must be a whole number"):
+        settled(Renamed, {"tries": 0})
+    taken = dict[str, Any]()
+    command = Command("make", Renamed, (), lambda **given: taken.update(given))
+    command.main(["--tries", "4"], standalone_mode=False)
+    with on_the_command_line(), pytest.warns(FutureWarning, match=r"^--tries is now called --rounds$"):
+        found = Settled(Renamed, {name: one for name, one in taken.items() if one is not None})
+    assert found["rounds"] == 4

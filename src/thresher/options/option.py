@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import shlex
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature, signature
@@ -19,7 +20,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 from thresher.data.errors import DataError
 from thresher.options.kinds import Flag, Kind, WrongValueError
-from thresher.options.messages import flag_of, negated
+from thresher.options.messages import as_shown, flag_of, mention, negated
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -44,6 +45,8 @@ class Option:
     required: bool = False
     face: str = BOTH
     """who takes it: both faces, the shell, or Python"""
+    now: str = ""
+    """the option's name today, if this is its older one, which is taken with a warning"""
 
 
 def switch(words: str, **more: Any) -> Option:
@@ -106,7 +109,12 @@ class Settled(dict[str, Any]):
     """All options of a TypedDict: those given, and the defaults of all others."""
 
     def __init__(self, options: type, given: Mapping[str, Any]) -> None:
-        known = declared(options)
+        known, given = declared(options), dict(given)
+        for name in [name for name in given if name in known and known[name].option.now]:
+            now = known[name].option.now
+            told = as_shown(f"{mention(name)} is now called {mention(now)}")
+            warnings.warn(told, FutureWarning, stacklevel=2)
+            given[now] = given.pop(name)
         super().__init__({name: given.get(name, one.option.default) for name, one in known.items()})
         self.options, self.given = options, {name: given[name] for name in known if name in given}
         """`given`: those that the user gave"""

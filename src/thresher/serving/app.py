@@ -103,7 +103,7 @@ def _counted(inner: ASGIApp, metrics: Metrics, log: AccessLog | None) -> ASGIApp
                 await said(refused)(scope, receive, sending)
         finally:
             metrics.queue.dec()
-            path = getattr(scope.get("route"), "path", "other")
+            path = scope["path"] if scope["path"] in PATHS else "other"
             seconds = monotonic() - begun
             metrics.answered(path, status, [seconds])
             if log is not None:
