@@ -429,5 +429,9 @@ def test_a_model_file_executes_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         model_file.write(tmp_path / "m", {**header, "needs": wrong}, model_file.tensors_of(model))
         with pytest.raises(ModelFileError, match="needs must be"):
             Model.load(tmp_path / "m")
+    need = ["rule", "mine", "a; rm -rf b", "1", ""]
+    model_file.write(tmp_path / "m", {**header, "needs": [need]}, model_file.tensors_of(model))
+    with pytest.raises(ModelFileError, match=r"pip install 'a; rm -rf b==1'"):
+        Model.load(tmp_path / "m")
     assert not (tmp_path / "done").exists()
     assert "evil" not in sys.modules

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -276,7 +277,8 @@ def _usual(package: str) -> str:
 
 def _remedy(need: Need) -> str:
     if need.package:
-        return f" of the package {need.package}: pip install {need.package}=={need.version}"
+        wanted = f"{need.package}=={need.version}" if need.version else need.package
+        return f" of the package {need.package}: pip install {shlex.quote(wanted)}"
     if not need.file:
         return ", which was defined at a prompt: define it again first"
     return (
