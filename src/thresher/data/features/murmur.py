@@ -115,10 +115,16 @@ def word_murmur3_64(word, size, seed):
 @scalar
 def whole_murmur3_64(number, seed):
     """`murmur3_64` of a whole number written in decimal, in at most 8 bytes."""
-    word, size, rest = np.uint64(0), np.int64(0), abs(number)
-    while size == 0 or rest > 0:
-        word = word << np.uint64(8) | np.uint64(48 + rest % 10)
-        size, rest = size + 1, rest // 10
+    rest = abs(number)
+    tens = rest // 10
+    word, size = np.uint64(48 + rest), np.int64(1)
+    if tens > 0:
+        word, size = np.uint64(48 + tens) | np.uint64(48 + rest - 10 * tens) << np.uint64(8), np.int64(2)
+    if tens >= 10:
+        word, size = np.uint64(0), np.int64(0)
+        while rest > 0:
+            word = word << np.uint64(8) | np.uint64(48 + rest % 10)
+            size, rest = size + 1, rest // 10
     if number < 0:
         word, size = word << np.uint64(8) | _MINUS, size + 1
     return word_murmur3_64(word, size, seed)

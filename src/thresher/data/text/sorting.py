@@ -4,8 +4,8 @@ Keys ascend in every row of a Chunk, so margins are summed in the same order for
 found. Keys are hashes, so they come in random order, and comparing two of them is a branch that is
 mispredicted half the time. In lines, a counting sort with as many buckets as keys puts them nearly in order,
 and a final pass (`_settle`) does the rest: 5 ns per key; merging sorted runs took 32. In tables, for up to 64
-features, each key's position is the number of smaller keys: eight comparisons per instruction, and no
-branches. Equal keys leave a gap in the positions, and then the row is merged as in svmlight.
+features, each key's position is the number of smaller keys: eight keys are compared with one at a time, and
+there are no branches. Equal keys leave a gap in the positions, and then the row is merged as in svmlight.
 """
 
 # Numba infers the types of compiled code.
@@ -17,10 +17,10 @@ import numpy as np
 
 from thresher.data.text.words import (
     address,
-    below,
     bit_length,
     load_float,
     load_word,
+    rank_eight,
     store_float,
     store_word,
 )
@@ -31,6 +31,8 @@ BUCKETS = 1 << 12
 """Size of the table in which `merge_row` counts."""
 FEW = 64
 """Rows of up to this many features are sorted by counting, for each key, the smaller keys."""
+ROW_ROOM = FEW + 8
+"""Entries that such a row takes, in whole vectors"""
 _CROWD, _ONE = np.uint64(256), np.uint64(1)
 _LARGEST_KEY = np.uint64(2**64 - 1)
 
@@ -197,8 +199,8 @@ def _rises(keys, start, stop):
 def ascending(keys, values, start, stop, room_keys, room_values, counts):
     """Sort the row [start, stop) and add up equal keys: ``(new stop, whether all sums are finite)``.
 
-    Needs as much scratch space after `stop`; `FEW` + 8 entries of `room_keys` and `room_values`; and
-    `counts` for `merge_row`, or None if no row has more than `FEW` entries.
+    Needs as much scratch space after `stop`; twice `ROW_ROOM` entries of `room_keys` and `ROW_ROOM` of
+    `room_values`; and `counts` for `merge_row`, or None if no row has more than `FEW` entries.
     """
     count = stop - start
     if counts is not None:
@@ -212,11 +214,11 @@ def ascending(keys, values, start, stop, room_keys, room_values, counts):
         store_float(floats, i, load_float(out_values, start + i))
     for i in range(count, (count + 7) & ~7):
         store_word(words, i, _LARGEST_KEY)
+    for i in range(0, count, 8):
+        rank_eight(words, count, i, words + 8 * ROW_ROOM)
     total = np.int64(0)
     for i in range(count):
-        key, rank = load_word(words, 8 * i), np.int64(0)
-        for j in range(0, count, 8):
-            rank += below(words, j, key)
+        key, rank = load_word(words, 8 * i), np.int64(load_word(words, 8 * (ROW_ROOM + i)))
         store_word(out, start + rank, key)
         store_float(out_values, start + rank, load_float(floats, i))
         total += rank

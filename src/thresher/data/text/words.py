@@ -230,20 +230,31 @@ def separators(typing_context, text, at, delimiter):
 
 
 @intrinsic
-def below(typing_context, words, index, word):
-    """How many (int64) of the eight uint64s at address `words`, from entry `index` on, are below `word`."""
+def rank_eight(typing_context, words, count, index, out):
+    """How many of the first `count` uint64s at address `words` are below each of the eight from `index` on.
+
+    Stores eight int64s at address `out`, from entry `index` on.
+    """
+    vector = ir.VectorType(_WORD, 8)
+
+    def every(builder, word):
+        one = builder.insert_element(ir.Constant(vector, ir.Undefined), word, ir.Constant(_HALF, 0))
+        zeros = ir.Constant(ir.VectorType(_HALF, 8), [0] * 8)
+        return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
 
     def codegen(context, builder, signature, args):
-        vector = ir.VectorType(_WORD, 8)
-        at = builder.shl(args[1], ir.Constant(_WORD, 3))
+        at = builder.shl(args[2], ir.Constant(_WORD, 3))
         given = builder.load(_pointer(builder, args[0], at, vector), align=8, typ=vector)
-        one = builder.insert_element(ir.Constant(vector, ir.Undefined), args[2], ir.Constant(_HALF, 0))
-        zeros = ir.Constant(ir.VectorType(_HALF, 8), [0] * 8)
-        every = builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), zeros)
-        less = builder.bitcast(builder.icmp_unsigned("<", given, every), _BYTE)
-        return builder.zext(builder.ctpop(less), _WORD)
+        ranks = cgutils.alloca_once_value(builder, ir.Constant(vector, [0] * 8))
+        with cgutils.for_range(builder, args[1]) as loop:
+            place = builder.shl(loop.index, ir.Constant(_WORD, 3))
+            word = builder.load(_pointer(builder, args[0], place, _WORD), typ=_WORD)
+            more = builder.zext(builder.icmp_unsigned("<", every(builder, word), given), vector)
+            builder.store(builder.add(builder.load(ranks), more), ranks)
+        builder.store(builder.load(ranks), _pointer(builder, args[3], at, vector), align=8)
+        return context.get_dummy_value()
 
-    return types.int64(types.int64, types.int64, types.uint64), codegen
+    return types.void(types.int64, types.int64, types.int64, types.int64), codegen
 
 
 @intrinsic

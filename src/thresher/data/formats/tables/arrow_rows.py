@@ -54,7 +54,7 @@ from thresher.data.formats.tables.table_rows import (
     binned,
     complete,
 )
-from thresher.data.text.sorting import BUCKETS, FEW
+from thresher.data.text.sorting import BUCKETS, ROW_ROOM
 from thresher.data.text.words import (
     address,
     byte,
@@ -338,7 +338,7 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
     """
     indptr, keys, values, labels, weights, targets = columns
     room = np.empty(BUCKETS, np.uint64)
-    rooms = room, np.empty(FEW + 8, np.float32), room
+    rooms = room, np.empty(ROW_ROOM, np.float32), room
     cells, floats = TILE * _width(kinds[0]), np.ones((2, TILE), np.float32)
     counts, wrong = np.zeros(TILE, np.int64), np.zeros(TILE, np.int64)
     origins = np.empty(cells if extra[0] is not None else 0, np.int64)

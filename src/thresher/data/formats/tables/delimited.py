@@ -67,7 +67,7 @@ from thresher.data.report import HEADER, LATE, lines_not_utf8
 from thresher.data.sources.reader import Parsed, Reading, RowArrays
 from thresher.data.sources.text import TextSource
 from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number, means_missing
-from thresher.data.text.sorting import BUCKETS, FEW
+from thresher.data.text.sorting import BUCKETS, FEW, ROW_ROOM
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -676,7 +676,7 @@ def _rooms_for(
     """Scratch space for `ascending`; the sort for long rows is compiled only if a row can be long."""
     most = len(kinds.codes) + int(np.count_nonzero(kinds.codes == GAPPED))
     few = most <= FEW and TEXT not in kinds.what and extra[0] is None
-    rooms = np.empty(FEW + 8, np.uint64), np.empty(FEW + 8, np.float32)
+    rooms = np.empty(2 * ROW_ROOM, np.uint64), np.empty(ROW_ROOM, np.float32)
     return *rooms, None if few else np.empty(BUCKETS, np.uint64)
 
 

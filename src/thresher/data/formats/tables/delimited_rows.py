@@ -35,7 +35,7 @@ from __future__ import annotations
 import numpy as np
 
 from thresher.data.features.crossing import clear_spans, note_column
-from thresher.data.features.murmur import murmur3_64
+from thresher.data.features.murmur import padded_murmur3_64
 from thresher.data.features.name_table import offer, offer_whole
 from thresher.data.features.ngrams import text_features
 from thresher.data.formats.label_rows import keep_label, target_of, word_label
@@ -330,7 +330,7 @@ def _category(cell, at, end, blanks, seed, keys, values, nnz, naming, column):
     """Append the feature of a cell, unless it is empty, or blank without `blanks`; returns the new `nnz`."""
     if at == end or (is_blank(byte(cell, at)) and not blanks and _without_blanks(cell, at, end) == at):
         return nnz
-    key = murmur3_64(cell, at, end - at, seed)
+    key = padded_murmur3_64(cell, at, end - at, seed)
     offer(naming, key, cell, at, end - at, column)
     return _enter(key, np.float32(1), keys, values, nnz)
 
@@ -392,12 +392,13 @@ def _meant(code, cell, at, end, tokens, scratch):
 
 
 @scalar
-def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, into, delimiter, tokens, span):
+def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, into, dialect):
     """Read one row. Stores features from `nnz` on, several labels in `into`.
 
     Returns ``(position of the line end or error, nnz, label, weight, outcome, column)``.
     """
     codes, names, seeds, first_at, count, scratch = columns
+    delimiter, tokens, span = dialect
     keys, values = address(out[0]), address(out[1])
     label, weight = np.float32(0), np.float32(1)
     base, mask, start = at, separators(text, at, delimiter), at
@@ -461,15 +462,16 @@ def parse_delimited(
     text, features, scratch = address(text_bytes), (keys, values), np.empty(ROOM, np.uint8)
     described = (*kinds[:4], np.int64(kinds[0].size), address(scratch))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
+    first_at, header, spans = kinds[3], kinds[4], extra[0]
     indptr[row] = nnz
     while at < size and result == DONE:
         start = at
         outcome, column, stop, label, weight, merged = BLANK, 0, nnz, np.float32(0), np.float32(1), False
-        clear_spans(extra[0])
-        if not (ends_line(text, at) or _repeats(text, at, kinds[4], kinds[3])):
+        clear_spans(spans)
+        if not (ends_line(text, at) or _repeats(text, at, header, first_at)):
+            into = target_of(targets, row)
             at, stop, label, weight, outcome, column = _row(
-                *(text, start, size, described, room, grams, features, nnz, domain, known, extra),
-                *(target_of(targets, row), *dialect),
+                text, start, size, described, room, grams, features, nnz, domain, known, extra, into, dialect
             )
         at, outcome = _without_nul(text, start, at, outcome, state[HAS_NUL])
         if outcome == EXAMPLE:
@@ -478,9 +480,8 @@ def parse_delimited(
             state[PLACE], at, result = at, start, NEEDS_EXACT if outcome == UNDECIDED else NEEDS_ROOM
             break
         if outcome == EXAMPLE:
-            state[MERGED] += merged
             labels[row], weights[row] = label, weight
-            row, nnz = row + 1, stop
+            row, nnz, state[MERGED] = row + 1, stop, state[MERGED] + merged
             indptr[row] = nnz
         elif outcome == BLANK:
             state[BLANKS] += 1
