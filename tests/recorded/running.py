@@ -28,6 +28,7 @@ from tests.recorded.objects import shown
 from tests.recorded.sessions import Line, Session, Stop, line_of
 from tests.served import run_here
 from tests.telling import notices_to
+from thresher.engine.compile.codecache import usable_folder
 
 _SCREEN = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0"}
 _WATCHED = """
@@ -55,6 +56,7 @@ def place() -> Iterator[Path]:
     """A folder for the folders of sessions, which share compiled code and a cache."""
     with tempfile.TemporaryDirectory() as made:
         yield Path(made).resolve()
+    usable_folder.cache_clear()  # sessions in this process may have used the one that is gone
 
 
 def recorded(session: Session, place: Path) -> str:
