@@ -273,8 +273,8 @@ class Feed:
             self.lowest_label = min(self.lowest_label, lowest)
         for learner in learners:
             learner.loop.count_as(again)
-        chunk = self.intake.learned(chunk, again, self.shifted)
-        for piece in chunk.pieces(PIECE):  # small enough for its values to stay in cache
+        for raw in chunk.pieces(PIECE):  # small enough for its values to stay in cache
+            piece = self.intake.learned(raw, again, self.shifted)
             if not (self._extremes or again or self._watched(learners)):
                 self._extremes = has_extremes(piece)
             if self.batch == 1:
