@@ -47,6 +47,7 @@ from benchmarks import (
     vwtext,
     wide,
 )
+from benchmarks.record import Run
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
 
@@ -125,6 +126,12 @@ def options() -> argparse.Namespace:
         metavar="SPEC",
         help="rules that 'sparser' compares with the default's soft thresholds",
     )
+    parser.add_argument(
+        "--json",
+        type=Path,
+        metavar="FILE",
+        help="where to write the figures; by default build/bench/TIME.json",
+    )
     parser.add_argument("--list", action="store_true", help="list the benchmarks")
     return parser.parse_args()
 
@@ -159,9 +166,13 @@ def main() -> None:
         " 'others' the number of cores that other work kept busy"
     )
     found: list[Goal] = []
+    record = Run(setting, chosen.json)
     for name in wanted(chosen.only or BENCHMARKS):
-        found += BENCHMARKS[name](setting)
+        goals = BENCHMARKS[name](setting)
+        record.add(name, report.taken(), goals)
+        found += goals
     report.goals(found)
+    print(f"\nwritten to {record.path}; python -m benchmarks.record OLD NEW compares two runs")
 
 
 if __name__ == "__main__":

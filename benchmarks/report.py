@@ -24,6 +24,24 @@ class Goal(NamedTuple):
     """None if unknown, for instance at a smaller scale"""
 
 
+class Table(NamedTuple):
+    """A table as it was printed."""
+
+    title: str
+    head: list[str]
+    rows: list[list[str]]
+
+
+_printed: list[Table] = []
+
+
+def taken() -> list[Table]:
+    """The tables printed since the last call."""
+    found = _printed.copy()
+    _printed.clear()
+    return found
+
+
 def version(package: str) -> str | None:
     """Return the version of an installed package; thresher need not be installed, only importable."""
     if package == "thresher":
@@ -61,6 +79,7 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Non
     """Print an aligned table; the first column is left-aligned."""
     lines = [list(head), *map(list, rows)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
+    _printed.append(Table(title, lines[0], lines[1:]))
     print(f"\n{title}")
     for line in lines:
         cells = [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
