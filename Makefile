@@ -5,6 +5,7 @@ BENCH_ARGS ?=
 RULES ?=
 SECONDS ?= 60
 TARGETS ?=
+TESTS ?=
 MODELS ?= 10000
 MUTANTS ?=
 ONLY ?=
@@ -27,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest check format docs pages papers bench fuzz hostile mutants dist dist-check clean
+.PHONY: help demo test coverage oldest check format docs pages papers bench fuzz hostile mutants dist dist-check clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -37,6 +38,15 @@ demo: $(INSTALLED)  ## train on the RCV1 sample in examples/data; leaves build/d
 
 test: $(READY)  ## run the tests, on all cores
 	$(BIN)/python -m pytest -n auto
+
+coverage: $(READY)  ## lines and branches that the tests run, into docs/testing.md (TESTS=tests/cli for some: printed only)
+	rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/python -m coverage run -m pytest -n auto $(TESTS)
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage html --quiet
+	$(BIN)/python -m coverage json --quiet
+	$(BIN)/python -m coverage report --format=total
+	$(if $(TESTS),,$(BIN)/python -m docs.testing_figures build/coverage/total.json)
 
 oldest: $(OLDEST_READY)  ## tests that touch each dependency, with the oldest versions that pyproject.toml allows
 	$(OLDEST)/bin/python -m pytest -n auto tests/test_golden.py tests/test_numba_inside.py tests/test_frames.py \
@@ -59,7 +69,8 @@ docs: $(DOCS_READY)  ## build the site in build/site; warnings are errors
 	rm -rf build/site
 	$(BIN)/python -m sphinx -q -W --keep-going -j auto docs build/site
 
-pages: $(READY)  ## write docs/rules and the tables of verbs; examples are run (RULES='fobos rda' for some)
+pages: $(READY)  ## write docs/rules, the tables of verbs, the figures of tests; examples are run (RULES='fobos rda' for some)
+	$(BIN)/python -m docs.testing_figures
 	$(BIN)/python docs/verb_table.py
 	$(BIN)/python docs/rule_pages.py $(RULES)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from docs.rule_pages import EXAMPLES, FOLDER, command, index, page, rules
+from docs.testing_figures import PAGE, over, with_coverage, with_figures
 from docs.verb_table import DESIGN, with_tables
 from thresher.cli.app import command_of
 from thresher.engine.protocol import PROTOCOL
@@ -98,6 +99,32 @@ def test_what_is_written_in_the_index_is_shown_as_it_stands() -> None:
 def test_the_tables_of_verbs_are_of_today() -> None:
     text = DESIGN.read_text(encoding="utf-8")
     assert with_tables(text) == text, STALE
+
+
+def test_the_figures_of_tests_are_of_today() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_figures(text) == text, "run `python -m docs.testing_figures`"
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(7, "7"), (99, "99"), (100, "over 100"), (207, "over 200"), (12345, "over 12,000")]
+)
+def test_large_counts_are_rounded_down(count: int, said: str) -> None:
+    assert over(count) == said
+
+
+def test_coverage_is_that_of_each_folder_and_of_all() -> None:
+    def file(*counts: int) -> dict[str, dict[str, int]]:
+        names = ("num_statements", "covered_lines", "num_branches", "covered_branches")
+        return {"summary": dict(zip(names, counts, strict=True))}
+
+    files = {"cli/a.py": file(2000, 1999, 8, 4), "cli/b.py": file(0, 0, 0, 0), "api.py": file(10, 10, 0, 0)}
+    report = {"meta": {"version": "7"}, "files": {f"src/thresher/{name}": one for name, one in files.items()}}
+    text = PAGE.read_text(encoding="utf-8")
+    again = with_coverage(with_coverage(text, report), report)
+    assert "| api.py | 10 | 100.0 % | 0 |  |\n| cli | 2,000 | 99.9 % | 8 | 50.0 % |\n" in again
+    assert "| all | 2,010 | 99.9 % | 8 | 50.0 % |\n" in again
+    assert with_figures(again) == again
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in PROTOCOL for name in PROTOCOL[kind]])
