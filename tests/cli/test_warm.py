@@ -74,7 +74,7 @@ def test_it_says_what_it_compiles(thresher: Thresher) -> None:
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
-        ("--rules sgdd", "no rule is called 'sgdd'; known: all, "),
+        ("--rules sgdd", "no rule is called 'sgdd'; did you mean sgd?"),
         ("--formats svmlite", "no format is called 'svmlite'; known: all, svmlight, "),
         ("--losses softmax", "it needs outputs classes:LO-HI"),
         ("--losses all --outputs some", "no loss supports the outputs some"),
