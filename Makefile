@@ -43,6 +43,7 @@ coverage: $(READY)  ## lines and branches that the tests run, into docs/testing.
 	rm -rf build/coverage && mkdir -p build/coverage
 	$(BIN)/python -m coverage run -m pytest -n auto $(TESTS)
 	$(BIN)/python -m coverage combine --quiet
+	rm -f build/coverage/data.* # of processes killed while they wrote
 	$(BIN)/python -m coverage html --quiet
 	$(BIN)/python -m coverage json --quiet
 	$(BIN)/python -m coverage report --format=total

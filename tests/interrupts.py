@@ -19,13 +19,14 @@ class Meanwhile:
         self._left, self._act, self._files, self.came = moment, act, files, False
 
     def __enter__(self) -> Self:
+        self._before = sys.gettrace()  # that of coverage
         sys.settrace(self._entered)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        sys.settrace(None)
+        sys.settrace(self._before)
         return None
 
     def _entered(self, frame: FrameType, event: str, argument: Any) -> Any:
