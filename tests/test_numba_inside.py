@@ -26,7 +26,11 @@ DOCUMENTED = re.compile(
 # The names that each file uses. Of a class of Numba: what our subclass calls or replaces; `dispatcher` is
 # what `numba.njit` returns, `state` what passes of the compiler hand on.
 INSIDE = {
-    "data/text/words.py": "numba.core.cgutils.create_struct_proxy",
+    "data/text/words.py": """
+        numba.core.cgutils.alloca_once_value
+        numba.core.cgutils.create_struct_proxy
+        numba.core.cgutils.for_range
+    """,
     "engine/compile/codecache.py": """
         numba.core.caching._Cache.__init__
         numba.core.caching._Cache.cache_path
