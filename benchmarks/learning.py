@@ -13,6 +13,7 @@ from benchmarks.measure import Sample, Summary, timed
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import Chunk, concat, open_source
+from thresher.data.layout import Layout
 from thresher.learning.model.model import Model
 
 RULE, RATE, ETA0, L1 = "truncated-gradient:gravity=1e-6", "power:eta0=4,t0=1e5,p=0.5", 4, 1e-6
@@ -21,9 +22,9 @@ SLICE = 16_384
 SKLEARN = "scikit-learn, L1, float32"
 
 
-def in_memory(path: Path) -> Chunk:
+def in_memory(path: Path, layout: Layout | None = None) -> Chunk:
     """Read all rows of a file into one set of arrays."""
-    return concat([concat([chunk]) for chunk in open_source(path).chunks()])
+    return concat([concat([chunk]) for chunk in open_source(path, layout=layout).chunks()])
 
 
 def slices(whole: Chunk) -> list[Chunk]:

@@ -81,7 +81,8 @@ def python(*arguments: str | Path) -> Sample:
 
 def reference(name: str, *arguments: str | Path | float) -> Sample:
     """Run a plain C reference, which measures its own time."""
-    return Sample(limits.run(name, *arguments)["wall_s"])
+    found = limits.run(name, *arguments)
+    return Sample(found["wall_s"], found.get("cpu_s", UNKNOWN))
 
 
 class Clock:

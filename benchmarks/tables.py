@@ -1,4 +1,4 @@
-"""The same rows as TSV, CSV, JSON lines, Parquet and Arrow: reading only, and to a model file."""
+"""The same rows as TSV, CSV, JSON lines, Parquet and Arrow: reading only, also in C, and to a model file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import clicklog, report
+from benchmarks import clicklog, limits, measure, report
 from benchmarks.clicks import COLUMNS, LAYOUT, RULE
 from benchmarks.measure import Sample, Summary, timed
 from benchmarks.parsing import source_pass
 from benchmarks.processes import thresher
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
+from thresher.data import open_source
+from thresher.data.layout import Layout
 
 NAMED = tuple(word for word in COLUMNS if word != "--no-header")
 
@@ -22,6 +24,13 @@ NAMED = tuple(word for word in COLUMNS if word != "--no-header")
 def columns_of(kind: str) -> tuple[str, ...]:
     """Return the column options for a file extension; TSV and CSV have no header here."""
     return COLUMNS if kind in ("tsv", "csv") else NAMED
+
+
+def check_keys(kind: str, path: Path, layout: Layout) -> None:
+    """Check that plain C reads the same keys from a file, or raise a RuntimeError."""
+    chunks = [(len(c), c.nnz, limits.sum_of(c.keys)) for c in open_source(path, layout=layout).chunks()]
+    rows, nnz, total = map(sum, zip(*chunks, strict=True))
+    limits.check(kind, limits.run(kind, path, 1), rows=rows, nnz=nnz, sum=total)
 
 
 def run(setting: Setting) -> list[Goal]:
@@ -35,6 +44,9 @@ def run(setting: Setting) -> list[Goal]:
         for threads in (1, 2):
             reading = partial(source_pass, path, threads, layout)
             readings[f"{kind}, {threads} thread{'s' * (threads > 1)}"] = partial(timed, reading)
+        if setting.compiler and kind in limits.PROGRAMS:
+            check_keys(kind, path, layout)
+            readings[f"{kind}, plain C"] = partial(measure.reference, kind, path, 1)
     found["reading only"] = setting.in_turn(readings, warm=tuple(readings))
     with TemporaryDirectory(dir=setting.loads) as folder:
         model = Path(folder) / "model"

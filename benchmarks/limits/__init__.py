@@ -4,16 +4,24 @@
 `sgd`     one pass of truncated gradient in memory  TRAIN TEST ETA0 L1 [REPS]
 `hash`    lines to 64-bit hashes, in memory         FILE [REPS]
 `stream`  from the file to weights, one core        TRAIN ETA0 L1
+`tsv`     clicks in memory to hashed keys           FILE [REPS]
+`jsonl`   the same from JSON lines                  FILE [REPS]
+`ftrl`    one pass of FTRL over clicks in memory,   FILE ALPHA L1 PART [REPS]
+          in a growing table of hashed keys; PART is `look-up`, `learn` or `both`
 """
 
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 SOURCES = Path(__file__).parent
 CACHE_DIR = SOURCES.parent.parent / "build" / "limits"
-PROGRAMS = ("parse", "sgd", "hash", "stream")
+PROGRAMS = ("parse", "sgd", "hash", "stream", "tsv", "jsonl", "ftrl")
 
 
 def build(cache_dir: Path = CACHE_DIR) -> dict[str, Path] | None:
@@ -50,3 +58,19 @@ def run(name: str, *args: str | Path | float, cache_dir: Path = CACHE_DIR) -> di
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     pairs = (word.split("=", 1) for word in done.stdout.split()[1:])
     return {key: float(value) for key, value in pairs}
+
+
+def sum_of(keys: NDArray[np.uint64]) -> int:
+    """Return the sum of the highest 20 bits of all keys, which the references print."""
+    return int((keys >> np.uint64(44)).sum())
+
+
+def check(name: str, found: Mapping[str, float], **expected: float) -> None:
+    """Compare figures of a reference with thresher's: both must have done the same work.
+
+    Raises:
+        RuntimeError: A figure differs by more than 1e-6.
+    """
+    for key, value in expected.items():
+        if not abs(found[key] - value) <= 1e-6:
+            raise RuntimeError(f"plain C ({name}) has {key} {found[key]:.15g}, thresher {value:.15g}")

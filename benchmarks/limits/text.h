@@ -20,7 +20,9 @@ static double seconds(clockid_t clock) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double wall(void) { return seconds(CLOCK_MONOTONIC); }
+static inline double wall(void) { return seconds(CLOCK_MONOTONIC); }
+
+static inline double cpu(void) { return seconds(CLOCK_PROCESS_CPUTIME_ID); }
 
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
