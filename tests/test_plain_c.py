@@ -26,6 +26,8 @@ def rows() -> Iterator[list[int | str | None]]:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    if limits.build() is None:
+        pytest.skip("no C compiler on this system")
     folder = tmp_path_factory.mktemp("clicks")
     found = {kind: folder / f"clicks.{kind}" for kind in ("tsv", "jsonl")}
     with (
@@ -63,3 +65,13 @@ def test_a_reference_reports_its_processor_time(files: dict[str, Path]) -> None:
     sample = measure.reference("tsv", files["tsv"], 3)
     assert sample.wall > 0
     assert sample.cpu > 0
+
+
+def test_without_a_compiler_the_references_say_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    assert limits.build(tmp_path) is None
+    with pytest.raises(RuntimeError, match="no C compiler found: install gcc, or name one in CC"):
+        limits.run("tsv", tmp_path, cache_dir=tmp_path)
