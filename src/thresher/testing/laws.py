@@ -225,13 +225,12 @@ def idle_rows(model: Model) -> None:
             raise LawError(f"{law}: the weight of row {j} is {w!r}, not 0")
         rule.step(S, j, w, 0.5, -0.3, now)
         rule.step(fresh, 0, 0.0, 0.5, -0.3, now)
+        # columns that point to rows are rebuilt when rows move: there only the weight counts
         moves = type(rule).relocate is not PROTOCOL["rule"]["relocate"][1]
         same = (
             rule.weight(S, j, now) == rule.weight(fresh, 0, now) if moves else bytes(S[j]) == bytes(fresh[0])
         )
-        if (
-            not same
-        ):  # of columns that point to rows, which are rebuilt when rows move, only the weight counts
+        if not same:
             raise LawError(f"{law}: after a step, row {j} is {S[j]}, a new one {fresh[0]}")
 
 

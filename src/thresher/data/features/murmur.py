@@ -118,7 +118,7 @@ def whole_murmur3_64(number, seed):
     rest = abs(number)
     tens = rest // 10
     word, size = np.uint64(48 + rest), np.int64(1)
-    if tens > 0:
+    if tens > 0:  # of two digits, as nearly all bins are: no loop, whose end would often be mispredicted
         word, size = np.uint64(48 + tens) | np.uint64(48 + rest - 10 * tens) << np.uint64(8), np.int64(2)
     if tens >= 10:
         word, size = np.uint64(0), np.int64(0)

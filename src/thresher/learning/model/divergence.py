@@ -97,7 +97,7 @@ def broken_row(loop: Any, chunk: Chunk) -> int:
     """The index row of a feature of `chunk` with a non-finite element, or -1."""
     used = loop.index.used
     if used <= chunk.nnz and is_finite(loop.S[:used]):
-        return -1  # nothing was gathered, which takes as long as learning
+        return -1  # gathering the rows would take as long as learning
     rows = _rows_of(loop, chunk)
     place = first_broken(loop.S[rows])
     return place if place < 0 else int(rows[place])

@@ -448,7 +448,7 @@ def parse_delimited(
         kinds: ``(codes, keys, seeds, first_at, header)``. `first_at`, int64 (columns + 1,), gets the position
             of the first row with a value in each `NOTE` column and of the first line that repeats `header`.
         dialect: See above.
-        room: uint8 scratch space for a quoted cell, as long as the text; empty if the text has no quotes,
+        room: uint8 scratch space for a quoted cell, as long as the padded text; empty if there are no quotes,
             None if quotes have no meaning.
         rooms: Scratch space for `ascending`.
         grams: ``(code, known, scratch, begins)`` for `text_features`, or None without text columns.
