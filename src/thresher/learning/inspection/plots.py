@@ -53,8 +53,8 @@ class Picture:
         """The SVG."""
         return self.svg
 
-    def _repr_svg_(self) -> str:
-        """The SVG, for notebooks."""
+    def _repr_html_(self) -> str:
+        """The SVG, for notebooks and pages of documentation."""
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -48,8 +48,9 @@ class ObjectColumns:
         """`words`: labels are not numbers. A field for which `watched` returns a text is watched."""
         self._kinds, read = kinds, columns_read(kinds)
         seen = [bool(watched(name)) for name in kinds.names]
-        unread = [cells.UNREAD if one else cells.IGNORED for one in seen]
-        roles = [self._role(c, words) if c in read else unread[c] for c in range(len(seen))]
+        roles = [cells.UNREAD if one else cells.IGNORED for one in seen]
+        for c in read:
+            roles[c] = self._role(c, words)
         numeric = [role in (cells.NUMBER, cells.EXACT_NUMBER) for role in roles]
         self._numbers = [k for k, c in enumerate(read) if numeric[c]]
         self._texts = [k for k, c in enumerate(read) if not numeric[c]]
