@@ -347,7 +347,7 @@ def test_the_error_of_what_diverges_is_a_name_of_the_package() -> None:
         thresher.train((np.full((9, 1), 1e20), np.full(9, 1e20)), "sgd", "squared", dtype="float32")
 
 
-@pytest.mark.parametrize(("function", "name"), [("path", "names"), ("train", "coef"), ("evaluate", "epochs")])
+@pytest.mark.parametrize(("function", "name"), [("path", "names"), ("train", "coef"), ("tune", "names")])
 def test_what_is_suggested_instead_of_an_option_exists(function: str, name: str) -> None:
     given: dict[str, Any] = {name: True}
     with pytest.raises(TypeError, match="did you mean") as caught:
