@@ -6,6 +6,7 @@ RULES ?=
 SECONDS ?= 60
 TARGETS ?=
 TESTS ?=
+REPOSITORY ?=
 MODELS ?= 10000
 MUTANTS ?=
 ONLY ?=
@@ -28,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test coverage oldest check format docs pages papers bench fuzz hostile mutants dist dist-check clean
+.PHONY: help demo test coverage oldest check format docs docs-versions pages papers bench fuzz hostile mutants dist dist-check clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -70,8 +71,13 @@ docs: $(DOCS_READY)  ## build the site in build/site; warnings are errors
 	rm -rf build/site
 	$(BIN)/python -m sphinx -q -W --keep-going -j auto docs build/site
 
-pages: $(READY)  ## write docs/rules, the tables of verbs, the figures of tests; examples are run (RULES='fobos rda' for some)
+docs-versions: $(DOCS_READY)  ## build the sites of the newest release and of this tree in build/versions, linked
+	rm -rf build/versions
+	$(BIN)/python -m docs.versions build/versions
+
+pages: $(READY)  ## write docs/rules, tables of verbs, figures of tests and benchmarks; examples are run (RULES='fobos rda' for some)
 	$(BIN)/python -m docs.testing_figures
+	$(BIN)/python -m benchmarks.page
 	$(BIN)/python docs/verb_table.py
 	$(BIN)/python docs/rule_pages.py $(RULES)
 
@@ -101,7 +107,8 @@ hostile: $(READY)  ## full disks, kills, lost machines, damaged files, bombs: th
 mutants: $(READY)  ## faults made by hand: does a test fail for each? (MUTANTS='NAME NAME' for some)
 	$(BIN)/python -m tests.mutants $(foreach name,$(MUTANTS),--only $(name))
 
-dist: $(DIST_READY)  ## build sdist and wheel in dist, twice: the builds must be equal
+dist: export REPOSITORY := $(REPOSITORY)
+dist: $(DIST_READY)  ## build sdist and wheel in dist, twice: the builds must be equal (REPOSITORY=https://...: links)
 	rm -rf dist build/dist-again
 	$(BIN)/python -m build --outdir dist . >/dev/null
 	$(BIN)/python -m build --outdir build/dist-again . >/dev/null

@@ -44,11 +44,12 @@ from benchmarks import (
     startup,
     tables,
     texts,
+    tracks,
     tuning,
     vwtext,
     wide,
 )
-from benchmarks.record import Run
+from benchmarks.record import Run, compare_with_kept
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
 
@@ -79,6 +80,7 @@ BENCHMARKS: dict[str, Callable[[Setting], list[Goal]]] = {
     "days": days.run,
     "defaults": defaults.run,
     "drift": drift.run,
+    "tracks": tracks.run,
     "narrow": narrow.run,
     "offsets": offsets.run,
     "replay": replays.run,
@@ -175,6 +177,7 @@ def main() -> None:
         found += goals
     report.goals(found)
     print(f"\nwritten to {record.path}; python -m benchmarks.record OLD NEW compares two runs")
+    compare_with_kept(record.content)
 
 
 if __name__ == "__main__":

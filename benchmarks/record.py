@@ -21,6 +21,8 @@ from benchmarks.setting import Setting
 
 ROOT = Path(__file__).parent.parent
 RUNS = ROOT / "build" / "bench"
+KEPT = Path(__file__).parent / "runs"
+"""The last whole runs, which docs/benchmarks.md shows, and with which new ones are compared"""
 COMPARED = ("least", "wall s", "cpu s", "peak MB")
 """Columns that are compared: less is better. Of the first three, the first that both tables have."""
 NOISE = 0.1
@@ -60,6 +62,22 @@ def _commit() -> str | None:
         return subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+def kept() -> list[dict[str, Any]]:
+    """The runs that are kept, the newest first."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in KEPT.glob("*.json")]
+    return sorted(found, key=lambda run: str(run["began"]), reverse=True)
+
+
+def compare_with_kept(run: dict[str, Any]) -> None:
+    """Print where a run differs from the newest kept one of such a machine and scale that has its tables."""
+    alike = [one for one in kept() if all(one[what] == run[what] for what in ("machine", "scale"))]
+    for old in alike:
+        if any(old["benchmarks"].get(name) for name in run["benchmarks"]):
+            print(f"\nold: the run of {old['began'][:10]}, commit {old['commit']}")
+            show(old, run)
+            return
 
 
 def compared(old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, str, str, float, float]]:

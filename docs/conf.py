@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,9 +26,24 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
 ]
 suppress_warnings = ["misc.highlighting_failure"]  # of console sessions with quotes that span lines
-exclude_patterns = ["_templates"]
+exclude_patterns = ["_templates", "notebooks/index.rst"]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/notebooks",
+    "gallery_dirs": "notebooks",
+    "capture_repr": ("_repr_html_", "__repr__"),
+    "filename_pattern": r"\.py$",
+    "image_scrapers": (),  # pictures are SVG, shown by what draws them
+    "reset_modules": (),
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 1e9,  # or the pages would differ from build to build
+}
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["attrs_inline", "deflist"]
@@ -46,13 +62,16 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = ["verdicts.js"]
 html_show_sourcelink = False
-html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
+html_context = {
+    "default_mode": "auto",  # light or dark, as the reader's system is
+    "versions": os.environ.get("DOCS_VERSIONS", "").split(),  # set by docs/versions.py, which builds several
+}
 html_sidebars = {"**": ["whole-path"]}
 html_theme_options = {
     "logo": {"text": "thresher"},
     "navbar_center": [],
     "navbar_persistent": ["search-button-field"],
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["versions", "theme-switcher"],
     "show_prev_next": True,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

@@ -79,7 +79,7 @@ def test_several_frontiers_in_one_picture(tmp_path: Path) -> None:
     assert colours["ft-ftrl"].isdisjoint(colours["ftrl"])
     assert "whisker" in picture.svg
     picture.save(tmp_path / "x.svg")
-    assert (tmp_path / "x.svg").read_text() == picture.svg == picture._repr_svg_()
+    assert (tmp_path / "x.svg").read_text() == picture.svg == picture._repr_html_()
     assert repr(picture) == "<Picture of 4 runs: 4 points>"
     with pytest.raises(ValueError, match=r"name a file that ends in \.svg"):
         picture.save(tmp_path / "x.png")
