@@ -211,3 +211,25 @@ def test_lanes_that_differ_in_other_numbers_are_compiled_apart() -> None:
     assert kind(*penalties[:3], Recipe("fobos", l1=1.0, rate="constant:0.1")) != same
     assert kind(*penalties[:2]) != same
     assert ahead._kind(Model("fobos"), True) != same
+
+
+STUCK = """
+import time
+import thresher
+from thresher.learning.training import ahead
+
+ahead.LONGEST = 1
+ahead.learn_anything = lambda *given: time.sleep(60)
+begun = time.monotonic()
+ahead.compile_ahead(thresher.Model(), False).wait()
+print(0.9 < time.monotonic() - begun < 30)
+"""
+
+
+def test_a_process_that_is_stuck_gives_up(tmp_path: Path) -> None:
+    """A library's thread may have held a lock when the process was copied."""
+    known = {**os.environ, **cold(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", STUCK], env=known, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "True\n", done.stderr

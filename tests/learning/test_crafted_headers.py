@@ -55,6 +55,7 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"intercept": 1}, "intercept must be true or false"),
     ({"layout": []}, "layout must be an object or null"),
     ({"layout": {"format": 3}}, "the layout's format must be text"),
+    ({"layout": {"format": "nonsense"}}, "no format is called 'nonsense'; known: svmlight, "),
     ({"layout": {"format": "csv", "columns": [[]]}}, "the layout's columns must be a list of texts"),
     ({"layout": {"format": "csv", "columns": ["a"]}}, "the layout has 1 columns but 0 kinds"),
     ({"layout": {"format": "csv", "columns": ["a"], "kinds": ["b"]}}, "unknown kind of column 'b'"),

@@ -35,6 +35,8 @@ from thresher.learning.model.model import Model
 
 _DEATH_OF_PARENT = 1
 """PR_SET_PDEATHSIG in <linux/prctl.h>"""
+LONGEST = 120
+"""Seconds after which the child gives up: it may wait for ever for a lock that a thread of a library held"""
 _UNTOLD = 0.5
 """Seconds of waiting that need no message"""
 _typeof: Any = numba.typeof
@@ -114,8 +116,9 @@ def _compile(model: Model, predicts: bool, learners: Sequence[Learns], parent: i
     """Train on made-up examples, print nothing, end the process; also end if the parent does."""
     status = 1
     try:
-        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
             signal.signal(one, signal.SIG_DFL)
+        signal.alarm(LONGEST)
         ctypes.CDLL(None).prctl(_DEATH_OF_PARENT, signal.SIGTERM)
         if os.getppid() != parent:
             return
