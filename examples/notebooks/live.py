@@ -3,7 +3,7 @@ Live learning
 =============
 
 A service that answers requests, learns from what happens next, and loses nothing if it is killed. We start
-one, ask it, teach it, kill it with ``SIGKILL``, and look whether it has forgotten anything.
+one, ask it, teach it, kill it with ``SIGKILL``, and see whether it has forgotten anything.
 """
 
 # %%
@@ -14,6 +14,7 @@ one, ask it, teach it, kill it with ``SIGKILL``, and look whether it has forgott
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,3 +115,4 @@ server.communicate()
 again = thresher.train(folder / "log", continue_from=folder / "news.model")
 again.save(folder / "again.model")
 print((folder / "again.model").read_bytes() == (folder / "log" / "model").read_bytes())
+shutil.rmtree(folder)

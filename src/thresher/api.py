@@ -601,8 +601,8 @@ def export(model: ModelOrFile, to: str, path: str | os.PathLike[str] | None = No
         path: the file, which is replaced; None: write none.
 
     Returns the content of the file: bytes of ``onnx``, else text. Raises `DataError` for what the target
-    cannot express, before anything is written; `ModelFileError`, OSError; ImportError for ``onnx`` without
-    the package; ValueError for an unknown target; TypeError if `model` is not a model.
+    cannot express, and for ``onnx`` without that package, before anything is written; `ModelFileError`,
+    OSError; ValueError for an unknown target; TypeError if `model` is not a model.
 
     >>> import thresher
     >>> model = thresher.train([[3.0], [-2.0]] * 50, [1, -1] * 50, passes=1)

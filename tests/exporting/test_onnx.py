@@ -1,6 +1,7 @@
 """Models as ONNX predict what Python does, in float32."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,10 @@ def test_what_onnx_cannot_say(tmp_path: Path, row: str, options: dict[str, Any],
     with pytest.raises(DataError, match=said):
         thresher.export(model, "onnx", path)
     assert not path.exists()
+
+
+def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = thresher.train(np.eye(4), [1.0, -1.0, 1.0, -1.0])
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(DataError, match=r"pip install 'thresher\[onnx\]'"):
+        thresher.export(model, "onnx")

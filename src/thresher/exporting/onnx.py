@@ -6,6 +6,7 @@ Its numbers are float32. Columns of numbers are centred and scaled in the graph;
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,9 +42,10 @@ class Linear(NamedTuple):
 
 
 def written(found: RawPrediction) -> bytes:
-    """The model as bytes. `DataError` for what ONNX cannot express; ImportError without onnx."""
+    """The model as bytes. `DataError` for what ONNX cannot express, and without the package onnx."""
     import json
 
+    check_installed()
     _check(found)
     (model,) = found.models
     keys = [one.key for one in found.columns] or model.keys.tolist()
@@ -59,6 +61,12 @@ def written(found: RawPrediction) -> bytes:
     told = {COLUMNS: json.dumps([one.name for one in found.columns])} if found.columns else None
     told = told or {KEYS: " ".join(map(str, keys))}
     return bytes(proto(linear, told, nodes, tensors).SerializeToString())
+
+
+def check_installed() -> None:
+    """`DataError` if the package onnx is not installed."""
+    if find_spec("onnx") is None:
+        raise DataError("ONNX needs the package onnx, which is not installed: pip install 'thresher[onnx]'")
 
 
 def _check(found: RawPrediction) -> None:

@@ -163,6 +163,7 @@ def to_onnx(model: Any, path: Any = None, *, columns: str = "all") -> Any:
     Raises ValueError for several labels at once, for a link ONNX does not have, for classes that are neither
     whole numbers nor text, and if no column is ``used``.
     """
+    onnx.check_installed()
     check_is_fitted(model)
     if columns not in ("all", "used"):
         raise ValueError(f"columns must be 'all' or 'used', not {columns!r}")
