@@ -66,9 +66,8 @@ frontier
 
 for budget in (10_000, 3_000, 1_000, 300):
     small = frontier.model(f"nnz:{budget}")
-    print(
-        f"at most {budget:6,}: {small.nonzero:5,} weights, {thresher.evaluate(small, test)['error']:.1%} wrong"
-    )
+    error = thresher.evaluate(small, test)["error"]
+    print(f"at most {budget:6,}: {small.nonzero:5,} weights, {error:.1%} wrong")
 
 # %%
 # The question for one group, ``sci.crypt`` or not, is another matter: there 32 words do as well as 669.
