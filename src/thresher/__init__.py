@@ -35,19 +35,43 @@ if _TYPE_CHECKING:
         train,
         tune,
     )
+    from thresher.batch.solving import Boosted
     from thresher.data import Chunk, open_source
+    from thresher.data.errors import DataError
+    from thresher.lanes.models import CrossValidation, Frontier, Tuned
+    from thresher.lanes.stability import Selection
     from thresher.learning.diagnostics.findings import TroubleWarning
+    from thresher.learning.files.model_file import ModelFileError
+    from thresher.learning.inspection.frames import Evaluated
+    from thresher.learning.inspection.plots import Picture
     from thresher.learning.model.divergence import DivergedError
     from thresher.learning.model.ensemble import Ensemble
     from thresher.learning.model.model import Model
+    from thresher.learning.model.weights import Readout
+    from thresher.learning.training.interruption import Interrupted
+    from thresher.options.option import UsageError
+    from thresher.parts.origins import SpecError
     from thresher.parts.registry import part
 
 _HOMES = {
+    "Boosted": "thresher.batch.solving",
     "Chunk": "thresher.data",
+    "CrossValidation": "thresher.lanes.models",
+    "DataError": "thresher.data.errors",
     "DivergedError": "thresher.learning.model.divergence",
     "Ensemble": "thresher.learning.model.ensemble",
+    "Evaluated": "thresher.learning.inspection.frames",
+    "Frontier": "thresher.lanes.models",
+    "Interrupted": "thresher.learning.training.interruption",
     "Model": "thresher.learning.model.model",
+    "ModelFileError": "thresher.learning.files.model_file",
+    "Picture": "thresher.learning.inspection.plots",
+    "Readout": "thresher.learning.model.weights",
+    "Selection": "thresher.lanes.stability",
+    "SpecError": "thresher.parts.origins",
     "TroubleWarning": "thresher.learning.diagnostics.findings",
+    "Tuned": "thresher.lanes.models",
+    "UsageError": "thresher.options.option",
     "boost": "thresher.api",
     "cv": "thresher.api",
     "diff": "thresher.api",
@@ -69,11 +93,24 @@ _HOMES = {
     "tune": "thresher.api",
 }
 __all__ = [
+    "Boosted",
     "Chunk",
+    "CrossValidation",
+    "DataError",
     "DivergedError",
     "Ensemble",
+    "Evaluated",
+    "Frontier",
+    "Interrupted",
     "Model",
+    "ModelFileError",
+    "Picture",
+    "Readout",
+    "Selection",
+    "SpecError",
     "TroubleWarning",
+    "Tuned",
+    "UsageError",
     "__version__",
     "boost",
     "cv",
