@@ -69,6 +69,37 @@ def test_a_line_means_what_it_means_alone(tmp_path: Path, body: list[str]) -> No
     assert read(path, 1 << 20, cut=True) == read(path, 1, cut=True) == alone
 
 
+PLAIN = '{"label": 1, "x": 2.5, "c": "a", "k": 3, "b": true, "t": ["u"]}'
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_unusual_lines_among_many_usual_ones(tmp_path: Path, data: st.DataObject) -> None:
+    """Their block is halved until few lines are left around them."""
+    some = data.draw(st.lists(st.tuples(st.integers(0, 99), lines), max_size=5))
+    body = [PLAIN] * 100
+    for place, line in some:
+        body[place] = line
+    path = tmp_path / "d.jsonl"
+    path.write_text(HEAD + "\n".join(body), encoding="utf-8", newline="")
+    alone = read(path, 1)
+    assert read(path, 1 << 20) == read(path, 1 << 20, cut=True) == alone
+
+
+def test_few_lines_are_read_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    body = [PLAIN] * 1000
+    body[300], body[301], body[900] = "", '{"label": 1, ', "5"
+    path.write_text(HEAD + "\n".join(body) + "\n")
+    with mock.patch.object(
+        jsonl.JsonlParser, "_object", autospec=True, side_effect=jsonl.JsonlParser._object
+    ) as one:
+        rows, bad, blank, _ = read(path, 1 << 20, cut=True)
+    assert len(rows) == 998
+    assert ([line.line for line in bad], blank) == ([303, 902], 1)
+    assert one.call_count <= 40
+
+
 ROWS = [
     *('"x": 3', '"x": 2.5', '"x": true', '"x": "1"', '"x": {}', '"c": 27000000', '"c": 2.0', '"c": true'),
     *('"c": "27000000"', '"k": "b"', '"k": 7', '"k": 7.0', '"k": false', '"b": "true"', '"b": 1'),

@@ -415,7 +415,8 @@ def _object(text, at, row, form, cells, firsts, room):
         if not ends and byte(text, at) != _COMMA:
             return _BAD
         at = at if ends else _past_blanks(text, at + 1)
-    at += 1 + (byte(text, at + 1) == _RETURN)
+    at = _past_blanks(text, at + 1)
+    at += byte(text, at) == _RETURN
     return at if byte(text, at) == _NEWLINE else _BAD
 
 
@@ -455,7 +456,7 @@ def cut(text_bytes, at, size, form, cells, firsts, rooms):
     space = address(rooms[0]), address(rooms[1]), address(rooms[2]), address(rooms[3])
     while at < size and row >= 0:
         spans[row] = 0
-        stop = _BAD
+        at, stop = _past_blanks(text, at), _BAD
         if byte(text, at) == _OPEN:
             stop = _object(text, at, row, described, into, firsts, space)
         at, row = stop + 1, row + 1 if stop >= 0 else _BAD

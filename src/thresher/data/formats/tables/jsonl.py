@@ -2,8 +2,9 @@
 
 An absent field and null are missing values. A field that is not a column of the layout is ignored; the first
 values of such fields are noticed. Blocks of usual lines are read by compiled code (`json_cells`), others by
-pyarrow. A block that it rejects or that has blank lines is read line by line, so that each bad line is
-reported and the others become examples.
+pyarrow. A block that it rejects or that has blank lines is halved, and halved again: in the end a few lines
+are read one by one, so that each bad line is reported and the others become examples. (With one bad line in
+10,000 all lines were once read so, in 65 times the time.)
 
 A test checks that all these ways read the same.
 """
@@ -24,6 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 from numpy.typing import NDArray
 
+from thresher.data.chunk import concat
 from thresher.data.columns import (
     CATEGORICAL,
     EMPTY,
@@ -67,6 +69,9 @@ _DEEP, _LONG = 500, 400
 _LOOKS = {WRITTEN_NUMBERS: NUMERIC, STRINGS: CATEGORICAL, TRUTHS: CATEGORICAL, NESTED: ""}
 """What a field looks like that has a value of a kind"""
 _TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
+
+_FEW = 16
+"""Lines that are read one by one if one of them is unusual"""
 
 _ANY_LIST = pa.list_(pa.null())
 """The type of a list of texts or whole numbers, before one of its elements is known"""
@@ -351,17 +356,51 @@ class JsonlParser(BatchParser):
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         text, kinds = block.text[block.begin : block.size], self._files[block.file]
-        parsed, wanted = self._cut(block) or self._many(block), [*kinds.beside, *self._reading.sliced]
+        parsed, wanted = self._lines(block), [*kinds.beside, *self._reading.sliced]
         cells = _cells(text.tobytes(), wanted) if wanted else []
         own = len(kinds.beside)
         return parsed._replace(ids=kinds.ids_of(cells[:own]), cells=cells[own:])
 
-    def _many(self, block: Block) -> Parsed:
-        """Parse a block with pyarrow, or line by line."""
+    def _lines(self, block: Block) -> Parsed:
+        """Parse a block in the fastest way that can."""
+        return self._cut(block) or self._many(block) or self._halved(block)
+
+    def _halved(self, block: Block) -> Parsed:
+        """Parse the two halves of a block; a few lines one by one."""
+        ends = np.flatnonzero(block.text[block.begin : block.size] == _NEWLINE)
+        if len(ends) <= _FEW:
+            return self._careful(block)
+        middle = block.begin + int(ends[len(ends) // 2 - 1]) + 1
+        place = block.offset + middle
+        first = self._lines(block._replace(size=middle, end=place))
+        if first.bad and self._on_error == FAIL:
+            return first
+        rest = block._replace(text=block.text[middle:], size=block.size - middle, offset=place)
+        return self._joined(first, self._lines(rest))
+
+    def _joined(self, first: Parsed, then: Parsed) -> Parsed:
+        """What was parsed of two pieces that follow each other."""
+        lines = first.tally.lines
+        found = dict[tuple[str, str], tuple[int, str]]()
+        for before, noticed in ((0, first.noticed), (lines, then.noticed)):
+            for what, name, line, looks in noticed:
+                found.setdefault((what, name), (before + line, looks))
+        bad = [*first.bad, *(one._replace(line=lines + one.line) for one in then.bad)]
+        return Parsed(
+            concat([first.chunk, then.chunk]),
+            LineTally(*map(sum, zip(first.tally, then.tally, strict=True))),
+            bad[: self._reading.described],
+            first.rejected + then.rejected,
+            noticed=self._watched.sorted(found),
+            gaps=[*first.gaps, *(len(first.chunk) + gap for gap in then.gaps)],
+        )
+
+    def _many(self, block: Block) -> Parsed | None:
+        """Parse a block with pyarrow; None if that fails."""
         table = self._quick(block)
         batch = None if table is None else _typed(table, self._schemas[block.file])
         if batch is None:
-            return self._careful(block)
+            return None
         text = block.text[block.begin : block.size]
         return self.parsed(batch, self._files[block.file], partial(_lines, text), self._noticed(table))
 
