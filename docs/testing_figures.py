@@ -87,7 +87,7 @@ def figures() -> Iterator[tuple[str, str]]:
     yield "commands in the documentation", over(steps)
     yield "blocks of Python in the documentation", over(sum(len(blocks(page, "python")) for page in PAGES))
     yield "examples in the help of commands", over(sum(map(len, EXAMPLES.values())))
-    yield "files of earlier versions", over(files_of_earlier_versions())
+    yield "files that later versions must read", over(files_of_earlier_versions())
     yield "claims of papers tried again; those that hold", f"{len(verdicts)}; {hold}"
 
 
