@@ -21,8 +21,11 @@ def test_the_workflows_call_what_there_is_and_try_each_python() -> None:
     texts = {path.name: path.read_text() for path in (ROOT / ".github/workflows").iterdir()}
     called = {name: set(re.findall(r"- run: make ([a-z-]+)", text)) for name, text in texts.items()}
     assert called == {"check.yml": {"dist-check"}, "release.yml": {"dist-check"}}
-    assert {"dist", "dist-check"} <= targets
-    assert "- run: .ci/run" in texts["check.yml"]
+    deep = re.findall(r"target: \[(.+)\]", texts["check.yml"])[0].split(", ")
+    assert [one.split()[0] for one in deep] == ["fuzz", "hostile", "mutants"]
+    assert {"dist", "dist-check", *(one.split()[0] for one in deep)} <= targets
+    assert all("- run: .ci/run" in text for text in texts.values())
+    assert "needs: [check, build]" in texts["release.yml"]
     tried = re.findall(r'"(3\.\d+)"', re.findall(r"python: \[(.+)\]", texts["check.yml"])[0])
     named = [one.rsplit(" ", 1)[1] for one in PROJECT["classifiers"] if "Python :: 3." in one]
     assert tried == named
