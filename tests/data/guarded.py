@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import cycle
 from mmap import PAGESIZE, mmap
 from pathlib import Path
 from typing import Any
@@ -105,16 +106,22 @@ class Places:
         return (region[len(region) - room :] if at_end else region[:room]).view(kind)
 
 
+_AT_A_TIME = 16
+"""Chunks of the pieces of one text"""
+
+
 class ProtectedArenas(Arenas):
-    """Columns, each protected separately, for one chunk at a time."""
+    """Columns, each protected separately, for a few chunks at a time."""
 
     def __init__(self) -> None:
         super().__init__(0)
-        self._places = Places()
+        self._places, self._turns = Places(), cycle(range(_AT_A_TIME))
 
     def columns(self, rows: int, nnz: int, width: int | None = None) -> RowArrays:
+        turn = next(self._turns)
+
         def one(name: str, size: int, kind: Any) -> NDArray[Any]:
-            return self._places.at(name, size, kind)
+            return self._places.at((name, turn), size, kind)
 
         return RowArrays(
             one("indptr", rows + 1, np.int64),
