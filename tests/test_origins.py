@@ -215,7 +215,12 @@ def test_what_is_wrong_with_a_file(source: str, tmp_path: Path, monkeypatch: pyt
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
-    for file, said in ((tmp_path / "no.py", "no such file or directory"), (tmp_path, "a folder, not a file")):
+    os.mkfifo(tmp_path / "fifo.py")
+    for file, said in (
+        (tmp_path / "no.py", "no such file or directory"),
+        (tmp_path, "a folder, not a file"),
+        (tmp_path / "fifo.py", "a pipe or a device, not a file"),
+    ):
         code, _, err = run("rules", "--module", file, folder=tmp_path)
         assert code == 2
         assert err.startswith(f"thresher: {file}: {said}")
@@ -429,9 +434,20 @@ def test_a_model_file_executes_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         model_file.write(tmp_path / "m", {**header, "needs": wrong}, model_file.tensors_of(model))
         with pytest.raises(ModelFileError, match="needs must be"):
             Model.load(tmp_path / "m")
-    need = ["rule", "mine", "a; rm -rf b", "1", ""]
-    model_file.write(tmp_path / "m", {**header, "needs": [need]}, model_file.tensors_of(model))
-    with pytest.raises(ModelFileError, match=r"pip install 'a; rm -rf b==1'"):
-        Model.load(tmp_path / "m")
+    odd = ["a; rm -rf b", "--index-url=http://a", "-r/etc/passwd", "a @ https://a/a.whl", "a\nb"]
+    for package, version in [*((one, "1") for one in odd), ("a", "1 -r b"), ("a", "@ https://a")]:
+        need = ["rule", "mine", package, version, ""]
+        model_file.write(tmp_path / "m", {**header, "needs": [need]}, model_file.tensors_of(model))
+        with pytest.raises(ModelFileError, match="needs the rule mine of the package") as caught:
+            Model.load(tmp_path / "m")
+        assert "pip install" not in str(caught.value), "no name of a package is nothing to type"
     assert not (tmp_path / "done").exists()
     assert "evil" not in sys.modules
+
+
+def test_what_a_file_prints_is_no_result(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(f"print('hello')\n{rule('Mine')}")
+    code, out, err = run("rules", "mine", "--module", "mine.py", folder=tmp_path)
+    assert code == 0
+    assert "hello" not in out
+    assert "hello" in err

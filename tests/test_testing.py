@@ -184,6 +184,14 @@ def three_classes(self: Any, margin: Any, y: Any) -> Any:
     return (margin - y) ** 2 / 2, margin - y
 
 
+def a_jump(self: Any, margin: Any, y: Any) -> Any:
+    return (margin - y) ** 2 / 2 + (5.0 if margin > 0 else 0.0), margin - y
+
+
+def not_of_the_difference(self: Any, margin: Any, y: Any) -> Any:
+    return (margin - 2 * y) ** 2 / 2, margin - 2 * y
+
+
 def test_losses_that_obey_the_laws() -> None:
     check_loss(squared())
     check_loss(squared(value_slope=absolute))
@@ -193,9 +201,11 @@ def test_losses_that_obey_the_laws() -> None:
     ("changes", "said"),
     [
         ({"value_slope": too_steep}, "the slope is the derivative of the loss: at margin .* it is .*, not -"),
+        ({"value_slope": a_jump}, "the loss does not jump: from margin -0.0.* to 0.0"),
+        ({"SHIFTS": True, "value_slope": not_of_the_difference}, "SHIFTS: with margin"),
         ({"DOMAIN": "binary", "value_slope": three_classes}, "labels of 0 and -1 mean the same: at margin"),
     ],
-    ids=["steep", "labels"],
+    ids=["steep", "jump", "shift", "labels"],
 )
 def test_what_is_broken_in_a_loss_is_named(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(LawError, match=f"mine:scale=1.0: {said}"):
@@ -205,6 +215,12 @@ def test_what_is_broken_in_a_loss_is_named(changes: dict[str, Any], said: str) -
 def test_a_loss_of_several_outputs_is_refused() -> None:
     with pytest.raises(TypeError, match="check_loss tries losses of one output; softmax:"):
         check_loss("softmax")
+
+
+def test_a_rule_is_tried_with_one_loss_or_several() -> None:
+    check_rule("sgd", losses="hinge")
+    with pytest.raises(ValueError, match="losses is empty"):
+        check_rule("sgd", losses=())
 
 
 def test_a_slope_at_a_kink_lies_between_both_sides() -> None:

@@ -285,3 +285,22 @@ def test_lines_that_lack_most_fields_take_little_memory(tmp_path: Path) -> None:
     text = np.zeros(PAD + (size := path.stat().st_size), np.uint8)
     text[:size] = np.frombuffer(path.read_bytes(), np.uint8)
     assert parser._cut(Block(text, size, LINES_BLOCK, 0, 0, size, size)) is None
+
+
+@pytest.mark.parametrize("first", ["1.5", "1.10", "2", '"s"', "12345678901234567890", "null", "true"])
+@pytest.mark.parametrize("kind", ["categorical", "text"])
+def test_all_digits_count_whatever_is_in_the_first_row(tmp_path: Path, first: str, kind: str) -> None:
+    """Read as fractions, two whole numbers of 16 digits would be one; so would fractions below float64."""
+    path = tmp_path / "d.jsonl"
+    numbers = (
+        "9007199254740993",
+        "9007199254740992",
+        "0." + 400 * "0" + "1",
+        "0." + 300 * "0" + "1",
+        "0.1e-320",
+    )
+    rows = [f'{{"label": 1, "k": {number}}}' for number in (first, *numbers)]
+    path.write_text("\n".join(rows) + "\n")
+    layout = Layout("", categorical=("k",)) if kind == "categorical" else Layout("", text=("k",))
+    alone = read(path, 1, layout=layout)
+    assert read(path, 1 << 20, layout=layout) == read(path, 1 << 20, cut=True, layout=layout) == alone

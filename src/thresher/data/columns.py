@@ -344,7 +344,11 @@ def _assign(
 
 
 def matching(pattern: str, names: Sequence[str]) -> list[str]:
-    """The columns that match a name, a position (from 1), a range of positions or names, or a pattern."""
+    """The columns that match a name, a position (from 1), a range of positions or names, or a pattern.
+
+    >>> matching("2-3", ["a", "b", "c"]), matching("2-3", ["4", "3", "2", "1"])
+    (['b', 'c'], ['3', '2'])
+    """
     return finder(names)(pattern)
 
 
@@ -357,6 +361,8 @@ def finder(names: Sequence[str]) -> Callable[[str], list[str]]:
             return [pattern]
         if found := _POSITIONS.fullmatch(pattern):
             first, last = int(found[1]), int(found[2] or found[1])
+            if found[1] in known and found[2] in known:  # as for one number, names go before places
+                return [name for name in names if name.isdecimal() and first <= int(name) <= last]
             return list(names[first - 1 : last]) if 1 <= first <= last <= len(names) else []
         return [*filter(_shape(pattern), names)] if _WILD.search(pattern) else _from_to(pattern, names, known)
 

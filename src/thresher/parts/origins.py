@@ -14,7 +14,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -33,6 +33,9 @@ REGISTRY: dict[str, dict[str, type]] = {kind: {} for kind in ATTRIBUTES}
 """Kind -> name -> class"""
 DEFINED: dict[type, tuple[str, str]] = {}
 """Class -> kind and name, of all parts that were ever defined"""
+_PACKAGE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_VERSION = re.compile(r"([A-Za-z0-9][A-Za-z0-9.!+_-]*)?")
+"""What the metadata of packages allow"""
 _OWN = __name__.partition(".")[0] + "."
 _FILES: dict[str, tuple[Path, tuple[int, ...]]] = {}
 """Module -> the file that was executed, and its state then"""
@@ -111,8 +114,9 @@ def _load_file(file: Path) -> None:
     path = file.resolve()
     try:
         state = path.stat()
-        if path.is_dir():
-            raise SpecError(f"{file}: a folder, not a file of Python")
+        if not path.is_file():
+            what = "a folder" if path.is_dir() else "a pipe or a device"
+            raise SpecError(f"{file}: {what}, not a file of Python")
         stamp = (state.st_mtime_ns, state.st_ino, state.st_size)
         name = f"thresher_file_{re.sub(r'[^0-9A-Za-z]', '_', path.stem)}_{_hash(str(path))}"
         there = any(cls.__module__ == name for cls in _all_parts().values())
@@ -136,7 +140,8 @@ def _execute(file: Path, path: Path, name: str, stamp: tuple[int, ...]) -> None:
     module.__file__ = str(path)
     sys.modules[name], _FILES[name] = module, (path, stamp)
     try:
-        loader.exec_module(module)
+        with redirect_stdout(sys.stderr):  # standard output is for results
+            loader.exec_module(module)
         if _all_parts() == before:
             raise SpecError(f'{file}: defines no part: a class with @part("rule") or the like')
     except (Exception, SystemExit) as error:
@@ -276,11 +281,12 @@ def _usual(package: str) -> str:
 
 
 def _remedy(need: Need) -> str:
+    """What the user can do. Models come from anywhere: what names no package or file is nothing to type."""
     if need.package:
         wanted = f"{need.package}=={need.version}" if need.version else need.package
-        return f" of the package {need.package}: pip install {shlex.quote(wanted)}"
+        known = _PACKAGE.fullmatch(need.package) and _VERSION.fullmatch(need.version)
+        return f" of the package {need.package}{f': pip install {shlex.quote(wanted)}' if known else ''}"
     if not need.file:
         return ", which was defined at a prompt: define it again first"
-    return (
-        f", which {need.file} defines: use {mention(modules=need.file)}{spelled('', ' or import it first')}"
-    )
+    file = os.path.basename(need.file)
+    return f", which {file} defines: use {mention(modules=file)}{spelled('', ' or import it first')}"

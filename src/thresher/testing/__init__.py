@@ -28,7 +28,7 @@ _NEAR = 1e-3
 
 
 def check_rule(
-    rule: Spec, *, oracle: Oracle | None = None, losses: Sequence[Spec] = ("logistic", "squared")
+    rule: Spec, *, oracle: Oracle | None = None, losses: Spec | Sequence[Spec] = ("logistic", "squared")
 ) -> None:
     """Try a rule on random examples: raise `LawError`, which says what is broken, or return.
 
@@ -44,7 +44,7 @@ def check_rule(
             ``(n, features)``, in float64 and without an intercept, from the definition of the rule: every
             step changes every weight. ``loss.value_slope(margin, y)`` has the slope. The rule must give the
             same weights, but for rounding.
-        losses: what to try the rule with.
+        losses: what to try the rule with, one or several.
 
     Raises `LawError`, an AssertionError; what `part` and the compiler raise about a class or a method;
     IndexError for a wrong index.
@@ -52,16 +52,21 @@ def check_rule(
     >>> check_rule("ftrl:alpha=0.3,l1=0.1")
     """
     made = parts.make("rule", rule)
+    one = isinstance(losses, str) or hasattr(losses, "value_slope")
+    tried: list[Any] = [losses] if one else [*losses]
+    if not tried:
+        raise ValueError("losses is empty: a rule is tried with at least one loss")
     with _naming(parts.spec_of(made)):
-        for loss in losses:
+        for loss in tried:
             _check_in_python(made, loss, oracle)
-        _check_compiled(made, losses[0])
+        _check_compiled(made, tried[0])
 
 
 def check_loss(loss: Spec) -> None:
     """Try a loss of one output: raise `LawError`, which says what is broken, or return.
 
-    The slope must be the derivative of the loss, or lie between the slopes on both sides of a kink; labels of
+    The slope must be the derivative of the loss, or lie between the slopes on both sides of a kink; the loss
+    must not jump; with `SHIFTS`, margin and label can be shifted together; labels of
     0 and -1 must mean the same if there are two classes; and compiled code must agree with plain Python.
 
     Args:
@@ -79,6 +84,9 @@ def check_loss(loss: Spec) -> None:
         for margin in np.linspace(-8.03, 8.01, 401):
             for y in laws.LABELS[made.DOMAIN]:
                 laws.slope(made, float(margin), y)
+                laws.without_jumps(made, float(margin), y, 0.05)
+                if made.SHIFTS:
+                    laws.shifted(made, float(margin), y)
         _check_compiled(parts.make("rule", "ftrl:alpha=0.3,l1=0"), made)
 
 

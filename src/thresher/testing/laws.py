@@ -341,3 +341,24 @@ def slope(loss: Any, margin: float, y: float, h: float = 1e-6) -> None:
         raise LawError(
             f"labels of 0 and -1 mean the same: at margin {margin:g} they differ; compare with y > 0"
         )
+
+
+def without_jumps(loss: Any, margin: float, y: float, width: float) -> None:
+    """From margin to margin + width, the loss changes by what the slopes at both ends allow."""
+    (before, left), (after, right) = loss.value_slope(margin, y), loss.value_slope(margin + width, y)
+    change, mean = (after - before) / width, (left + right) / 2
+    if not abs(change - mean) <= abs(right - left) + 1e-3 * (1 + abs(mean)):
+        raise LawError(
+            f"the loss does not jump: from margin {margin:g} to {margin + width:g} with label {y:g} it goes"
+            f" from {before:g} to {after:g}, with slopes of {left:g} and {right:g}"
+        )
+
+
+def shifted(loss: Any, margin: float, y: float, by: float = 1.5) -> None:
+    """What `SHIFTS` promises: a margin and a label that are shifted together have the same loss and slope."""
+    found, expected = loss.value_slope(margin + by, y + by), loss.value_slope(margin, y)
+    if not np.allclose(found, expected, rtol=1e-6, atol=1e-9):
+        raise LawError(
+            f"SHIFTS: with margin {margin:g} and label {y:g} shifted by {by:g}, the loss and its slope are"
+            f" {found[0]:g} and {found[1]:g}, not {expected[0]:g} and {expected[1]:g}"
+        )

@@ -47,6 +47,8 @@ PLAIN, WHOLE = 1, 2
 _QUOTE, _COMMA, _MINUS, _DOT, _ZERO, _COLON, _ESCAPE = b'",-.0:\\'
 _OPEN, _CLOSE, _LIST, _LIST_END = b"{}[]"
 _NEWLINE, _RETURN, _BLANK, _LARGEST_PLAIN = 10, 13, 32, np.uint64(10**15)
+_MOST_DECIMALS = -290
+"""Below, a float64 may have fewer than 15 digits, or be 0"""
 _NULL, _TRUE, _ALS = (np.uint64(int.from_bytes(word, "little")) for word in (b"null", b"true", b"alse"))
 _FOUR, _ONE, _NOTHING = np.uint64(2**32 - 1), np.uint64(1), np.uint64(0)
 _BAD = np.int64(-1)
@@ -194,7 +196,7 @@ def _number(text, at):
         end, mantissa, dropped = read_digits(text, at, mantissa)
         exponent -= end - at - dropped
         valid &= end > at
-    if mantissa >= _LARGEST_PLAIN or (negative and mantissa == _NOTHING):
+    if mantissa >= _LARGEST_PLAIN or exponent < _MOST_DECIMALS or (negative and mantissa == _NOTHING):
         plain = 0
     if byte(text, end) | 32 == 101:  # e
         end, power, status = read_power(text, end + 1)

@@ -239,6 +239,8 @@ def _field(what: str, field: Any, layout: AnyLayout) -> Any:
         kind = pa.list_(pa.float64()) if what == LABEL and pa.types.is_list(kind) else number
     elif what == LIST and pa.types.is_null(kind):
         kind = _ANY_LIST
+    elif what in (CATEGORICAL, TEXT) and kind not in _PLAIN:
+        kind = pa.null()  # read as a fraction, a whole number would lose digits
     return pa.field(field.name, kind)
 
 
