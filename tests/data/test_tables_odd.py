@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,28 @@ def test_files_without_rows_or_of_other_bytes(tmp_path: Path, name: str) -> None
     (tmp_path / name).write_bytes(b"\n\n")
     with pytest.raises(DataError, match=name):
         list(open_source(tmp_path / name, layout=LAYOUT).chunks())
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ("arrow", "an Arrow file .* write it as an Arrow stream"),
+        ("parquet", "a Parquet file .* a pipe: it is read"),
+    ],
+)
+def test_files_that_are_read_from_their_end_come_by_no_pipe(form: str, said: str, tmp_path: Path) -> None:
+    table = pa.table({"label": [0.0, 1.0], "x": [1.0, 2.0]})
+    with pa.OSFile(str(tmp_path / "d.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    pq.write_table(table, tmp_path / "d.parquet")
+    reading, writing = os.pipe()
+    with open(writing, "wb") as pipe:
+        pipe.write((tmp_path / f"d.{form}").read_bytes())
+    try:
+        with pytest.raises(DataError, match=said):
+            open_source(f"/dev/fd/{reading}", layout=Layout(form))
+    finally:
+        os.close(reading)
 
 
 def test_a_stream_that_is_cut_off(tmp_path: Path) -> None:

@@ -292,7 +292,13 @@ class _ArrowIpc:
                 return pa.ipc.open_file(file).schema
         once, seen = is_stream(name), list[bytes]()
         with RawFile(name, (lambda view: seen.append(bytes(view))) if once else None) as raw:
-            schema = pa.ipc.open_stream(io.BufferedReader(raw)).schema
+            reader = io.BufferedReader(raw)
+            if reader.peek(len(_MAGIC)).startswith(_MAGIC):
+                raise DataError(
+                    "an Arrow file cannot be read from standard input or a pipe: it is read from its end;"
+                    " write it as an Arrow stream (pyarrow.ipc.new_stream)"
+                )
+            schema = pa.ipc.open_stream(reader).schema
             if once:
                 streams[name] = (raw.release(), b"".join(seen))
         return schema
