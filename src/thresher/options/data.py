@@ -115,7 +115,8 @@ class SyntaxOptions(TypedDict, total=False):
         str | Sequence[str],
         Option(
             NameList(columns=False),
-            "Cells of CSV and TSV that mean a missing value, in addition to empty ones.",
+            "Cells of CSV and TSV that mean a missing value, in addition to empty ones. A missing value adds"
+            " nothing to a prediction; a missing number counts as the mean of its column if that is centred.",
             "CELL,...",
         ),
     ]
