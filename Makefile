@@ -32,7 +32,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo test coverage oldest check format docs docs-versions pages papers bench fuzz hostile mutants dist dist-check clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
 demo: $(INSTALLED)  ## train on the RCV1 sample in examples/data; leaves build/demo.svg
 	$(BIN)/python examples/demo.py

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.record import kept
-from benchmarks.report import verdict
+from benchmarks.report import markdown, verdict
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 MARK = re.compile(r"(<!-- run: ([a-z-]+)(?:: ([^>]+?))? -->\n)(.*?)(<!-- end -->\n)", re.DOTALL)
@@ -48,19 +48,15 @@ def run_of(runs: Sequence[Run], benchmark: str) -> Run:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown, with figures on the right.
+    """A table in Markdown that shows cells as they are.
 
     >>> print(table(("", "s"), [("one | two*", "0.5"), ("--l1 2", "1")]), end="")
     |  | s |
-    |---|---:|
+    | --- | ---: |
     | one &#124; two&#42; | 0.5 |
     | `--l1 2` | 1 |
     """
-    return _line(head) + f"|---|{'---:|' * (len(head) - 1)}\n" + "".join(map(_line, rows))
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(_cell, cells))} |\n"
+    return markdown(head, ([_cell(text) for text in row] for row in rows)) + "\n"
 
 
 def _cell(text: str) -> str:
@@ -79,20 +75,24 @@ def _tables(runs: Sequence[Run], name: str, words: str | None) -> str:
 
 def _machine(runs: Sequence[Run]) -> str:
     """Where and when the runs were made that the page shows."""
-    names = list(dict.fromkeys(name for run in runs for name in run["benchmarks"]))
+    names = {
+        name: run_of(runs, name) for run in runs for name in run["benchmarks"] if run["benchmarks"][name]
+    }
     lines = []
-    for run in runs:
-        its = [name for name in names if run["benchmarks"].get(name) and run_of(runs, name) is run]
+    for run in reversed(runs):
+        its = [f"`{name}`" for name, of in names.items() if of is run]
         if its:
-            versions = ", ".join(
-                f"{package} {number}" for package, number in run["versions"].items() if number
-            )
-            what = "all others" if len(its) > len(names) / 2 else ", ".join(f"`{name}`" for name in its)
-            lines.append(
-                f"* {what}: {run['machine']}; Python {run['python']}; {versions}; {run['began'][:10]},"
-                f" commit {run['commit']}, scale {run['scale']:g}, medians of {run['repeat']}\n"
-            )
-    return "".join(reversed(lines))
+            most = len(its) > len(names) / 2
+            lines.append(f"* {'all but the following' if most else ', '.join(its)}: {_made(run)}\n")
+    return "".join(lines)
+
+
+def _made(run: Run) -> str:
+    versions = ", ".join(f"{package} {number}" for package, number in run["versions"].items() if number)
+    return (
+        f"{run['machine']}; Python {run['python']}; {versions}; {run['began'][:10]}, commit {run['commit']},"
+        f" scale {run['scale']:g}, medians of {run['repeat']}"
+    )
 
 
 def _goals(runs: Sequence[Run]) -> str:

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from benchmarks.measure import Summary
 
@@ -84,6 +84,16 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Non
     for line in lines:
         cells = [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
         print("  " + "  ".join(cells).rstrip(), flush=True)
+
+
+def markdown(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    """The lines of a table in Markdown; all columns but the first are aligned to the right.
+
+    >>> markdown(("", "s"), [("one", 0.5)]).splitlines()
+    ['|  | s |', '| --- | ---: |', '| one | 0.5 |']
+    """
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def figure(value: float, form: str = ".3f") -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from benchmarks.report import markdown as markdown_table
 from experiments.papers.cited import cited
 from experiments.papers.together import alone, clear_unfinished, write_together
 
@@ -96,9 +97,8 @@ class Page:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
-    """A Markdown table; all columns but the first are aligned to the right."""
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    text = "\n".join("| " + " | ".join(map(str, row)) + " |" for row in lines)
+    """A table in Markdown, below its caption if it has one."""
+    text = markdown_table(heads, rows)
     return f"{caption}\n\n{text}" if caption else text
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from thresher import parts
 from thresher.data.columns import check_settled
 from thresher.data.errors import DataError, OneLineError
-from thresher.data.formats.listing import FORMATS
+from thresher.data.formats.choosing import check_format
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.engine.index import HashedIndex, store_spec
 from thresher.learning.model.calibration import check_calibrated
@@ -271,8 +271,8 @@ def layout_of(given: Header) -> SettledLayout | None:
     if given["layout"] is None:
         return None
     layout = check_settled(SettledLayout.from_dict(given["layout"]))
-    if layout.format and layout.format not in FORMATS:
-        raise DataError(f"no format is called '{layout.format}'; known: {', '.join(FORMATS)}")
+    if layout.format:
+        check_format(layout.format)
     if layout.has_offsets and not given.get("offset", False):
         raise DataError("the layout says where offsets are, but the recipe that there are none")
     return layout

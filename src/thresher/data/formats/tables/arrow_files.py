@@ -240,9 +240,7 @@ class _Parquet:
     @staticmethod
     def schema(name: str, _: OpenStreams) -> Any:
         if is_stream(name):
-            raise DataError(
-                "a Parquet file cannot be read from standard input or a pipe: it is read from its end"
-            )
+            raise _needs_a_disk("a Parquet file")
         with _random(name) as file:
             return pq.read_schema(file)
 
@@ -263,6 +261,10 @@ class _Parquet:
                     yield at, batch, at / max(1, groups.num_rows)
                 if at != first:
                     raise ValueError(f"row group {g} ends with row {at}, not {first}")
+
+
+def _needs_a_disk(what: str, remedy: str = "") -> DataError:
+    return DataError(f"{what} cannot be read from standard input or a pipe: it is read from its end{remedy}")
 
 
 def _random(name: str) -> Any:
@@ -294,10 +296,7 @@ class _ArrowIpc:
         with RawFile(name, (lambda view: seen.append(bytes(view))) if once else None) as raw:
             reader = io.BufferedReader(raw)
             if reader.peek(len(_MAGIC)).startswith(_MAGIC):
-                raise DataError(
-                    "an Arrow file cannot be read from standard input or a pipe: it is read from its end;"
-                    " write it as an Arrow stream (pyarrow.ipc.new_stream)"
-                )
+                raise _needs_a_disk("an Arrow file", "; write it as an Arrow stream (pyarrow.ipc.new_stream)")
             schema = pa.ipc.open_stream(reader).schema
             if once:
                 streams[name] = (raw.release(), b"".join(seen))
