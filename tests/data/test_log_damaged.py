@@ -76,6 +76,16 @@ def test_every_changed_byte_is_noticed(tmp_path: Path, segment_bytes: int) -> No
     assert np.array_equal(keys_in(log), KEYS)
 
 
+def test_a_file_that_is_taken_away_while_the_log_is_read(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "log", ENTRIES, segment_bytes=1)
+    second = sorted(log.glob("*.log"))[1]
+    reading = records_from(log)
+    next(reading)
+    second.unlink()
+    with pytest.raises(LogError, match=f"{second}: No such file or directory"):
+        next(reading)
+
+
 @pytest.mark.parametrize("segment_bytes", [1, 1 << 20])
 def test_every_truncation(tmp_path: Path, segment_bytes: int) -> None:
     log = write_log(tmp_path / "log", ENTRIES, segment_bytes=segment_bytes)

@@ -19,6 +19,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import FileIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -101,9 +102,17 @@ def header_bytes(begin: LogPosition, origin: Mapping[str, Any]) -> bytes:
     return whole + _HASH.pack(xxhash.xxh64_intdigest(whole))
 
 
+def _opened(path: Path) -> FileIO:
+    """A segment to be read, not buffered. `LogError` if it is gone or may not be read."""
+    try:
+        return open(path, "rb", buffering=0)
+    except OSError as error:
+        raise LogError(f"{path}: {error.strerror}") from error
+
+
 def read_segment(path: Path) -> LogSegment:
     """The header of a segment. `LogError` if it is not whole."""
-    with open(path, "rb") as file:
+    with _opened(path) as file:
         start = file.read(len(_MAGIC) + _LENGTH.size)
         if not start.startswith(_MAGIC) or len(start) < len(_MAGIC) + _LENGTH.size:
             other = _ANY_FORMAT.match(start)
@@ -287,7 +296,7 @@ def _is_place(segment: LogSegment, at: LogPosition) -> bool:
     """Whether a place is the beginning of a segment, or between two of its records."""
     if at.offset == segment.begin.offset:
         return at == segment.begin
-    with open(segment.path, "rb", buffering=0) as file:
+    with _opened(segment.path) as file:
         file.seek(at.offset - segment.begin.offset + segment.header)
         head = head_at(file.read(HEAD), 0)
     if head is not None and (head.row, head.before) == (at.row, at.hash):
@@ -312,7 +321,7 @@ def _place_in(segment: LogSegment, offset: int) -> LogPosition | None:
 
 def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[LogRun]:
     """The whole records of one file, from a place on; `last` if no file follows it."""
-    with open(segment.path, "rb", buffering=0) as file:
+    with _opened(segment.path) as file:
         size, looked_again = _WINDOW, False
         while True:
             place = at.offset - segment.begin.offset + segment.header
