@@ -286,9 +286,10 @@ def floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:
         raise DataError(_no_number(numbers, what) or f"each {what} must be a number: {error}") from error
     if given.ndim != 1:
         raise DataError(f"{what}s must be one-dimensional, found shape {given.shape}")
-    wrong = np.flatnonzero(~np.isfinite(singles))
-    if len(wrong):
-        raise DataError(f"{what} {wrong[0] + 1} is not finite in float32: {given[wrong[0]]}")
+    finite = np.isfinite(singles)
+    if not finite.all():
+        wrong = int(np.argmin(finite))
+        raise DataError(f"{what} {wrong + 1} is not finite in float32: {given[wrong]}")
     return singles
 
 
@@ -317,6 +318,8 @@ def _merged(
     row, keys, values = row[order], keys[order], values[order]
     fresh = np.ones(len(keys), bool)
     fresh[1:] = (keys[1:] != keys[:-1]) | (row[1:] != row[:-1])
+    if fresh.all():
+        return starts, keys, values
     sums = np.zeros(int(fresh.sum()), np.float32)
     with np.errstate(over="ignore"):
         np.add.at(sums, np.cumsum(fresh) - 1, values)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from thresher.data.errors import DataError
@@ -139,6 +140,7 @@ class Grams(NamedTuple):
         return (*self.words, *self.chars, self.lowercase, self.shortest, _SCALES[self.scale], self.norm)
 
 
+@lru_cache(64)  # every layout that is made parses it
 def grams_of(spec: str) -> Grams:
     """Parse ``words=1-2,chars=3-5,case,shortest=1,scale=log,norm``; raises `DataError` for anything else.
 

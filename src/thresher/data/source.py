@@ -119,7 +119,7 @@ class Source:
 
 
 class MemorySource(Source):
-    """Chunks in memory as a source. In a `Place`, `offset` counts chunks and `line` counts rows."""
+    """Sound chunks in memory as a source. In a `Place`, `offset` counts chunks and `line` counts rows."""
 
     in_memory = True
     position_bytes = 0
@@ -135,8 +135,6 @@ class MemorySource(Source):
     ) -> None:
         super().__init__()
         self._chunks = [chunks] if isinstance(chunks, Chunk) else list(chunks)
-        for chunk in self._chunks:
-            chunk.check()
         if not any(len(chunk) for chunk in self._chunks):
             raise DataError("no examples")
         for chunk in self._chunks:

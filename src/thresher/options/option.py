@@ -105,6 +105,11 @@ def declared(options: Any) -> dict[str, Declared]:
     return found
 
 
+@functools.cache
+def _defaults(options: type) -> dict[str, Any]:
+    return {name: one.option.default for name, one in declared(options).items()}
+
+
 class Settled(dict[str, Any]):
     """All options of a TypedDict: those given, and the defaults of all others."""
 
@@ -115,7 +120,7 @@ class Settled(dict[str, Any]):
             told = as_shown(f"{mention(name)} is now called {mention(now)}")
             warnings.warn(told, FutureWarning, stacklevel=2)
             given[now] = given.pop(name)
-        super().__init__({name: given.get(name, one.option.default) for name, one in known.items()})
+        super().__init__(_defaults(options) | {name: given[name] for name in given if name in known})
         self.options, self.given = options, {name: given[name] for name in known if name in given}
         """`given`: those that the user gave"""
 

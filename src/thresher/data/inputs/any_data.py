@@ -62,6 +62,7 @@ _NOTHING = object()
 _PROSE = re.compile(r"(?!\w+://)[^*?\[]*\s[^*?\[]*")
 """A text with a blank that is neither a URL nor a glob"""
 _TEXTUAL = (CATEGORICAL, TEXT)
+_BARE = SettledLayout(), Layout()
 _STREAM = "__arrow_c_stream__"
 """The method that marks a table."""
 _KINDS = (
@@ -186,7 +187,7 @@ def check_layout(layout: Any) -> None:
 
 def is_bare(layout: AnyLayout | None) -> bool:
     """Whether the layout says nothing but label words and gaps, as for examples in memory."""
-    return layout is None or replace(layout, classes=(), gaps=False) in (SettledLayout(), Layout())
+    return layout is None or replace(layout, classes=(), gaps=False) in _BARE
 
 
 def is_beside(data: Any) -> bool:
@@ -218,7 +219,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     if isinstance(data, Source):
         return data
     if isinstance(data, Chunk):
-        return MemorySource(data, domain)
+        return _of_chunks([data], domain)
     if isinstance(data, str | os.PathLike):
         return _of_files([data], domain, options)
     if is_beside(data):
@@ -245,8 +246,15 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     _check_texts(first, layout)
     items = [] if first is _NOTHING else _all_alike(first, again)
     if isinstance(first, Chunk):
-        return MemorySource(items, domain)
+        return _of_chunks(items, domain)
     return _of_files(items, domain, options)
+
+
+def _of_chunks(chunks: list[Chunk], domain: str | Domain) -> MemorySource:
+    """The source of chunks that a user has made."""
+    for one in chunks:
+        one.check()
+    return MemorySource(chunks, domain)
 
 
 def _of_files(paths: list[Any], domain: str | Domain, options: dict[str, Any]) -> Source:
@@ -321,8 +329,8 @@ def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLa
     column = wanted.kind == ONE and np.ndim(labels) == 2 and np.shape(labels)[1] == 1
     if wanted.kind == ONE and not wanted.open and not column and np.ndim(labels) == 2:
         raise DataError(f"expected one label for each example, found {np.shape(labels)[1]}")
-    labels, words_alone = np.ravel(labels) if column else labels, SettledLayout(classes=words)
-    return _rows_of(X, labels, weights, domain, layout, words_alone if words else None)
+    known = SettledLayout(classes=words) if words else None
+    return _rows_of(X, np.ravel(labels) if column else labels, weights, domain, layout, known)
 
 
 def _unlabelled(data: Any, domain: str | Domain, layout: AnyLayout | None) -> Source | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -367,12 +368,16 @@ class RowReader:
         if found is None:
             if len(self._known) >= _NAMES:
                 self._known.clear()
-            if isinstance(name, str):
-                found = hash_bytes(name.encode(), self._seed)
-            else:
-                found = hash_bytes(name[1].encode(), seed_of(name[0], self._seed))
-            self._known[name] = found
+            found = self._known[name] = _hash_of(name, self._seed)
         return found
+
+
+@lru_cache(1 << 16)  # a model that learns row by row meets the same names in reader after reader
+def _hash_of(name: str | tuple[str, str], seed: int) -> int:
+    """The key of a feature, or of a text in the namespace of a name."""
+    if isinstance(name, str):
+        return hash_bytes(name.encode(), seed)
+    return hash_bytes(name[1].encode(), seed_of(name[0], seed))
 
 
 class NamedSource(MemorySource):

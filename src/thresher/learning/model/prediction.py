@@ -91,7 +91,8 @@ def layout_for(model: Any, options: Any) -> AnyLayout:
     layout = layout_like(model.layout, options)
     layout = layout.ungrouped() if isinstance(layout, SettledLayout) else layout
     check_format(model, layout)
-    layout = layout or SettledLayout()
+    if layout is None:
+        return SettledLayout(gaps=model.centres)
     if model.centres and not has_columns(layout):
         layout = replace(layout, gaps=True)
     return layout
