@@ -222,6 +222,64 @@ def test_a_class_that_may_mean_a_missing_label(word: str) -> None:
     assert "missing-labels" not in warned(data, outputs="classes", classes=("a", "b"), on_error="skip")
 
 
+@pytest.mark.parametrize("place", [3, 396])
+def test_a_class_with_a_single_row(place: int) -> None:
+    def data(words: list[str]) -> pa.Table:
+        return table().set_column(0, "label", pa.array(words))
+
+    words = [("ham", "spam")[k % 3 > 0] for k in range(400)]
+    words[place] = "hamm"
+    said = "only one row has the label hamm, and 133 or more have each other label"
+    assert said in warned(data(words), loss="softmax")["lone-class"]
+    words[place - 1] = "hamm"
+    assert warned(data(words), loss="softmax") == {}
+    words = ["ham"] * 400
+    words[place] = "hamm"
+    assert "only one row has the label hamm, and 399" in warned(data(words))["lone-class"]
+
+
+def test_single_rows_of_numbers() -> None:
+    def labelled(*labels: float) -> Chunk:
+        return Chunk.from_csr(range(401), [1 + k % 7 for k in range(400)], [1.0] * 400, labels)
+
+    lone = [7.0 if k == 50 else float(k % 2) for k in range(400)]
+    some: dict[str, Any] = {"loss": "softmax", "outputs": "classes:0-9"}
+    assert "the label 7, and 199 or more" in warned(labelled(*lone), **some)["lone-class"]
+    assert "lone-class" not in warned(labelled(*lone), loss="squared")
+    few = [float(k % 2) if k > 5 else float(k + 2) for k in range(400)]
+    assert "lone-class" not in warned(labelled(*few), **some)  # many rare classes: such are the data
+    rare = [1.0 if k < 10 else 2.0 if k == 50 else 0.0 for k in range(400)]
+    assert "lone-class" not in warned(labelled(*rare), **some)
+
+
+def test_a_model_that_goes_on_may_know_a_class_already() -> None:
+    rows = [float(k == 100) for k in range(400)]
+    data = Chunk.from_csr(range(401), [1 + k % 7 for k in range(400)], [1.0] * 400, rows)
+    assert "lone-class" in warned(data, passes=1)
+    with pytest.warns(TroubleWarning):
+        model = train(data, passes=1)
+    assert list(warned(data, continue_from=model)) == ["learned-before"]
+
+
+def test_labels_are_counted_alike_however_rows_are_cut() -> None:
+    labels = [1.0, 0.0, -1.0, 4.0, 4.0, 254.0]
+    for more in ([], [0.5, 1.0], [256.0, 1.0, -5.0], [1e30, 1e30]):
+        data = Chunk.from_csr(
+            range(len(labels + more) + 1),
+            [1] * len(labels + more),
+            1.0 + np.zeros(len(labels + more)),
+            labels + more,
+        )
+        seen = [Seen() for _ in range(3)]
+        for one, places in zip(seen, [[], [2, 5, 7], [*range(1, len(data))]], strict=True):
+            for some in cut(data, places):
+                one.add(some, None)
+        assert seen[0].counts == seen[1].counts == seen[2].counts
+        assert bool(seen[0].counts) == (not more)
+        again = read(Seen, json.loads(json.dumps(seen[0].as_dict())), "seen")
+        assert again.counts == seen[0].counts
+
+
 def test_rows_without_a_feature() -> None:
     found = warned(Chunk.from_csr([0] * 151, [], [], [1, -1, -1] * 50))
     assert "because no row has a feature" in found["no-weights"]

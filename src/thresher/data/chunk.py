@@ -68,11 +68,13 @@ class Chunk:
 
     def span(self) -> tuple[int, int] | None:
         """The lowest and the highest key; None without any. Looks only at the ends of rows."""
-        filled = self.indptr[1:] > self.indptr[:-1]
-        if not filled.any():
+        if not self.nnz:
             return None
-        firsts, lasts = self.indptr[:-1][filled], self.indptr[1:][filled] - 1
-        return int(self.keys[firsts].min()), int(self.keys[lasts].max())
+        begins, ends = self.indptr[:-1], self.indptr[1:]
+        filled = ends > begins
+        if not filled.all():
+            begins, ends = begins[filled], ends[filled]
+        return int(self.keys[begins].min()), int(self.keys[ends - 1].max())
 
     def check_arrays(self) -> None:
         """Raise `DataError` if shapes, dtypes or `indptr` are invalid.

@@ -48,6 +48,10 @@ _WEIGHED = 3.0
 """A class that the loss counts so often, or as seldom, makes probabilities wrong."""
 _SHIFT = 0.8
 """Labels are sorted, but for some noise, if the share of one differs this much before and after some row."""
+_MANY = 20
+"""Rows of a class that is not rare."""
+_LONE = 3
+"""More classes with a single row are no mistakes."""
 _UNLIKE = 20.0
 """A feature this many times the typical size is on another scale."""
 _NARROW = 0.1
@@ -214,10 +218,18 @@ def _class_weight(run: Run) -> Trouble | None:
 def _class_of(run: Run, label: float) -> str:
     """A class in a message."""
     layout, head = run.model.recipe.layout, run.model.head
-    words = layout.classes if layout else ()
-    if head.outputs.kind == "classes":
-        return f"class {words[int(label) - head.outputs.low] if words else f'{label:g}'}"
-    return f"class {words[int(label > 0)]}" if words else "positives" if label > 0 else "negatives"
+    if head.outputs.kind == "classes" or (layout and layout.classes):
+        return f"class {_label_of(run, label)}"
+    return "positives" if label > 0 else "negatives"
+
+
+def _label_of(run: Run, label: float) -> str:
+    """A label as the data have it."""
+    layout, outputs = run.model.recipe.layout, run.model.head.outputs
+    words: Sequence[str] = layout.classes if layout else ()
+    if not words:
+        return f"{label:g}"
+    return words[int(label) - outputs.low if outputs.kind == "classes" else int(label > 0)]
 
 
 def _mixed_labels(run: Run) -> Trouble | None:
@@ -231,7 +243,7 @@ def _mixed_labels(run: Run) -> Trouble | None:
 
 
 def _labels(run: Run) -> Trouble | None:
-    """Labels that are all the same, or a class that may stand for missing labels."""
+    """Labels that are all the same, or a class that may stand for missing or misspelt labels."""
     head, seen = run.model.head, run.seen
     if not head.classifies or head.outputs.kind not in ("one", "classes"):
         return None
@@ -243,9 +255,20 @@ def _labels(run: Run) -> Trouble | None:
     words = layout.classes if layout else ()
     odd = [word for word in words if is_number(word.encode()) and not any(map(str.isdigit, word))]
     if not odd:
-        return None
+        return _lone_class(run)
     reason = f"the label {' and the label '.join(odd)} is a class of its own"
     return Trouble("missing-labels", f"{reason}: if it means that the label is missing, remove these rows")
+
+
+def _lone_class(run: Run) -> Trouble | None:
+    """Classes with a single row, where every other class has many."""
+    lone = sorted(label for label, count in run.seen.counts.items() if count == 1)
+    least = min((count for count in run.seen.counts.values() if count > 1), default=0)
+    if not 0 < len(lone) <= _LONE or least < _MANY or run.seen.rows <= FEW or run.goes_on:
+        return None
+    labels = " and ".join(f"label {_label_of(run, label)}" for label in lone)
+    reason = f"only one row has the {labels}, and {least:,} or more have each other label"
+    return Trouble("lone-class", f"{reason}: if it is a mistake, correct it; if not, add more such rows")
 
 
 def _large(run: Run) -> list[tuple[str, float]]:

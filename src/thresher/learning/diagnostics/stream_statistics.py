@@ -35,12 +35,19 @@ _LABELS = 256
 """Maximum number of labels in the sample."""
 _FEATURES = 256
 """Maximum number of features: the first to appear."""
+_CLASSES = 256
+"""Whole numbers that labels are counted by; if they spread further, they are not counted."""
 _ROWS, _NUMBERS = 4096, 1 << 14
 """Feature sizes are taken from this many rows, and from this many values in them."""
 _SIZES = Form(
     "features and sizes",
     form_of(list[tuple[Key, Finite]]).fits,
     lambda v: {key: float(size) for key, size in v},
+)
+_COUNTS = Form(
+    "labels and counts",
+    form_of(list[tuple[Finite, int]]).fits,
+    lambda v: {int(label): count for label, count in v},
 )
 _SPANS = Form(
     "features and values",
@@ -78,6 +85,8 @@ class Seen:
     low: Finite = 0.0
     high: Finite = 0.0
     """the last label, the lowest and the highest"""
+    counts: Annotated[dict[int, int], _COUNTS] = field(default_factory=dict, metadata=LATER)
+    """how often each label occurs; empty if one is not whole, or they spread too far"""
     stride: Positive = 1
     labels: list[Finite] = field(default_factory=list)
     weights: list[Finite] = field(default_factory=list)
@@ -136,6 +145,8 @@ class Seen:
         self.changes = self.rises + self.falls
         self.last = float(labels[-1])
         self.low, self.high = (min(self.low, low), max(self.high, high)) if started else (low, high)
+        if self.counts or not started:
+            self._count(labels)
         positive = labels > 0
         positives = int(np.count_nonzero(positive))
         self.positives += positives
@@ -152,6 +163,15 @@ class Seen:
         self.weights += weights[sampled].tolist()
         while len(self.labels) > _LABELS:
             self.labels, self.weights, self.stride = self.labels[::2], self.weights[::2], 2 * self.stride
+
+    def _count(self, labels: NDArray[np.float32]) -> None:
+        """Count each label, unless too many are possible."""
+        found, counts = np.unique(labels, return_counts=True)
+        if self.high - self.low >= _CLASSES or (found != np.floor(found)).any():
+            self.counts = {}
+            return
+        for label, count in zip(found.tolist(), counts.tolist(), strict=True):
+            self.counts[int(label)] = self.counts.get(int(label), 0) + count
 
     def _add_features(self, chunk: Chunk, layout: SettledLayout | None) -> None:
         """Measure features up to the row that reaches a limit."""
@@ -327,7 +347,7 @@ class Seen:
     def as_dict(self) -> dict[str, Any]:
         """The state for a checkpoint."""
         own = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
-        own |= {"features": list(self.features.items())}
+        own |= {"features": list(self.features.items()), "counts": sorted(self.counts.items())}
         own |= {"spans": [(key, *span) for key, span in self.spans.items()]}
         return {name: value for name, value in own.items() if value is not None}
 
