@@ -72,7 +72,7 @@ def test_a_line_means_what_it_means_alone(tmp_path: Path, body: list[str]) -> No
 PLAIN = '{"label": 1, "x": 2.5, "c": "a", "k": 3, "b": true, "t": ["u"]}'
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_unusual_lines_among_many_usual_ones(tmp_path: Path, data: st.DataObject) -> None:
     """Their block is halved until few lines are left around them."""

@@ -305,10 +305,10 @@ def test_longer_data_are_asked_for_stronger_penalties(monkeypatch: Any, plainly:
     given, y = load_svmlight_file(RCV1)
     monkeypatch.setattr("thresher.lanes.penalties.PILOT_ROWS", 100)
     few, many = (
-        fitted(SparseFrontierClassifier, rule="ftrl", l1s=2, passes=1).fit(given[:n], y[:n])
-        for n in (100, 2000)
+        fitted(SparseFrontierClassifier, rule="ftrl", l1s=2, passes=1).fit(given[:n, :400], y[:n])
+        for n in (100, 800)
     )
-    assert many.l1s_[-1] > 4 * few.l1s_[-1]
+    assert many.l1s_[-1] > 2 * few.l1s_[-1]
 
 
 def test_standard_errors_are_of_differences_on_the_same_rows() -> None:
