@@ -94,10 +94,10 @@ def test_together(tmp_path: Path) -> None:
     model = model_of(tmp_path, ["ham", "spam"])
     bodies, answers = Bodies(model, 100), Answers(model)
     given = [line + b"\n" for line in LINES.splitlines()[:3]]
-    parts = bodies.read_together(given, "", ids="id")
+    parts = bodies.read_together(given, "")
     assert parts is not None
     written = answers.together(parts, model.margins(parts[0].whole), "")
-    alone = [bodies.read(one, "", labelled=False, ids="id") for one in given]
+    alone = [bodies.read(one, "", labelled=False) for one in given]
     assert written == [answers.lines(one, model.margins(one.chunk), "") for one in alone]
 
 

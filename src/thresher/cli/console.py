@@ -20,7 +20,7 @@ class Console:
     forks = True
 
     def __init__(self, quiet: bool = False) -> None:
-        from thresher.cli.output import watcher
+        from thresher.cli.watchers import watcher
         from thresher.engine.compile import notices
 
         self.quiet, self.watcher = quiet, watcher(quiet)

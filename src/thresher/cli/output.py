@@ -1,7 +1,4 @@
-"""Results on standard output; progress, skipped lines and warnings on standard error.
-
-Progress is a table, and on a terminal a bar with the time left too.
-"""
+"""Results on standard output; skipped lines and warnings on standard error."""
 
 from __future__ import annotations
 
@@ -19,8 +16,7 @@ from thresher.cli.errors import reason_of
 
 if TYPE_CHECKING:
     from thresher.learning.diagnostics.findings import Trouble
-    from thresher.learning.model.objective import Head
-    from thresher.learning.training.progress import PassEnd, Row
+    from thresher.learning.training.progress import Row
     from thresher.learning.training.trainer import Outcome
 
 
@@ -163,93 +159,6 @@ def output_file(path: Path | None) -> Iterator[IO[str]]:
 
     with whole_file(path) as file:
         yield file
-
-
-class Quiet:
-    """Prints only important messages."""
-
-    def show_classes(self, head: Head, words: Sequence[str]) -> None:
-        """Show classes by name from here on."""
-
-    def row(self, row: Row) -> None:
-        """Do nothing."""
-
-    def advance(self, examples: int, done: float | None) -> None:
-        """Do nothing."""
-
-    def passed(self, end: PassEnd) -> None:
-        """Do nothing."""
-
-    def replay(self, rows: int, number: int, passes: int) -> None:
-        """Do nothing."""
-
-    def say(self, message: str) -> None:
-        """Print a line."""
-        print(one_line(message), file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class Plain(Quiet):
-    """Prints lines, for logs and pipes."""
-
-    def __init__(self) -> None:
-        from thresher.learning.training.progress import ProgressLines
-
-        self._lines = ProgressLines(self.say)
-
-    def show_classes(self, head: Head, words: Sequence[str]) -> None:
-        """Show classes by name from here on."""
-        self._lines.show_classes(head, words)
-
-    def row(self, row: Row) -> None:
-        """Print the row, after the heading if it is the first."""
-        self._lines.row(row)
-
-    def passed(self, end: PassEnd) -> None:
-        """Print the metrics on the hold-out."""
-        self._lines.passed(end)
-
-    def replay(self, rows: int, number: int, passes: int) -> None:
-        """Print that replay begins."""
-        self._lines.replay(rows, number, passes)
-
-
-class Terminal(Plain):
-    """Prints the same lines above a progress bar."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        super().__init__()
-        self._console = Console(stderr=True, highlight=False)
-        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
-        self._bar = Progress(*columns, console=self._console, transient=True)
-        self._task: Any = None
-
-    def advance(self, examples: int, done: float | None) -> None:
-        """Update the bar."""
-        if self._task is None:
-            self._bar.start()
-            self._task = self._bar.add_task("", total=None if done is None else 1.0)
-        self._bar.update(self._task, description=f"{examples:,} examples", completed=done or 0.0)
-
-    def say(self, message: str) -> None:
-        """Print a line above the bar."""
-        self._console.print(one_line(message), markup=False, soft_wrap=True)
-
-    def close(self) -> None:
-        """Remove the bar."""
-        self._bar.stop()
-
-
-def watcher(quiet: bool) -> Quiet:
-    """The watcher for this standard error: terminal, plain or quiet."""
-    if quiet:
-        return Quiet()
-    return Terminal() if sys.stderr.isatty() else Plain()
 
 
 def write_curve(path: Path | None, table: Iterable[Row]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from thresher.data.chunk import Chunk, Place
@@ -33,11 +34,16 @@ class ReadRows(NamedTuple):
 
     def in_place(self, good: Sequence[T], skipped: T) -> list[T]:
         """What there is for each example, with `skipped` for each row skipped among them."""
-        found, before = list[T](), 0
-        for gap in self.gaps:
-            found += [*good[before:gap], skipped]
-            before = gap
-        return [*found, *good[before:]]
+        return filled(good, self.gaps, repeat(skipped))
+
+
+def filled(good: Sequence[T], gaps: Iterable[int], bad: Iterable[T]) -> list[T]:
+    """What there is for each example, with one of `bad` for each gap, which comes after so many examples."""
+    found, before = list[T](), 0
+    for gap, one in zip(gaps, bad, strict=False):
+        found += [*good[before:gap], one]
+        before = gap
+    return [*found, *good[before:]]
 
 
 class Source:

@@ -18,7 +18,7 @@ from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import looks_like_ours
 from thresher.learning.inspection import plots
-from thresher.learning.inspection.feature_names import check_nameable, check_namer, keep_names, names_follow
+from thresher.learning.inspection.feature_names import check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.prediction import ModelOrFile, Predictor
@@ -333,7 +333,6 @@ def look_at(spare: Path, ui: Ui) -> None:
 
 def check_names_again(source: Source, store: str) -> None:
     """`UsageError` or `DataError` if names cannot be found once the model is learned."""
-    check_nameable(store)
     check_namer(source, store)
     if not source.rereadable:
         raise UsageError(

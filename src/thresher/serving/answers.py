@@ -6,12 +6,14 @@ null. A bad row has the error in its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import repeat
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
+from thresher.data.source import filled
 from thresher.learning.inspection.explanation import Explanation
 from thresher.learning.inspection.responses import Responses
 from thresher.learning.model.objective import F64
@@ -62,8 +64,8 @@ class Answers:
     def stream(self, rows: Rows, margins: F64, output: Any) -> bytes:
         """An Arrow stream: the ids if there are any, what was asked for, and the error of bad rows."""
         asked = output or self.usual
-        found = _with_gaps(rows, self._said.values(margins, asked), None)
-        errors = _with_gaps(rows, [None] * rows.good, (one.error for one in rows.bad))
+        found = filled(self._said.values(margins, asked), rows.gaps, repeat(None))
+        errors = filled([None] * rows.good, rows.gaps, [one.error for one in rows.bad])
         columns = {} if rows.ids is None else {"id": pa.array(rows.ids, pa.string())}
         columns |= {asked: pa.array(found, self._type(asked)), "error": pa.array(errors, pa.string())}
         table, sink = pa.table(columns), pa.BufferOutputStream()
@@ -89,19 +91,10 @@ class Answers:
         return one if self._said.is_one else pa.struct([(name, one) for name in self._said.names])
 
 
-def _with_gaps(rows: Rows, good: Sequence[Any], bad: Iterable[Any] | None) -> list[Any]:
-    """A value for each row, good or bad; None for bad ones if `bad` is None."""
-    found, before = list[Any](), 0
-    for gap, one in zip(rows.gaps, [None] * len(rows.gaps) if bad is None else bad, strict=True):
-        found += [*good[before:gap], one]
-        before = gap
-    return [*found, *good[before:]]
-
-
 def _in_place(rows: Rows, good: Sequence[dict[str, Any]]) -> bytes:
     """A line for each row, with its id if there are ids."""
     if rows.gaps:
-        good = _with_gaps(rows, good, (_error(one) for one in rows.bad))
+        good = filled(good, rows.gaps, [_error(one) for one in rows.bad])
     if rows.ids is not None:
         good = [{"id": name, **one} for name, one in zip(rows.ids, good, strict=True)]
     return _encode_lines(good)

@@ -227,7 +227,7 @@ class Bodies:
             return True
 
     def read_together(
-        self, bodies: Sequence[bytes], media: str, *, labelled: bool = False, ids: str = ""
+        self, bodies: Sequence[bytes], media: str, *, labelled: bool = False
     ) -> list[Rows] | None:
         """The rows of each body, all parsed at once. None if they must be read one by one.
 
@@ -244,7 +244,7 @@ class Bodies:
                 return None
             rows = [one.text[len(one.header) :] for one in texts]
             lines = [one.count(b"\n") for one in rows]
-            parsed = self._parsed(first._replace(text=first.header + b"".join(rows)), labelled, ids)
+            parsed = self._parsed(first._replace(text=first.header + b"".join(rows)), labelled, "")
         except (BodyError, DataError):
             return None
         heavy = labelled and _heavy(parsed.chunk).any()
@@ -509,7 +509,7 @@ def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:
                 row,
                 row + good,
                 [gap - row for gap in rows.gaps[first:last]],
-                None if rows.ids is None else rows.ids[line - header : line - header + count],
+                None,
                 [one._replace(line=one.line - line + header) for one in rows.bad[first:last]],
                 count + header,
                 rows.unknown,

@@ -70,15 +70,8 @@ def known_names(readout: Readout) -> dict[int, str]:
     return found | dict(readout.names or {})
 
 
-def check_namer_again(source: Source, store: str) -> None:
-    """As `check_namer`, and `DataError` for data that can be read only once: names need a second reading."""
-    check_namer(source, store)
-    if not source.rereadable:
-        raise DataError("names=True needs to read the data again, but these can be read only once")
-
-
 def check_namer(source: Source, store: str) -> None:
-    """`DataError` if features have no names, or the source cannot be read again to find them."""
+    """`DataError` if features have no names, in this store or in these data."""
     check_nameable(store)
     if not source.nameable:
         raise DataError("a matrix or a log has no feature names: give files, a table, dictionaries or texts")

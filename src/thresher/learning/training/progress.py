@@ -94,6 +94,9 @@ class Watcher(Protocol):
 class Unwatched:
     """A Watcher that ignores everything."""
 
+    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+        """Ignored."""
+
     def row(self, row: Row) -> None:
         """Ignored."""
 
