@@ -24,12 +24,6 @@ COLUMNS = ("v", "place", "heap", "key", "size")
 
 
 @scalar
-def beyond(v, threshold):
-    """The weight: v minus the threshold, zero if |v| is no larger."""
-    return v - max(-threshold, min(v, threshold))
-
-
-@scalar
 def raised(w, threshold):
     """The v of a weight."""
     return w + threshold if w > 0 else w - threshold

@@ -45,7 +45,7 @@ class Cumulative(NamedTuple):
     PENALTIES = ("l1",)
 
     def clock0(self):
-        """T, eta_t, u before this example and with it."""
+        """T, eta_t, sum of eta l1 before this example and with it."""
         return np.array([1.0, self.rate.at(1.0), 0.0, self.rate.at(1.0) * self.l1])
 
     def weight(self, S, j, now):

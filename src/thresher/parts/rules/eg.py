@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.verbs import at
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
@@ -44,6 +43,7 @@ class Eg(NamedTuple):
     CLOCK = ("t", "eta", "shift", "total", "error", "scale")
     LIMITS = {"norm": "> 0", "features": "a whole number >= 1"}
     DTYPE = "float64"
+    tick = Sgd.tick
 
     def intercept(self):
         """Plain gradient steps."""
@@ -80,11 +80,6 @@ class Eg(NamedTuple):
             clock[ERROR] = change - (total - clock[TOTAL])
             clock[TOTAL] = total
         clock[SCALE] = self.norm / clock[TOTAL]
-
-    def tick(self, clock):
-        """Advance to the next step size."""
-        clock[TIME] += 1.0
-        clock[ETA] = at(self.rate, clock[TIME])
 
     def idle(self, S, j, w, now):
         """Whether the exponent is back at 0, if that means a weight of zero."""

@@ -11,6 +11,7 @@ from thresher.engine.verbs import alone, at, grouped, together
 from thresher.parts.groups import Single
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
+from thresher.parts.rules.sgd import Sgd
 
 _LARGE = 2.0**40
 V, PAID = range(2)  # columns of S
@@ -51,6 +52,7 @@ class Fobos(NamedTuple):
     DRIFTS = ("inverse", "owed * inverse")
     CLAMPS = ()
     PENALTIES = ("l1", "l2")
+    idle = Sgd.idle
 
     def clock0(self):
         """T, eta_t, sum of eta l1 P so far, P, 1 / P."""
@@ -110,7 +112,3 @@ class Fobos(NamedTuple):
         for k in range(out.size):
             out[k] = T[k, V] * sums[0]
         together(self.group, out, sums[1] - T[0, PAID] * sums[0])
-
-    def idle(self, S, j, w, now):
-        """Whether the weight is zero: it then stays zero until its next gradient."""
-        return w == 0.0

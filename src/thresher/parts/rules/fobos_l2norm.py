@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.verbs import at, rewrites
+from thresher.engine.verbs import rewrites
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
@@ -39,6 +39,7 @@ class FobosL2norm(NamedTuple):
     CLOCK = ("t", "eta", "scale", "norm2", "stretched", "generation")
     DRIFTS = ("scale", "generation")
     PENALTIES = ("l2norm",)
+    tick, idle = Sgd.tick, Sgd.idle
 
     def intercept(self):
         """Gradient steps of this length, without shrinking."""
@@ -88,11 +89,6 @@ class FobosL2norm(NamedTuple):
         """Whether the scale or the generation is about to be folded into the rows."""
         return clock[SCALE] < SMALL or clock[GENERATION_NOW] >= _GENERATIONS
 
-    def tick(self, clock):
-        """Advance to the next step size."""
-        clock[TIME] += 1.0
-        clock[ETA] = at(self.rate, clock[TIME])
-
     def drift(self, clock, out):
         """The scale and the generation."""
         out[0], out[1] = clock[SCALE], clock[GENERATION_NOW]
@@ -100,7 +96,3 @@ class FobosL2norm(NamedTuple):
     def area(self, S, j, n, sums, now):
         """Proportional to the scale, within a generation."""
         return S[j, V] * sums[0] * (n * S[j, GENERATION] == sums[1])
-
-    def idle(self, S, j, w, now):
-        """Whether the weight is zero."""
-        return w == 0.0

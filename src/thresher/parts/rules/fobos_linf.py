@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.verbs import at
 from thresher.parts import cap_stack, threshold_heap
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
@@ -38,6 +37,7 @@ class FobosLinf(NamedTuple):
     CLOCK = ("t", "eta", "below", "capped", "caps")
     PENALTIES = ("linf",)
     DTYPE = "float64"
+    tick = Sgd.tick
 
     def intercept(self):
         """Plain gradient steps."""
@@ -67,8 +67,3 @@ class FobosLinf(NamedTuple):
     def sound(self, S, clock, steps):
         """Check the heap and the stack."""
         return cap_stack.inconsistent(S, clock[BELOW], clock[CAPPED], clock[CAPS])
-
-    def tick(self, clock):
-        """Advance to the next step size."""
-        clock[TIME] += 1.0
-        clock[ETA] = at(self.rate, clock[TIME])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from thresher.engine.verbs import at
 from thresher.parts.prox import norm_with, soft
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
+from thresher.parts.rules.truncated_gradient import TruncatedGradient
 
 W, PAID, H = range(3)  # columns of S
 TIME, ETA, OWED = range(3)  # places in the clock
@@ -48,18 +47,11 @@ class FtFobos(NamedTuple):
     PENALTIES = ("l1",)
     LIMITS = {"p": ">= 1, inf included"}
     DTYPE = "float64"
-
-    def clock0(self):
-        """T, eta_t, sum of eta l1 so far."""
-        return np.array([1.0, self.rate.at(1.0), 0.0])
+    clock0, place = TruncatedGradient.clock0, TruncatedGradient.place
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
         return soft(S[j, W], (now[OWED] - S[j, PAID]) * min(S[j, H], self.cap))
-
-    def place(self, S, rows, w, now):
-        """Set the weights, without gradients so far, so with no penalty outstanding."""
-        S[rows, W], S[rows, PAID] = w, now[OWED]
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step, counted in h; this example's penalty is applied lazily."""

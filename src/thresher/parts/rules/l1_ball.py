@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.verbs import at
 from thresher.parts import threshold_heap
+from thresher.parts.prox import soft
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
 from thresher.parts.rules.sgd import Sgd
@@ -42,6 +42,7 @@ class L1Ball(NamedTuple):
     DRIFTS = ("threshold",)
     LIMITS = {"radius": "> 0"}
     DTYPE = "float64"
+    tick = Sgd.tick
 
     def intercept(self):
         """Plain gradient steps."""
@@ -53,7 +54,7 @@ class L1Ball(NamedTuple):
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
-        return threshold_heap.beyond(S[j, threshold_heap.V], now[THRESHOLD])
+        return soft(S[j, threshold_heap.V], now[THRESHOLD])
 
     def step(self, S, j, w, x, slope, now):
         """The gradient step."""
@@ -78,18 +79,13 @@ class L1Ball(NamedTuple):
         """Check the heap."""
         return threshold_heap.heap_error(S, clock[LIVE])
 
-    def tick(self, clock):
-        """Advance to the next step size."""
-        clock[TIME] += 1.0
-        clock[ETA] = at(self.rate, clock[TIME])
-
     def drift(self, clock, out):
         """The threshold."""
         out[0] = clock[THRESHOLD]
 
     def area(self, S, j, n, sums, now):
         """Affine in the threshold."""
-        return n * threshold_heap.beyond(S[j, threshold_heap.V], sums[0] / n)
+        return n * soft(S[j, threshold_heap.V], sums[0] / n)
 
     def idle(self, S, j, w, now):
         """Whether the row is not in the heap."""

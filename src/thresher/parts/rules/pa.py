@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from thresher.parts.registry import part
+from thresher.parts.rules.sgd import Sgd
 
 W = 0  # the column of S
 
@@ -35,10 +36,7 @@ class Pa(NamedTuple):
     SLOTS = ("w",)
     DRIFTS = ()
     LIMITS = {"eta": "> 0"}
-
-    def weight(self, S, j, now):
-        """Weight of row j."""
-        return S[j, W]
+    weight, place, idle = Sgd.weight, Sgd.place, Sgd.idle
 
     def size_before_margin(self, S, j, x, now):
         """|x|^2."""
@@ -49,14 +47,6 @@ class Pa(NamedTuple):
         area = slope * size
         return self.eta * max(value, 0.0) / area if area != 0.0 else 0.0
 
-    def place(self, S, rows, w, now):
-        """Set the weights; there is no other state."""
-        S[rows, W] = w
-
     def step(self, S, j, w, x, slope, now):
         """The step."""
         S[j, W] = w - slope * x
-
-    def idle(self, S, j, w, now):
-        """Whether the weight is zero."""
-        return w == 0.0

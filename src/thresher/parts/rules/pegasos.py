@@ -39,6 +39,7 @@ class Pegasos(NamedTuple):
     CLOCK = ("t", "scale", "norm2", "eta")
     DRIFTS = ("scale",)
     LIMITS = {"l2": "> 0"}
+    idle = Sgd.idle
 
     def intercept(self):
         """Plain gradient steps of this length, without shrinking and projection."""
@@ -93,7 +94,3 @@ class Pegasos(NamedTuple):
     def area(self, S, j, n, sums, now):
         """Proportional to the scale."""
         return S[j, V] * sums[0]
-
-    def idle(self, S, j, w, now):
-        """Whether the weight is zero."""
-        return w == 0.0

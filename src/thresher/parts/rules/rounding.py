@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from thresher.engine.verbs import at
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
+from thresher.parts.rules.truncated_gradient import TruncatedGradient
 
 W, ROUNDED = range(2)  # columns of S
 TIME, ETA, ROUNDINGS = range(3)  # places in the clock
@@ -41,24 +40,13 @@ class Rounding(NamedTuple):
     PENALTIES = ("theta",)
     LIMITS = {"every": "a whole number >= 1"}
     DTYPE = "float64"
-
-    def clock0(self):
-        """T, eta_t, roundings so far."""
-        return np.array([1.0, self.rate.at(1.0), 0.0])
+    clock0, place = TruncatedGradient.clock0, TruncatedGradient.place
+    step, idle = TruncatedGradient.step, TruncatedGradient.idle
 
     def weight(self, S, j, now):
         """Settled weight of row j."""
         w = S[j, W]
         return 0.0 if S[j, ROUNDED] != now[ROUNDINGS] and abs(w) < self.theta else w
-
-    def place(self, S, rows, w, now):
-        """Set the weights, with no rounding outstanding."""
-        S[rows, W], S[rows, ROUNDED] = w, now[ROUNDINGS]
-
-    def step(self, S, j, w, x, slope, now):
-        """The gradient step."""
-        S[j, W] = w - now[ETA] * slope * x
-        S[j, ROUNDED] = now[ROUNDINGS]
 
     def tick(self, clock):
         """Count a rounding at every K-th example."""
@@ -74,7 +62,3 @@ class Rounding(NamedTuple):
     def area(self, S, j, n, sums, now):
         """Constant until the weight is rounded to zero."""
         return 0.0 if n * S[j, ROUNDED] != sums[0] and abs(S[j, W]) < self.theta else n * S[j, W]
-
-    def idle(self, S, j, w, now):
-        """Whether the weight is zero."""
-        return w == 0.0

@@ -53,5 +53,5 @@ class Sgd(NamedTuple):
         clock[ETA] = at(self.rate, clock[TIME])
 
     def idle(self, S, j, w, now):
-        """Whether the weight is zero."""
+        """Whether the weight is zero: it then stays zero until its next gradient."""
         return w == 0.0

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.verbs import at
 from thresher.parts import simplex_heap, threshold_heap
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
@@ -39,6 +38,7 @@ class Simplex(NamedTuple):
     CLOCK = ("t", "eta", "threshold", "total", "live", "unmet", "met")
     LIMITS = {"features": "a whole number >= 1"}
     DTYPE = "float64"
+    tick = Sgd.tick
 
     def intercept(self):
         """Plain gradient steps."""
@@ -77,8 +77,3 @@ class Simplex(NamedTuple):
     def sound(self, S, clock, steps):
         """Check the heap and the number of rows met."""
         return simplex_heap.inconsistent(S, clock)
-
-    def tick(self, clock):
-        """Advance to the next step size."""
-        clock[TIME] += 1.0
-        clock[ETA] = at(self.rate, clock[TIME])

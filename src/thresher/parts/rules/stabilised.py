@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.verbs import at, rewrites
+from thresher.engine.verbs import rewrites
 from thresher.parts import bursts
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
@@ -72,6 +72,7 @@ class Stabilised(NamedTuple):
         "every": "a whole number >= 1",
         "stage": "a whole number >= 1",
     }
+    tick = Sgd.tick
 
     def intercept(self):
         """Plain gradient steps."""
@@ -115,11 +116,6 @@ class Stabilised(NamedTuple):
     def rewrites(self, clock):
         """Whether a burst ends."""
         return clock[TIME] % self.every == 0.0
-
-    def tick(self, clock):
-        """Advance to the next step size."""
-        clock[TIME] += 1.0
-        clock[ETA] = at(self.rate, clock[TIME])
 
     def idle(self, S, j, w, now):
         """Whether the row is outside the active set."""

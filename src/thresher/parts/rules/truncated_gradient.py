@@ -11,6 +11,7 @@ from thresher.engine.verbs import at
 from thresher.parts.prox import truncate
 from thresher.parts.rates import InverseSqrt
 from thresher.parts.registry import part
+from thresher.parts.rules.sgd import Sgd
 
 W, PAID = range(2)  # columns of S
 TIME, ETA, OWED = range(3)  # places in the clock
@@ -47,9 +48,10 @@ class TruncatedGradient(NamedTuple):
     CLAMPS = ()
     PENALTIES = ("gravity",)
     LIMITS = {"every": "a whole number >= 1"}
+    idle = Sgd.idle
 
     def clock0(self):
-        """T, eta_t, sum of eta K gravity so far."""
+        """T, eta_t, nothing owed so far."""
         return np.array([1.0, self.rate.at(1.0), 0.0])
 
     def weight(self, S, j, now):
@@ -57,7 +59,7 @@ class TruncatedGradient(NamedTuple):
         return truncate(S[j, W], now[OWED] - S[j, PAID], self.theta)
 
     def place(self, S, rows, w, now):
-        """Set the weights, with no truncation outstanding."""
+        """Set the weights, with nothing outstanding."""
         S[rows, W], S[rows, PAID] = w, now[OWED]
 
     def step(self, S, j, w, x, slope, now):
@@ -79,7 +81,3 @@ class TruncatedGradient(NamedTuple):
     def area(self, S, j, n, sums, now):
         """Affine in the cumulative gravity."""
         return n * truncate(S[j, W], sums[0] / n - S[j, PAID], self.theta)
-
-    def idle(self, S, j, w, now):
-        """Whether the weight is zero: it then stays zero until its next gradient."""
-        return w == 0.0
