@@ -65,7 +65,7 @@ BASE, SEEN = range(2)  # of `place`: examples before the ring, examples in total
 
 
 class Past(NamedTuple):
-    """What is needed, beside its row, to read the mean of a weight."""
+    """Clock and drift history; with the row of a weight, they give its mean."""
 
     clock: Any
     ring: Any

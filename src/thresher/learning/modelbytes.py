@@ -12,7 +12,7 @@ from thresher.learning.model.weights import Readout
 
 
 def as_bytes(model: Model | Readout) -> bytes:
-    """A Model with its learning state, or a Readout. Raises `DivergedError` as `modelfile.save`."""
+    """A Model with its learning state, or a Readout. Raises `DivergedError` as `model_file.save`."""
     if not isinstance(model, Readout):
         with model.at_rest():
             return model_file.as_bytes(model_file.header_of(model), model_file.tensors_of(model))

@@ -153,7 +153,7 @@ class LearningOptions(TypedDict, total=False):
 
 
 class LimitOptions(TypedDict, total=False):
-    """What is too much."""
+    """Limits on what clients may send and how long they may take."""
 
     most_body: Annotated[
         Quantity,

@@ -118,7 +118,7 @@ class _Survey:
         self._keys += "key" in note
 
     def told(self, folder: str | Path, damage: str | None) -> LogInfo:
-        """What was found."""
+        """What was counted in the log `folder`, and its `damage`, if any."""
         layout, first, end = self.origin.layout, self._first, self._end
         begin, size = (first.begin.row if first else 0), sum(path.stat().st_size for path in self._paths)
         found = {

@@ -17,7 +17,7 @@ class Ui(Protocol):
     """The user of a run: somebody at a terminal, a log, or a program."""
 
     report_every: int | None
-    """examples between lines of the table of progress, if nobody said; see `Plan`"""
+    """examples between lines of the table of progress, if nobody said; see `TrainingPlan`"""
     forks: bool
     """whether this process may fork, to compile ahead"""
 

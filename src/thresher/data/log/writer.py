@@ -175,7 +175,7 @@ class LogWriter:
         raise self._failure(error) from error
 
     def _failure(self, error: OSError, *, lost: bool = False) -> LogError:
-        """What an error means: if all is `lost`, or it is none for want of room, the disk is not known."""
+        """The error to raise. The log stays usable only if there was no room, and no bytes are `lost`."""
         if error.errno in _NO_ROOM and not lost:
             return LogFullError(f"{self._segment.path}: {error.strerror}")
         self.failed = True

@@ -42,7 +42,7 @@ class _Source(NamedTuple):
 
 
 def _state_of(path: Path) -> tuple[int, ...]:
-    """What differs once a file has been edited, even if the edit was then undone; () if there is no file."""
+    """mtime, inode and size, which change on any rewrite; () if the file is missing."""
     try:
         found = path.stat()
     except OSError:

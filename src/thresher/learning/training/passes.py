@@ -157,7 +157,7 @@ def is_automatic(recipe: Recipe) -> bool:
 
 
 def agreed_passes(passes: int | str, replay: int | str) -> tuple[int, int]:
-    """The fields `passes` and `replay` of a `Plan`, from what the user said. ValueError.
+    """The fields `passes` and `replay` of a `TrainingPlan`, from what the user said. ValueError.
 
     >>> agreed_passes("auto", "64MB"), agreed_passes(5, "64MB")
     ((1, 64000000), (5, 0))

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from thresher.data.formats.tables.where import CellFilter
 
 LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, KEPT, GAPPED, OFFSET = range(-2, 11)
-"""How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is not looked at; `KEPT`
+"""How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is ignored; `KEPT`
 columns are categorical and may be blank; `GAPPED` columns are numeric, and a missing cell is a stored 0."""
 SPELLED = 16
 """Added to the code of a column whose cells are values that can be written in several ways."""
