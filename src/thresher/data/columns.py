@@ -15,7 +15,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, first_few
 from thresher.data.feature_specs import as_list, in_list, names_in, pieces_in, unquoted
 from thresher.data.layout import (
     BASE,
@@ -487,6 +487,5 @@ def column_meant(wanted_column: str, names: Sequence[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    shown = (in_list(name if len(name) <= _LONGEST else f"{name[:_LONGEST]}...") for name in names[:_SHOWN])
-    return ", ".join(shown) + more
+    cut = (name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..." for name in names)
+    return first_few([in_list(name) for name in cut], _SHOWN)

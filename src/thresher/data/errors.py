@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from thresher.options.messages import as_shown
@@ -36,6 +37,11 @@ def shown(raw: bytes) -> str:
     """Bytes quoted for a message: printable, and shortened if long."""
     text = printable(raw[:_SHOWN].decode("utf-8", "backslashreplace"))
     return f"'{text}...'" if len(raw) > _SHOWN else f"'{text}'"
+
+
+def first_few(names: Sequence[str], most: int = 3) -> str:
+    """At most so many names for a message, and how many more there are: ``a, b, c and 2 more``."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def nonfinite(value: float) -> str:

@@ -20,6 +20,8 @@ from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
 
 _GROWTH = 1.25
+_BESIDE = {"targets": np.float32, "groups": np.uint64, "cells": object}
+"""Arrays that only some chunks have, with a row for each example; and their types"""
 
 
 class StoredRows:
@@ -33,9 +35,7 @@ class StoredRows:
         self._starts = np.zeros(1, np.int64)
         self._keys, self._values = np.empty(0, np.uint64), np.empty(0, np.float32)
         self._labels, self._weights = np.empty(0, np.float32), np.empty(0, np.float32)
-        self._targets: NDArray[np.float32] | None = None
-        self._groups: NDArray[np.uint64] | None = None
-        self._cells: NDArray[Any] | None = None
+        self._beside: dict[str, Any] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -49,19 +49,10 @@ class StoredRows:
         self._starts[self._count + 1 : count + 1] = chunk.indptr[1:] + self._nnz
         self._keys[self._nnz : nnz], self._values[self._nnz : nnz] = chunk.keys, chunk.values
         self._labels[self._count : count], self._weights[self._count : count] = chunk.labels, chunk.weights
-        if chunk.targets is not None:
-            if self._targets is None:
-                self._targets = np.empty((0, chunk.targets.shape[1]), np.float32)
-            _make_room(count, self._targets)
-            self._targets[self._count : count] = chunk.targets
-        if chunk.groups is not None:
-            self._groups = np.empty(0, np.uint64) if self._groups is None else self._groups
-            _make_room(count, self._groups)
-            self._groups[self._count : count] = chunk.groups
-        if chunk.cells is not None:
-            self._cells = np.empty((0, chunk.cells.shape[1]), object) if self._cells is None else self._cells
-            _make_room(count, self._cells)
-            self._cells[self._count : count] = chunk.cells
+        for name, given in _beside(chunk).items():
+            held = self._beside.setdefault(name, np.empty((0, *given.shape[1:]), _BESIDE[name]))
+            _make_room(count, held)
+            held[self._count : count] = given
         self._count, self._nnz = count, nnz
 
     def keep(self, rows: NDArray[np.int64]) -> None:
@@ -69,27 +60,23 @@ class StoredRows:
         kept = self.take(rows)
         self._count, self._nnz = len(kept), kept.nnz
         self._starts, self._keys, self._values = kept.indptr, kept.keys, kept.values
-        self._labels, self._weights, self._targets = kept.labels, kept.weights, kept.targets
-        self._groups, self._cells = kept.groups, kept.cells
+        self._labels, self._weights, self._beside = kept.labels, kept.weights, _beside(kept)
 
     def trim(self) -> None:
         """Release unused memory."""
         _resize(self._nnz, self._keys, self._values)
-        _resize(self._count, self._labels, self._weights)
+        _resize(self._count, self._labels, self._weights, *self._beside.values())
         _resize(self._count + 1, self._starts)
-        if self._targets is not None:
-            _resize(self._count, self._targets)
-        if self._groups is not None:
-            _resize(self._count, self._groups)
-        if self._cells is not None:
-            _resize(self._count, self._cells)
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Copies of these rows (n,), in this order."""
-        starts, labels, weights = self._starts, self._labels, self._weights
-        columns = starts, self._keys, self._values, labels, weights
-        held = Chunk(*columns, targets=self._targets, groups=self._groups, cells=self._cells)
-        return held.take(rows)
+        columns = self._starts, self._keys, self._values, self._labels, self._weights
+        return Chunk(*columns, **self._beside).take(rows)
+
+
+def _beside(chunk: Chunk) -> dict[str, Any]:
+    """The optional arrays of a chunk, by name."""
+    return {name: array for name in _BESIDE if (array := getattr(chunk, name)) is not None}
 
 
 def _make_room(need: int, *arrays: NDArray[Any]) -> None:
@@ -160,7 +147,7 @@ class Permuted:
     """A random permutation of all rows: the same in every pass (``once``), or a new one each (``every``).
 
     The first pass reads the whole source before it yields a row. All passes take the rows from memory
-    (see `Rows` for how much).
+    (see `StoredRows` for how much).
     """
 
     def __init__(self, spec: str, seed: int) -> None:

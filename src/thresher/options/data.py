@@ -69,8 +69,8 @@ class _Delimiter(Kind):
         return [value.replace("\t", r"\t")]
 
 
-class _Product(Kind):
-    """Two or three columns, patterns or namespaces, as a list in one text."""
+class _Joined(Kind):
+    """Several columns, patterns or namespaces, as a list in one text."""
 
     def take(self, value: Any) -> str:
         """The list."""
@@ -79,16 +79,10 @@ class _Product(Kind):
         return value if isinstance(value, str) else as_list(NameList().take(value))
 
 
-class _Label(Kind):
-    """A label column, or a list of several in one text."""
+class _Label(_Joined):
+    """One or several label columns."""
 
     columns = True
-
-    def take(self, value: Any) -> str:
-        """The list."""
-        from thresher.data.feature_specs import as_list
-
-        return value if isinstance(value, str) else as_list(NameList().take(value))
 
 
 class SyntaxOptions(TypedDict, total=False):
@@ -249,7 +243,7 @@ class FeatureOptions(TypedDict, total=False):
     interact: Annotated[
         str | Sequence[str | Sequence[str]],
         Option(
-            Repeated(_Product()),
+            Repeated(_Joined()),
             "Add products of features of two or three columns (or patterns) or namespaces (* for any); "
             "repeat for more.",
             "A,B[,C]",

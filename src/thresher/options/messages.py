@@ -23,7 +23,7 @@ _SPELLINGS = re.compile(f"{_BEGIN}{_TEXT}(?:{_NEXT}{_TEXT})?(?:{_NEXT}{_TEXT})?(
 _SHELL, _PYTHON, _ESTIMATORS = 1, 2, 3
 _FLAGS = {"slices": "slice", "modules": "module", "continue_from": "continue"}
 """Options whose name on the command line is not that in Python"""
-_FUNCTIONS = {"name": "name_features"}
+_FUNCTIONS = {"name": "thresher.name_features", "weights": "Model.weights"}
 """Commands whose function has another name"""
 _BARE = object()
 _PACKAGE = str(Path(__file__).parents[1] / "_").removesuffix("_")
@@ -94,7 +94,12 @@ def without_options(message: str) -> str:
 
 def mention_command(name: str) -> str:
     """A command in a message, which is a function in Python."""
-    return spelled(f"thresher {name}", f"thresher.{_FUNCTIONS.get(name, name)}")
+    return spelled(f"thresher {name}", function_of(name))
+
+
+def function_of(command: str) -> str:
+    """What does in Python what a command does."""
+    return _FUNCTIONS.get(command, f"thresher.{command}")
 
 
 def or_in_estimators(text: str, instead: str) -> str:

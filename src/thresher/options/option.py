@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 from thresher.data.errors import DataError
 from thresher.options.kinds import Flag, Kind, WrongValueError
-from thresher.options.messages import as_shown, flag_of, mention, negated
+from thresher.options.messages import as_shown, flag_of, function_of, mention, negated
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -189,16 +189,11 @@ def check_names(function: Callable[..., Any], given: Collection[str], known: Ite
         raise TypeError(f"{function.__name__} has no option {name}{hint}")
 
 
-_ELSEWHERE = {"name": "thresher.name_features", "weights": "Model.weights"}
-"""Commands whose function has another name"""
-
-
 def _typed(target: str) -> str:
     """A suggestion as the user would type it in Python."""
     name, equals, value = target.partition("=")
     if name.startswith("thresher "):
-        verb = name.split()[1]
-        return _ELSEWHERE.get(verb, f"thresher.{verb}")
+        return function_of(name.split()[1])
     return f'{name}="{value}"' if equals else name
 
 

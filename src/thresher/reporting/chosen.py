@@ -49,7 +49,7 @@ def part(facts: Facts) -> Markup:
         for k, one in enumerate(found.points)
     ]
     note = f"The first {_ROWS} of {len(rows):,}." if len(rows) > _ROWS else ""
-    numbers = details("The numbers", table("The models, from the weakest penalty", heads, rows[:_ROWS], note))
+    numbers = details(table("The models, from the weakest penalty", heads, rows[:_ROWS], note))
     return section(
         "frontier", "Loss against size", el("p", sentence), figure(shown, _READING, numbers, beside=True)
     )

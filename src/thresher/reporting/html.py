@@ -90,15 +90,15 @@ def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], not
 def _cell(value: Any) -> str:
     if isinstance(value, Markup):
         return value
-    if isinstance(value, float) and not isinstance(value, bool):
+    if isinstance(value, float):
         whole = value.is_integer() and abs(value) < 1e15
         return text(f"{value:,.0f}" if whole else f"{value:.4g}")
     return text(shown(value), _LONGEST)
 
 
-def details(summary: str, *inside: str) -> Markup:
-    """A part that is closed until the reader opens it."""
-    return el("details", el("summary", summary), *inside)
+def details(numbers: str) -> Markup:
+    """The numbers of a picture, closed until the reader opens them."""
+    return el("details", el("summary", "The numbers"), numbers)
 
 
 def figure(picture: str, reading: str, *more: str, beside: bool = False) -> Markup:

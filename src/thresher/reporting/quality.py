@@ -118,7 +118,7 @@ def _calibration(model: ReportedModel, test: Test) -> Markup:
         for b in binned.bins()
     ]
     heads = ["Predicted", "Observed", *(["95% from", "to"] if head.classifies else []), _weight(test)]
-    numbers = details("The numbers", table("Predicted and observed, by bins of equal weight", heads, rows))
+    numbers = details(table("Predicted and observed, by bins of equal weight", heads, rows))
     if head.classifies:
         return _titled("Calibration", picture, _CALIBRATION, numbers)
     return _titled("Predicted and observed", picture, _OBSERVED, numbers)
@@ -196,9 +196,7 @@ def _points(caption: str, heads: list[str], rankings: list[tuple[str, Ranking]],
     points = curve(one)
     step = max(1, -(-len(points) // _TABLE))
     rows = [[f"{x:.4g}", y] for x, y in [*points[:-1:step], points[-1]]]
-    return details(
-        "The numbers", table(f"{caption}{' of ' + name if name else ''}: some points", heads, rows)
-    )
+    return details(table(f"{caption}{' of ' + name if name else ''}: some points", heads, rows))
 
 
 def _classes(test: Test) -> Markup:

@@ -38,7 +38,7 @@ def part(facts: Facts) -> Markup:
     ]
     note = f"The first {_ROWS} of {len(found.keys):,}." if len(found.keys) > _ROWS else ""
     heads = ["Feature", "", "Share", "Mean weight", "Low", "High", "Sign changes"]
-    numbers = details("The numbers", table("Features, the most stable first", heads, rows, note))
+    numbers = details(table("Features, the most stable first", heads, rows, note))
     shown = found.picture(name="stability", height=320, **SHAPE)
     return section(
         "selection", "Stable features", el("p", sentence), figure(shown, _READING, numbers, beside=True)

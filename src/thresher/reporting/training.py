@@ -47,7 +47,7 @@ def part(facts: Facts) -> Markup:
         ]
         for one in stages[-40:]
     ]
-    numbers = details("The numbers", table("Progressive loss and sparsity by examples learned", heads, rows))
+    numbers = details(table("Progressive loss and sparsity by examples learned", heads, rows))
     reading = _READING + (_LATER if stages[-1].again else "")
     shown = figure(picture, reading, numbers, beside=True)
     return section("training", "How training went", shown, *_slices(model))

@@ -16,6 +16,7 @@ from thresher.data.columns import (
     as_option_value,
     column_meant,
 )
+from thresher.data.errors import first_few
 from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.tables.column_statistics import ColumnSeen, shown_cell
 from thresher.data.report import FOUND, HEADER, LACKING, LATE, MOST_LATE, NOT_UTF8, RESPELLED, Noticed, Report
@@ -72,8 +73,7 @@ def _codes(table: SeenTable) -> Trouble | None:
     if not found:
         return None
     names = [column.name for column in found]
-    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    which, look = (f"columns {listed}", "look") if len(names) > 1 else (f"column {listed}", "looks")
+    which, look = ("columns", "look") if len(names) > 1 else ("column", "looks")
     example = (
         f"{shown_cell(found[0].example)} in column {names[0]}"
         if len(names) > 1
@@ -82,7 +82,7 @@ def _codes(table: SeenTable) -> Trouble | None:
     first = table.layout.columns.index(names[0])
     together = len(names) > 2 and table.layout.columns[first : first + len(names)] == tuple(names)
     value = table.option([f"{names[0]}-{names[-1]}"] if together else names)
-    reason = f"{which} {look} like codes ({example}), but the model reads them as amounts"
+    reason = f"{which} {first_few(names)} {look} like codes ({example}), but the model reads them as amounts"
     return Trouble(
         "codes-as-numbers",
         f"{reason}: use {mention(categorical=value)}, or {mention(numeric=value)} if they are amounts",
@@ -246,11 +246,9 @@ def _lacking(found: Sequence[Noticed], layout: Any) -> Trouble | None:
         return None
     file, others = found[0].place, len({one.place for one in found}) - 1
     names = [one.column for one in found if one.place == file]
-    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     files = f"{file} has" if not others else f"{file} and {others} more file{'s' if others > 1 else ''} have"
-    reason = (
-        f"{files} no column{'s' if len(names) > 1 else ''} {listed}, so every row has a missing value there"
-    )
+    which = f"column{'s' if len(names) > 1 else ''} {first_few(names)}"
+    reason = f"{files} no {which}, so every row has a missing value there"
     remedy = "add it"
     if layout is not None:
         named = as_option_value(names, layout.columns)

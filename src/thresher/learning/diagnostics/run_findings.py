@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from thresher.data.columns import LABEL
+from thresher.data.errors import first_few
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.labels import is_number
 from thresher.data.report import Report
@@ -287,12 +288,9 @@ def _scales(run: Run) -> Trouble | None:
     large = _large(run) if run.fails and recipe.scale is None else []
     if not large or (measures_scales(recipe) and _sorted_labels(run) is not None):
         return None
-    listed = ", ".join(f"{name} up to {magnitude(size)}" for name, size in large[:3])
-    more = f" and {len(large) - 3} more" if len(large) > 3 else ""
+    listed = first_few([f"{name} up to {magnitude(size)}" for name, size in large])
     remedy = scale_remedy(recipe)
-    return Trouble(
-        "scales", f"features of very different scale ({listed}{more}): {run.against_base}; {remedy}"
-    )
+    return Trouble("scales", f"features of very different scale ({listed}): {run.against_base}; {remedy}")
 
 
 def _off_centre(run: Run) -> Trouble | None:
