@@ -297,6 +297,16 @@ CASES = [
         then="boost d.svm -m m --rounds 100 --tolerance 1e-9",
     ),
     Case(
+        "labels are {} words ({}), but boost is for two classes: name them, --classes WORD,WORD, and leave out"
+        " other rows, --on-error skip",
+        {
+            "d.csv": "label,x\n"
+            + "".join(f"{('ham', 'spam', 'hamm')[k % 40 // 19]},{k % 7}\n" for k in range(200))
+        },
+        "boost d.csv --label label -m m",
+        fill={"WORD,WORD": "ham,spam"},
+    ),
+    Case(
         "use a penalty above 0, --l1 or --l2",
         {"d.svm": svm(20, "{y} 1:{c}")},
         "boost d.svm -m m --l1 0",

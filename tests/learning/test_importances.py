@@ -151,7 +151,7 @@ def test_rules_say_whether_only_relative_importances_count(rule: str) -> None:
 
 def test_fit_warns_of_sample_weight_but_not_of_class_weight() -> None:
     X, y = np.eye(6)[SITE[KEPT]], CLICKED[KEPT]
-    with pytest.warns(TroubleWarning, match="negatives are 50 times"):
+    with pytest.warns(TroubleWarning, match="class False are 50 times those of class True"):
         SparseOnlineClassifier(shuffle=False).fit(X, y, sample_weight=np.where(y, 1, 50))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -82,7 +82,7 @@ def test_pairs_have_words_for_labels() -> None:
     assert {*model.predict([row for row, _ in pairs], "label")} <= {*WORDS}
     named = thresher.train(iter(pairs), classes="no,yes")
     assert named.weights()[1].tobytes() == thresher.train(pairs).weights()[1].tobytes()
-    with pytest.raises(DataError, match="rows 1 to 4: label 1 is not a number: 'no'"):
+    with pytest.raises(DataError, match="rows 1 to 4: the label of example 1 is a word, 'no'; to use words"):
         thresher.train(iter(pairs))
     with pytest.raises(DataError, match="example 2: expected one of the classes no, maybe"):
         thresher.train(iter(pairs), classes="no,maybe")

@@ -229,13 +229,24 @@ def test_a_class_with_a_single_row(place: int) -> None:
 
     words = [("ham", "spam")[k % 3 > 0] for k in range(400)]
     words[place] = "hamm"
-    said = "only one row has the label hamm, and 133 or more have each other label"
+    said = "only one of the rows learned has the label hamm, and other labels have 133 or more"
     assert said in warned(data(words), loss="softmax")["lone-class"]
     words[place - 1] = "hamm"
     assert warned(data(words), loss="softmax") == {}
     words = ["ham"] * 400
     words[place] = "hamm"
-    assert "only one row has the label hamm, and 399" in warned(data(words))["lone-class"]
+    assert "has the label hamm, and other labels have 399" in warned(data(words))["lone-class"]
+
+
+def test_a_class_whose_only_row_is_held_out() -> None:
+    words = [("ham", "spam")[k % 3 > 0] for k in range(400)]
+    words[396] = "hamm"
+    data = table().set_column(0, "label", pa.array(words))
+    found = warned(data, loss="softmax", holdout="last:0.1")["lone-class"]
+    assert found.startswith("none of the rows learned has the label hamm, and other labels have 120 or more")
+    words[7] = "hmm"
+    found = warned(data.set_column(0, "label", pa.array(words)), loss="softmax")["lone-class"]
+    assert found.startswith("at most one of the rows learned has each of the labels hamm, hmm, and other")
 
 
 def test_single_rows_of_numbers() -> None:
@@ -244,7 +255,7 @@ def test_single_rows_of_numbers() -> None:
 
     lone = [7.0 if k == 50 else float(k % 2) for k in range(400)]
     some: dict[str, Any] = {"loss": "softmax", "outputs": "classes:0-9"}
-    assert "the label 7, and 199 or more" in warned(labelled(*lone), **some)["lone-class"]
+    assert "the label 7, and other labels have 199 or more" in warned(labelled(*lone), **some)["lone-class"]
     assert "lone-class" not in warned(labelled(*lone), loss="squared")
     few = [float(k % 2) if k > 5 else float(k + 2) for k in range(400)]
     assert "lone-class" not in warned(labelled(*few), **some)  # many rare classes: such are the data

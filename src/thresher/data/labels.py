@@ -97,7 +97,9 @@ class Domain:
             raise DataError(f"labels are words ({listed_words(words)}), but only classes can be words")
         count = 2 if self.name == "binary" else int(self.high - self.low) + 1
         if count != len(words):
-            raise DataError(f"there are {count} classes, but {len(words)} words: {listed_words(words)}")
+            outputs = mention(outputs=f"classes:1-{len(words)}")
+            reason = f"there are {count} classes, but {len(words)} words: {listed_words(words)}"
+            raise DataError(f"{reason}; for all these use {outputs}")
 
     def allows(self, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Mask of the `labels` that are in the domain, of the same shape."""

@@ -80,6 +80,8 @@ class Source:
     """whether to hash what is read, so that changes are noticed"""
     has_cells = False
     """whether the values of columns can be had beside the rows"""
+    class_names: Sequence[str] = ()
+    """what the classes are called, if labels are their numbers and the layout does not say"""
     sliced: Sequence[str] = ()
     """columns whose values `Chunk.cells` holds in the passes that begin from here on"""
 
@@ -176,7 +178,7 @@ class Through(Source, Generic[S]):
         self.columns, self.by_position = source.columns, source.by_position
         self.weighed_beside, self.in_memory = source.weighed_beside, source.in_memory
         self.nameable, self.knows_content = source.nameable, source.knows_content
-        self.has_cells = source.has_cells
+        self.has_cells, self.class_names = source.has_cells, source.class_names
 
     @property
     def position_bytes(self) -> int:

@@ -66,7 +66,8 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
     words = read["layout"].classes if read["layout"] else ()
     if len(words) > 2:
         raise UsageError(
-            f"labels are {len(words):,} words ({listed_words(words)}), but boost is for two classes"
+            f"labels are {len(words):,} words ({listed_words(words)}), but boost is for two classes: name"
+            f" them, {mention(classes='WORD,WORD')}, and leave out other rows, {mention(on_error='skip')}"
         )
     if note:
         ui.say(note)

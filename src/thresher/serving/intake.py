@@ -19,7 +19,7 @@ _UNDER_WAY = 4
 
 
 class Limits(NamedTuple):
-    """What is too much."""
+    """How much clients may send, and how long they may take."""
 
     body: int
     """bytes, packed or not"""

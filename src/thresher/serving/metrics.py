@@ -37,7 +37,7 @@ _GROWING = ("sequence", "learned", "syncs", "sync_seconds")
 
 
 class Metrics:
-    """What is counted."""
+    """Counters and figures for ``/metrics``."""
 
     def __init__(self, service: Any) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # times at which counting began, as many again

@@ -36,7 +36,7 @@ def _first_of(bad: Sequence[BadRow]) -> str:
 
 
 def acknowledgement(rows: Rows, ack: Ack) -> RowsLearned:
-    """What is said of rows that are on disk."""
+    """The answer to rows that are on disk."""
     errors = [WrongRow(*one) for one in rows.bad[:_ERRORS]]
     learned = 0 if ack.repeated else rows.good
     return RowsLearned(ack.first, ack.last, learned, len(rows.bad), errors, ack.repeated)

@@ -129,7 +129,7 @@ class SparseOnlineEstimator(SparseEstimator):
         learned, held = draws.splits[0] if splitter else (draws.whole, None)
         passes = self._passes_over(model.recipe, matrix, draws.whole)
         seed = draws.seed if self.shuffle else None
-        source = MatrixSource(matrix, weighted(learned, encoded), seed, passes)
+        source = MatrixSource(matrix, weighted(learned, encoded), seed, passes, self._class_names())
         judged = None if held is None else MatrixSource(matrix, weighted(held, encoded))
         if going_on:
             source.prepare()

@@ -270,12 +270,12 @@ class SparseEstimator(BaseEstimator):
 
         if top is not None:
             check_whole("top", top, 1)
-        classes, found = getattr(self, "classes_", ()), list[dict[str, Any]]()
+        found = list[dict[str, Any]]()
         names = dict(enumerate(getattr(self, "feature_names_in_", ()) if self._kind == MATRIX else ()))
         for chunk in self._chunks(X):
             explained = explain(self._model, chunk, names)
             if self._model.head.outputs.kind == "classes":
-                explained.responses.names = [*map(str, classes)]
+                explained.responses.names = self._class_names()
             found += explained.told(top)
         labels = self.predict(X).tolist()
         return [{**one, "label": label} for one, label in zip(found, labels, strict=True)]
@@ -288,6 +288,10 @@ class SparseEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         return self._model
+
+    def _class_names(self) -> list[str]:
+        """The classes as texts, if there are any."""
+        return [*map(str, vars(self).get("classes_", ()))]
 
     def _layout_of_model(self) -> SettledLayout | None:
         """How columns become features, and the words of the classes, for the model file."""

@@ -86,7 +86,7 @@ class SideBySide:
     def source(self, draw: Draw) -> MatrixSource:
         """The examples of a draw, in the order of each pass."""
         draw = weighted(draw, self._encoded)
-        return MatrixSource(self._matrix, draw, self._seed, self._most)
+        return MatrixSource(self._matrix, draw, self._seed, self._most, self._estimator._class_names())
 
     def begin(self, recipe: Recipe, penalties: Sequence[float]) -> None:
         """Set the penalties."""

@@ -231,10 +231,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
         return source
     if (table := _as_table(data, layout)) is not None:
         return table_source(table, domain=domain, **options)
-    no_rows = isinstance(data, bytes | Mapping) or hasattr(data, "read") or getattr(data, "ndim", 1) == 0
-    if no_rows or not hasattr(data, "__iter__"):
-        hint = ": put one row into a list" if isinstance(data, Mapping) else ""
-        raise DataError(f"data must be {_KINDS}, not {type(data).__name__}{hint}")
+    _check_rows(data)
     rest = iter(data)
     first = _first(rest, data)
     again = chain([first], rest) if rest is data else data
@@ -248,6 +245,14 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     if isinstance(first, Chunk):
         return _of_chunks(items, domain)
     return _of_files(items, domain, options)
+
+
+def _check_rows(data: Any) -> None:
+    """`DataError` for what holds no rows."""
+    no_rows = isinstance(data, bytes | Mapping) or hasattr(data, "read") or getattr(data, "ndim", 1) == 0
+    if no_rows or not hasattr(data, "__iter__"):
+        hint = ": put one row into a list" if isinstance(data, Mapping) else ""
+        raise DataError(f"data must be {_KINDS}, not {type(data).__name__}{hint}")
 
 
 def _of_chunks(chunks: list[Chunk], domain: str | Domain) -> MemorySource:
@@ -296,6 +301,8 @@ def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
 def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
     """A source of examples with separate labels."""
     X = as_rows(X)
+    if isinstance(X, Mapping):
+        _check_rows(X)
     check_unmasked("sample_weight", weights)
     layout = options.get("layout")
     of_matrices = isinstance(layout, SettledLayout) and not layout.columns

@@ -223,7 +223,11 @@ def _of_dense(X: Any) -> tuple[tuple[NDArray[Any], NDArray[Any], NDArray[Any]], 
             table = X.to_numpy(np.float64, na_value=np.nan) if _is_pandas(X) else table.astype(np.float64)
         wide = nulls_as_zeros(X, table)
     except (TypeError, ValueError) as error:
-        raise DataError(f"the matrix of examples contains a value that is not a number: {error}") from error
+        how = '; for features with names give rows, such as .to_dict("records")' * hasattr(X, "to_dict")
+        what = f"the matrix of examples contains a value that is not a number: {error}{how}"
+        raise DataError(what) from error
+    if wide.shape == (0,):
+        raise DataError("no examples")
     if wide.ndim != 2:
         raise DataError(f"a matrix of examples must be two-dimensional, found shape {wide.shape}")
     rows, columns = np.nonzero(wide)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import DataError, printable, shown
-from thresher.data.labels import LISTED, Domain
+from thresher.data.labels import LISTED, Domain, hint_of_words
 
 _LONGEST = 40
 _MISSING = ("NoneType", "NAType", "NaTType")
@@ -101,10 +101,18 @@ def _whole(labels: Any) -> list[bytes] | None:
     return [b"%d" % number for number in array.tolist()]
 
 
+def _without_words(labels: NDArray[Any], domain: Domain) -> NDArray[Any]:
+    """The labels; `DataError` for a word, which has no number in this domain."""
+    for k, label in enumerate(labels.tolist() if labels.dtype.kind in "OU" else ()):
+        if isinstance(label, str) and (hint := hint_of_words(label.encode("utf-8", "replace"), domain)):
+            raise DataError(f"the label of example {k + 1} is a word, {_described(label)}{hint}")
+    return labels
+
+
 def numbers_of(labels: Any, domain: Domain) -> Any:
     """Labels in memory as numbers: words become the classes of `domain`, or raise `DataError`."""
     if domain.words is None:
-        return array_of(labels)
+        return _without_words(array_of(labels), domain)
     texts = texts_of(labels) or (_whole(labels) if domain.words.are_numbers else None)
     if texts is None:
         return labels

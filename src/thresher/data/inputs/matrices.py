@@ -251,9 +251,17 @@ class MatrixSource(Source):
     A chunk is valid until you request the next one.
     """
 
-    def __init__(self, matrix: Matrix, draw: Draw, shuffle: int | None = None, passes: int = 1) -> None:
+    def __init__(
+        self,
+        matrix: Matrix,
+        draw: Draw,
+        shuffle: int | None = None,
+        passes: int = 1,
+        class_names: Sequence[str] = (),
+    ) -> None:
         """`shuffle`: seed of the order of all passes after the first; None keeps the order of `draw`."""
         super().__init__()
+        self.class_names = class_names
         self._matrix, self._draw, self._seed, self._room = matrix, draw, shuffle, Room()
         self.spec, self.steady = ("as-is", True) if shuffle is None else ("every", False)
         self._number = 1

@@ -81,6 +81,14 @@ class Run:
     """whether importances were given beside a table"""
     replays: bool = False
     """whether the number of passes was left open"""
+    class_names: Sequence[str] = ()
+    """what the classes are called, if their layout does not say"""
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """What the classes are called; empty if by numbers."""
+        layout = self.model.recipe.layout
+        return (layout.classes if layout else ()) or self.class_names
 
     @property
     def goes_on(self) -> bool:
@@ -218,19 +226,17 @@ def _class_weight(run: Run) -> Trouble | None:
 
 def _class_of(run: Run, label: float) -> str:
     """A class in a message."""
-    layout, head = run.model.recipe.layout, run.model.head
-    if head.outputs.kind == "classes" or (layout and layout.classes):
+    if run.model.head.outputs.kind == "classes" or run.classes:
         return f"class {_label_of(run, label)}"
     return "positives" if label > 0 else "negatives"
 
 
 def _label_of(run: Run, label: float) -> str:
     """A label as the data have it."""
-    layout, outputs = run.model.recipe.layout, run.model.head.outputs
-    words: Sequence[str] = layout.classes if layout else ()
-    if not words:
+    outputs = run.model.head.outputs
+    if not run.classes:
         return f"{label:g}"
-    return words[int(label) - outputs.low if outputs.kind == "classes" else int(label > 0)]
+    return run.classes[int(label) - outputs.low if outputs.kind == "classes" else int(label > 0)]
 
 
 def _mixed_labels(run: Run) -> Trouble | None:
@@ -252,9 +258,7 @@ def _labels(run: Run) -> Trouble | None:
         if run.goes_on:
             return None
         return Trouble("one-label", f"all {seen.rows:,} labels are the same, so there is nothing to learn")
-    layout = run.model.recipe.layout
-    words = layout.classes if layout else ()
-    odd = [word for word in words if is_number(word.encode()) and not any(map(str.isdigit, word))]
+    odd = [word for word in run.classes if is_number(word.encode()) and not any(map(str.isdigit, word))]
     if not odd:
         return _lone_class(run)
     reason = f"the label {' and the label '.join(odd)} is a class of its own"
@@ -262,13 +266,20 @@ def _labels(run: Run) -> Trouble | None:
 
 
 def _lone_class(run: Run) -> Trouble | None:
-    """Classes with a single row, where every other class has many."""
-    lone = sorted(label for label, count in run.seen.counts.items() if count == 1)
-    least = min((count for count in run.seen.counts.values() if count > 1), default=0)
+    """Classes of which at most one row is learned, where every other class has many."""
+    counts = dict.fromkeys(run.classes, 0)
+    for label, count in run.seen.counts.items():
+        name = _label_of(run, label)
+        counts[name] = counts.get(name, 0) + count
+    lone = [name for name, count in counts.items() if count <= 1]
+    least = min((count for count in counts.values() if count > 1), default=0)
     if not 0 < len(lone) <= _LONE or least < _MANY or run.seen.rows <= FEW or run.goes_on:
         return None
-    labels = " and ".join(f"label {_label_of(run, label)}" for label in lone)
-    reason = f"only one row has the {labels}, and {least:,} or more have each other label"
+    if len(lone) > 1:
+        reason = f"at most one of the rows learned has each of the labels {', '.join(lone)}"
+    else:
+        reason = f"{'only one' if counts[lone[0]] else 'none'} of the rows learned has the label {lone[0]}"
+    reason = f"{reason}, and other labels have {least:,} or more"
     return Trouble("lone-class", f"{reason}: if it is a mistake, correct it; if not, add more such rows")
 
 

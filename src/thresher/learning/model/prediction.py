@@ -357,7 +357,8 @@ class Predictor:
             yield ReadRows(data if offsets is None else with_offsets(data, offsets))
             return
         settled(ReadOptions, reading, method)
-        if hasattr(data, "shape") and data.shape[:1] == (0,):  # no rows, which no source can be of
+        none = isinstance(data, list) and not data
+        if none or (hasattr(data, "shape") and data.shape[:1] == (0,)):  # which no source can be of
             return
         more = {"unlabelled": True}
         source = source_for(self, data, self.head.open_domain, more=more, offsets=offsets, **reading)

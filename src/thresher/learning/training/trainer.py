@@ -606,7 +606,7 @@ class Trainer(Generic[M]):
         """Trouble with the data or the run, for the model that is kept."""
         patience, held = self.plan.patience, int((self.holdout.figures or {}).get("examples") or 0)
         sides = patience, held, self.source.weighed_beside, self.plan.replay > 0
-        run = Run(self._seen, self.model, self._columns, self._report, *sides)
+        run = Run(self._seen, self.model, self._columns, self._report, *sides, self.source.class_names)
         given = self.holdout.given
         beside = [] if given is None else troubles_of_reading(given.report)
         beside += self.holdout.troubles()
