@@ -51,7 +51,7 @@ def chunk(labels: list[float], weights: list[float]) -> Chunk:
 def test_classes_are_weighted_by_importance() -> None:
     found = Evaluation(Head("logistic"))
     margins = np.array([2.0, -1.0, 0.0])
-    found.add(chunk([1, 1, 0], [1, 2, 5]), margins, margins)
+    found.add(chunk([1, 1, 0], [1, 2, 5]), margins)
     figures = found.figures()
     losses = np.log1p(np.exp(np.array([-2.0, 1.0, 0.0]))) @ [1, 2, 5]
     assert list(figures) == ["examples", "loss", "error", "auc"]
@@ -64,7 +64,7 @@ def test_classes_are_weighted_by_importance() -> None:
 def test_numbers_are_weighted_by_importance() -> None:
     found = Evaluation(Head("squared"))
     margins = np.array([1.0, 4.0])
-    found.add(chunk([2, 2], [1, 3]), margins, margins)
+    found.add(chunk([2, 2], [1, 3]), margins)
     figures = found.figures()
     assert list(figures) == ["examples", "loss", "rmse"]
     assert figures["rmse"] == pytest.approx(math.sqrt((1 + 3 * 4) / 4))
@@ -74,6 +74,6 @@ def test_one_class_has_no_auc_and_nothing_has_no_loss() -> None:
     found = Evaluation(Head("hinge"))
     assert found.figures()["auc"] is None
     assert math.isnan(found.average_loss)
-    found.add(chunk([1, 1], [1, 1]), np.array([0.5, -0.5]), np.zeros(2))
+    found.add(chunk([1, 1], [1, 1]), np.array([0.5, -0.5]))
     assert found.figures()["auc"] is None
     assert found.figures()["error"] == 0.5

@@ -283,8 +283,7 @@ class _Judge:
     def _predict(self) -> None:
         chunk, self._waiting = concat(self._waiting), []
         for k, model in self._models.items():
-            margins = model.predict(chunk, "margin")
-            self._evaluations[k].add(chunk, margins, model.head.respond(margins, "label", model.lowest_label))
+            self._evaluations[k].add(chunk, model.predict(chunk, "margin"))
 
     def figures(self) -> dict[int, Figures]:
         """The figures of each lane."""

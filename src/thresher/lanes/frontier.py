@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -127,10 +126,7 @@ def joined(one: Learned, other: Learned, held: Source | None) -> Learned:
     points, models = [point for point, _ in pairs], [model for _, model in pairs]
     if held is not None:
         there = {k: model for k, model in enumerate(models) if points[k].dropped is None}
-        judged = Judgement(there)
-        with closing(held.chunks()) as chunks:
-            for chunk in chunks:
-                judged.add(chunk)
+        judged = Judgement.over(there, held)
         best = judged.best()
         for k in there:
             points[k] = replace(points[k], paired_error=judged.error_of_difference(k, best))

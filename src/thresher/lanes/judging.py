@@ -70,14 +70,21 @@ class Judgement:
         self._evaluations = {k: Evaluation(model.head) for k, model in models.items()}
         self._losses = PairedLosses(len(models))
 
+    @classmethod
+    def over(cls, models: dict[int, Model], source: Source) -> Judgement:
+        """The judgement on all rows of a source."""
+        judged = cls(models)
+        with closing(source.chunks()) as chunks:
+            for chunk in chunks:
+                judged.add(chunk)
+        return judged
+
     def add(self, chunk: Chunk) -> None:
         """Predict the rows of `chunk`."""
-        losses = []
-        for k, model in self.models.items():
-            margins = model.predict(chunk, "margin")
-            responses = model.head.respond(margins, "label", model.lowest_label)
-            self._evaluations[k].add(chunk, margins, responses)
-            losses.append(model.head.losses(margins, chunk))
+        losses = [
+            self._evaluations[k].add(chunk, model.predict(chunk, "margin"))
+            for k, model in self.models.items()
+        ]
         self._losses.add(np.array(losses), chunk.weights.astype(np.float64))
 
     def figures(self, number: int) -> Figures:
@@ -147,10 +154,6 @@ class LanesHoldout(Holdout):
                 model.put_back(k, best.state)
         held = self.source()
         if self.bests and held is not None:  # the last evaluation was of the models after the last pass
-            self.judgement = Judgement(
-                {k: one for k, one in enumerate(model.models) if k not in model.dropped}
-            )
-            with closing(held.chunks()) as chunks:
-                for chunk in chunks:
-                    self.judgement.add(chunk)
+            kept = {k: one for k, one in enumerate(model.models) if k not in model.dropped}
+            self.judgement = Judgement.over(kept, held)
         return None

@@ -36,19 +36,21 @@ class Evaluation:
     _claims: float = 0.0
     _kept: list[tuple[F64, NDArray[np.bool_], NDArray[np.float32]]] = field(default_factory=list)
 
-    def add(self, chunk: Chunk, margins: F64, responses: F64) -> None:
-        """Add the rows of `chunk`; `responses` are the predicted labels (classes or means)."""
+    def add(self, chunk: Chunk, margins: F64) -> F64:
+        """Add the rows of `chunk`; their losses times importance ``(n,)``."""
         each = self.head.outputs.kind in ("labels", "values")
         truth, weights = chunk.targets if each else chunk.labels, chunk.weights.astype(np.float64)
         labels = np.asarray(truth, np.float64)
         self.examples += len(chunk)
-        self._loss += float(self.head.losses(margins, chunk).sum())
+        losses = self.head.losses(margins, chunk)
+        self._loss += float(losses.sum())
         self.weight += float(weights.sum())
         self.alike = self.alike and bool((weights == 1.0).all())
         if not self.head.classifies:
-            self._squares += float(weights @ _mean_of_row((responses - labels) ** 2))
+            means = self.head.respond(margins, "label", 0.0)
+            self._squares += float(weights @ _mean_of_row((means - labels) ** 2))
         elif self.head.outputs.kind == "classes":
-            self._wrong += float(weights[responses != labels].sum())
+            self._wrong += float(weights[self.head.respond(margins, "label", 0.0) != labels].sum())
         else:
             claimed = self.head.positive(margins)
             self._wrong += float(weights @ _mean_of_row(claimed != (labels > 0)))
@@ -58,6 +60,7 @@ class Evaluation:
             self._claims += float(weights @ claims.reshape(len(chunk), -1).sum(axis=1))
             if labels.ndim == 1:
                 self._kept.append((margins, labels > 0, chunk.weights.copy()))
+        return losses
 
     @property
     def average_loss(self) -> float:
@@ -114,6 +117,5 @@ def score(model: Any, chunks: Iterable[Chunk]) -> Evaluation:
     """Predict every row of `chunks` with a Model or a Readout."""
     result = Evaluation(model.head)
     for chunk in chunks:
-        margins = model.predict(chunk, "margin")
-        result.add(chunk, margins, model.head.respond(margins, "label", model.lowest_label))
+        result.add(chunk, model.predict(chunk, "margin"))
     return result

@@ -379,7 +379,7 @@ def assessed(model: Any, source: Source, threshold: float | None = None, *also: 
     for chunk in source.chunks():
         margins = model.predict(chunk, "margin")
         _check_finite(margins, plain.examples, source)
-        plain.add(chunk, margins, head.respond(margins, "label", model.lowest_label))
+        plain.add(chunk, margins)
         more.add(chunk, margins, chunk.weights.astype(np.float64))
         for one in also:
             one.add(chunk, margins)
