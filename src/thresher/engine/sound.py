@@ -56,6 +56,11 @@ def under(tensors: Tensors, prefix: str) -> dict[str, NDArray[Any]]:
     return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
 
 
+def beneath(prefix: str, tensors: Tensors) -> dict[str, NDArray[Any]]:
+    """The tensors with `prefix` before each name: the inverse of `under`."""
+    return {prefix + name: array for name, array in tensors.items()}
+
+
 def copied(tensors: Tensors) -> dict[str, NDArray[Any]]:
     """Copies that no later learning changes."""
     return {name: array.copy() for name, array in tensors.items()}

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.errors import OneLineError
 from thresher.engine.lookup import mix, scatter
-from thresher.engine.sound import StateError, Tensors, given, require, under
+from thresher.engine.sound import StateError, Tensors, beneath, given, require, under
 from thresher.lanes.model_set import SplitModelSet
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file, schema
-from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.checkpoint import TrainingState, opened
 from thresher.learning.files.folder import MOST
 from thresher.learning.files.model_file import LANES, ModelFileError
 from thresher.learning.model.ensemble import Ensemble
@@ -258,17 +258,15 @@ def save(path: Path, bagging: Bagging, training_state: TrainingState) -> None:
     saved = {"ensemble": bagging.bags.spec, "recipes": [one.recipe.as_dict() for one in bagging.models]}
     header = {**model_file.header_of(first), LANES: saved, "training": training_state.as_dict()}
     tensors = model_file.weights_of(first.readout())
-    tensors |= {f"{_STATE}{name}": array for name, array in bagging.state().items()}
+    tensors |= beneath(_STATE, bagging.state())
     if training_state.best is not None:
-        tensors |= {f"{_BEST}{name}": array for name, array in training_state.best.state.items()}
+        tensors |= beneath(_BEST, training_state.best.state)
     model_file.write(path, header, tensors)
 
 
 def load(path: Path) -> tuple[Bagging, TrainingState]:
     """The ensemble in a checkpoint and the state of its training; `ModelFileError`."""
-    if not path.exists():
-        raise ModelFileError(f"{path}: no such file, so there is no training to resume")
-    header, tensors = model_file.read(path, lanes=True)
+    header, tensors = opened(path, lanes=True)
     saved = header.get(LANES)
     if not isinstance(saved, dict) or "ensemble" not in saved or "training" not in header:
         raise ModelFileError(f"{path}: not a checkpoint of an ensemble")

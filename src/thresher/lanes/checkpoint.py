@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from thresher.engine.sound import StateError, Tensors, under
+from thresher.engine.sound import StateError, Tensors, beneath, under
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race
 from thresher.learning.files import model_file, schema
-from thresher.learning.files.checkpoint import BEST, TrainingState
+from thresher.learning.files.checkpoint import BEST, TrainingState, opened
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import Best
@@ -56,11 +56,11 @@ def save(
         "training": training_state.as_dict(),
     }
     tensors = model_file.weights_of(lanes.lead.readout())
-    tensors |= {f"{_STATE}{name}": array for name, array in lanes.state().items()}
+    tensors |= beneath(_STATE, lanes.state())
     if lanes.race is not None:
-        tensors |= {f"{_RACE}{name}": array for name, array in lanes.race.record.state().items()}
+        tensors |= beneath(_RACE, lanes.race.record.state())
     for k, one in holdout.bests.items():
-        tensors |= {f"{_BEST}{k}.{name}": array for name, array in one.state.items()}
+        tensors |= beneath(f"{_BEST}{k}.", one.state)
     model_file.write(path, header, tensors)
 
 
@@ -69,9 +69,7 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> Loaded:
 
     `race` makes a race for a number of lanes, if the lanes were racing.
     """
-    if not path.exists():
-        raise ModelFileError(f"{path}: no such file, so there is no training to resume")
-    header, tensors = model_file.read(path, lanes=True)
+    header, tensors = opened(path, lanes=True)
     if model_file.LANES not in header or "training" not in header:
         raise ModelFileError(f"{path}: not a checkpoint of a frontier")
     model_file.check_parts(path, header)

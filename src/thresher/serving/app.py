@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from time import monotonic
 from typing import Any
@@ -18,8 +18,11 @@ from thresher.data.errors import DataError
 from thresher.serving.access_log import AccessLog
 from thresher.serving.endpoints import ROWS_READ, Endpoints
 from thresher.serving.errors import RefusedError, as_json, refusal_of
+from thresher.serving.intake import check_query
 from thresher.serving.metrics import Metrics
-from thresher.serving.openapi import ENDPOINTS, JSON, PATHS
+from thresher.serving.openapi import ENDPOINTS, JSON, PATHS, Endpoint
+
+Answering = Callable[[Request], Awaitable[Response]]
 
 _OPEN = "/health/"
 """Paths for which no token is needed begin so"""
@@ -35,12 +38,22 @@ def make_app(
 ) -> ASGIApp:
     """The application. `allowed` says whether a header Authorization has the token, if there is one."""
     routes = [
-        Route(one.path, getattr(endpoints, name), methods=[one.method], name=one.path)
+        Route(one.path, _checked(getattr(endpoints, name), one), methods=[one.method], name=one.path)
         for name, one in ENDPOINTS.items()
     ]
     handlers: Any = {HTTPException: _unrouted, RefusedError: _refused, DataError: _refused}
     inner = ExceptionMiddleware(Router(routes, redirect_slashes=False), handlers)
     return _counted(_guarded(inner, allowed) if allowed else inner, metrics, log)
+
+
+def _checked(answer: Answering, endpoint: Endpoint) -> Answering:
+    """What answers requests, once their query has been checked."""
+
+    async def checked(request: Request) -> Response:
+        check_query(request, endpoint)
+        return await answer(request)
+
+    return checked
 
 
 def said(error: RefusedError) -> Response:

@@ -17,12 +17,11 @@ from starlette.types import Receive, Scope, Send
 
 from thresher._version import __version__
 from thresher.serving.errors import NOT_JSON, RefusedError
-from thresher.serving.intake import BodyIntake, Limits, query_of
+from thresher.serving.intake import BodyIntake, Limits
 from thresher.serving.late_labels import read_labels
 from thresher.serving.metrics import Metrics
 from thresher.serving.openapi import (
     ARROW,
-    ENDPOINTS,
     JSON,
     LINES,
     LabelsLearned,
@@ -60,8 +59,7 @@ class Endpoints:
 
     async def predict(self, request: Request) -> Response:
         """Predict rows."""
-        query = query_of(request, ENDPOINTS["predict"])
-        output, top, ids = (query.get(name, "") for name in ("output", "top", "ids"))
+        output, top, ids = (request.query_params.get(name, "") for name in ("output", "top", "ids"))
         arrow = ARROW in request.headers.get("accept", "")
         async with self._intake.body(request) as body:
             work, media = self._predicting, _media(request)
@@ -75,7 +73,6 @@ class Endpoints:
 
     async def learn(self, request: Request) -> Response:
         """Learn labelled rows."""
-        query_of(request, ENDPOINTS["learn"])
         key = request.headers.get("idempotency-key", "")
         async with self._intake.body(request) as body:
             media = _media(request)
@@ -86,7 +83,6 @@ class Endpoints:
 
     async def label(self, request: Request) -> Response:
         """Learn rows that were kept."""
-        query_of(request, ENDPOINTS["label"])
         async with self._intake.body(request) as body:
             late = read_labels(body, self._service.model, self._limits.rows)
             request.scope[ROWS_READ] = len(late.ids)
@@ -94,17 +90,14 @@ class Endpoints:
 
     async def metrics(self, request: Request) -> Response:
         """Tell figures."""
-        query_of(request, ENDPOINTS["metrics"])
         return Response(self._metrics.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def live(self, request: Request) -> Response:
         """Answer."""
-        query_of(request, ENDPOINTS["live"])
         return _json(Live(True))
 
     async def ready(self, request: Request) -> Response:
         """Tell whether all is well."""
-        query_of(request, ENDPOINTS["ready"])
         status = self._service.status()
         if not status.ready:
             raise RefusedError(503, status.reason or "not ready yet", 1)
@@ -114,28 +107,23 @@ class Endpoints:
 
     async def about(self, request: Request) -> Response:
         """Tell what is in the model."""
-        query_of(request, ENDPOINTS["about"])
         return _json(await asyncio.get_running_loop().run_in_executor(self._pool, self._service.info))
 
     async def openapi(self, request: Request) -> Response:
         """Tell what may be asked."""
-        query_of(request, ENDPOINTS["openapi"])
         return Response(self._document, media_type=JSON)
 
     async def server(self, request: Request) -> Response:
         """Tell who answers."""
-        query_of(request, ENDPOINTS["server"])
         return _json(ServerName("thresher", __version__, []))
 
     async def described(self, request: Request) -> Response:
         """Tell what the model takes and gives."""
-        query_of(request, ENDPOINTS["described"])
         self._check_name(request)
         return _json(self._predicting.inference.described())
 
     async def infer(self, request: Request) -> Response:
         """Predict tensors."""
-        query_of(request, ENDPOINTS["infer"])
         self._check_name(request)
         async with self._intake.body(request) as body:
             return Response(
@@ -144,13 +132,11 @@ class Endpoints:
 
     async def model_ready(self, request: Request) -> Response:
         """Tell whether the model can predict."""
-        query_of(request, ENDPOINTS["model_ready"])
         self._check_name(request)
         return _json(ModelReady(self._service.name, True))
 
     async def snapshot(self, request: Request) -> Response:
         """Give the newest model on disk."""
-        query_of(request, ENDPOINTS["snapshot"])
         path, sequence = self._service.snapshot()
         # the row alone would not tell one model from another that has taken over, or from a replaced file
         tag = {"ETag": f'"{sequence}-{path.stat().st_mtime_ns:x}"'}
@@ -160,7 +146,6 @@ class Endpoints:
 
     async def promote(self, request: Request) -> Response:
         """Let another model take over."""
-        query_of(request, ENDPOINTS["promote"])
         async with self._intake.body(request) as body:
             try:
                 wanted = msgspec.json.decode(body, type=_Promotion)

@@ -81,8 +81,8 @@ class BodyIntake:
         )
 
 
-def query_of(request: Request, endpoint: Endpoint) -> dict[str, str]:
-    """The parameters of the query; `RefusedError` for one that is unknown, given twice, or wrong."""
+def check_query(request: Request, endpoint: Endpoint) -> None:
+    """`RefusedError` for a parameter of the query that is unknown, given twice, or wrong."""
     found = dict[str, str]()
     for name, value in request.query_params.multi_items():
         if name not in endpoint.queries:
@@ -94,4 +94,3 @@ def query_of(request: Request, endpoint: Endpoint) -> dict[str, str]:
     for one in endpoint.parameters:
         if one.choices and found.get(one.name, one.choices[0]) not in one.choices:
             raise RefusedError(400, f"{one.name} must be one of {', '.join(one.choices)}")
-    return found

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
-from thresher.sklearn.estimator import SparseEstimator, checked
+from thresher.sklearn.estimator import SparseEstimator, checked, restored_if_broken
 from thresher.sklearn.row_order import drawn, groups_of_examples, held_out, weighted
 
 if TYPE_CHECKING:
@@ -95,13 +95,11 @@ class SparseOnlineEstimator(SparseEstimator):
         Warns with `TroubleWarning` of trouble with the data or the run, as `thresher.train` does.
         Raises ValueError, `DataError`, and `DivergedError` (a ValueError) if a loss or weight is not finite.
         """
-        from thresher.sklearn.inputs import warn_of
-
         self._check_options()
         X = inputs.held(X)
         with self._unchanged_by_errors():
             troubles = self._fit(X, y, sample_weight, groups, coef_init, intercept_init)
-        warn_of(self, X, troubles)
+        inputs.warn_of(self, X, troubles)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, coef: Any, intercept: Any) -> list[Any]:
@@ -158,7 +156,6 @@ class SparseOnlineEstimator(SparseEstimator):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, named: Any = None) -> Self:
         from thresher.data.inputs.arrays import may_have_rests
-        from thresher.sklearn.inputs import warn_of
 
         if self.early_stopping:
             raise ValueError("early_stopping should be False with partial_fit, which has no hold-out")
@@ -172,12 +169,11 @@ class SparseOnlineEstimator(SparseEstimator):
         with self._unchanged_by_errors():
             self._learn(X, y, sample_weight, first, named)
         if first:
-            warn_of(self, X, [])
+            inputs.warn_of(self, X, [])
         return self
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, first: bool, named: Any) -> None:
         from thresher.data.inputs.matrices import MatrixSource, in_order
-        from thresher.sklearn.estimator import restored_if_broken
 
         numbers = inputs.read(self, X, reset=first)
         self._check_names()

@@ -227,10 +227,8 @@ class SparseEstimator(BaseEstimator):
             check_nameable(self._store())
 
     def _keep_names(self, X: Any, models: Sequence[Any]) -> None:
-        from thresher.sklearn.inputs import keep_names
-
         if self.names:
-            keep_names(self, X, models)
+            inputs.keep_names(self, X, models)
 
     def _number(self, models: Sequence[Any], numbers: Numbers) -> None:
         """Note that the features of new models are the columns of X, if it is a matrix."""
@@ -383,9 +381,7 @@ class SparseEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         if not self._weighs_columns():
-            from thresher.sklearn.inputs import names_of
-
-            return names_of(self._model)
+            return inputs.names_of(self._model)
         coef = self.coef_
         weighs = np.unique((coef if issparse(coef) else np.atleast_2d(coef)).nonzero()[1])
         return np.asarray(_check_feature_names_in(self, input_features)[weighs])

@@ -57,13 +57,11 @@ class SparseFrontierEstimator(SparseEstimator):
         infinite or NaN is left out with a
         ConvergenceWarning; `DivergedError` if none is left.
         """
-        from thresher.sklearn.inputs import warn_of
-
         self._check_options()
         X = inputs.held(X)
         with self._unchanged_by_errors():
             troubles = self._fit(X, y, sample_weight, groups)
-        warn_of(self, X, troubles)
+        inputs.warn_of(self, X, troubles)
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> list[Any]:

@@ -87,7 +87,7 @@ def layout_of(estimator: Any) -> Any:
     """The parameter `layout`, which may be a dictionary of options of `thresher.train`. ValueError."""
     from thresher.options.data import LayoutOptions, ReadOptions
     from thresher.options.layouts import layout_asked
-    from thresher.options.option import declared, settled
+    from thresher.options.option import settled
 
     given = estimator.layout
     if not isinstance(given, Mapping):

@@ -12,7 +12,7 @@ from thresher.data.errors import BadLine
 from thresher.data.files.content import Content
 from thresher.data.report import Report
 from thresher.data.source import Source
-from thresher.engine.sound import StateError, Tensors, under
+from thresher.engine.sound import StateError, Tensors, beneath, under
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file, schema
 from thresher.learning.files.schema import LATER, Form, Key, Positive, check_all, form_of, kinds_of
@@ -240,17 +240,22 @@ def save(path: Path, model: Model, training_state: TrainingState) -> None:
     if model.names is not None:  # also those of weights that are zero now, and may not be at the end
         tensors |= model_file.tensors_of_names(model.names)
     if training_state.best is not None:
-        tensors |= {f"{_BEST}{name}": array for name, array in training_state.best.state.items()}
+        tensors |= beneath(_BEST, training_state.best.state)
     if training_state.slices is not None:
-        tensors |= {f"{_SLICES}{name}": array for name, array in training_state.slices.state.items()}
+        tensors |= beneath(_SLICES, training_state.slices.state)
     model_file.write(path, header, tensors)
+
+
+def opened(path: Path, lanes: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and tensors of a file; `ModelFileError` if it does not exist or is damaged."""
+    if not path.exists():
+        raise model_file.ModelFileError(f"{path}: no such file, so there is no training to resume")
+    return model_file.read(path, lanes=lanes)
 
 
 def load(path: Path) -> tuple[Model, TrainingState]:
     """The model in a checkpoint and the state of its training; `ModelFileError` if there is no checkpoint."""
-    if not path.exists():
-        raise model_file.ModelFileError(f"{path}: no such file, so there is no training to resume")
-    header, tensors = model_file.read(path)
+    header, tensors = opened(path)
     if "training" not in header:
         raise model_file.ModelFileError(f"{path}: a finished model, not a checkpoint")
     with model_file.naming_file(path, header):

@@ -33,7 +33,7 @@ from thresher.data.labels import check_labels
 from thresher.data.layout import SettledLayout
 from thresher.data.offsets import F32, split_offsets
 from thresher.engine.index import Resolved, make_index
-from thresher.engine.sound import MOST_STEPS, Tensors, copied, given, offsets, require, under
+from thresher.engine.sound import MOST_STEPS, Tensors, beneath, copied, given, offsets, require, under
 from thresher.learning.model.divergence import EXTREME, Before, DivergedError, has_extremes, ranges
 from thresher.learning.model.objective import Head, Listener
 from thresher.learning.model.preparation import Intake
@@ -85,7 +85,7 @@ def state_of(waiting: Chunk) -> dict[str, NDArray[Any]]:
     held["targets"] = np.zeros((0, 0), np.float32) if waiting.targets is None else waiting.targets
     if waiting.cells is not None:
         held["cells"] = waiting.cells
-    return {_PREFIX + name: array for name, array in held.items()}
+    return beneath(_PREFIX, held)
 
 
 def restored(tensors: Tensors) -> Chunk:
@@ -427,7 +427,7 @@ class Feed:
         counts = np.array([self.learned, self.lowest_label])
         whole = {**self.index.tensors(), **self.intake.state(), "counters": counts}
         if self.batch > 1:
-            whole |= state_of(self._pending) | {BEFORE_END + n: a for n, a in self._before_end.items()}
+            whole |= state_of(self._pending) | beneath(BEFORE_END, self._before_end)
         return whole
 
     def check(self, state: Tensors, loops: Sequence[tuple[OneLoop | ManyLoop, Tensors]], head: Head) -> int:

@@ -36,7 +36,7 @@ from thresher.engine.compile.jit import Kernel
 from thresher.engine.index import HashedIndex, Index, Resolved
 from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, measures_each, shares_a_clock, writes
-from thresher.engine.sound import Tensors, given, require, under
+from thresher.engine.sound import Tensors, beneath, given, require, under
 from thresher.engine.verbs import fades
 from thresher.learning.model.margins import Read, first_rows, margins
 from thresher.learning.model.objective import F64, Head
@@ -338,7 +338,7 @@ class Loop:
     def state(self) -> dict[str, Array]:
         """Rows, clocks, intercept and sums, now and before the end."""
         now = {"S": self.S[: self.index.used], **self.clocks(), **self._tallies()}
-        return now | {BEFORE_END + name: array for name, array in self.before_end.items()}
+        return now | beneath(BEFORE_END, self.before_end)
 
     def _tallies(self) -> dict[str, Array]:
         """Sums over new examples, then over those that came again, and whether these still come."""
