@@ -12,8 +12,8 @@ from thresher import Chunk
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.source import Chunks, Source
+from thresher.learning.evaluation import figures as evaluation
 from thresher.learning.evaluation.curves import Binned, Calibration, wilson
-from thresher.learning.evaluation.figures import figures_of
 from thresher.learning.model.objective import Head, Output
 
 metrics = pytest.importorskip("sklearn.metrics")
@@ -57,8 +57,8 @@ def rows(margins: Any, labels: Any, targets: Any = None) -> Chunk:
 def assessed(model: Guesser, chunk: Chunk, threshold: float | None = None) -> dict[str, Any]:
     """The figures, which are the same however the rows are cut."""
     with not_compiled():
-        whole = figures_of(model, Cut(chunk, len(chunk)), threshold)
-        cut = figures_of(model, Cut(chunk, 7), threshold)
+        whole = evaluation.assessed(model, Cut(chunk, len(chunk)), threshold).figures()
+        cut = evaluation.assessed(model, Cut(chunk, 7), threshold).figures()
     assert flat(cut) == pytest.approx(flat(whole), nan_ok=True)
     return whole
 
@@ -184,7 +184,7 @@ def test_nothing_and_one_class_only() -> None:
     assert (found["base_log_loss"], found["normalised_entropy"], found["precision"]) == (0.0, None, 1.0)
     for loss, outputs in (("logistic", "one"), ("softmax", "classes:1-2"), ("squared", "one")):
         with not_compiled():
-            empty = figures_of(Guesser(loss, outputs), Cut(some.rows(0, 0), 1))
+            empty = evaluation.assessed(Guesser(loss, outputs), Cut(some.rows(0, 0), 1)).figures()
         assert empty["examples"] == 0
     constant = assessed(Guesser("squared"), rows(MARGINS[:4], np.full(4, 2.0)))
     assert constant["r2"] is None
@@ -201,7 +201,7 @@ def test_nothing_and_one_class_only() -> None:
 )
 def test_thresholds_that_cannot_be(loss: str, outputs: str, threshold: float, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        figures_of(Guesser(loss, outputs), Cut(rows(MARGINS, TRUTH), 9), threshold)
+        evaluation.assessed(Guesser(loss, outputs), Cut(rows(MARGINS, TRUTH), 9), threshold).figures()
 
 
 def test_bins_are_those_of_scikit_learn() -> None:
@@ -260,7 +260,7 @@ def test_numbers_are_binned_by_prediction() -> None:
 
 def test_several_numbers_have_an_error_each() -> None:
     guess, truth = RNG.normal(size=(2, ROWS, 3))
-    figures = figures_of(Guesser("squared", "values:3"), Cut(rows(guess, truth), 50))
+    figures = evaluation.assessed(Guesser("squared", "values:3"), Cut(rows(guess, truth), 50)).figures()
     each = np.sqrt(np.average((guess - truth) ** 2, axis=0, weights=W))
     assert figures["rmse_by_output"] == pytest.approx(each, rel=1e-5)
 

@@ -215,6 +215,15 @@ def _held(file: IO[Any]) -> Iterator[bool]:
         os.close(descriptor)
 
 
+def stamp(path: Path) -> tuple[int, int, int] | None:
+    """What changes if a file is written or replaced; None without one."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns
+
+
 def lock(descriptor: int) -> bool | None:
     """Lock a file or folder unless another process holds the lock; None if the file system has no locks."""
     try:

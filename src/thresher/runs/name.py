@@ -8,6 +8,7 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
+from thresher.engine.atomic import stamp
 from thresher.learning.files import model_file
 from thresher.learning.inspection.feature_names import find_in
 from thresher.options.data import ReadOptions
@@ -30,18 +31,9 @@ class NamedModel:
 
 def find(path: Path, data: Any, options: Any, target: Path) -> NamedModel:
     """Find the names for a model that will be written to `target`. `ModelFileError`, `DataError`, OSError."""
-    before = _stamp(path)
+    before = stamp(path)
     header, tensors = model_file.read(path)
     names = find_in(model_file.readout_of(path, header, tensors), data, **given_in(options, ReadOptions))
-    if target == path and _stamp(path) != before:
+    if target == path and stamp(path) != before:
         raise DataError(f"{path}: another process has changed it meanwhile: run thresher name again")
     return NamedModel(header, tensors, names)
-
-
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    """Values that change when the file is written."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns

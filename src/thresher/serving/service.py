@@ -25,6 +25,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.log.segments import LogError, LogPosition, records_from, segment_paths
 from thresher.data.log.source import LogOrigin
 from thresher.data.log.writer import SEGMENT_BYTES, LogWriter
+from thresher.engine.atomic import stamp
 from thresher.learning.files import model_file
 from thresher.learning.inspection.explanation import Explanation, explain
 from thresher.learning.model.ensemble import Ensemble, load
@@ -139,7 +140,7 @@ class Service:
 
     def __init__(self, path: Path, name: str = "", say: Callable[[str], None] = lambda line: None) -> None:
         self.path, self.name, self._say, self._closing = path, name or path.stem, say, threading.Event()
-        self._stamp, self._reason = _stamp(path), ""
+        self._stamp, self._reason = stamp(path), ""
         self.model: Any = load(path)
 
     def start(self) -> None:
@@ -148,7 +149,7 @@ class Service:
 
     def _follow(self) -> None:
         while not self._closing.wait(_SWEEP):
-            if (now := _stamp(self.path)) != self._stamp:
+            if (now := stamp(self.path)) != self._stamp:
                 self._stamp = now
                 self._reload()
 
@@ -527,15 +528,6 @@ def _relabelled(chunk: Chunk, labels: Any, importances: Any) -> Chunk:
     """The rows with other labels and importances."""
     columns = chunk.indptr, chunk.keys, chunk.values
     return Chunk(*columns, np.asarray(labels, np.float32), np.asarray(importances, np.float32))
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """What changes if a file is replaced; None without one."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def content_hash(path: Path) -> str:

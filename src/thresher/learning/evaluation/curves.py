@@ -18,7 +18,7 @@ from thresher.learning.model.objective import F64
 BITS = 20
 """bits of a cell's number: sign, exponent and eleven digits, so cells are 0.05 % wide"""
 _SUMS = 3
-_NORMAL = 1.959963984540054
+NORMAL = 1.959963984540054
 """quantile of the normal distribution for an interval of 95 %"""
 
 
@@ -120,7 +120,7 @@ def wilson(share: float, count: float) -> tuple[float, float]:
     """
     if count <= 0:
         return 0.0, 1.0
-    z = _NORMAL**2 / count
+    z = NORMAL**2 / count
     middle, half = share + z / 2, math.sqrt(z * (share * (1 - share) + z / 4))
     return max((middle - half) / (1 + z), 0.0), min((middle + half) / (1 + z), 1.0)
 

@@ -48,12 +48,12 @@ class Evaluation:
         self.alike = self.alike and bool((weights == 1.0).all())
         if not self.head.classifies:
             means = self.head.respond(margins, "label", 0.0)
-            self._squares += float(weights @ _mean_of_row((means - labels) ** 2))
+            self._squares += float(weights @ row_means((means - labels) ** 2))
         elif self.head.outputs.kind == "classes":
             self._wrong += float(weights[self.head.respond(margins, "label", 0.0) != labels].sum())
         else:
             claimed = self.head.positive(margins)
-            self._wrong += float(weights @ _mean_of_row(claimed != (labels > 0)))
+            self._wrong += float(weights @ row_means(claimed != (labels > 0)))
             both = (claimed & (labels > 0)).reshape(len(chunk), -1)
             self._hits += float(weights @ both.sum(axis=1))
             claims = claimed.astype(int) + (labels > 0)
@@ -90,7 +90,7 @@ class Evaluation:
         return total / self.weight if self.weight else float("nan")
 
 
-def _mean_of_row(numbers: Any) -> F64:
+def row_means(numbers: Any) -> F64:
     """Mean over outputs: ``(n,)`` or ``(n, outputs)`` to ``(n,)``."""
     means: F64 = np.asarray(numbers, np.float64).reshape(len(numbers), -1).mean(axis=1)
     return means

@@ -350,11 +350,6 @@ class Assessment:
         return {**self._plain.figures(), **self._more.figures()}
 
 
-def figures_of(model: Any, source: Source, threshold: float | None = None) -> Figures:
-    """The figures that `assessed` finds."""
-    return assessed(model, source, threshold).figures()
-
-
 def _check_finite(margins: F64, before: int, source: Source) -> None:
     """DataError for the first margin that is not finite; `before` counts the examples before these."""
     if not np.isfinite(margins).all():

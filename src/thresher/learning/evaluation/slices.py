@@ -29,7 +29,8 @@ from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.data.text.spelling import respelled
 from thresher.engine.sound import Tensors, given, require, under
-from thresher.learning.evaluation.curves import wilson
+from thresher.learning.evaluation.curves import NORMAL, wilson
+from thresher.learning.evaluation.evaluate import row_means
 from thresher.learning.evaluation.figures import claimed
 from thresher.learning.inspection.formatting import finite, table_of
 from thresher.learning.model.objective import F64, Head
@@ -46,8 +47,6 @@ _LONGEST = 60
 """Characters of a value in a table; the rest is cut off"""
 _FEW, _FEW_OF_CLASS = 50, 10
 """A slice with fewer examples, or fewer of either of two classes, is small: its figures may be chance."""
-_NORMAL = 1.959963984540054
-"""the 97.5 % quantile of the normal distribution"""
 _SUMS = (
     *("examples", "weight", "loss", "wrong", "outcome", "predicted"),
     *("weight2", "positive", "loss2", "loss_weight", "wrong2", "wrong_weight"),
@@ -156,14 +155,14 @@ class Slices:
         several = head.outputs.kind in ("labels", "values")
         truth = np.asarray(head.targets(chunk) if several else chunk.labels, np.float64)
         if not head.classifies:
-            wrong = _row_means((guess - truth.reshape(guess.shape)) ** 2)
-            return loss, wrong, _row_means(truth), _row_means(guess)
+            wrong = row_means((guess - truth.reshape(guess.shape)) ** 2)
+            return loss, wrong, row_means(truth), row_means(guess)
         if head.outputs.kind == "classes":
             return loss, (guess != truth).astype(float), np.zeros(len(chunk)), np.zeros(len(chunk))
         likely = head.respond(margins, "probability", 0.0) if head.has_probabilities else margins
         positive = claimed(head, margins, likely, self._threshold)
         predicted = likely if head.has_probabilities else positive
-        return loss, _row_means(positive != (truth > 0)), _row_means(truth > 0), _row_means(predicted)
+        return loss, row_means(positive != (truth > 0)), row_means(truth > 0), row_means(predicted)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The values and the sums."""
@@ -245,11 +244,6 @@ class ProgressiveSlices:
             one.restore(under(state, f"{k}."))
 
 
-def _row_means(values: Any) -> F64:
-    means: F64 = np.asarray(values, np.float64).reshape(len(values), -1).mean(axis=1)
-    return means
-
-
 def _row(name: str, sums: NDArray[np.float64], head: Head) -> Figures:
     """The figures of a value: ``value examples weight small loss`` and ``error`` or ``rmse``.
 
@@ -300,7 +294,7 @@ def _of_mean(of: Figures, name: str) -> tuple[float, float] | None:
     mean = of[name] / weight
     squares = of[f"{name}2"] - 2 * mean * of[f"{name}_weight"] + mean * mean * of["weight2"]
     corrected = max(squares, 0.0) * of["examples"] / (of["examples"] - 1)
-    half = _NORMAL * math.sqrt(corrected) / weight
+    half = NORMAL * math.sqrt(corrected) / weight
     return mean - half, mean + half
 
 

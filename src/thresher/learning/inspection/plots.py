@@ -96,11 +96,9 @@ def stages_of_curve(curve: Curve, nonzero: int) -> list[Stage]:
     """
     found, before = [], Tally(0.0, 0.0)
     for point in curve:
-        now = Tally(point.loss, point.weight)
-        since = Tally(now.loss - before.loss, now.weight - before.weight).average
-        again = now == before and now.weight > 0
+        since, again = point.tally.since(before).average, point.tally == before and point.weight > 0
         found.append(Stage(point.examples, since, point.average, point.nonzero, point.features_seen, again))
-        before = now
+        before = point.tally
     return [*found[:-1], *(stage._replace(nonzero=nonzero) for stage in found[-1:])]
 
 
