@@ -48,6 +48,14 @@ def test_another_format_is_named_and_what_is_said_works(thresher: Thresher, comm
 
 
 @pytest.mark.usefixtures("models")
+def test_objects_without_blanks_are_recognised_too(thresher: Thresher) -> None:
+    rows = [{**row, "c": f"{row['c']} {row['c']}"} for row in ROWS]
+    Path("compact.jsonl").write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
+    assert thresher("predict m compact.jsonl").err.endswith("this looks like JSON lines: try --format jsonl\n")
+    assert thresher("predict m compact.jsonl --format jsonl").status == 0
+
+
+@pytest.mark.usefixtures("models")
 def test_a_model_of_parquet_names_the_format_of_a_text(thresher: Thresher) -> None:
     assert thresher("train t.parquet --label click -m p -q").status == 0
     for name, title in (("csv", "CSV"), ("tsv", "TSV"), ("jsonl", "JSON lines")):

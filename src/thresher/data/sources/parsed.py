@@ -284,9 +284,11 @@ class ParsedSource(Source):
     def _hinted(self, bad: BadLine) -> str:
         """The message about the first bad line, with a hint if it looks like another format.
 
-        A file with several columns gets no hint: then the format is right.
+        A file with several columns gets no hint, since then the format is right, unless a model that was
+        trained on others says that there are columns, and the line is an object.
         """
         look = looks_to_a_model if self.of_a_model else looks_like
-        hint = "" if len(self.layout.columns) > 1 else look(bad.raw, self.layout.format)
+        sure = len(self.layout.columns) > 1 and not (self.of_a_model and bad.raw.startswith(b'{"'))
+        hint = "" if sure else look(bad.raw, self.layout.format)
         words = trained_on(self.domain) if self.of_a_model else NAME_WORDS
         return f"{str(bad).removesuffix(as_shown(words))}; {hint}" if hint else str(bad)
