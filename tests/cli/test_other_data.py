@@ -51,7 +51,9 @@ def test_another_format_is_named_and_what_is_said_works(thresher: Thresher, comm
 def test_objects_without_blanks_are_recognised_too(thresher: Thresher) -> None:
     rows = [{**row, "c": f"{row['c']} {row['c']}"} for row in ROWS]
     Path("compact.jsonl").write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
-    assert thresher("predict m compact.jsonl").err.endswith("this looks like JSON lines: try --format jsonl\n")
+    assert thresher("predict m compact.jsonl").err.endswith(
+        "this looks like JSON lines: try --format jsonl\n"
+    )
     assert thresher("predict m compact.jsonl --format jsonl").status == 0
 
 
