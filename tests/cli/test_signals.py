@@ -230,3 +230,15 @@ Model.learn = compiling
     command = ("train", "train.svm", "-m", "m", "-q")
     assert run_code(code, *command, folder=folder) == (130, "thresher: interrupted\n")
     assert sorted(p.name for p in folder.iterdir()) == ["cache", "test.svm", "train.svm"]
+
+
+def test_on_a_terminal_the_line_takes_the_place_of_the_bar(folder: Path) -> None:
+    ours, theirs = os.openpty()
+    try:
+        code = "from thresher.cli.signals import say_at_once; say_at_once('thresher: stopping')"
+        with_bar = environment(folder, TERM="xterm")
+        subprocess.run([sys.executable, "-c", code], stderr=theirs, env=with_bar, check=True)
+        assert os.read(ours, 100) == b"\r\x1b[Kthresher: stopping\r\n"
+    finally:
+        os.close(ours)
+        os.close(theirs)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -72,8 +75,24 @@ def test_texts() -> None:
     assert train((texts * 200, LABELS * 200)).nonzero == 3
     with pytest.raises(DataError, match="example 2: expected a text, found 1"):
         chunk_of(["a", 1], [1, 1])
-    with pytest.raises(DataError, match="n-grams are given as"):
-        chunk_of(texts, LABELS, text="bigrams")
+    for grams in ("bigrams", ["words=1"], 5):
+        with pytest.raises(DataError, match="n-grams are given as"):
+            chunk_of(texts, LABELS, text=grams)  # type: ignore[arg-type]
+
+
+def test_members_of_enumerations_are_their_texts() -> None:
+    colour: Any = Enum("colour", {"RED": "red"}, type=str)
+    wanted = chunk_of([{"c": "red"}], [1])
+    for value in (colour.RED, [colour.RED], ["red"], np.str_("red"), [np.str_("red")]):
+        assert same(chunk_of([{"c": value}], [1]), wanted)
+
+
+def test_long_texts_are_not_kept() -> None:
+    text = "long " * 1000
+    before = sys.getrefcount(text)
+    chunk_of([{"c": text}], [1])
+    gc.collect()
+    assert sys.getrefcount(text) == before
 
 
 @pytest.mark.parametrize(
@@ -83,6 +102,9 @@ def test_texts() -> None:
         ([{-1: 1.0}], "row 1, feature -1: a feature name must be"),
         ([{1.5: 1.0}], "row 1, feature 1.5: a feature name must be"),
         ([{3: "x"}], "row 1, feature 3: a category needs a name"),
+        ([{"\udc80": 1.0}], "row 1, feature .*half of a character"),
+        ([{"a": 1}, {"a": "\udc80"}], "row 2, feature 'a': half of a character"),
+        ([{"a": ["b", "\udc80"]}], "row 1, feature 'a': half of a character"),
         ([{"a": 1}, {"b": 1, "a": float("nan")}], "row 2, feature 'a': expected a finite number, found NaN"),
         ([{"a": float("-inf")}], "row 1, feature 'a': expected a finite number, found -inf"),
         (

@@ -8,8 +8,10 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import thresher
-from thresher.data.chunk import Chunk
+from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
+from thresher.data.source import Chunks, MemorySource, Source
+from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
 from thresher.sklearn import SparseOnlineClassifier
 
@@ -43,10 +45,29 @@ UNFIT += [
 )
 def test_arrays_that_do_not_fit_are_refused_by_whatever_follows_them(changes: dict[str, Any]) -> None:
     broken, model = replace(GOOD, **changes), Model("sgd")
-    for use in (model.learn, model.predict, model.readout().predict, thresher.train):
+    uses: list[Any] = [model.learn, thresher.train, MemorySource, lambda chunk: chunk.take(np.arange(1))]
+    for reader in (model, model.readout(), Ensemble([model, model], "")):
+        uses += [
+            reader.predict,
+            reader.margins,
+            reader.terms,
+            lambda chunk, r=reader: r.predict(Given(chunk)),
+        ]
+    for use in uses:
         with pytest.raises(DataError, match="the arrays of a Chunk must be"):
             use(broken)
     assert model.examples == 0
+
+
+class Given(Source):
+    """A source of a user's own."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        super().__init__()
+        self._chunk = chunk
+
+    def chunks(self, start: Place | None = None) -> Chunks:
+        yield self._chunk
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from tests.plain import compiled_if, not_compiled
 from tests.streams import cut
 from thresher import Chunk, TroubleWarning, cv, ensemble, evaluate, path, train, tune
 from thresher.data.layout import SettledLayout
+from thresher.engine.sound import StateError
 from thresher.learning.diagnostics.advice import scale_remedy
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss
@@ -289,6 +290,21 @@ def test_labels_are_counted_alike_however_rows_are_cut() -> None:
         assert bool(seen[0].counts) == (not more)
         again = read(Seen, json.loads(json.dumps(seen[0].as_dict())), "seen")
         assert again.counts == seen[0].counts
+
+
+@pytest.mark.parametrize("counts", [[[1.5, 2]], [[1, 2], [1, 3]], [[1, 0]], [[k, 1] for k in range(257)]])
+def test_counts_of_labels_that_cannot_be_are_refused(counts: list[list[float]]) -> None:
+    with pytest.raises(StateError, match="counts must be labels and counts"):
+        read(Seen, Seen().as_dict() | {"counts": counts}, "seen")
+
+
+def test_labels_that_a_damaged_checkpoint_counts_end_no_run() -> None:
+    model = train(chunk(clicks(200)), passes=1)
+    seen = Seen(
+        rows=200, counts={99: 1, -5: 100, 0: 99}, marks=[(200, 1.0, 200.0)], passes=[(1.0, 200.0, None)]
+    )
+    (found,) = troubles_of(Run(seen, model, class_names=("ham", "spam" * 100)))
+    assert len(found.message) < 250
 
 
 def test_rows_without_a_feature() -> None:

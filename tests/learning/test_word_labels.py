@@ -83,6 +83,10 @@ def test_examples_in_memory(words: tuple[str, ...]) -> None:
     assert turned.classes == words[::-1]
     warm = thresher.train((X, y), init=model)
     assert warm.classes == words
+    going_on = thresher.train((X, y), passes=1)
+    before = going_on.examples
+    going_on = thresher.train((X[::-1], y[::-1]), continue_from=going_on)
+    assert (going_on.classes, going_on.examples) == (words, 2 * before)
     with pytest.raises(DataError, match=r"example 3: expected one of the classes .* found 'eggs'"):
         thresher.evaluate(model, (X[:3], [*y[:2], "eggs"]))
     with pytest.raises(DataError, match="all labels are 'ham'"):

@@ -134,6 +134,7 @@ def ignore() -> None:
 
 
 def say_at_once(line: str) -> None:
-    """Write a line on standard error from a signal handler, without buffering."""
+    """Write a line on standard error from a signal handler, unbuffered, and over a bar if there is one."""
     with contextlib.suppress(OSError):
-        os.write(2, f"{line}\n".encode())
+        erased = "\r\x1b[K" if os.isatty(2) and os.environ.get("TERM") != "dumb" else ""
+        os.write(2, f"{erased}{line}\n".encode())

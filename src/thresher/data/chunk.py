@@ -160,6 +160,7 @@ class Chunk:
         """A copy of some rows, given as a mask (n,), or by number in any order, without a place."""
         from thresher.engine.preparing import copy_rows  # files are opened without Numba
 
+        self.check_arrays()
         rows: NDArray[Any] = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
         indptr = ends_of(self.indptr, rows)
         keys, values = np.empty(indptr[-1], np.uint64), np.empty(indptr[-1], np.float32)

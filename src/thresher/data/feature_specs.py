@@ -140,7 +140,6 @@ class Grams(NamedTuple):
         return (*self.words, *self.chars, self.lowercase, self.shortest, _SCALES[self.scale], self.norm)
 
 
-@lru_cache(64)  # every layout that is made parses it
 def grams_of(spec: str) -> Grams:
     """Parse ``words=1-2,chars=3-5,case,shortest=1,scale=log,norm``; raises `DataError` for anything else.
 
@@ -149,6 +148,13 @@ def grams_of(spec: str) -> Grams:
     >>> grams_of("words=1-2,norm").norm
     True
     """
+    if not isinstance(spec, str):
+        raise DataError(f"n-grams are given as a text, such as 'words=1-2', not as {type(spec).__name__}")
+    return _parsed(spec)
+
+
+@lru_cache(64)  # every layout that is made parses it
+def _parsed(spec: str) -> Grams:
     made = Grams()
     for piece in filter(None, spec.split(",")):
         name, equals, value = piece.partition("=")

@@ -70,8 +70,9 @@ class StoredRows:
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Copies of these rows (n,), in this order."""
-        columns = self._starts, self._keys, self._values, self._labels, self._weights
-        return Chunk(*columns, **self._beside).take(rows)
+        ends, (count, nnz) = self._starts[: self._count + 1], (self._count, self._nnz)
+        stored = self._keys[:nnz], self._values[:nnz], self._labels[:count], self._weights[:count]
+        return Chunk(ends, *stored, **{name: held[:count] for name, held in self._beside.items()}).take(rows)
 
 
 def _beside(chunk: Chunk) -> dict[str, Any]:

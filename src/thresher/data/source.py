@@ -127,7 +127,7 @@ class Source:
 
 
 class MemorySource(Source):
-    """Sound chunks in memory as a source. In a `Place`, `offset` counts chunks and `line` counts rows."""
+    """Chunks in memory as a source. In a `Place`, `offset` counts chunks and `line` counts rows."""
 
     in_memory = True
     position_bytes = 0
@@ -140,9 +140,13 @@ class MemorySource(Source):
         layout: SettledLayout | None = None,
         columns: int | None = None,
         by_position: bool = False,
+        sound: bool = False,
     ) -> None:
+        """`sound`: whether the chunks have been checked."""
         super().__init__()
         self._chunks = [chunks] if isinstance(chunks, Chunk) else list(chunks)
+        for chunk in () if sound else self._chunks:
+            chunk.check()
         if not any(len(chunk) for chunk in self._chunks):
             raise DataError("no examples")
         for chunk in self._chunks:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thresher.data.errors import DataError
 from thresher.data.inputs.any_data import Data, is_matrix
-from thresher.data.layout import AnyLayout
+from thresher.data.layout import AnyLayout, Layout
 from thresher.data.log.source import LogSource
 from thresher.data.source import Source
 from thresher.engine.atomic import clear_abandoned
@@ -269,6 +269,9 @@ def _fitted(model: Any, source: Source, like: Predictor | None) -> Source:
 def reading_on(inputs: Inputs, options: Any, model: Predictor, part: Part) -> dict[str, Any]:
     """How data are opened for a model that goes on with them. `UsageError`."""
     layout = _layout(inputs.data, options, model, grouped=True)
+    words = model.classes
+    if words and not (layout and layout.classes):  # rows in memory are labelled with the same words
+        layout = replace(layout or Layout(), classes=words)
     check_ungrouped(part, groups_of(inputs, layout, options))
     return reading_of(options, part) | {"layout": layout}
 

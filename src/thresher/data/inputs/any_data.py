@@ -219,7 +219,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     if isinstance(data, Source):
         return data
     if isinstance(data, Chunk):
-        return _of_chunks([data], domain)
+        return MemorySource(data, domain)
     if isinstance(data, str | os.PathLike):
         return _of_files([data], domain, options)
     if is_beside(data):
@@ -243,7 +243,7 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     _check_texts(first, layout)
     items = [] if first is _NOTHING else _all_alike(first, again)
     if isinstance(first, Chunk):
-        return _of_chunks(items, domain)
+        return MemorySource(items, domain)
     return _of_files(items, domain, options)
 
 
@@ -253,13 +253,6 @@ def _check_rows(data: Any) -> None:
     if no_rows or not hasattr(data, "__iter__"):
         hint = ": put one row into a list" if isinstance(data, Mapping) else ""
         raise DataError(f"data must be {_KINDS}, not {type(data).__name__}{hint}")
-
-
-def _of_chunks(chunks: list[Chunk], domain: str | Domain) -> MemorySource:
-    """The source of chunks that a user has made."""
-    for one in chunks:
-        one.check()
-    return MemorySource(chunks, domain)
 
 
 def _of_files(paths: list[Any], domain: str | Domain, options: dict[str, Any]) -> Source:

@@ -27,6 +27,8 @@ _ROWS = 1 << 12
 """Rows per chunk when reading a stream of pairs."""
 _NAMES = 1 << 20
 """How many names `RowReader` remembers the keys of."""
+_SHORT = 100
+"""Characters of a name whose key is remembered for longer."""
 
 
 def chunk_of(
@@ -349,7 +351,11 @@ class RowReader:
         if is_missing(value):
             return []
         where = f"row {number}, feature {name!r}"
-        if not isinstance(name, str) or isinstance(value, _TEXTS) or isinstance(error, OverflowError):
+        if (
+            not isinstance(name, str)
+            or isinstance(value, _TEXTS)
+            or isinstance(error, OverflowError | DataError)
+        ):
             raise DataError(f"{where}: {error}") from error
         if not isinstance(value, list | tuple | Set):
             raise DataError(f"{where}: {_EXPECTED}, found {_found(name, value)}") from error
@@ -358,7 +364,10 @@ class RowReader:
             if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
                 found = _found(name, one)
                 raise DataError(f"{where}: a list must hold texts or whole numbers, found {found}") from error
-        return [self._key((name, str(one))) for one in there]
+        try:
+            return [self._key((name, one if isinstance(one, str) else str(one))) for one in there]
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from error
 
     def names(self) -> dict[int, bytes]:
         """Names of the features read, by key, as far as they are remembered."""
@@ -372,13 +381,21 @@ class RowReader:
         if found is None:
             if len(self._known) >= _NAMES:
                 self._known.clear()
-            found = self._known[name] = _hash_of(name, self._seed)
+            found = self._known[name] = _key_of(name, self._seed)
         return found
+
+
+def _key_of(name: str | tuple[str, str], seed: int) -> int:
+    """The key of a feature, or of a text in the namespace of a name. `DataError`."""
+    size = len(name) if isinstance(name, str) else sum(map(len, name))
+    try:
+        return (_hash_of if size <= _SHORT else _hash_of.__wrapped__)(name, seed)
+    except UnicodeEncodeError as error:
+        raise DataError(f"half of a character in {error.object!a:.40}: not Unicode text") from error
 
 
 @lru_cache(1 << 16)  # a model that learns row by row meets the same names in reader after reader
 def _hash_of(name: str | tuple[str, str], seed: int) -> int:
-    """The key of a feature, or of a text in the namespace of a name."""
     if isinstance(name, str):
         return hash_bytes(name.encode(), seed)
     return hash_bytes(name[1].encode(), seed_of(name[0], seed))
@@ -390,7 +407,7 @@ class NamedSource(MemorySource):
     nameable = True
 
     def __init__(self, X: Any, chunk: Chunk, domain: str | Domain, layout: SettledLayout | None) -> None:
-        super().__init__(chunk, domain, layout=layout)
+        super().__init__(chunk, domain, layout=layout, sound=True)
         self._given = X
 
     def chunks(self, start: Place | None = None) -> Chunks:
@@ -431,7 +448,8 @@ def source_of(
     chunk = chunk_of(X, y, weights, gaps=gaps)
     if not hasattr(X, "tocsr") and (_holds(X, Mapping) or _holds(X, str)):
         return NamedSource(X, chunk, domain, layout)
-    return MemorySource(chunk, domain, layout=layout, columns=_columns_of(X), by_position=by_position)
+    columns = _columns_of(X)
+    return MemorySource(chunk, domain, layout=layout, columns=columns, by_position=by_position, sound=True)
 
 
 def _columns_of(X: Any) -> int | None:

@@ -76,7 +76,11 @@ class LogSegment:
     @property
     def end(self) -> int:
         """The offset at which the file ends, whether or not with a whole record."""
-        return self.begin.offset + max(self.path.stat().st_size - self.header, 0)
+        try:
+            size = self.path.stat().st_size
+        except OSError as error:
+            raise LogError(f"{self.path}: {error.strerror}") from error
+        return self.begin.offset + max(size - self.header, 0)
 
 
 def is_log(path: str | os.PathLike[str]) -> bool:

@@ -53,6 +53,8 @@ _MANY = 20
 """Rows of a class that is not rare."""
 _LONE = 3
 """More classes with a single row are no mistakes."""
+_LONGEST = 40
+"""Characters of a label in a message."""
 _UNLIKE = 20.0
 """A feature this many times the typical size is on another scale."""
 _NARROW = 0.1
@@ -234,9 +236,8 @@ def _class_of(run: Run, label: float) -> str:
 def _label_of(run: Run, label: float) -> str:
     """A label as the data have it."""
     outputs = run.model.head.outputs
-    if not run.classes:
-        return f"{label:g}"
-    return run.classes[int(label) - outputs.low if outputs.kind == "classes" else int(label > 0)]
+    place = int(label) - outputs.low if outputs.kind == "classes" else int(label > 0)
+    return run.classes[place] if 0 <= place < len(run.classes) else f"{label:g}"
 
 
 def _mixed_labels(run: Run) -> Trouble | None:
@@ -272,13 +273,14 @@ def _lone_class(run: Run) -> Trouble | None:
         name = _label_of(run, label)
         counts[name] = counts.get(name, 0) + count
     lone = [name for name, count in counts.items() if count <= 1]
+    called = [name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..." for name in lone]
     least = min((count for count in counts.values() if count > 1), default=0)
     if not 0 < len(lone) <= _LONE or least < _MANY or run.seen.rows <= FEW or run.goes_on:
         return None
     if len(lone) > 1:
-        reason = f"at most one of the rows learned has each of the labels {', '.join(lone)}"
+        reason = f"at most one of the rows learned has each of the labels {', '.join(called)}"
     else:
-        reason = f"{'only one' if counts[lone[0]] else 'none'} of the rows learned has the label {lone[0]}"
+        reason = f"{'only one' if counts[lone[0]] else 'none'} of the rows learned has the label {called[0]}"
     reason = f"{reason}, and other labels have {least:,} or more"
     return Trouble("lone-class", f"{reason}: if it is a mistake, correct it; if not, add more such rows")
 

@@ -46,7 +46,11 @@ _SIZES = Form(
 )
 _COUNTS = Form(
     "labels and counts",
-    form_of(list[tuple[Finite, int]]).fits,
+    lambda v: (
+        form_of(list[tuple[Finite, Positive]]).fits(v)
+        and len({label for label, _ in v}) == len(v) <= _CLASSES
+        and all(label == int(label) for label, _ in v)
+    ),
     lambda v: {int(label): count for label, count in v},
 )
 _SPANS = Form(

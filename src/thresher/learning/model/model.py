@@ -500,6 +500,7 @@ class Model(Predictor):
 
     def terms(self, chunk: Chunk) -> Summands:
         """What the margins of `chunk` are sums of: see `Predictor.terms`."""
+        chunk.check_arrays()
         rows, bias = self._feed.intake.read(chunk), self._bias()
         return Summands.of(rows, self.loop.margins(ones(rows.keys), np.zeros_like(bias)), bias)
 

@@ -201,6 +201,7 @@ class Predictor:
 
         They include the offsets, if the model was trained with any. `DataError` if the rows have none.
         """
+        chunk.check_arrays()
         if not self.shifted:
             return self._sums(chunk)
         own, offsets = split_offsets(chunk)
@@ -357,7 +358,7 @@ class Predictor:
             yield ReadRows(data if offsets is None else with_offsets(data, offsets))
             return
         settled(ReadOptions, reading, method)
-        none = isinstance(data, list) and not data
+        none = isinstance(data, list | tuple) and not data
         if none or (hasattr(data, "shape") and data.shape[:1] == (0,)):  # which no source can be of
             return
         more = {"unlabelled": True}

@@ -137,6 +137,7 @@ class Readout(Predictor):
 
     def terms(self, chunk: Chunk) -> Summands:
         """What the margins of `chunk` are sums of: see `Predictor.terms`."""
+        chunk.check_arrays()
         rows = self._scaled(chunk if self.means is None else self.means.of(chunk))
         weights = table_margins(self._index, self._table, np.zeros_like(self.centred_bias), ones(rows.keys))
         return Summands.of(rows, weights, self.centred_bias)
