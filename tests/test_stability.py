@@ -157,10 +157,13 @@ def test_the_model_of_kept_features_is_the_one_of_data_without_the_others(
     assert found.model_.intercept == expected.intercept
     assert found.model_.predict(X).tobytes() == expected.predict(only).tobytes()
     thresher.save(found, tmp_path / "m")
+    learned = list[bytes]()
     for model in (found.model_, Model.load(tmp_path / "m")):
         assert set(model.weights()[0].tolist()) <= {*kept.tolist()}
         model.learn(X, Y)
         assert set(model.weights()[0].tolist()) <= {*kept.tolist()}, "others stay out"
+        learned.append(model.weights()[1].tobytes())
+    assert learned[0] == learned[1]
     again = thresher.train(X[::-1] + 0.1, Y[::-1], continue_from=tmp_path / "m", passes=1)
     assert set(again.weights()[0].tolist()) <= {*kept.tolist()}
 

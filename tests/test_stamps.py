@@ -50,6 +50,26 @@ def test_rules_of_a_factory(tmp_path: Path) -> None:
     assert answered(tmp_path, code.format([8.0]), own=rule) == [8.0]
 
 
+def test_what_a_function_of_a_factory_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule is the same text in both processes, and so is the code of the function that it calls."""
+    before = """
+import os
+import numba
+
+def make(factor):
+    @numba.njit
+    def times(x):
+        return x * factor
+    return times
+
+times = make(float(os.environ["FACTOR"]))
+"""
+    rule = RULE.format(before=before, factor="times(1.0)")
+    for factor in (2.0, 6.0):
+        monkeypatch.setenv("FACTOR", str(factor))
+        assert answered(tmp_path, "import own\nprint(json.dumps(read('own')))", own=rule) == factor
+
+
 def test_an_edit_of_what_is_imported_already(tmp_path: Path) -> None:
     """The running process has the old rule, the next one the new rule."""
     rule = RULE.format(before="", factor="2.0")

@@ -10,8 +10,10 @@ import tracemalloc
 from collections.abc import Iterator
 from functools import partialmethod
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,7 +21,7 @@ from hypothesis import strategies as st
 from tests.data.forms import reference, some_lines, some_text
 from tests.data.reference import bits, read_all, rows_of, same, written
 from tests.data.samples import PACKERS, SAMPLES
-from thresher.data import Chunk, DataError, MemorySource, Place, Report, concat, open_source
+from thresher.data import Chunk, DataError, MemorySource, Place, Report, concat, open_source, table_source
 from thresher.data.files import blocks as blocks_module
 from thresher.data.files.blocks import LINES, PAD, Block
 from thresher.data.formats.choosing import parser_of
@@ -334,3 +336,17 @@ def test_reading_a_table_does_not_import_pandas(tmp_path: Path) -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     assert ran.stdout == b"3\n"
+
+
+def test_small_tables_are_read_without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"label": [0, 1] * 500, "x": np.arange(1000) / 8, "c": ["a", "b", None, "d"] * 250})
+    stream = table_source(table.to_reader(max_chunksize=300), layout=Layout(label="label"))
+    expected = concat([*stream.chunks()])
+    start = Mock()
+    monkeypatch.setattr("threading.Thread.start", start)
+    found = concat([*table_source(table, layout=Layout(label="label")).chunks()])
+    assert not start.called
+    assert same(found, expected)
+    wrong = pa.table({"label": [0, 7], "x": [1.0, 2.0]})
+    with pytest.raises(DataError, match="the table:2"):
+        [*table_source(wrong, layout=Layout(label="label")).chunks()]

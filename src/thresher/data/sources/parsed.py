@@ -140,6 +140,9 @@ class ParsedSource(Source):
         self._threads = threads or default_threads()
         self._arenas, self._names, self._started = Arenas(self._threads + 4), HashedNames(), False
 
+    is_small = False
+    """whether so few rows are read that threads would take longer to start"""
+
     @abstractmethod
     def blocks(self, start: Place | None) -> Any:
         """A reader of the blocks of a pass."""
@@ -196,7 +199,7 @@ class ParsedSource(Source):
 
     def _here(self, blocks: Any) -> Pipeline:
         """Blocks parsed by threads of this process."""
-        threads = 1 if self._alone else self._threads
+        threads = 0 if self.is_small else 1 if self._alone else self._threads
         return Pipeline(blocks, self.parser, threads, self.block_bytes, self.live)
 
     @property

@@ -202,6 +202,7 @@ class Pipeline:
     parses it in parallel with the others while its text is warm in the cache. At most ``threads + 2`` parsed
     blocks wait, in order. If `live`, a block ends where a stream pauses, unless as many blocks as there are
     threads are being parsed or used: so a fast stream is read in large blocks, and a slow one row by row.
+    With no threads, all is done in that of the caller.
     """
 
     def __init__(
@@ -277,6 +278,11 @@ class Pipeline:
 
     def __iter__(self) -> Iterator[tuple[Block, Parsed]]:
         """All blocks in order; the error of a block is raised in its turn."""
+        if not self._threads:
+            buffer, parser = TextBuffer(self._size), self._parser()
+            while (block := self._blocks.fill(buffer, self._busy)) is not None:
+                yield block, parser.parse(block)
+            return
         for thread in self._threads:
             thread.start()
         while (done := self._waiting.get().result()) is not None:

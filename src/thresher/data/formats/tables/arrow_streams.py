@@ -32,6 +32,8 @@ from thresher.options.messages import mention
 _LARGE, _LARGEST = pa.decimal256(76, 0), 10**76
 NAME = "the table"
 """Its name in messages."""
+_FEW = 1000
+"""Rows that are read sooner than a thread has started."""
 
 
 def reader_of(table: Any) -> Any:
@@ -191,6 +193,8 @@ class StreamSource(ParsedSource):
         options |= {"where": where, "marked": marked, "unlabelled": unlabelled}
         super().__init__([NAME], settled_by, form, layout, may_be_words=form.may_be_words, **options)
         self.rereadable, self.weighed_beside = not self._stream.once, weighed_beside
+        counted = isinstance(given, pa.Table) or hasattr(given, "iloc")  # others may run a query to count
+        self.is_small = counted and len(given) <= _FEW
 
     def first_batch(self) -> Any:
         """The first rows as a record batch; None if there are none or reading has started."""
