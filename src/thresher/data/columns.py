@@ -15,7 +15,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from thresher.data.errors import DataError, first_few
+from thresher.data.errors import DataError, first_few, shortened
 from thresher.data.feature_specs import as_list, in_list, names_in, pieces_in, unquoted
 from thresher.data.layout import (
     BASE,
@@ -487,5 +487,4 @@ def column_meant(wanted_column: str, names: Sequence[str]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    cut = (name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..." for name in names)
-    return first_few([in_list(name) for name in cut], _SHOWN)
+    return first_few([in_list(shortened(name, _LONGEST)) for name in names], _SHOWN)

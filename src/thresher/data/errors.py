@@ -39,6 +39,15 @@ def shown(raw: bytes) -> str:
     return f"'{text}...'" if len(raw) > _SHOWN else f"'{text}'"
 
 
+def shortened(text: str, most: int) -> str:
+    """A text for a message, cut to so many characters.
+
+    >>> shortened("thresher", 3)
+    'thr...'
+    """
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
 def first_few(names: Sequence[str], most: int = 3) -> str:
     """At most so many names for a message, and how many more there are: ``a, b, c and 2 more``."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

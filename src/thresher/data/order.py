@@ -70,9 +70,11 @@ class StoredRows:
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Copies of these rows (n,), in this order."""
-        ends, (count, nnz) = self._starts[: self._count + 1], (self._count, self._nnz)
-        stored = self._keys[:nnz], self._values[:nnz], self._labels[:count], self._weights[:count]
-        return Chunk(ends, *stored, **{name: held[:count] for name, held in self._beside.items()}).take(rows)
+        count, nnz = self._count, self._nnz
+        stored = self._starts[: count + 1], self._keys[:nnz], self._values[:nnz]
+        each = self._labels[:count], self._weights[:count]
+        beside = {name: held[:count] for name, held in self._beside.items()}
+        return Chunk(*stored, *each, **beside).take(rows)
 
 
 def _beside(chunk: Chunk) -> dict[str, Any]:

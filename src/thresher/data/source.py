@@ -81,7 +81,7 @@ class Source:
     has_cells = False
     """whether the values of columns can be had beside the rows"""
     class_names: Sequence[str] = ()
-    """what the classes are called, if labels are their numbers and the layout does not say"""
+    """names of the classes that labels number, if the layout has none"""
     sliced: Sequence[str] = ()
     """columns whose values `Chunk.cells` holds in the passes that begin from here on"""
 

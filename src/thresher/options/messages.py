@@ -98,7 +98,7 @@ def mention_command(name: str) -> str:
 
 
 def function_of(command: str) -> str:
-    """What does in Python what a command does."""
+    """The function or method in Python that does the same as a command."""
     return _FUNCTIONS.get(command, f"thresher.{command}")
 
 

@@ -391,7 +391,7 @@ def _key_of(name: str | tuple[str, str], seed: int) -> int:
     try:
         return (_hash_of if size <= _SHORT else _hash_of.__wrapped__)(name, seed)
     except UnicodeEncodeError as error:
-        raise DataError(f"half of a character in {error.object!a:.40}: not Unicode text") from error
+        raise DataError(f"half of a character (a lone surrogate) in {error.object!a:.40}") from error
 
 
 @lru_cache(1 << 16)  # a model that learns row by row meets the same names in reader after reader

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.errors import DataError, printable, shown
+from thresher.data.errors import DataError, printable, shortened, shown
 from thresher.data.labels import LISTED, Domain, hint_of_words
 
 _LONGEST = 40
@@ -78,8 +78,7 @@ def _check_alike(labels: Sequence[Any]) -> None:
 
 
 def _described(value: Any) -> str:
-    text = printable(repr(value))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return shortened(printable(repr(value)), _LONGEST)
 
 
 def texts_of(labels: Any) -> list[bytes] | None:

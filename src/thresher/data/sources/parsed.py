@@ -103,6 +103,9 @@ class ParsedSource(Source):
     beforehand: Sequence[Noticed] = ()
     """what the first rows have shown of columns; set by `open_source`"""
 
+    is_small = False
+    """whether so few rows are read that threads would take longer to start"""
+
     def __init__(
         self,
         names: list[str],
@@ -139,9 +142,6 @@ class ParsedSource(Source):
         self._form: Any = form
         self._threads = threads or default_threads()
         self._arenas, self._names, self._started = Arenas(self._threads + 4), HashedNames(), False
-
-    is_small = False
-    """whether so few rows are read that threads would take longer to start"""
 
     @abstractmethod
     def blocks(self, start: Place | None) -> Any:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from thresher.data.columns import LABEL
-from thresher.data.errors import first_few
+from thresher.data.errors import first_few, shortened
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.labels import is_number
 from thresher.data.report import Report
@@ -52,7 +52,7 @@ _SHIFT = 0.8
 _MANY = 20
 """Rows of a class that is not rare."""
 _LONE = 3
-"""More classes with a single row are no mistakes."""
+"""If more classes have a single row, rare classes are normal in these data."""
 _LONGEST = 40
 """Characters of a label in a message."""
 _UNLIKE = 20.0
@@ -84,11 +84,11 @@ class Run:
     replays: bool = False
     """whether the number of passes was left open"""
     class_names: Sequence[str] = ()
-    """what the classes are called, if their layout does not say"""
+    """names of the classes, if the layout has none"""
 
     @property
     def classes(self) -> Sequence[str]:
-        """What the classes are called; empty if by numbers."""
+        """Names of the classes; empty if labels are numbers."""
         layout = self.model.recipe.layout
         return (layout.classes if layout else ()) or self.class_names
 
@@ -273,7 +273,7 @@ def _lone_class(run: Run) -> Trouble | None:
         name = _label_of(run, label)
         counts[name] = counts.get(name, 0) + count
     lone = [name for name, count in counts.items() if count <= 1]
-    called = [name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..." for name in lone]
+    called = [shortened(name, _LONGEST) for name in lone]
     least = min((count for count in counts.values() if count > 1), default=0)
     if not 0 < len(lone) <= _LONE or least < _MANY or run.seen.rows <= FEW or run.goes_on:
         return None

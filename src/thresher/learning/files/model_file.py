@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 
 from thresher import parts
 from thresher._version import __version__, told_of, upgrade
-from thresher.data.errors import OneLineError
+from thresher.data.errors import OneLineError, shortened
 from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
 from thresher.engine.atomic import whole_file
@@ -109,7 +109,7 @@ class ModelFileError(OneLineError):
     """Raised for a file that is not a model this version can read; the message is one line."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message if len(message) <= _LONGEST else f"{message[:_LONGEST]}...")
+        super().__init__(shortened(message, _LONGEST))
 
 
 @contextmanager

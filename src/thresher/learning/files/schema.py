@@ -13,6 +13,7 @@ from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from thresher.data.errors import shortened
 from thresher.engine.sound import StateError
 
 T = TypeVar("T")
@@ -153,5 +154,4 @@ def read(cls: type[T], given: Any, where: str) -> T:
 
 
 def _described(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+    return shortened(repr(value), _SHOWN)
