@@ -10,11 +10,14 @@ import pytest
 from tests.plain import not_compiled
 from tests.streams import case
 from thresher.data.chunk import Chunk
+from thresher.data.offsets import with_offsets
 from thresher.learning.model.model import Model
+from thresher.learning.model.warm_start import start_from
 
 ROWS, FEATURES = 60, 12
 SHIFTED = ("squared", "absolute", "huber", "quantile")
-Rows = list[tuple[float, dict[int, float], float]]
+Rows = list[tuple[float, dict[int, float], float, float]]
+"""Label, features, importance and offset of each"""
 
 
 def loss_of(name: str, p: float, y: float) -> tuple[float, float]:
@@ -48,6 +51,7 @@ class FromThePage:
         self.half_life, self.left_by_step = half_life, dict[Any, tuple[float, float, float, int]]()
         self.intercept, self.number, self.T = intercept, 1, 0
         self.first: float | None = None
+        self.given, self.given_b = dict[int, float](), 0.0
         self.s: dict[int, float] = {}
         self.z, self.r, self.a, self.w, self.last = ({**self.s} for _ in range(5))
         self.t = self.N = self.D = self.Q = self.U = self.V = self.h = 0.0
@@ -73,14 +77,36 @@ class FromThePage:
                 for kept in (self.s, self.z, self.r, self.a, self.w):
                     del kept[j]
 
-    def measure(self, x: dict[int, float], y: float, c: float) -> float:
+    def start(self, weights: dict[int, float], b: float) -> None:
+        """With `--init`: a given weight predicts as it is, whatever |x|."""
+        self.given, self.b, self.given_b, self.first = {**weights}, b, b, 0.0
+        self.w.update(weights)
+
+    def widths(self, x: dict[int, float]) -> dict[int, float]:
+        """S' of each feature."""
+        return {j: max(self.s.get(j, 0.0), abs(v)) for j, v in x.items()}
+
+    def met(self, j: int, wide: float) -> float:
+        """W' of a feature."""
+        return self.given[j] if j in self.given else self.w.get(j, 0.0) * self.s.get(j, 0.0) / wide
+
+    def margin(self, x: dict[int, float]) -> float:
+        """Step 1: m."""
+        wide = self.widths(x)
+        return sum(self.met(j, wide[j]) * v for j, v in x.items())
+
+    def measure(self, x: dict[int, float], y: float, c: float, offset: float) -> float:
         """Steps 1 to 4; returns the slope."""
         if self.first is None:
-            self.first = y if self.loss in SHIFTED and self.intercept else 0.0
-        y = float(np.float32(y - self.first))
-        wide = {j: max(self.s.get(j, 0.0), abs(v)) for j, v in x.items()}
-        m = sum(self.w.get(j, 0.0) * self.s.get(j, 0.0) / wide[j] * v for j, v in x.items())
-        value, slope = (c * number for number in loss_of(self.loss, m + self.b, y))
+            shifted = self.loss in SHIFTED and self.intercept
+            self.first = float(np.float32(y - offset)) if shifted else 0.0
+        y, m = float(np.float32(y - self.first)), self.margin(x)
+        value, slope = loss_of(self.loss, m + self.b + offset, y)
+        return self.look(x, m, c * value, c * slope)
+
+    def look(self, x: dict[int, float], m: float, value: float, slope: float) -> float:
+        """Steps 3 and 4; returns the slope."""
+        wide = self.widths(x)
         size = sum((v / wide[j]) ** 2 for j, v in x.items()) + self.intercept
         if slope == 0 or size == 0:
             return 0.0
@@ -110,8 +136,10 @@ class FromThePage:
             return
         s = self.s.get(j, 0.0)
         wide = max(s, largest)
-        w = self.w.get(j, 0.0) * s / wide
+        w = self.met(j, wide)
         z, r, a = (kept.get(j, 0.0) * s / wide for kept in (self.z, self.r, self.a))
+        if self.given.pop(j, 0.0):
+            z, r, a = self.history(w * wide, self.f * self.lifted, self.kappa)
         g = pull / wide
         new = math.sqrt(r * r + g * g)
         sigma = (new - r) / self.rho
@@ -150,8 +178,20 @@ class FromThePage:
             self.z[j] = chosen if w else limited
         self.relaxed = False
 
+    def history(self, v: float, threshold: float, kappa: float) -> tuple[float, float, float]:
+        """Z, r and a of a given weight: q by bisection."""
+        low, high = 0.0, 1e9
+        for _ in range(200):
+            q = (low + high) / 2
+            short = q == 0 or q - threshold * (1 + 1 / q) < abs(v) / (self.rho * kappa)
+            low, high = (q, high) if short else (low, q)
+        return -math.copysign(q * q * self.G, v), q * self.G, q * self.G / self.rho
+
     def step_intercept(self, pull: float) -> None:
         """Step 6."""
+        if self.given_b:
+            self.z_b, self.r_b, self.a_b = self.history(self.given_b, 0.0, self.kappa_b)
+            self.given_b = 0.0
         new = math.sqrt(self.r_b**2 + pull**2)
         sigma = (new - self.r_b) / self.rho
         self.z_b += pull - sigma * self.b / self.kappa_b
@@ -164,11 +204,11 @@ class FromThePage:
         for first in range(0, len(rows), batch):
             self.T += 1
             together = rows[first : first + batch]
-            self.drop_forgotten({j for _, x, _ in together for j in x}, self.T)
+            self.drop_forgotten({j for _, x, *_ in together for j in x}, self.T)
             pulls: dict[int, float] = {}
             largest: dict[int, float] = {}
-            slopes = [self.measure(x, y, c) for y, x, c in together]
-            for slope, (_, x, _) in zip(slopes, together, strict=True):
+            slopes = [self.measure(x, y, c, offset) for y, x, c, offset in together]
+            for slope, (_, x, *_) in zip(slopes, together, strict=True):
                 for j, v in x.items() if slope else ():
                     pulls[j] = pulls.get(j, 0.0) + slope * v
                     largest[j] = max(largest.get(j, 0.0), abs(v))
@@ -187,8 +227,16 @@ def rows_of(loss: str, features: int) -> Rows:
         there = np.flatnonzero(rng.random(features) < 0.3)
         x = {int(j): float(np.float32(rng.normal() * 10.0 ** (j % 4))) for j in there}
         y = rng.choice([-1.0, 1.0]) if loss in ("logistic", "hinge") else float(np.float32(7 + rng.normal()))
-        found.append((y, x, float(rng.choice([0.5, 1.0, 2.0]))))
+        found.append((y, x, float(rng.choice([0.5, 1.0, 2.0])), 0.0))
     return found
+
+
+def chunk_of(rows: Rows) -> Chunk:
+    return Chunk.of_rows([(y, x) for y, x, *_ in rows], [c for _, _, c, _ in rows])
+
+
+def weights_of(model: Model) -> dict[int, float]:
+    return dict(zip(*(array.tolist() for array in model.weights()), strict=True))
 
 
 def settings() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -225,7 +273,7 @@ def test_the_page_is_the_code(batch: int) -> None:
                     rows, rest = rows[: len(rows) // batch * batch], rows[len(rows) // batch * batch :]
                 elif not number:
                     rows = rows + rest
-                chunk = Chunk.of_rows([(y, x) for y, x, _ in rows], [c for *_, c in rows])
+                chunk = chunk_of(rows)
                 if number:
                     copy.begin_pass(number, 3)
                     model.begin_pass(number, 3)
@@ -235,8 +283,79 @@ def test_the_page_is_the_code(batch: int) -> None:
                 copy.learn(rows, batch)
                 model.learn(chunk, again=number > 1)
                 model.finish()
-                found = dict(zip(*(array.tolist() for array in model.weights()), strict=True))
+                found = weights_of(model)
                 expected = {j: w for j, w in copy.w.items() if w}
                 assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
                 assert found or rule["l1"] >= 1, "no weight: nothing tested"
                 assert model.intercept == pytest.approx(copy.b + (copy.first or 0.0), rel=1e-10, abs=1e-12)
+
+
+DEFAULTS: dict[str, Any] = {"alpha": 3.0, "l1": 0.3, "adapt": 0.3, "forget": 0.0, "relax": 0.0, "taper": 1.5}
+DEFAULTS["half_life"] = math.inf
+
+
+def copy_and_model(loss: str, **options: Any) -> tuple[FromThePage, Model]:
+    spec = "ft-ftrl:" + ",".join(f"{name}={value}" for name, value in DEFAULTS.items())
+    told = {"dtype": "float64", "centre": False, **options}
+    return FromThePage(loss, intercept=True, **DEFAULTS), Model(spec, loss, **told)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_the_base_is_the_first_label_less_its_offset(loss: str) -> None:
+    rng = np.random.default_rng(1)
+    rows = [(*row[:3], float(np.float32(rng.normal()))) for row in rows_of(loss, FEATURES)]
+    copy, model = copy_and_model(loss, offset=True)
+    with not_compiled():
+        model.learn(with_offsets(chunk_of(rows), np.array([offset for *_, offset in rows])))
+        found = weights_of(model), model.intercept
+    copy.learn(rows, 1)
+    assert found[0] == pytest.approx({j: w for j, w in copy.w.items() if w}, rel=1e-10)
+    assert found[1] == pytest.approx(copy.b + (copy.first or 0.0), rel=1e-10)
+    assert (copy.first != 0.0) == (loss == "squared")
+
+
+def test_given_weights() -> None:
+    rows = rows_of("squared", FEATURES)
+    first, (copy, model) = Model("sgd", "squared", dtype="float64", centre=False), copy_and_model("squared")
+    with not_compiled():
+        first.learn(chunk_of(rows[:20]))
+        start_from(model, first.readout())
+        copy.start(weights_of(first), first.intercept)
+        model.learn(chunk_of(rows[20:]))
+        found = weights_of(model), model.intercept
+    copy.learn(rows[20:], 1)
+    assert found[0] == pytest.approx({j: w for j, w in copy.w.items() if w}, rel=1e-9)
+    assert found[1] == pytest.approx(copy.b, rel=1e-9)
+
+
+def of_outputs(loss: str, margins: Any, y: int) -> tuple[Any, Any]:
+    """The value and slope of each output."""
+    if loss == "softmax":
+        p = np.exp(margins) / np.exp(margins).sum()
+        slopes = p - (np.arange(len(p)) == y)
+        return -np.log(p[y]) * slopes**2 / (slopes @ slopes), slopes
+    each = [loss_of(loss, margin, 1.0 if k == y else -1.0) for k, margin in enumerate(margins)]
+    return tuple(np.array(each).T)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "logistic"])
+def test_many_outputs(loss: str) -> None:
+    rows, rng = rows_of("logistic", FEATURES), np.random.default_rng(2)
+    rows = [(float(rng.integers(3)), x, c, offset) for _, x, c, offset in rows]
+    copies = [copy_and_model("logistic")[0] for _ in range(3)]
+    model = copy_and_model(loss, outputs="classes:0-2")[1]
+    with not_compiled():
+        model.learn(chunk_of(rows))
+        (keys, weights), intercepts = model.weights(), model.intercept
+    for y, x, c, _ in rows:
+        margins = [copy.margin(x) for copy in copies]
+        values, slopes = of_outputs(loss, np.add(margins, [copy.b for copy in copies]), int(y))
+        for copy, m, value, slope in zip(copies, margins, values, slopes, strict=True):
+            copy.T += 1
+            copy.look(x, m, c * value, c * slope)
+            for j, v in x.items():
+                copy.step(j, abs(v), c * slope * v)
+            copy.step_intercept(c * slope)
+    expected = np.array([[copy.w.get(j, 0.0) for copy in copies] for j in keys.tolist()])
+    assert weights == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert intercepts == pytest.approx([copy.b for copy in copies], rel=1e-9)

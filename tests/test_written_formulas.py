@@ -2,11 +2,15 @@
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import thresher
 from thresher.data import concat, open_source
 from thresher.data.chunk import Chunk
 from thresher.data.features.murmur import hash_bytes
@@ -45,6 +49,124 @@ def test_rows_and_signs_of_the_hashed_store(seed: int, signed: bool) -> None:
         assert found.values[0] == (3 if h & 1 or not signed else -3)
 
 
+def h(i: int, p: int, seed: int) -> int:
+    return scatter(mix((i * G + scatter(mix((seed + p * G) & ALL))) & ALL))
+
+
+def u(i: int, p: int, seed: int) -> float:
+    return unit(h(i, p, seed))
+
+
+ROWS = 180
+FEW = [0, 2**63 + 5]
+
+
+def rows_of(seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed % 1000)
+    return rng.normal(size=(ROWS, 2)), rng.integers(0, 2, ROWS)
+
+
+def learned(X: Any, y: Any, rule: str = "sgd", **options: Any) -> dict[str, Any]:
+    """The weights of a model: those of `sgd` tell which rows it learned, and in which order."""
+    model = thresher.train(X, y, rule=rule, passes=1, centre=False, dtype="float64", **options)
+    return {"weights": model.weights()[1].tolist(), "intercept": model.intercept}
+
+
+def one_of(n: int, seed: int) -> list[int]:
+    return [n * j + math.floor(n * u(j, 2, seed)) for j in range(-(-ROWS // n))]
+
+
+def several_of(m: int, n: int, seed: int) -> Iterator[int]:
+    for j in range(-(-ROWS // n)):
+        places = {(r + math.floor(n * u(j, 4, seed))) % n: n * j + r for r in range(n)}
+        for k in range(m):
+            first, end = k * n // m, (k + 1) * n // m
+            yield places[first + math.floor((end - first) * u(j * m + k, 2, seed))]
+
+
+@pytest.mark.parametrize("seed", FEW)
+@pytest.mark.parametrize("share", ["1/5", "1/7", "2/5", "3/7", "7/9"])
+def test_rows_that_are_held_out(share: str, seed: int, plainly: None) -> None:
+    X, y = rows_of(seed)
+    m, n = Fraction(share).numerator, Fraction(share).denominator
+    held = [*several_of(m, n, seed)] if m > 1 else one_of(n, seed)
+    rest = sorted({*range(ROWS)} - {*held})
+    assert abs(ROWS - len(rest) - ROWS * m / n) <= 1
+    assert learned(X, y, holdout=m / n, seed=seed) == learned(X[rest], y[rest], seed=seed)
+
+
+@pytest.mark.parametrize("seed", FEW)
+def test_folds(seed: int, plainly: None) -> None:
+    X, y = rows_of(seed)
+    folds = np.array(
+        [sum(h(o, 3, seed) < h(i, 3, seed) for o in range(i - i % 4, i - i % 4 + 4)) for i in range(ROWS)]
+    )
+    found = thresher.cv(X, y, rule="sgd", folds=4, passes=1, centre=False, seed=seed, dtype="float64").points[
+        0
+    ]
+    losses = []
+    for k in range(4):
+        model = thresher.train(
+            X[folds != k], y[folds != k], rule="sgd", passes=1, centre=False, dtype="float64"
+        )
+        losses.append(thresher.evaluate(model, X[folds == k], y[folds == k])["loss"])
+    assert found.figures["loss"] == pytest.approx(np.mean(losses), rel=1e-12)
+    assert found.figures["loss_se"] == pytest.approx(np.std(losses, ddof=1) / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", FEW)
+def test_groups(seed: int, plainly: None) -> None:
+    X, y = rows_of(seed)
+    groups = [f"user {k % 37}" if k % 37 else "17.0" for k in range(ROWS)]
+    texts = [group.removesuffix(".0").encode() for group in groups]
+    hashes = [int.from_bytes(blake2b(text, digest_size=8).digest(), "little") for text in texts]
+    rest = [k for k, g in enumerate(hashes) if not u(g, 2, seed) < 0.3]
+    found = learned(X, y, holdout=0.3, groups=groups, seed=seed)
+    assert found == learned(X[rest], y[rest], seed=seed)
+    assert ROWS / 2 < len(rest) < ROWS * 0.9
+
+
+@pytest.mark.parametrize("seed", FEW)
+def test_samples(seed: int, plainly: None) -> None:
+    X, y = rows_of(seed)
+    kept = [i for i in range(ROWS) if not u(i, 5, seed) >= (0.6 if y[i] else 0.3)]
+    weights = [float(np.float32(1 / (0.6 if y[i] else 0.3))) for i in kept]
+    found = learned(X, y, sample={0: 0.3, 1: 0.6}, seed=seed)
+    assert found == learned(X[kept], y[kept], sample_weight=weights, seed=seed)
+    corrected = learned(X, y, sample="0=0.3,1=0.6,correct", seed=seed)
+    plain = learned(X[kept], y[kept], seed=seed)
+    assert corrected["weights"] == plain["weights"]
+    assert corrected["intercept"] == pytest.approx(plain["intercept"] + math.log(0.3 / 0.6), rel=1e-12)
+
+
+def test_the_correction_of_several_classes(plainly: None) -> None:
+    X, _ = rows_of(0)
+    y = np.arange(ROWS) % 3
+    kept = [i for i in range(ROWS) if u(i, 5, 0) < (1.0, 0.5, 0.2)[y[i]]]
+    options = {"outputs": "classes:0-2", "loss": "softmax"}
+    found, plain = (
+        learned(X, y, sample="1=0.5,2=0.2,correct", **options),
+        learned(X[kept], y[kept], **options),
+    )
+    expected = plain["intercept"] - np.log([1.0, 0.5, 0.2])
+    assert found["intercept"] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", FEW)
+def test_orders(seed: int, plainly: None) -> None:
+    X, y = rows_of(seed)
+    rng = np.random.default_rng([seed, 1])
+    once = rng.permutation(ROWS)
+    assert learned(X, y, order="once", seed=seed) == learned(X[once], y[once], seed=seed)
+    rng, buffer, left = np.random.default_rng([seed, 1]), [*range(50)], list[int]()
+    for row in range(50, ROWS):
+        place = math.floor(50 * rng.random())
+        left.append(buffer[place])
+        buffer[place] = row
+    left += [buffer[k] for k in rng.permutation(50)]
+    assert learned(X, y, order="buffer:50", seed=seed) == learned(X[left], y[left], seed=seed)
+
+
 def draws(seed: int, i: int, models: int) -> Iterator[int]:
     below = [sum(math.exp(-1) / math.factorial(c) for c in range(j + 1)) for j in range(18)]
     r = scatter(mix((i * G + scatter(mix(seed + G & ALL))) & ALL))
@@ -61,6 +183,31 @@ def test_draws_of_ensembles(seed: int) -> None:
         r = scatter(mix(((10 + i) * G + scatter(mix(seed + G & ALL))) & ALL))
         assert apart[:, i].tolist() == [int(k == math.floor(3 * unit(r))) for k in range(3)]
     assert {0, 1, 2, 3} <= {*found.ravel().tolist()}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_draws_of_halves(seed: int) -> None:
+    drawn, groups = Bags.of("halves:6:0.3", seed).draw(10, 200), np.arange(10, 210, dtype=np.uint64) // 3
+    found = Bags.of("halves:6", seed).draw(10, 200, groups)
+    for i in range(10, 210):
+        for k in range(6):
+            m, g = k // 2, int(groups[i - 10]) or i
+            b, whole = ((scatter(mix((h(j, 1, seed) + (m + 1) * G) & ALL)) >> 63) for j in (i // 2, g))
+            there = unit(scatter(mix((h(i, 6, seed) + (m + 1) * G) & ALL))) < 0.6
+            assert drawn[k, i - 10] == (k == 2 * m + (i % 2 ^ b) and there)
+            assert found[k, i - 10] == (k == 2 * m + whole)
+
+
+@pytest.mark.parametrize(("rows", "features"), [(599, 20), (450, 20), (100, 20), (900, 20), (5000, 40)])
+def test_the_number_of_passes(rows: int, features: int) -> None:
+    rng = np.random.default_rng(rows)
+    X, y = rng.normal(size=(rows, features)) * (rng.random((rows, features)) < 0.9), rng.integers(0, 2, rows)
+    within = min(max(rows, 15 * features), 30 * features)
+    by_rows = 5 + 35 * (within - 15 * features) // (15 * features)
+    expected = min(by_rows, max(3, 4_000_000 // np.count_nonzero(X)))
+    record = thresher.train(X, y).record
+    assert record is not None
+    assert record.passes == expected
 
 
 @pytest.mark.parametrize("seed", SEEDS)
