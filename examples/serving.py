@@ -6,6 +6,9 @@ Every hour some ads end and new ones begin. A model of the first hours is served
 by ``thresher serve --learn``, which predicts each view when it is shown and gets to know an hour later
 whether it was clicked. The clock is the stream's own: an hour is over after `VIEWS` views, so all this takes
 seconds. At the end, the log of the server is learned by ``thresher train``, which gives the same model.
+
+Then only clicks are told, at once, and a view without one is negative once it has waited for a second: at a
+start, in a lull and at a peak, the mean prediction stays near the truth.
 """
 
 from __future__ import annotations
@@ -33,6 +36,10 @@ BUILD = Path(__file__).parent.parent / "build"
 HOURS, KNOWN, VIEWS, AT_ONCE = 24, 6, 400, 40
 ADS, NEW, SITES = 40, 4, 20
 """ads at one time, and how many of them are replaced every hour"""
+PHASES = {"start": 100, "lull": 25, "peak": 200}
+"""views at once while the traffic changes"""
+TURNS, PAUSE = 60, 0.05
+"""how often in each phase, and seconds between two"""
 F64 = NDArray[np.float64]
 
 
@@ -44,14 +51,14 @@ class View(NamedTuple):
     chance: float
 
 
-def views(seed: int = 0) -> list[View]:
-    """The stream; the chance of a click depends on the ad and on the site."""
+def views(seed: int = 0, new: int = NEW, hours: int = HOURS) -> list[View]:
+    """The stream; the chance of a click depends on the ad and on the site. Every hour `new` ads begin."""
     random = np.random.default_rng(seed)
-    ads = random.normal(-1.5, 1.3, ADS + NEW * HOURS)
+    ads = random.normal(-1.5, 1.3, ADS + new * hours)
     sites = random.normal(0, 0.5, SITES)
     found = []
-    for number in range(HOURS * VIEWS):
-        ad = NEW * (number // VIEWS) + int(random.integers(ADS))
+    for number in range(hours * VIEWS):
+        ad = new * (number // VIEWS) + int(random.integers(ADS))
         site = int(random.integers(SITES))
         chance = float(1 / (1 + np.exp(-ads[ad] - sites[site])))
         asked = {"view": f"v{number}", "ad": f"ad {ad}", "site": f"site {site}"}
@@ -82,7 +89,7 @@ class Client:
         return [json.loads(line)["probability"] for line in answer.splitlines()]
 
     def label(self, some: Sequence[View]) -> None:
-        """Tell whether these views were clicked, and wait until that is learned."""
+        """Tell whether these views were clicked, and wait until that is learned, if it does not wait."""
         labels = [{"id": one.asked["view"], "label": one.clicked} for one in some]
         last = json.loads(self.ask("POST", "/label", labels))["last"]
         while self._learned() < last:
@@ -95,9 +102,9 @@ class Client:
 
 
 @contextmanager
-def server(model: Path, log: Path) -> Iterator[Client]:
+def server(model: Path, log: Path, *options: str) -> Iterator[Client]:
     """A server that learns, on any free port; stopped at the end, when it has written all that it knows."""
-    command = [sys.executable, "-m", "thresher", "serve", str(model), "--learn", "--log", str(log)]
+    command = [sys.executable, "-m", "thresher", "serve", str(model), "--learn", "--log", str(log), *options]
     with subprocess.Popen([*command, "--port", "0"], stderr=subprocess.PIPE, text=True) as process:
         try:
             with closing(Client(_port(process))) as client:
@@ -129,6 +136,30 @@ def play(stream: Sequence[View], client: Client) -> list[float]:
     return answered
 
 
+def play_clicks(stream: Sequence[View], client: Client) -> dict[str, tuple[float, float]]:
+    """Predict the views of each phase and tell the clicks alone; mean chance and mean prediction."""
+    means, begin = dict[str, tuple[float, float]](), 0
+    for phase, count in PHASES.items():
+        answered, first = list[float](), begin
+        for _ in range(TURNS):
+            some = stream[begin : begin + count]
+            answered += client.predict(some)
+            if clicks := [one for one in some if one.clicked]:
+                client.label(clicks)
+            begin += count
+            time.sleep(PAUSE)
+        chances = [one.chance for one in stream[first:begin]]
+        means[phase] = float(np.mean(chances)), float(np.mean(answered))
+    return means
+
+
+def same_model(model: Path, log: Path) -> bool:
+    """Whether ``thresher train`` makes the model of the server from its log."""
+    again = log / "again.model"
+    thresher.train(log, continue_from=model).save(again)
+    return again.read_bytes() == (log / "model").read_bytes()
+
+
 def losses(stream: Sequence[View], chances: Sequence[float] | F64) -> F64:
     """The loss of each view."""
     p = np.array(chances)
@@ -157,17 +188,13 @@ def draw(curves: dict[str, F64], picture: Path) -> None:
 def main() -> None:
     """Play the stream, print a table, draw the picture, and compare the server with ``thresher train``."""
     made = views()
-    known, stream = made[: KNOWN * VIEWS], made[KNOWN * VIEWS :]
+    stream = made[KNOWN * VIEWS :]
     with tempfile.TemporaryDirectory() as name:
         model, log = Path(name) / "clicks.model", Path(name) / "clicks.log"
-        first = [one.asked for one in known], [one.clicked for one in known]
-        still = thresher.train(*first, ignore=["view"], passes=1)
-        still.save(model)
+        still = begun(made[: KNOWN * VIEWS], model)
         with server(model, log) as client:
             answered = play(stream, client)
-        again = thresher.train(log, continue_from=model)
-        again.save(Path(name) / "again.model")
-        same = (Path(name) / "again.model").read_bytes() == (log / "model").read_bytes()
+        same = same_model(model, log)
     curves = {
         "does not learn": losses(stream, still.predict_proba([one.asked for one in stream])[:, 1]),
         "learns, an hour late": losses(stream, answered),
@@ -181,6 +208,33 @@ def main() -> None:
     print(f"\nthresher train on the log gives the model of the server, byte for byte: {same}")
     draw(curves, BUILD / "serving.svg")
     print("progressive loss: build/serving.svg")
+    only_clicks()
+
+
+def begun(made: Sequence[View], model: Path) -> thresher.Model:
+    """A model of the first hours, which is saved."""
+    found = thresher.train(
+        [one.asked for one in made], [one.clicked for one in made], ignore=["view"], passes=1
+    )
+    found.save(model)
+    return found
+
+
+def only_clicks() -> None:
+    """Let a server learn from clicks alone while the traffic changes."""
+    count = TURNS * sum(PHASES.values())
+    made = views(new=0, hours=2 * count // VIEWS)
+    with tempfile.TemporaryDirectory() as name:
+        model, log = Path(name) / "clicks.model", Path(name) / "clicks.log"
+        begun(made[count:], model)
+        with server(model, log, "--unlabelled", "negative", "--wait", "1s") as client:
+            means = play_clicks(made[:count], client)
+        titles = f"{'views':>10} {'mean chance':>12} {'predicted within a tenth':>26}"
+        print(f"\n{'only clicks are told':22} {titles}")
+        for phase, (chance, predicted) in means.items():
+            near = abs(predicted - chance) < 0.1 * chance
+            print(f"{phase:22} {TURNS * PHASES[phase]:10,} {chance:12.4f} {near!s:>26}")
+        print(f"\nthe model of the log, byte for byte: {same_model(model, log)}")
 
 
 if __name__ == "__main__":

@@ -90,6 +90,8 @@ class Acknowledged(NamedTuple):
 
     words: list[str]
     first: int
+    positive: bool = False
+    """whether the server was told so, and said that the row waits"""
 
 
 Work = Callable[[Asker, int, random.Random], list[Acknowledged]]
@@ -124,9 +126,19 @@ def late(asker: Asker, number: int, chance: random.Random) -> list[Acknowledged]
     found = list[Acknowledged]()
     for word in words:
         (told,) = asker.ask("/label", lines([{"id": word, "label": chance.randrange(2)}]))
-        assert (told["learned"] + told["repeated"], told["unknown"]) == (1, [])
+        assert (told["learned"] + told["waiting"] + told["repeated"], told["unknown"]) == (1, [])
         found.append(Acknowledged([word], told["first"]))
     return found
+
+
+def clicked(asker: Asker, number: int, chance: random.Random) -> list[Acknowledged]:
+    """Predict rows where no label is negative, and tell that one of them is positive."""
+    words, positive = [f"{number}.{k}" for k in range(2)], chance.randrange(2)
+    asker.ask("/predict?ids=event", lines([{"event": word, **row(word, chance)} for word in words]))
+    (told,) = asker.ask("/label", lines([{"id": words[positive], "label": 1}]))
+    assert (told["learned"], told["waiting"] + told["repeated"] + len(told["unknown"])) == (0, 1)
+    waits = not told["unknown"]
+    return [Acknowledged([word], 0, waits and k == positive) for k, word in enumerate(words)]
 
 
 def predicted(asker: Asker, number: int, chance: random.Random) -> list[Acknowledged]:
@@ -194,25 +206,30 @@ def serving(model: Path, folder: Path, port: int, *options: object) -> Iterator[
             process.kill()
 
 
-def learned_words(log: Path, words: list[str]) -> list[str]:
-    """The unique words of the rows in a log, in order."""
+def learned_words(log: Path, words: list[str]) -> list[tuple[str, bool]]:
+    """The unique words of the rows in a log, in order, and whether they are positive."""
     seed = seed_of("who")
     named = {hash_bytes(word.encode(), seed): word for word in words}
-    found = list[str]()
+    found = list[tuple[str, bool]]()
     for some in records_from(log):
         for one in some:
             if one.head.kind == ROWS:
                 chunk = chunk_of(one.buffer, one.at, one.head)
                 for k in range(len(chunk)):
                     keys = chunk.keys[chunk.indptr[k] : chunk.indptr[k + 1]].tolist()
-                    found += [named.get(key, "not acknowledged") for key in keys if key in named] or ["?"]
+                    word = next((named[key] for key in keys if key in named), "not acknowledged")
+                    found.append((word, chunk.labels.item(k) > 0))
     return found
 
 
 def check(model: Path, folder: Path, acknowledged: list[Acknowledged]) -> None:
     """All that was acknowledged is in the log, once and where it should be; the model is that of the log."""
     log, words = folder / "log", [word for one in acknowledged for word in one.words]
-    found = learned_words(log, words)
+    pairs = learned_words(log, words)
+    assert {word for one in acknowledged if one.positive for word in one.words} <= {
+        word for word, positive in pairs if positive
+    }
+    found = [word for word, _ in pairs]
     counts = Counter(found)
     assert {word: counts[word] for word in words if counts[word] != 1} == {}
     for one in acknowledged:
@@ -222,21 +239,34 @@ def check(model: Path, folder: Path, acknowledged: list[Acknowledged]) -> None:
     assert (log / MODEL).read_bytes() == (folder / "again.model").read_bytes()
 
 
-def killed(folder: Path, kills: int, tried: Tried) -> None:
+def waiting_at(port: int) -> float:
+    """How many rows wait."""
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    with closing(client):
+        client.request("GET", "/metrics")
+        return float(client.getresponse().read().partition(b"\nthresher_pending ")[2].split()[0])
+
+
+def killed(
+    folder: Path, kills: int, tried: Tried, works: list[Work], longest: float, *options: object
+) -> None:
     model, port, chance = clicks(folder), free_port(), random.Random(folder.name)
-    clients = Clients(port, [labelled, labelled, labelled, late, late, predicted])
+    clients = Clients(port, works)
     try:
         for _ in range(kills):
-            with serving(model, folder, port, "--snapshot-every", chance.choice([20, 100, "60s"])) as process:
+            every = "--snapshot-every", chance.choice([20, 100, "60s"])
+            with serving(model, folder, port, *every, *options) as process:
                 if chance.random() < 0.7:  # otherwise it is killed while it starts
                     answers(port, process)
-                time.sleep(chance.uniform(0, LONGEST))
+                time.sleep(chance.uniform(0, longest))
                 assert process.poll() is None
             assert clients.errors == []
-        with serving(model, folder, port) as process:
+        with serving(model, folder, port, *options) as process:
             answers(port, process)
             time.sleep(LONGEST)
             clients.end()
+            while options and waiting_at(port):
+                time.sleep(0.1)
             process.send_signal(signal.SIGTERM)
             assert process.wait(60) == 0
     finally:
@@ -248,8 +278,17 @@ def killed(folder: Path, kills: int, tried: Tried) -> None:
     tried(kills)
 
 
+WORKS: list[Work] = [labelled, labelled, labelled, late, late, predicted]
+NEGATIVE = "--unlabelled", "negative", "--wait", "3s"
+
+
 def test_nothing_acknowledged_is_lost_or_learned_twice(folder: Path, tried: Tried) -> None:
-    killed(folder, KILLS, tried)
+    killed(folder, KILLS, tried, WORKS, LONGEST)
+
+
+def test_rows_that_wait_are_learned_once_with_their_labels(folder: Path, tried: Tried) -> None:
+    # long enough that rows are over with their wait, some of them while the server is killed
+    killed(folder, KILLS // 2, tried, [clicked, clicked, labelled, predicted], 2.5, *NEGATIVE)
 
 
 @pytest.mark.hostile
@@ -258,4 +297,4 @@ def test_nothing_is_lost_by_very_many_kills(folder: Path, tried: Tried) -> None:
     kills = int(os.environ.get("KILLS", MANY_KILLS))
     for begun in range(0, kills, ROUND):  # each checked, so that one that is stopped has shown something
         (own := folder / str(begun)).mkdir()
-        killed(own, min(ROUND, kills - begun), tried)
+        killed(own, min(ROUND, kills - begun), tried, WORKS, LONGEST)

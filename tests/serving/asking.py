@@ -56,7 +56,7 @@ class Learning(Service):
     def label(self, *given: Any) -> Any:
         ids, labels, weights = given
         self.labels += [*zip(ids, labels.tolist(), weights.tolist(), strict=True)]
-        return done(Labelled(1, len(ids), len(ids), 0, []))
+        return done(Labelled(1, len(ids), len(ids), 0, 0, []))
 
     def promote(self, *given: Any) -> Any:
         raise RefusedError(404, f"there is no shadow model {given[0]}")

@@ -86,7 +86,7 @@ def test_labels_come_late(ask: Asked, service: Learning) -> None:
     assert told.lines[0]["id"] == "a"
     assert [*service.kept] == ["a"]
     late = ask("POST", "/label", b'{"id": "a", "label": 1}\n{"id": 7, "label": 0, "weight": 2}')
-    assert late.json == {"first": 1, "last": 2, "learned": 2, "repeated": 0, "unknown": []}
+    assert late.json == {"first": 1, "last": 2, "learned": 2, "waiting": 0, "repeated": 0, "unknown": []}
     assert [(name, weight) for name, _, weight in service.labels] == [("a", 1.0), ("7", 2.0)]
 
 

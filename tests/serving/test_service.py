@@ -34,6 +34,7 @@ from thresher.serving.requests import (
     FIRST,
     ExpireRequest,
     KnownRows,
+    LearnedRow,
     LearnRequest,
     Memory,
     fingerprint,
@@ -268,6 +269,107 @@ def test_a_row_without_a_label_is_waited_for(
         assert np.array_equal(_logged(folder).labels, -np.ones(2, np.float32))
 
 
+def _given(*labels: float) -> Any:
+    return np.array(labels, np.float32)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_where_no_label_is_negative_rows_are_learned_in_the_order_of_the_views(
+    model: Path, rows: Chunk, tmp_path: Path, restarted: bool
+) -> None:
+    folder, some, settings = tmp_path / "log", rows.rows(10, 14), {"wait": 1000.0, "unlabelled": NEGATIVE}
+    with serving(model, folder, **settings) as service:
+        service.keep([*"abcd"], some, service.margins(some)).result()
+        found = service.label(["c", "a", "c", "?"], _given(1, 1, 1, 1), _given(1, 2, 1, 1)).result()
+        assert found == (0, 0, 0, 2, 1, ["?"])
+        if not restarted:
+            _expire(service)
+        assert service.status().sequence == 4 * (not restarted)
+    if restarted:
+        with serving(model, folder, **settings) as service:
+            assert service.label(["a"], _given(1), _given(1)).result().repeated == 1
+            _expire(service)
+    rows_learned = _logged(folder)
+    assert rows_learned.labels.tolist() == [1, -1, 1, -1]
+    assert rows_learned.weights.tolist() == [2, 1, 1, 1]
+    assert np.array_equal(rows_learned.keys, some.keys)
+    with serving(model, folder, **settings) as service:
+        found = service.label(["a", "b"], _given(1, 1), _given(1, 1)).result()
+        assert (found.learned, found.waiting, found.repeated, found.unknown) == (0, 0, 1, ["b"])
+    check_law(model, folder, tmp_path / "expected")
+
+
+def _expire(service: LearningService) -> None:
+    """As the sweeper does once all rows have waited."""
+    negative = -1.0 if service.settings.unlabelled == NEGATIVE else None
+    service._submitted(ExpireRequest(ticking(), negative)).result()
+
+
+@pytest.mark.parametrize("unlabelled", [NEGATIVE, FAKE_NEGATIVE])
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_row_that_was_learned_as_negative_is_not_learned_again(
+    model: Path, rows: Chunk, tmp_path: Path, unlabelled: str, restarted: bool
+) -> None:
+    folder, some = tmp_path / "log", rows.rows(10, 11)
+    settings = {"wait": 1000.0, "unlabelled": unlabelled}
+    with serving(model, folder, **settings) as service:
+        service.keep(["a"], some, service.margins(some)).result()
+        _expire(service)
+        if not restarted:
+            _again(service, some)
+    if restarted:
+        with serving(model, folder, **settings) as service:
+            _again(service, some)
+
+
+def _again(service: LearningService, row: Chunk) -> None:
+    assert service.keep(["a"], row, service.margins(row)).result().repeated
+    found = service.label(["a"], _given(1), _given(1)).result()
+    assert (found.learned, found.waiting, found.unknown) == (0, 0, ["a"])
+    assert (service.status().sequence, service.status().pending) == (1, 0)
+
+
+def test_what_becomes_of_a_row_depends_on_what_became_of_it(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder, wait = tmp_path / "log", 1000.0
+    for name, unlabelled in zip("abc", (FAKE_NEGATIVE, NEGATIVE, DROP), strict=True):
+        with serving(model, folder, wait=wait, unlabelled=unlabelled) as service:
+            ids, some = [f"{name}{k}" for k in range(3)], rows.rows(10, 13)
+            service.keep(ids, some, service.margins(some)).result()
+            service.label([f"{name}0"], _given(1), _given(3)).result()
+    with serving(model, folder, wait=wait, unlabelled=FAKE_NEGATIVE) as service:
+        service.label(["b1", "c1"], _given(1, 1), _given(1, 1)).result()
+    with serving(model, folder, wait=wait, unlabelled=NEGATIVE) as service:
+        _expire(service)
+    found = _logged(folder)
+    assert found.labels.tolist() == [-1, -1, -1, 1, 1, 1, 1, 1, -1, -1]
+    assert found.weights.tolist()[4:] == [3, 1, 1, 3, 1, 1]  # plain: they were not learned before
+    check_law(model, folder, tmp_path / "expected")
+
+
+def test_predictions_stay_calibrated_at_a_start_in_a_lull_and_at_a_peak(tmp_path: Path) -> None:
+    # every fifth view is clicked, a moment later; a row has waited after three turns
+    count = 600
+    clicked = np.arange(count) % 5 == 0
+    labels, ones = np.where(clicked, 1, -1).astype(np.float32), np.ones(count, np.float32)
+    data = Chunk(np.arange(count + 1), np.ones(count, np.uint64), ones, labels, ones)
+    model, at, turns, means = tmp_path / "begin.model", 200, list[int](), list[float]()
+    thresher.train(data.rows(0, at), "ftrl:alpha=0.5", passes=20).save(model)
+    with serving(model, tmp_path / "log", wait=1000.0, unlabelled=NEGATIVE) as service:
+        for views in (30, 30, 2, 2, 2, 2, 100, 100, 60):
+            some, ids = data.rows(at, at + views), [str(k) for k in range(at, at + views)]
+            margins = service.margins(some)
+            means.append(service.model.respond(margins, "probability").mean())
+            turns.append(ticking())
+            service.keep(ids, some, margins).result()
+            positive = [one for one in ids if clicked[int(one)]]
+            service.label(positive, *[np.ones(len(positive), np.float32)] * 2).result()
+            if len(turns) > 3:
+                service._submitted(ExpireRequest(turns[-3], -1.0)).result()
+            until(lambda: learned(service))
+            at += views
+    assert np.abs(np.array(means) - clicked.mean()).max() < 0.1 * clicked.mean(), means
+
+
 def test_fake_negatives_are_corrected_by_importance(model: Path, rows: Chunk, tmp_path: Path) -> None:
     folder, some = tmp_path / "log", rows.rows(10, 12)
     with serving(model, folder, unlabelled=FAKE_NEGATIVE) as service:
@@ -420,7 +522,7 @@ def test_a_clock_that_jumps_expires_and_removes_nothing(
         service._tend(ExpireRequest(service._waited_for(), -1.0))
         assert [*service._memory.kept] == ["a", "b"]
         assert len([*folder.glob("*.log")]) == 5
-        assert service.label(["a"], label, label).result().learned == 1
+        assert service.label(["a"], label, label).result().waiting == 1
         assert service.label(["a"], label, label).result().repeated == 1
     check_law(model, folder, tmp_path / "expected")
 
@@ -618,8 +720,10 @@ def test_what_is_known_of_ids_is_known_after_a_restart(model: Path, rows: Chunk,
                 service.label(["a"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
                 assert service._submitted(ExpireRequest(between, 0.0)).result() == 1
             memory = service._memory
-            found.append((sorted(memory.kept), sorted(memory.labelled), memory.promoted))
-    assert found[0] == found[1] == (["c"], [fingerprint("a")], FIRST)
+            given = [(one, row.given) for one, row in memory.kept.items()]
+            learned = [(one, row.labelled) for one, row in memory.learned.items()]
+            found.append((given, learned, memory.promoted))
+    assert found[0] == found[1] == ([("a", (1, 1)), ("c", None)], [(fingerprint("b"), False)], FIRST)
 
 
 def test_a_fake_negative_and_its_label_may_come_at_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
@@ -671,9 +775,9 @@ def test_nothing_is_acknowledged_in_a_file_that_is_gone(
 
 def test_many_ids_are_forgotten_in_no_time() -> None:
     memory = Memory(most_kept=1, most_keys=10)
-    memory.labelled = {b"%d" % k: k for k in range(200_000)}
+    memory.learned = {b"%d" % k: LearnedRow(k, True) for k in range(200_000)}
     memory.keys = {b"%d" % k: KnownRows(k, k, 0) for k in range(200_000)}
     begun = time.monotonic()
     memory.forget(before=199_990)
-    assert (len(memory.labelled), len(memory.keys)) == (10, 10)
+    assert (len(memory.learned), len(memory.keys)) == (10, 10)
     assert time.monotonic() - begun < 2

@@ -11,7 +11,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError, printable
 from thresher.data.features.names import numeric_keys
 from thresher.data.labels import domain_of
-from thresher.data.log.records import GONE, KEPT, KINDS, PROMOTED, ROWS, chunk_of
+from thresher.data.log.records import KEPT, KINDS, LABELS, PROMOTED, ROWS, chunk_of
 from thresher.data.log.segments import (
     LogError,
     LogRecord,
@@ -78,8 +78,8 @@ class _Survey:
         fit = self._fit(some)
         for one in some:
             try:
-                if one.head.kind == KEPT or (one.head.kind == ROWS and not fit):
-                    domain = self.origin.domain if one.head.kind == ROWS else "open"
+                if one.head.kind in (KEPT, LABELS) or (one.head.kind == ROWS and not fit):
+                    domain = "open" if one.head.kind == KEPT else self.origin.domain
                     check_rows(chunk_of(one.buffer, one.at, one.head), domain, self.origin.layout)
                 self._count(one)
             except DataError as error:
@@ -110,7 +110,7 @@ class _Survey:
         ids = note.get("ids", [])
         if kind == KEPT:
             self._waiting.update(ids)
-        elif kind in (ROWS, GONE):
+        else:
             self._waiting.difference_update(ids, note.get("expired", ()))
             self._waiting.update(note.get("kept", ()))
         self._records += 1
@@ -164,12 +164,12 @@ def _record(one: LogRecord, origin: LogOrigin, names: dict[int, str]) -> dict[st
     """A record as JSON shows it."""
     head, note = one.head, one.note()
     found = {"kind": KINDS[head.kind], "after_row": head.row, "time": _time(head.time), **note}
-    if head.kind not in (ROWS, KEPT):
+    if head.kind not in (ROWS, KEPT, LABELS):
         return found
     chunk = chunk_of(one.buffer, one.at, one.head)
     ids = next((note[name] for name in ("ids", "kept", "expired") if name in note), None)
     found.pop("ids", None)
-    rows = [_row(chunk.rows(k, k + 1), origin, names, head.kind == ROWS) for k in range(len(chunk))]
+    rows = [_row(chunk.rows(k, k + 1), origin, names, head.kind != KEPT) for k in range(len(chunk))]
     for k, row in enumerate(rows):
         rows[k] = {"row": head.row + k + 1} | row if head.kind == ROWS else row
         rows[k] = {"id": ids[k]} | rows[k] if ids and len(ids) == len(rows) else rows[k]

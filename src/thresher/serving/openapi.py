@@ -69,11 +69,12 @@ class RowsLearned(msgspec.Struct):
 
 
 class LabelsLearned(msgspec.Struct):
-    """Labels are on disk: how many were learned, how many known before, and ids that are not kept."""
+    """Labels are on disk: how many were learned, wait, and were known before; and ids that are not kept."""
 
     first: int
     last: int
     learned: int
+    waiting: int
     repeated: int
     unknown: list[str]
 

@@ -22,6 +22,7 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.log.records import (
     GONE,
     KEPT,
+    LABELS,
     NOTHING,
     PROMOTED,
     ROWS,
@@ -69,6 +70,8 @@ class Labelled(NamedTuple):
     first: int
     last: int
     learned: int
+    waiting: int
+    """labels of rows that are learned once they have waited"""
     repeated: int
     """labels of rows whose label was known"""
     unknown: Sequence[str]
@@ -82,14 +85,18 @@ class KeptRow(NamedTuple):
     """its keys, then its values"""
     since: int
     """when it came, by the clock of `ticking`"""
+    learned: bool
+    """whether it is learned already, as negative"""
     offset: int = 0
     """where the log has it"""
+    given: tuple[float, float] | None = None
+    """its label and importance, if they have come, and it is learned once it has waited"""
 
     @classmethod
-    def of(cls, chunk: Chunk, k: int, since: int, offset: int = 0) -> KeptRow:
+    def of(cls, chunk: Chunk, k: int, since: int, learned: bool, offset: int = 0) -> KeptRow:
         """Row k of a chunk."""
         lo, hi = chunk.indptr[k : k + 2]
-        return cls(chunk.keys[lo:hi].tobytes() + chunk.values[lo:hi].tobytes(), since, offset)
+        return cls(chunk.keys[lo:hi].tobytes() + chunk.values[lo:hi].tobytes(), since, learned, offset)
 
     def labelled(self, label: float, importance: float) -> Chunk:
         """The row with a label and an importance."""
@@ -111,13 +118,22 @@ class KnownRows(NamedTuple):
     hash: int
 
 
+class LearnedRow(NamedTuple):
+    """What is known of a row that was kept and learned."""
+
+    since: int
+    """when it was, by the clock of `ticking`"""
+    labelled: bool
+    """whether its label had come"""
+
+
 @dataclass
 class Memory:
     """What is known of earlier requests; all of it can be read from the log. Of keys, the `fingerprint`."""
 
     most_kept: int
     most_keys: int
-    """and ids of rows whose label is known"""
+    """and ids of rows that are learned"""
     most_bytes: int = 1 << 30
     """of rows that are kept"""
     keys: dict[bytes, KnownRows] = field(default_factory=dict)
@@ -125,8 +141,8 @@ class Memory:
     """by id, in the order in which they came"""
     kept_bytes: int = 0
     """of these"""
-    labelled: dict[bytes, int] = field(default_factory=dict)
-    """ids of rows whose label is known, and when it came"""
+    learned: dict[bytes, LearnedRow] = field(default_factory=dict)
+    """by id, in the order in which they were learned"""
     promoted: str = FIRST
     """the model that took over last"""
     promoted_at: int = 0
@@ -143,6 +159,11 @@ class Memory:
         if row := self.kept.pop(one, None):
             self.kept_bytes -= row.size(one)
 
+    def label(self, one: str, given: tuple[float, float]) -> None:
+        """Note the label and the importance of a row, in its place among those that are kept."""
+        if row := self.kept.get(one):
+            self.kept[one] = row._replace(given=given)
+
     def put_in_order(self) -> None:
         """Let rows that came earlier have waited longer, whatever the clock said when they came."""
         since = ticking()
@@ -151,11 +172,12 @@ class Memory:
             self.kept[one] = row._replace(since=since)
 
     def forget(self, before: int) -> None:
-        """Forget ids of rows whose labels came before a time, and the oldest of all beyond `most_keys`."""
+        """Forget ids of rows that were learned before a time, and the oldest of all beyond `most_keys`."""
         # lists first: the first entry of a dictionary is found again and again behind those removed
-        for one in [*takewhile(lambda one: self.labelled[one] < before, self.labelled)]:
-            del self.labelled[one]
-        for known in (self.keys, self.labelled):
+        for one in [*takewhile(lambda one: self.learned[one].since < before, self.learned)]:
+            del self.learned[one]
+        known: dict[bytes, Any]
+        for known in (self.keys, self.learned):
             for one in [*islice(known, max(len(known) - self.most_keys, 0))]:
                 del known[one]
 
@@ -172,7 +194,8 @@ class Draft:
         """keys of entries, by number"""
         self.promoted = ""
         self._kept, self._gone = dict[str, KeptRow](), set[str]()
-        self._labelled = set[bytes]()
+        self._given, self._learned = dict[str, tuple[float, float]](), dict[bytes, LearnedRow]()
+        self._learned_now = [LearnedRow(self.now, labelled) for labelled in (False, True)]
 
     def add(self, kind: int, chunk: Chunk, **note: Any) -> int:
         """Add an entry; return its number."""
@@ -181,12 +204,13 @@ class Draft:
 
     def kept(self, one: str) -> KeptRow | None:
         """The row that is kept under this id, if any."""
-        return None if one in self._gone else self._kept.get(one) or self.memory.kept.get(one)
+        row = None if one in self._gone else self._kept.get(one) or self.memory.kept.get(one)
+        return row._replace(given=self._given[one]) if row and one in self._given else row
 
-    def is_labelled(self, one: str) -> bool:
-        """Whether the label of this row is known."""
+    def learned(self, one: str) -> LearnedRow | None:
+        """What is known of a row that was kept under this id and learned."""
         mark = fingerprint(one)
-        return mark in self._labelled or mark in self.memory.labelled
+        return self._learned.get(mark) or self.memory.learned.get(mark)
 
     def keep(self, one: str, row: KeptRow) -> None:
         """Keep a row until its label comes."""
@@ -194,11 +218,15 @@ class Draft:
         self._gone.discard(one)
         self.bytes += row.size(one)
 
-    def let_go(self, one: str, labelled: bool) -> None:
-        """Keep a row no longer; `labelled`: its label is known."""
+    def label(self, one: str, given: tuple[float, float]) -> None:
+        """Note the label and the importance of a row that is kept."""
+        self._given[one] = given
+
+    def let_go(self, one: str, *, learned: bool, labelled: bool) -> None:
+        """Keep a row no longer; whether it is learned, and with a label that has come."""
         self._gone.add(one)
-        if labelled:
-            self._labelled.add(fingerprint(one))
+        if learned:
+            self._learned[fingerprint(one)] = self._learned_now[labelled]
 
     @property
     def count(self) -> int:
@@ -215,11 +243,13 @@ class Draft:
             memory.keys[key] = KnownRows(*rows[number], entries[number].rows_hash)
         for one, kept in self._kept.items():
             memory.keep(one, kept._replace(offset=offsets[0]))
+        for one, given in self._given.items():
+            memory.label(one, given)
         for one in self._gone:
             memory.let_go(one)
         if self.promoted:
             memory.promoted, memory.promoted_at = self.promoted, offsets[0]
-        memory.labelled.update(dict.fromkeys(self._labelled, self.now))
+        memory.learned.update(self._learned)
 
 
 @dataclass
@@ -278,7 +308,7 @@ class LearnRequest(Request[Ack]):
 
 @dataclass
 class KeepRequest(Request[Ack]):
-    """Rows to keep until their labels come; rows that are kept or labelled already stay as they are.
+    """Rows to keep until their labels come; rows that are kept or learned already stay as they are.
 
     With `negative`, these are learned as they are at once: with that label, and their importances.
     """
@@ -290,7 +320,7 @@ class KeepRequest(Request[Ack]):
     def draft(self, draft: Draft) -> None:
         """Add the rows that are new."""
         firsts = {one: k for k, one in reversed([*enumerate(self.ids)])}
-        known = (one for one in firsts if draft.kept(one) is not None or draft.is_labelled(one))
+        known = (one for one in firsts if draft.kept(one) or draft.learned(one))
         new = sorted({*firsts.values()} - {firsts[one] for one in known})
         if len(new) > draft.memory.most_kept:
             raise RefusedError(413, f"at most {draft.memory.most_kept:,} rows can wait for their labels")
@@ -300,7 +330,7 @@ class KeepRequest(Request[Ack]):
             return
         chunk = self.chunk if len(new) == len(self.chunk) else self.chunk.take(np.array(new, np.int64))
         ids = [self.ids[k] for k in new]
-        kept = {one: KeptRow.of(chunk, k, draft.now) for k, one in enumerate(ids)}
+        kept = {one: KeptRow.of(chunk, k, draft.now, self.negative) for k, one in enumerate(ids)}
         size, most = sum(row.size(one) for one, row in kept.items()), draft.memory.most_bytes
         if size > most:
             raise RefusedError(413, f"rows of {most:,} bytes at most can wait for their labels")
@@ -322,45 +352,62 @@ class LabelRequest(Request[Labelled]):
     ids: Sequence[str]
     labels: NDArray[np.float32]
     importances: NDArray[np.float32]
-    correct: Callable[[Chunk, float], float] = lambda row, label: 1.0
-    """a factor of the importance of a kept row, given its label"""
+    correct: Callable[[Chunk, float], float]
+    """a factor of the importance of a row that was learned as negative, given its label"""
+    later: bool = False
+    """whether rows are learned once they have waited, in the order in which they came"""
     _repeated: int = field(default=0, init=False)
     _unknown: list[str] = field(default_factory=list, init=False)
     _learned: int = field(default=0, init=False)
+    _waiting: int = field(default=0, init=False)
 
     def draft(self, draft: Draft) -> None:
-        """Add the rows with their labels."""
-        rows, ids = list[Chunk](), list[str]()
-        for one, label, importance in zip(self.ids, self.labels, self.importances, strict=True):
-            kept = draft.kept(one)
-            if kept is None:
-                if draft.is_labelled(one):
-                    self._repeated += 1
-                else:
-                    self._unknown.append(one)
-                continue
-            row = kept.labelled(float(label), float(importance))
-            rows.append(replace(row, weights=row.weights * np.float32(self.correct(row, float(label)))))
-            ids.append(one)
-            draft.let_go(one, labelled=True)
-        self._learned = len(rows)
+        """Add the rows with their labels, or the labels alone."""
+        rows, ids, waiting = list[Chunk](), list[str](), dict[str, tuple[float, float]]()
+        for one, label, importance in zip(
+            self.ids, self.labels.tolist(), self.importances.tolist(), strict=True
+        ):
+            kept, learned = draft.kept(one), draft.learned(one)
+            if kept is None and not (learned and learned.labelled):
+                self._unknown.append(one)
+            elif kept is None or kept.given is not None:
+                self._repeated += 1
+            elif self.later and not kept.learned:
+                waiting[one] = label, importance
+                draft.label(one, waiting[one])
+            else:
+                row = kept.labelled(label, importance)
+                if kept.learned:
+                    row = replace(row, weights=row.weights * np.float32(self.correct(row, label)))
+                rows.append(row)
+                ids.append(one)
+                draft.let_go(one, learned=True, labelled=True)
+        self._learned, self._waiting = len(rows), len(waiting)
         if rows:
             self.number = draft.add(ROWS, concat(rows), ids=ids)
+        if waiting:
+            draft.add(LABELS, _labels_of(waiting.values()), ids=[*waiting])
 
     def answer(self, rows: Sequence[tuple[int, int]]) -> Labelled:
         """What was learned."""
         first, last = rows[self.number] if self.number >= 0 else (0, 0)
-        return Labelled(first, last, self._learned, self._repeated, self._unknown)
+        return Labelled(first, last, self._learned, self._waiting, self._repeated, self._unknown)
+
+
+def _labels_of(given: Iterable[tuple[float, float]]) -> Chunk:
+    """Labels and importances, as rows without features."""
+    labels, weights = np.array([*given], np.float32).T.copy()
+    return Chunk(np.zeros(len(labels) + 1, np.int64), NOTHING.keys, NOTHING.values, labels, weights)
 
 
 @dataclass
 class ExpireRequest(Request[int]):
-    """Rows whose label has not come by now: learned as negative, or let go."""
+    """Rows that have waited: learned with the label that has come; without one as negative, or let go."""
 
     before: int
     """by the clock of `ticking`; rows that came later are still waited for"""
     negative: float | None
-    """the label to learn; None: none"""
+    """the label to learn without one; None: none"""
     most: int = 10_000
     """rows at once"""
     _count: int = field(default=0, init=False)
@@ -368,25 +415,28 @@ class ExpireRequest(Request[int]):
     def draft(self, draft: Draft) -> None:
         """Add the rows, or their ids."""
         self.memory = draft.memory
-        ids = list[str]()
-        for one, kept in draft.memory.kept.items():
-            if kept.since >= self.before or len(ids) >= self.most:
+        rows, ids, labelled, gone = list[Chunk](), list[str](), list[str](), list[str]()
+        for one, there in draft.memory.kept.items():
+            if there.since >= self.before or self._count >= self.most:
                 break
-            if draft.kept(one) is not None:
+            if (kept := draft.kept(one)) is None:
+                continue
+            self._count += 1
+            without = None if self.negative is None or kept.learned else (self.negative, 1.0)
+            if given := kept.given or without:
+                rows.append(kept.labelled(*given))
                 ids.append(one)
-        self._count = len(ids)
-        if not ids:
-            return
-        if self.negative is None:
-            self.number = draft.add(GONE, NOTHING, ids=ids)
-        else:
-            found = [draft.memory.kept[one].labelled(self.negative, 1.0) for one in ids]
-            self.number = draft.add(ROWS, concat(found), expired=ids)
-        for one in ids:
-            draft.let_go(one, labelled=False)
+                labelled += [one] * (kept.given is not None)
+            else:
+                gone.append(one)
+            draft.let_go(one, learned=given is not None or kept.learned, labelled=kept.given is not None)
+        if rows:
+            self.number = draft.add(ROWS, concat(rows), expired=ids, labelled=labelled)
+        if gone:
+            draft.add(GONE, NOTHING, ids=gone)
 
     def answer(self, rows: Sequence[tuple[int, int]]) -> int:
-        """How many rows are kept no longer; their ids are forgotten after as long a time again."""
+        """How many rows are kept no longer; the ids of those learned are forgotten after as long again."""
         self.memory.forget(self.before)
         return self._count
 
@@ -419,18 +469,21 @@ def remembered(memory: Memory, records: Iterable[Any]) -> None:
         if kind == ROWS and "key" in note:
             known = KnownRows(record.head.row + 1, record.head.last, record.rows_hash)
             memory.keys[fingerprint(note["key"])] = known
-        if kept := ids if kind == KEPT else note.get("kept", []):
-            chunk = chunk_of(record.buffer, record.at, record.head)
+        kept = ids if kind == KEPT else note.get("kept", [])
+        chunk = chunk_of(record.buffer, record.at, record.head) if kept or kind == LABELS else NOTHING
+        if kind == LABELS:
+            for one, *given in zip(ids, chunk.labels.tolist(), chunk.weights.tolist(), strict=True):
+                memory.label(one, (given[0], given[1]))
+        elif kept:
             for k, one in enumerate(kept):
-                memory.keep(one, KeptRow.of(chunk, k, since, record.offset))
-        elif expired := note.get("expired", []):
-            for one in expired:
-                memory.let_go(one)
+                memory.keep(one, KeptRow.of(chunk, k, since, kind == ROWS, record.offset))
         else:
-            for one in ids:
+            labelled = {*note.get("labelled", ids if kind == ROWS else [])}
+            for one in [*ids, *note.get("expired", [])]:
+                learned = kind == ROWS or (one in memory.kept and memory.kept[one].learned)
                 memory.let_go(one)
-                if kind == ROWS:
-                    memory.labelled[fingerprint(one)] = since
+                if learned:
+                    memory.learned[fingerprint(one)] = LearnedRow(since, one in labelled)
 
 
 def _microseconds() -> int:

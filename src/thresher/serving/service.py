@@ -373,13 +373,15 @@ class LearningService(Service):
     ) -> Future[Labelled]:
         """Learn rows that are kept with their labels; answered once they are on disk. `RefusedError`.
 
-        With `FAKE_NEGATIVE`, positive rows have importance 1 + p, and negative ones, learned before, 0.
+        With `NEGATIVE` they are learned once they have waited, with all that came before them: positives at
+        once and negatives a wait later would be another share of positives, whenever the traffic changes.
+        Of rows that were learned as negative, positive ones have importance 1 + p, and negative ones 0.
         """
         self._check_learning()
-        request = LabelRequest(ids, self._as_logged(labels), importances)
-        if self.settings.unlabelled == FAKE_NEGATIVE:
-            request.correct = self._correction
-        return self._submitted(request)
+        later = self.settings.unlabelled == NEGATIVE
+        return self._submitted(
+            LabelRequest(ids, self._as_logged(labels), importances, self._correction, later)
+        )
 
     def _correction(self, row: Chunk, label: float) -> float:
         """The factor of the importance of a row that was learned as negative, now that its label has come."""

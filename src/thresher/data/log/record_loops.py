@@ -70,7 +70,7 @@ def _body_words(words, at):
     size, note, rows, nnz = words[at] >> _HALF, words[at + 1] & _LOW, words[at + 1] >> _HALF, words[at + 2]
     kind, flags = words[at + 7] & np.uint64(255), int((words[at + 7] >> np.uint64(8)) & np.uint64(255))
     targets, reserved = (words[at + 7] >> np.uint64(16)) & np.uint64(65535), words[at + 7] >> _HALF
-    if (words[at] & _LOW) != MARK or kind < 1 or kind > 4 or reserved != 0 or nnz > _LOW:
+    if (words[at] & _LOW) != MARK or kind < 1 or kind > 5 or reserved != 0 or nnz > _LOW:
         return -1
     halves = nnz * np.uint64(1 + (flags & NARROW == 0) + (flags & ONES == 0))
     halves += rows * (np.uint64(2 + (flags & EVEN == 0)) + targets)

@@ -11,7 +11,7 @@ A record has a head of 72 bytes, all numbers little-endian, then its body, padde
     time       u8   microseconds since 1970 at which it was made
     synced     u8   offset up to which the log was on disk when it was written
     before     u8   hash of the record before it, of the head of the log for the first
-    kind       u1   `ROWS`, `KEPT`, `GONE` or `PROMOTED`
+    kind       u1   `ROWS`, `KEPT`, `GONE`, `PROMOTED` or `LABELS`
     flags      u1   1: keys are u4; 2: all values are 1; 4: all importances are 1
     targets    u2   labels per row, if there are several
     reserved   u4   0
@@ -26,6 +26,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,10 +44,13 @@ HEAD = _HEAD.size + _HASH.size
 """Bytes before the body"""
 LARGEST = 1 << 30
 """Bytes of a body at most"""
-ROWS, KEPT, GONE, PROMOTED = 1, 2, 3, 4
+ROWS, KEPT, GONE, PROMOTED, LABELS = 1, 2, 3, 4, 5
 """Kinds of records: rows to be learned; rows whose labels are still to come, with their ids; ids of such rows
-that will never be learned; another model takes over."""
-KINDS = {ROWS: "rows", KEPT: "kept", GONE: "gone", PROMOTED: "promoted"}
+that will never be learned; another model takes over; labels and importances of kept rows, which are learned
+later."""
+KINDS = {ROWS: "rows", KEPT: "kept", GONE: "gone", PROMOTED: "promoted", LABELS: "labels"}
+_IN_NOTES: Any = (("ids", "kept", "expired", "labelled"), []), (("key", "model"), "")
+"""Lists of texts, and texts"""
 _NO_TARGETS = np.empty((0, 0), np.float32)
 NOTHING = concat([])
 """A chunk without rows"""
@@ -176,8 +180,9 @@ def note_of(buffer: Any, at: int, head: RecordHead) -> dict[str, Any]:
     text = bytes(memoryview(buffer)[at + HEAD : at + HEAD + head.note])
     try:
         found = dict(json.loads(text)) if text else {}
-        ids, texts = found.get("ids", []), [found.get(name, "") for name in ("key", "model")]
-        fits = isinstance(ids, list) and all(isinstance(one, str) for one in [*ids, *texts])
+        lists, texts = ([found.get(name, one) for name in names] for names, one in _IN_NOTES)
+        fits = all(isinstance(one, list) for one in lists)
+        fits = fits and all(isinstance(one, str) for one in [*chain(*lists), *texts])
     except (ValueError, TypeError, RecursionError):
         fits = False
     if not fits or (head.kind == PROMOTED and "model" not in found):
