@@ -153,6 +153,43 @@ def test_a_server_that_was_killed_goes_on_with_its_log(
     check_law(model, found, tmp_path / "expected")
 
 
+def test_what_is_told_of_the_last_rows_outlasts_a_restart(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder, found = tmp_path / "log", list[Any]()
+    for more in (rows.rows(10, 30), rows.rows(30, 40), None):
+        with serving(model, folder, shadows={"other": "fobos"}) as service:
+            until(lambda: service.status().ready and len({*service._caught_up}) == 2)
+            figures = [one.lately() for one in service._models.values()]
+            if found:
+                assert figures == found[-1]
+            if more is not None:
+                for k in range(len(more)):
+                    service.learn(more.rows(k, k + 1)).result()
+                until(
+                    lambda: all(one.learned == service.status().sequence for one in service._models.values())
+                )
+                found.append([one.lately() for one in service._models.values()])
+    assert np.isfinite(found[-1]).all()
+    assert found[0] != found[1]
+
+
+@pytest.mark.parametrize("left", ["older", "none"])
+def test_a_kill_between_the_state_and_the_model_leaves_no_old_model(
+    model: Path, rows: Chunk, tmp_path: Path, left: str
+) -> None:
+    folder = tmp_path / "log"
+    with serving(model, folder) as service:
+        service.learn(rows.rows(10, 30)).result()
+    newest = (folder / MODEL).read_bytes()
+    (folder / MODEL).unlink()
+    if left == "older":
+        shutil.copy(model, folder / MODEL)
+    with serving(model, folder) as service:
+        until(lambda: service.status().ready)
+        assert service.snapshot() == (folder / MODEL, 20)
+        assert (folder / MODEL).read_bytes() == newest
+    check_law(model, folder, tmp_path / "expected")
+
+
 def test_a_key_is_learned_once(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log") as service:
         first = service.learn(rows.rows(10, 12), key="a").result()

@@ -24,7 +24,7 @@ from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model import Model
 from thresher.learning.training.ahead import learn_anything
 from thresher.learning.training.interruption import Stopper
-from thresher.learning.training.learner import Tally
+from thresher.learning.training.learner import Recent, total
 from thresher.options.option import settled
 from thresher.options.training import TrainRun
 from thresher.runs import train as runs
@@ -62,28 +62,31 @@ class Lately(NamedTuple):
 class _Window:
     """Sums over the last rows."""
 
-    def __init__(self) -> None:
-        self._parts: deque[tuple[int, Tally, float, float, float]] = deque()
-        self._rows = 0
+    def __init__(self, before: Recent) -> None:
+        """`before`: those of an earlier run."""
+        self._parts, self._rows = deque([before]), before.rows
         self._lock = threading.Lock()
 
-    def add(self, rows: int, tally: Tally, predicted: float, labels: float, looked: float) -> None:
+    def add(self, new: Recent) -> None:
         """Add a piece, and drop those that are too old."""
         with self._lock:
-            self._parts.append((rows, tally, predicted, labels, looked))
-            self._rows += rows
-            while self._rows - self._parts[0][0] >= _WINDOW:
-                self._rows -= self._parts.popleft()[0]
+            self._parts.append(new)
+            self._rows += new.rows
+            while self._rows - self._parts[0].rows >= _WINDOW:
+                self._rows -= self._parts.popleft().rows
+
+    def sums(self) -> Recent:
+        """Sums over all pieces."""
+        with self._lock:
+            rows, tallies, *others = zip(*self._parts, strict=True)
+        return Recent(sum(rows), total(tallies), *map(sum, others))
 
     def figures(self) -> Lately:
         """Means."""
-        with self._lock:
-            parts = [*self._parts]
-        loss = Tally(sum(p[1].loss for p in parts), sum(p[1].weight for p in parts)).average
-        looked = sum(p[4] for p in parts)
-        if not looked:
-            return Lately(loss, float("nan"), float("nan"))
-        return Lately(loss, sum(p[2] for p in parts) / looked, sum(p[3] for p in parts) / looked)
+        found = self.sums()
+        if not found.looked:
+            return Lately(found.tally.average, float("nan"), float("nan"))
+        return Lately(found.tally.average, found.predicted / found.looked, found.labels / found.looked)
 
 
 class _Followed(LiveLog):
@@ -161,7 +164,7 @@ class Learning:
         """`trouble`: why the last snapshot was not written; empty: it was"""
         self.fault = ""
         """why it has stopped learning; empty: it has not"""
-        self._snapshots, self._tell, self._window = snapshots, fault, _Window()
+        self._snapshots, self._tell = snapshots, fault
         stem = f"{name}." * bool(name)
         self.file, state = folder / f"{stem}{MODEL}", folder / f"{stem}{_CHECKPOINT}"
         """`file`: the newest whole model"""
@@ -170,6 +173,7 @@ class Learning:
         self._run = _prepared(begin, source, state)
         source.domain = self.model.head.domain
         trainer = self._run.trainer
+        self._window = _Window(trainer.recent)
         trainer.at_once, trainer.pause = _AT_ONCE, self.gate.pause
         self.learned = self.saved = self._place.line
         """the rows of the log that are learned, and those of the newest snapshot"""
@@ -221,7 +225,7 @@ class Learning:
         """A piece is learned, and no other has begun."""
         self.learned = self._place.line
         new = self.model.tally.since(self._before)
-        self._window.add(rows, new, self._predicted, self._labels, self._looked)
+        self._window.add(Recent(rows, new, self._predicted, self._labels, self._looked))
         self.save_if_due()
 
     def save_if_due(self) -> None:
@@ -234,8 +238,12 @@ class Learning:
     def save(self) -> None:
         """Write the checkpoint, and the model as it would be if the log ended here."""
         self._when = time.monotonic()
+        self._trying(self._write)
+
+    def _trying(self, write: Callable[[], None]) -> None:
+        """Write a snapshot, or a part of one."""
         try:
-            self._write()
+            write()
         except OSError as error:  # such as a full disk: the log has all that a later snapshot needs
             self._tell_of(f"no snapshot was written: {error.strerror}")
         else:
@@ -248,14 +256,20 @@ class Learning:
         self.trouble = trouble
 
     def _write(self) -> None:
+        self._run.trainer.recent = self._window.sums()
         self._run.trainer.save_checkpoint()
+        self._write_model()
+        self.saved, self.saved_offset = self.learned, self._place.offset
+
+    def _write_model(self) -> None:
         ended = self._run.trainer.as_if_ended()
         ended.save(self.file)
         self.nonzero = ended.nonzero
-        self.saved, self.saved_offset = self.learned, self._place.offset
 
     def _work(self) -> None:
         try:
+            if self.saved:  # the process before may have been killed between the two files
+                self._trying(self._write_model)
             self._run.run()  # `wait` has saved what it leaves
         except NoExamplesError:
             return

@@ -18,7 +18,7 @@ from thresher.learning.files import model_file, schema
 from thresher.learning.files.schema import LATER, Form, Key, Positive, check_all, form_of, kinds_of
 from thresher.learning.model.model import Model
 from thresher.learning.training.holdout import Best, Holdout
-from thresher.learning.training.learner import Tally
+from thresher.learning.training.learner import Recent, Tally
 from thresher.learning.training.progress import Row
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import NUMBERED, as_text, is_old, is_text, renewed
@@ -168,6 +168,7 @@ class TrainingState:
     earlier: Record | None = field(default=None, metadata=LATER)
     """the record of the model that goes on, if it had learned other data before"""
     slices: Annotated[Sliced | None, _SLICED] = field(default=None, metadata=LATER)
+    recent: Recent = field(default=Recent(), metadata=LATER)
 
     def check_same(self, before: TrainingState) -> None:
         """Raise ValueError unless data, hold-out and order are those of `before`.

@@ -44,6 +44,19 @@ def total(tallies: Iterable[Tally]) -> Tally:
     return Tally(sum(one.loss for one in found), sum(one.weight for one in found))
 
 
+class Recent(NamedTuple):
+    """Sums over the last rows that a server has learned, which outlast it in its checkpoint."""
+
+    rows: int = 0
+    tally: Tally = Tally(0.0, 0.0)
+    predicted: float = 0.0
+    """sum of importance times prediction, of the rows that were looked at"""
+    labels: float = 0.0
+    """sum of importance times label, of these"""
+    looked: float = 0.0
+    """sum of importances, of these"""
+
+
 class Trained(Protocol):
     """A model that learns, or several side by side."""
 

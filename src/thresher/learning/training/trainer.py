@@ -39,7 +39,7 @@ from thresher.learning.files.checkpoint import DataOrigin, Held, Position, Slice
 from thresher.learning.training import progress
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
-from thresher.learning.training.learner import Tally, Trained, total
+from thresher.learning.training.learner import Recent, Tally, Trained, total
 from thresher.learning.training.passes import MOST_PASSES, Repetition, bytes_to_keep
 from thresher.learning.training.progress import PassEnd, Row, Unwatched, Watcher
 from thresher.learning.training.record import Record
@@ -204,6 +204,7 @@ class Trainer(Generic[M]):
         self.position, self.reported = Position(), Tally(0.0, 0.0)
         self.label = float("nan")
         """label of the last example learned"""
+        self.recent = Recent()
         self._report = Report()
         self._started, self._compiled, self._in_groups, self._examples_before = 0.0, 0.0, False, 0
         self.owns_checkpoint = False
@@ -260,6 +261,7 @@ class Trainer(Generic[M]):
             seen=self._seen,
             earlier=self._earlier,
             slices=None if self._slices is None else Sliced(self._slices.columns, self._slices.state()),
+            recent=self.recent,
         )
 
     def continue_from(self, before: TrainingState) -> None:
@@ -270,6 +272,7 @@ class Trainer(Generic[M]):
             raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
         self.position, self.label, self.table = before.position, before.label, list(before.table)
         self.reported, self._seen = before.reported, before.seen
+        self.recent = before.recent
         self._number_after(before.earlier)
         if self._slices is not None and before.slices is not None:
             self._slices.restore(before.slices.state)
