@@ -179,6 +179,17 @@ def test_bodies_may_arrive_in_small_parts(serving: Serving) -> None:
     assert bodies(until_closed(client)) == [{"probability": serving.predict(RED)}]
 
 
+def test_wishes_for_another_protocol_lose_no_body(serving: Serving) -> None:
+    wish = "connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAEAAEAAAAIAAAAB"
+    for more in ((), ("content-encoding: identity",)):  # both ways
+        client, text = serving.connect(), post(RED, "/predict", *wish, *more)
+        for part in (text[: -len(RED)], RED, post(BLUE, "/predict", "connection: close")):
+            client.sendall(part)
+            time.sleep(0.02)
+        expected = [{"probability": serving.predict(one)} for one in (RED, BLUE)]
+        assert bodies(until_closed(client)) == expected
+
+
 @pytest.mark.parametrize(
     "sent",
     [

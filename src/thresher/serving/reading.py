@@ -1,0 +1,170 @@
+"""Requests as RFC 9112 has them: heads, and the bodies that they announce.
+
+Strict: what another reader, such as a proxy, might take for something else is refused, so that the body of a
+request is never read as the next one. Wishes for another protocol (``Upgrade``) are ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+LONGEST_HEAD = 65_536
+"""bytes of a head"""
+_LONGEST_LINE = 4096
+"""bytes of a line between chunks"""
+_SHORT = 1024
+"""bytes of a head that is remembered"""
+CHUNKED = -1
+"""the length of a body that comes in chunks"""
+_END = b"\r\n"
+_FIELD = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[^\x00-\x08\x0a-\x1f\x7f]*+"
+_TARGET = rb"/[!-~]*+|\*|[Hh][Tt][Tt][Pp][Ss]?://[!-~]++"
+_START = rb"([A-Za-z][!#-'*+\-.^_`|~0-9A-Za-z]*+) (%b) HTTP/1\.([01])" % _TARGET
+_HEAD = re.compile(rb"%b(?:\r\n%b)*+" % (_START, _FIELD))
+_TRAILER = re.compile(_FIELD)
+_CLOSE = re.compile(rb"(?i:(?:^|,)[ \t]*close[ \t]*(?:,|$))")
+_ORIGIN = re.compile(rb"\w+://[^/?]*")
+_HOST = re.compile(rb"[A-Za-z0-9\-._~%!$&'()*+,;=:\[\]]*")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?")
+_CONTENT = {b"content-encoding", b"content-length", b"content-type", b"transfer-encoding"}
+_ONCE = _CONTENT | {b"authorization", b"expect", b"host", b"idempotency-key"}
+"""headers that have one value; of others, several are one list"""
+
+
+class RequestError(Exception):
+    """A request that is refused before anyone knows what it asks for."""
+
+    def __init__(self, status: int, words: bytes) -> None:
+        super().__init__(words)
+        self.status, self.words = status, words
+
+
+def _bad() -> RequestError:
+    return RequestError(400, b"this is not a valid HTTP request")
+
+
+class RequestHead(NamedTuple):
+    """The head of a request."""
+
+    method: bytes
+    target: bytes
+    """path and query"""
+    headers: dict[bytes, bytes]
+    """by their names in lower case"""
+    length: int
+    """of the body, in bytes, or `CHUNKED`"""
+    lasts: bool
+    """whether the connection stays open"""
+    expects: bool
+    """whether the body comes once it has been asked for"""
+
+
+def head_of(text: bytes) -> RequestHead:
+    """The head in `text`, which ends before the blank line. `RequestError`."""
+    return _usual(text) if len(text) <= _SHORT else _head_of(text)
+
+
+def _head_of(text: bytes) -> RequestHead:
+    found = _HEAD.fullmatch(text)
+    if found is None:
+        raise _bad()
+    method, target, minor = found.groups()
+    fields = [line.partition(b":") for line in text.split(_END)[1:]]
+    headers = {name.lower(): value.strip(b" \t") for name, _, value in fields}
+    if len(headers) < len(fields):
+        headers = _joined([(name.lower(), value.strip(b" \t")) for name, _, value in fields])
+    if not _HOST.fullmatch(headers.get(b"host", b" " if minor == b"1" else b"")):
+        raise RequestError(400, b"the header Host is missing or wrong")
+    if not target.startswith(b"/") and target != b"*":  # as a proxy is asked
+        rest = target[_ORIGIN.match(target).end() :]  # type: ignore[union-attr]
+        target = rest if rest.startswith(b"/") else b"/" + rest
+    lasts = minor == b"1" and not _CLOSE.search(headers.get(b"connection", b""))
+    expects = minor == b"1" and headers.get(b"expect", b"").lower() == b"100-continue"
+    return RequestHead(method, target, headers, _length(headers, minor == b"1"), lasts, expects)
+
+
+_usual = lru_cache(1024)(_head_of)
+"""Most clients send the same head again and again"""
+
+
+def _joined(fields: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Headers of which some come several times. `RequestError` for those that have one value."""
+    found = dict[bytes, list[bytes]]()
+    for name, value in fields:
+        found.setdefault(name, []).append(value)
+    if twice := next((name for name, values in found.items() if len(values) > 1 and name in _ONCE), None):
+        raise RequestError(400, b"the header %b is given twice" % twice)
+    return {name: b", ".join(values) for name, values in found.items()}
+
+
+def _length(headers: dict[bytes, bytes], new: bool) -> int:
+    """The length of the body. `RequestError` unless it can be read in one way only."""
+    length, coding = headers.get(b"content-length", b"0"), headers.get(b"transfer-encoding")
+    if coding is None and length.isdigit() and len(length) < 19:
+        return int(length)
+    if coding is None or not new or b"content-length" in headers:
+        raise _bad()
+    if coding.lower() != b"chunked":
+        raise RequestError(501, b"the only Transfer-Encoding that is read is chunked")
+    return CHUNKED
+
+
+def check_beginning(text: bytes) -> None:
+    """`RequestError` for the beginning of a head that cannot become one."""
+    if len(text) >= LONGEST_HEAD:
+        raise RequestError(431, b"the head of the request is larger than %d bytes" % LONGEST_HEAD)
+    if not (text[:1].isalpha() or text == b"\r") or text.count(b"\n") != text.count(_END):
+        raise _bad()
+
+
+class Body:
+    """What is still to come of a body."""
+
+    def __init__(self, length: int) -> None:
+        self._chunked, self._left = length == CHUNKED, max(length, 0)
+        """bytes of the body, or of a chunk"""
+        self._within = self._trailing = self.whole = False
+
+    def read(self, text: bytes, at: int) -> tuple[bytes, int]:
+        """What `text` has of it from `at` on, and where that ends; it may now be `whole`. `RequestError`."""
+        if self._chunked:
+            return self._read_chunks(text, at)
+        part = text[at : at + self._left]
+        self._left -= len(part)
+        self.whole = not self._left
+        return part, at + len(part)
+
+    def _read_chunks(self, text: bytes, at: int) -> tuple[bytes, int]:
+        parts = list[bytes]()
+        while not self.whole and at < len(text):
+            if self._left:
+                parts.append(text[at : at + self._left])
+                at += len(parts[-1])
+                self._left -= len(parts[-1])
+                continue
+            end = text.find(_END, at, at + _LONGEST_LINE)
+            if end < 0:
+                if len(text) - at >= _LONGEST_LINE:
+                    raise _bad()
+                break
+            self._line(text[at:end])
+            at = end + len(_END)
+        return b"".join(parts), at
+
+    def _line(self, line: bytes) -> None:
+        """A line before, between or after chunks."""
+        if self._within:  # it ends the data of a chunk
+            if line:
+                raise _bad()
+            self._within = False
+        elif self._trailing:
+            if line and not _TRAILER.fullmatch(line):
+                raise _bad()
+            self.whole = not line
+        elif found := _CHUNK.fullmatch(line):
+            self._left = int(found[1], 16)
+            self._within, self._trailing = self._left > 0, not self._left
+        else:
+            raise _bad()
