@@ -23,9 +23,11 @@ prints too. Its example makes one pass over 1,600 stories of RCV1 and holds out 
 chosen by eye and the sample is small, so do not rank rules by these figures:
 [Which rule?](../which-rule.md) compares them on real data.
 
-In the table w stands for the weights, x for the features, g for the gradient of this example's loss, eta
-for the step size and t for the number of the example; soft(v, a) moves v towards zero by a, and stops at
-zero."""
+In the table and on the pages w stands for the weights, x for the features, g for the gradient of this
+example's loss, times its importance, eta for the step size and t for the number of the example, which does
+not count those of importance 0; soft(v, a) moves v towards zero by a, and stops at zero. With --batch, g is
+the sum over a batch, and t counts batches. The intercept is one more coordinate, whose x is 1; unless a page
+says otherwise, penalties, truncation, rounding, projections and stops at zero leave it alone."""
 SPEEDS = ("seconds", "examples per second")
 
 HINGE = "--loss hinge"

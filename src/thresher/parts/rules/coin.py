@@ -13,7 +13,7 @@ W, THETA, WON, SUM, LARGEST, SCALE = range(6)  # columns of S
 class Coin(NamedTuple):
     """Each coordinate bets on the sign of its next gradient; its winnings determine its step size.
 
-    If g != 0, with L the largest |g| and s the largest |x| so far, G = sum |g|, theta = -sum g and
+    If g != 0, with L the largest |g| and s the largest |x| where g != 0, G = sum |g|, theta = -sum g and
     R = max(R - g w, 0), the winnings: w = theta / (L max(G + L, alpha L)) (wealth L / s + R).
     A coordinate starts with `wealth` L / s and at first bets at most 1 / alpha of it. Neither needs
     tuning like a step size, because winnings grow exponentially.

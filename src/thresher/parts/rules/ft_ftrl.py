@@ -53,8 +53,8 @@ class FtFtrl(NamedTuple):
     With `taper` above 0, long streams are learned differently. T = t^2 / (N p), with p the number of the
     pass, is the number of examples per feature of an example. rho is divided by (1 + (T / taper)^2)^(1/4):
     from `taper` examples per feature on, steps shrink like 1 / t instead of 1 / sqrt(t). In the first pass
-    sqrt(l1^2 + min(1, l1^2) log(1 + T / (20 taper))) replaces `l1`: the more often a useless feature is
-    tested, the more likely it is to pass.
+    sqrt(l1^2 + min(1, l1^2) log(1 + T / (20 taper))) replaces `l1`, since a useless feature is the more
+    likely to pass the more often it is tested; later passes keep the last value.
 
     A later pass brings no new evidence, but in p passes z grows by p and sqrt(n) only by sqrt(p); and a model
     with few examples per feature overfits. So at the start of pass p the threshold is multiplied, and kappa
@@ -70,9 +70,9 @@ class FtFtrl(NamedTuple):
     many outputs, `relax` has no effect.
 
     An example without a gradient changes none of this. The intercept is a feature that is always 1, with
-    l1 = adapt = 0; for squared, absolute, Huber and quantile loss it starts at the first label. In learning,
-    w becomes w s / |x| before the margin is computed, where |x| is larger than s. Prediction alone uses the
-    weights as they are, and changes no s.
+    l1 = adapt = 0; for squared, absolute, Huber and quantile loss it starts at the first label, less its
+    offset. In learning, w becomes w s / |x| before the margin is computed, where |x| is larger than s.
+    Prediction alone uses the weights as they are, and changes no s.
 
     In a mini-batch, each example updates these statistics by itself, with s of N the larger of |x| and s
     before the batch; all are predicted with the weights before the batch; then each weight takes one step,
