@@ -1,7 +1,9 @@
 """Law 1: lazy is eager. Every rule of the registry, in every setting, with every loss, against its oracle."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from tests.covering import covering_for
 from tests.oracles import ORACLES, Trace
 from tests.plain import compiled_if, not_compiled
 from tests.streams import (
+    CALM,
     FLAT,
     LONG,
     LOSSES,
@@ -33,7 +36,8 @@ from tests.streams import (
 )
 from thresher import parts
 from thresher.learning.model.model import Model
-from thresher.testing.laws import vanishing_values
+from thresher.testing.laws import progressive, rounding, vanishing_values
+from thresher.testing.streams import ORDINARY, ordinary
 
 EXACT, SINGLE = 1e-10, 1e-4
 
@@ -115,6 +119,44 @@ def test_single_precision_is_near(name: str) -> None:
         data = stream(seed=5, rows=100, domain=domain_of(loss), scale=0.5)
         with case(spec, loss), compiled_if(loss == "logistic"):
             check(model_of(spec, loss, dtype="float32"), data, SINGLE)
+
+
+PENALTIES = (0.0, 1e-16, 1e-13, 1e-10, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
+NOTHING = 1e-10  # a penalty that cannot matter, so the reference has none
+STEPS = {"normals": RATE, "prices": "power:0.0137,10,0.5", "counts": "power:0.0137,10,0.5"}
+
+
+def penalised(name: str, by: float) -> str:
+    """The rule with all its penalties at `by`, and otherwise calm."""
+    fields = CALM.get(name, {}) | dict.fromkeys(parts.lookup("rule", name).PENALTIES, by)
+    return f"{name}:{','.join(f'{field}={value}' for field, value in fields.items())}"
+
+
+def rounds_little(name: str, rows: int, cases: Sequence[tuple[Any, ...]]) -> int:
+    """In either dtype, the rule learns what it learns in float64; the number of cases that can be learned."""
+    compared, dtypes = 0, sorted({"float64", parts.lookup("rule", name).DTYPE})
+    for by, what, loss in cases:
+        data, rate = ordinary(what, rows, domain_of(loss)), STEPS[what]
+        with case(name, by, what, loss), np.errstate(all="ignore"):
+            exact = model_of(penalised(name, by if by > NOTHING else 0.0), loss, rate=rate)
+            expected = progressive(exact, data)
+            for dtype in dtypes:
+                found = model_of(penalised(name, by), loss, rate=rate, dtype=dtype)
+                compared += rounding(expected, found, data)
+    return compared
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rounding_matters_little_on_ordinary_data(name: str) -> None:
+    """Unit normals, prices and counts; penalties from what no dtype resolves to what leaves no weight."""
+    strengths = PENALTIES if parts.lookup("rule", name).PENALTIES else PENALTIES[:1]
+    assert rounds_little(name, 10_000, [*product(strengths, ORDINARY, ["logistic"])])
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_rounding_matters_little_with_any_loss(name: str) -> None:
+    with not_compiled():
+        assert rounds_little(name, 200, covering_for(name, PENALTIES, ORDINARY, LOSSES))
 
 
 @st.composite

@@ -155,6 +155,16 @@ def test_soft_is_the_prox_of_the_absolute_value(v: float, a: float) -> None:
     assert soft(v, a) == pytest.approx(math.copysign(max(abs(v) - a, 0.0), v), abs=1e-15)
 
 
+@given(st.floats(-3, 3), st.floats(-2, -1e-30))
+def test_a_threshold_that_is_rounded_below_zero_pushes_nothing(v: float, a: float) -> None:
+    assert soft(v, a) == truncate(v, a, math.inf) == v
+    for name in parts.REGISTRY["group"]:
+        group, out = parts.make("group", name), np.array([0.0, 0.0])
+        group.together(out, a)
+        assert group.alone(v, a) == v
+        assert not out.any()
+
+
 @given(st.floats(-3, 3), st.floats(0, 2), st.floats(0, 3))
 def test_truncate_as_the_paper_writes_it(v: float, a: float, theta: float) -> None:
     if 0 <= v <= theta:

@@ -105,8 +105,8 @@ class L2(NamedTuple):
         return length(v)
 
     def together(self, out, owed):
-        """Scale the group."""
-        norm = length(out)
+        """Scale the group; a strength below 0, by rounding, is 0."""
+        owed, norm = max(owed, 0.0), length(out)
         factor = out.dtype.type(1.0 - owed / norm if norm > owed else 0.0)
         for k in range(out.size):
             out[k] *= factor

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from thresher.engine.compile.jit import scalar
+
+_ZERO = np.float32(0)  # a literal would widen a float32
 
 
 @scalar
 def soft(v, a):
-    """Soft threshold sign(v) max(|v| - a, 0), the prox of a|.|; a >= 0.
+    """Soft threshold sign(v) max(|v| - a, 0), the prox of a|.|. A threshold below 0, by rounding, is 0.
 
-    Written as v less its clamp to [-a, a]: no branch, and no literal that would widen a float32.
+    Written as v less its clamp to [-a, a], without a branch.
     """
+    a = max(a, _ZERO)
     return v - max(-a, min(v, a))
 
 

@@ -18,11 +18,12 @@ from thresher.learning.model.recipe import Recipe, Spec, penalty_field
 from thresher.testing import laws
 from thresher.testing.laws import LawError, Oracle
 from thresher.testing.plain import NOT_COMPILED, SMALL_TABLES, set_to
-from thresher.testing.streams import Examples, read_weights, stream
+from thresher.testing.streams import Examples, ordinary, read_weights, stream
 
 __all__ = ["LawError", "check_loss", "check_rule"]
 
 _ROWS, _FEATURES = 60, 40
+_ORDINARY_ROWS = 2_000
 _NEAR = 1e-3
 """Compiled code in float32 and plain Python may differ by rounding"""
 
@@ -35,7 +36,8 @@ def check_rule(
     How the stream is cut, where the model is stopped, saved or looked at, how rows are stored, and which
     other models learn beside it must not change a bit of it; what is saved must predict the same, rows that
     `idle` frees must be as good as new, averaged weights be the mean of all (if the rule defines `DRIFTS`),
-    and compiled code must agree with plain Python. The first run compiles the rule, which takes some seconds.
+    compiled code must agree with plain Python, and float32 learn as well as float64, also with weaker
+    penalties. The first run compiles the rule, which takes some seconds.
 
     Args:
         rule: a part, such as ``MyRule(l1=0.1)``, or a SPEC. Its penalties should be strong enough to matter
@@ -136,6 +138,19 @@ def _check_compiled(rule: Any, loss: Spec) -> None:
         laws.saving(make, data.chunk, stream(14, _ROWS, _FEATURES).chunk)
     found, expected = (read_weights(model, _FEATURES) for model in (compiled, plain))
     laws.require_near("compiled code is plain Python: compiled", found, expected, _NEAR)
+    _check_rounding(rule, loss)
+
+
+def _check_rounding(rule: Any, loss: Spec) -> None:
+    """On ordinary data, with the penalties of the rule and with such that float32 rounds away."""
+    data = ordinary("normals", _ORDINARY_ROWS, parts.make("loss", loss).DOMAIN)
+    for times in (1.0, 1e-3, 1e-6, 1e-9):
+        weaker = parts.changed("rule", rule, {name: times * getattr(rule, name) for name in rule.PENALTIES})
+        with set_to(NOT_COMPILED), np.errstate(all="ignore"):
+            expected = laws.progressive(_make(weaker, loss, dtype="float64"), data)
+        laws.rounding(expected, _make(weaker, loss), data)
+        if not rule.PENALTIES:
+            break
 
 
 @contextmanager

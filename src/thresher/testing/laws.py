@@ -321,6 +321,31 @@ def vanishing_values(make: Make) -> None:
         )
 
 
+def progressive(model: Model, data: Examples) -> float:
+    """The mean progressive loss; NaN if the model diverges, or is far worse than none."""
+    try:
+        model.learn(data.chunk)
+    except ArithmeticError:  # `DivergedError`; in plain Python, exp raises OverflowError
+        return np.nan
+    at_zero = np.abs([model.loss.value_slope(0.0, y) for y in data.y[:100].tolist()]).max(axis=1).mean()
+    return model.tally.average if model.tally.average <= 2 * at_zero else np.nan
+
+
+def rounding(expected: float, model: Model, data: Examples) -> bool:
+    """A model learns ordinary data as well as another in float64, whose progressive loss is `expected`.
+
+    Weights need not be near: at a kink of the loss, a rounded margin may turn a step. False if the other one
+    has not learned: NaN.
+    """
+    found = np.nan if np.isnan(expected) else progressive(model, data)
+    if not abs(found - expected) <= 0.1 * abs(expected) + 1e-3 and not np.isnan(expected):
+        raise LawError(
+            f"rounding matters little: in {model.dtype}, with {model.recipe.rule}, the progressive loss is"
+            f" {model.tally.average:g}, not {expected:g}"
+        )
+    return not np.isnan(expected)
+
+
 LABELS = {"binary": (-1.0, 0.0, 1.0), "real": (-2.5, 0.0, 1.3), "nonnegative": (0.0, 1.0, 4.0)}
 """By `DOMAIN`: some labels that a loss takes"""
 

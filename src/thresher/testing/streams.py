@@ -64,6 +64,22 @@ def stream(
     return stream_of(X, stored, labels_of(domain, score, rng), importance, keys)
 
 
+ORDINARY = "normals", "prices", "counts"
+
+
+def ordinary(what: str, rows: int, domain: str = "binary", seed: int = 0) -> Examples:
+    """Columns as tables have them, unlike those of `stream`: `ORDINARY` says which there are."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 3))
+    if what == "prices":
+        X = np.exp(X + 3.0).round(2)
+    if what == "counts":
+        X = rng.poisson([0.3, 3.0, 30.0], size=X.shape).astype(np.float64)
+    units = (X - X.mean(axis=0)) / X.std(axis=0)
+    score = units[:, 0] - units[:, 1] + 0.5 * rng.normal(size=rows)
+    return stream_of(X, X != 0.0, labels_of(domain, score, rng), np.ones(rows))
+
+
 def labels_of(domain: str, score: Vector, rng: np.random.Generator) -> Vector:
     """Labels for a loss with this `DOMAIN`."""
     if domain == "binary":
