@@ -66,6 +66,7 @@ def as_arrow(write: Any) -> bytes:
 PARQUET, ARROW = as_arrow(pyarrow.parquet.write_table), as_arrow(pa.ipc.new_file)
 LONG = "".join(f'{{"label": {k % 2}, "a": "s{1 + k % 2}", "pad": "{"x" * 100_000}"}}\n' for k in range(12))
 NUMBERS = csv("label,a,v", "{y},{a},{v}")
+WEIGHTLESS = csv("label,x,w", "{y},{a},1") + svm(60, "{y},{a},0")
 ROWS = svm()
 ODD_CELLS = csv("label,a,v", "{y},{a},{v}").replace("1,2,0.5", "1,2,none,", 1)
 
@@ -234,6 +235,33 @@ CASES = [
         {"d.csv": NUMBERS},
         "train d.csv -m m --holdout 'v > 2'",
         then="train d.csv -m m --holdout 0.1",
+    ),
+    Case(
+        "no held-out row has an importance above 0, so there is nothing to judge by: check the importances,"
+        " or hold out other rows, such as --holdout 0.1",
+        {"d.csv": WEIGHTLESS},
+        "train d.csv -m m --weight w --holdout last:0.1",
+        then="train d.csv -m m --weight w --holdout 0.1",
+    ),
+    Case(
+        "{}: check the importances, or take fewer --folds",
+        {"d.csv": WEIGHTLESS},
+        "cv d.csv --weight w --l1 0.1:1:2 --folds forward:4",
+        then="cv d.csv --weight w --l1 0.1:1:2 --folds forward:2",
+    ),
+    Case(
+        "the rows of {} have one class only, so the AUC is that of the others: take fewer --folds,"
+        " or another --seed",
+        {"d.svm": "".join(f"{int(k % 40 == 3)} {1 + k % 3}:1\n" for k in range(200))},
+        "cv d.svm --l1 0.1:1:2 --folds 20",
+        then="cv d.svm --l1 0.1:1:2 --folds 2",
+    ),
+    Case(
+        "name theirs, --label, to evaluate",
+        {"d.csv": csv("label,x", "{y},{a}"), "e.csv": csv("y,x", "{y},{a}")},
+        "evaluate m e.csv",
+        then="evaluate m e.csv --label y",
+        before=("train d.csv -m m -q",),
     ),
     Case(
         "if they are not in the order of time, draw the rows to hold out, --holdout 0.1",

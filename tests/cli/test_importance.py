@@ -66,6 +66,11 @@ def test_importances_that_the_model_was_not_trained_with(folder: Path, thresher:
         found = thresher(f"evaluate m d.csv --weight {column} --slice a --json").json
         assert found["log_loss"] == pytest.approx(expected["log_loss"], rel=1e-6)
         assert sum(one["weight"] for one in found["slices"]["a"]) == 240
+    without = thresher("evaluate m d.csv --weight n --slice a --json").json
+    nothing = "".join(f"{y:d},0,s{k % 9}\n" for k, (y, _, _) in enumerate(cells))
+    with (folder / "d.csv").open("a") as file:
+        file.write(nothing)
+    assert thresher("evaluate m d.csv --weight n --slice a --json").json == {**without, "importance_0": 120}
     ran = thresher("report m --data d.csv --weight n --json")
     assert ran.status == 0, ran.err
     assert ran.json["test"]["loss"] == found["loss"]

@@ -241,6 +241,11 @@ def test_class_weight(three: tuple[Array, Array]) -> None:
     assert_same_bits(
         balanced, SparseOnlineClassifier(class_weight=counts, random_state=0).fit(X[few], y[few])
     )
+    threefold = np.where(y == "a", 3.0, 1.0)
+    for shuffle in (False, True):  # shuffled, an example of weight 3 is learned as three
+        by_class = SparseOnlineClassifier(class_weight={"a": 3.0}, shuffle=shuffle, random_state=0).fit(X, y)
+        by_row = SparseOnlineClassifier(shuffle=shuffle, random_state=0).fit(X, y, sample_weight=threefold)
+        assert (by_class.coef_ != by_row.coef_).any() == shuffle
     with pytest.raises(ValueError, match=r"class_weight has keys that are not classes: 'd'$"):
         SparseOnlineClassifier(class_weight={"d": 2}).fit(X, y)
     with pytest.raises(ValueError, match="balanced"):

@@ -14,6 +14,7 @@ import thresher
 from tests.plain import not_compiled
 from thresher.data import DataError
 from thresher.drawing.scales import Axis, scale_of, ticks_upright
+from thresher.options.option import UsageError
 from thresher.sklearn import SparseOnlineClassifier
 
 ROWS = 90
@@ -53,6 +54,24 @@ def test_data_without_labels_cannot_be_evaluated(frame: pd.DataFrame) -> None:
         with pytest.raises(DataError, match="beside the table in training: give them as y, in Python"):
             thresher.evaluate(fitted, frame, label="a")
         assert thresher.evaluate(fitted, frame, frame.a > 0)["examples"] == len(frame)
+
+
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_labels_of_a_model_of_rows_and_labels_may_have_a_column(frame: pd.DataFrame, tmp_path: Path) -> None:
+    with not_compiled():
+        for y in ((frame.a > 0).to_numpy(), np.where(frame.a > 0, "yes", "no"), frame.a.to_numpy() * 2):
+            loss = "squared" if y.dtype == float else "logistic"
+            model = thresher.train(frame, y, loss=loss, passes=1)
+            expected = thresher.evaluate(model, frame, y)
+            both = frame.assign(y=y)
+            both.to_csv(tmp_path / "d.csv", index=False)
+            for data in (both, tmp_path / "d.csv", both.to_dict("records")):
+                found = thresher.evaluate(model, data, label="y")
+                assert found["loss"] == pytest.approx(expected["loss"], rel=1e-5)
+        with pytest.raises(UsageError, match="the model was trained with 'a' as numeric; leave label out"):
+            thresher.evaluate(model, both, label="a")
+        with pytest.raises(DataError, match=r"no column 'label' of labels: name theirs, label, to evaluate"):
+            thresher.evaluate(model, both)
 
 
 @pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")

@@ -224,7 +224,9 @@ def test_probabilities_of_each_class(model: thresher.Model) -> None:
     assert shares.shape == (60, 3)
     assert np.allclose(shares.sum(axis=1), 1)
     assert np.array_equal(shares.argmax(axis=1), several.predict(MATRIX, "label"))
-    with pytest.raises(ValueError, match="gives no probabilities"):
+    with pytest.raises(
+        ValueError, match="gives no probabilities; exponential, logistic, modified-huber and softmax do"
+    ):
         train(MATRIX, Y, loss="hinge").predict_proba(MATRIX)
 
 

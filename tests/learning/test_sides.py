@@ -1,5 +1,6 @@
 """Warnings about rows that are held out: other classes than those learned, and groups that do nothing."""
 
+import re
 import warnings
 from collections import Counter
 from pathlib import Path
@@ -130,6 +131,55 @@ def test_folds() -> None:
     assert "use another seed, or leave group out" in found["unlike-holdout"]
     assert not told(thresher.cv, folds=4, rule="ftrl:l1=0.1", groups=USERS)
     assert "no-groups" in told(thresher.cv, folds=4, rule="ftrl:l1=0.1", groups=[None] * ROWS)
+
+
+WEIGHTLESS = np.where(np.arange(ROWS) < 320, 1, 0)
+
+
+@pytest.mark.parametrize("held", ["last:0.2", Chunk.from_csr([0, 1, 2], [0, 1], [1, 1], [1, -1], [0, 0])])
+@pytest.mark.parametrize(
+    ("function", "options"),
+    [
+        (thresher.train, {"early_stop": 1, "passes": 3}),
+        (thresher.path, {"l1": [0.1, 1.0], "early_stop": 1, "passes": 3}),
+        (thresher.ensemble, {"models": 2, "passes": 2}),
+        (thresher.tune, {"rules": ["ftrl"], "budget": 2}),
+    ],
+)
+def test_rows_that_are_held_out_and_do_not_count(function: Any, options: Any, held: Any) -> None:
+    found = told(function, sample_weight=WEIGHTLESS, holdout=held, **options)
+    reason = "no held-out row has an importance above 0, so there is nothing to judge by"
+    assert found["empty-holdout"].startswith(reason)
+    assert found.keys() == {"empty-holdout"}
+
+
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_a_model_that_nothing_judges_makes_all_passes() -> None:
+    model = thresher.train(X, Y, sample_weight=WEIGHTLESS, holdout="last:0.2", early_stop=1, passes=3)
+    assert model.holdout is None
+    assert model.examples == 3 * 320
+
+
+def test_rows_that_do_not_count_change_no_figure() -> None:
+    held, weights = np.arange(ROWS) % 4 == 1, np.where(np.arange(ROWS) % 8 == 1, 0, 1)
+    found = []
+    for which in (held, held & (weights > 0)):
+        judge = (X[which], Y[which], weights[which])
+        held_out = Chunk.from_csr(
+            np.arange(len(judge[1]) + 1), judge[0].argmax(axis=1), np.ones(len(judge[1])), *judge[1:]
+        )
+        frontier = thresher.path(X[~held], Y[~held], holdout=held_out, l1=[0.1, 1.0], passes=2)
+        found.append([(point.holdout, point.paired_error) for point in frontier.points])
+    assert found[0] == found[1]
+
+
+def test_folds_that_nothing_judges() -> None:
+    options: dict[str, Any] = {"rule": "ftrl:l1=0.1", "folds": "forward:4"}
+    found = told(thresher.cv, sample_weight=WEIGHTLESS, **options)
+    assert found["empty-holdout"].startswith("no row of fold 4 has an importance above 0, so the figures are")
+    ones = np.where(np.arange(ROWS) % 80 == 3, 1, -1)
+    found = told(thresher.cv, ones, **(options | {"folds": 30}))
+    assert re.match(r"the rows of \d+ folds, such as fold \d+, have one class only", found["unlike-holdout"])
 
 
 def test_separate_data_of_one_class() -> None:

@@ -312,6 +312,21 @@ def test_rows_without_a_feature() -> None:
     assert "because no row has a feature" in found["no-weights"]
 
 
+@pytest.mark.parametrize(
+    "columns", [{"a": 3.0}, {"a": 0.0}, {"a": 2.0, "b": 0.0}, {"a": float("nan")}, {"a": "x", "b": 2}]
+)
+def test_columns_that_do_not_vary(columns: dict[str, Any]) -> None:
+    rows = pa.table({"label": [0, 1] * 80, **{name: [value] * 160 for name, value in columns.items()}})
+    found = warned(rows)
+    assert found["no-weights"] == (
+        "no feature has a weight, because none varies: each has one value, or none, in all rows: give columns"
+        " whose values differ"
+    )
+    assert (
+        "none varies" in warned(Chunk.from_csr(range(151), [1] * 150, [3] * 150, [1, -1] * 75))["no-weights"]
+    )
+
+
 # --- loss
 
 

@@ -193,7 +193,9 @@ def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout
             raise DataError(f"the model was trained {as_option(name, have)}; leave {mention(name)} out")
     columns = {name: chosen[name] for name in COLUMN_OPTIONS if chosen.get(name)}
     if trained.columns and "weight" in chosen:
-        trained = weighed(trained, columns.pop("weight", ""))
+        trained = moved(trained, WEIGHT, columns.pop("weight", ""))
+    if LABEL in columns and trained.kinds.count(LABEL) == 1 and not names_in(columns[LABEL])[1:]:
+        trained = moved(trained, LABEL, columns.pop(LABEL))
     if trained.columns and LABEL in columns and LABEL not in trained.kinds:
         raise DataError(
             f"labels were given beside the table in training: {LABELS_BESIDE},"
@@ -210,20 +212,18 @@ LABELS_BESIDE = "give them as y, in Python"
 """What to do about the labels of a model whose table held none"""
 
 
-def weighed(trained: SettledLayout, column: str) -> SettledLayout:
-    """The layout with the importances in `column`, or without any if it is empty.
+def moved(trained: SettledLayout, kind: str, column: str) -> SettledLayout:
+    """The layout with the labels, or the importances, in `column`, or without any if it is empty.
 
     `DataError` if the column is something else in the model.
     """
     kinds = dict(zip(trained.columns, trained.kinds, strict=True))
     if not column:
-        return replace(trained, kinds=tuple(IGNORE if kind == WEIGHT else kind for kind in trained.kinds))
+        return replace(trained, kinds=tuple(IGNORE if one == kind else one for one in trained.kinds))
     name = next(iter(finder(trained.columns)(column)), column)
-    if kinds.get(name, IGNORE) not in (*UNREAD, WEIGHT):
-        raise DataError(
-            f"the model was trained with '{name}' as {kinds[name]}; leave {mention('weight')} out"
-        )
-    kinds = {one: IGNORE if kind == WEIGHT else kind for one, kind in kinds.items()} | {name: WEIGHT}
+    if kinds.get(name, IGNORE) not in (*UNREAD, kind):
+        raise DataError(f"the model was trained with '{name}' as {kinds[name]}; leave {mention(kind)} out")
+    kinds = {one: IGNORE if had == kind else had for one, had in kinds.items()} | {name: kind}
     spelling = dict(zip(trained.columns, trained.spelling, strict=bool(trained.spelling))) | {name: ""}
     return replace(
         trained,
@@ -424,7 +424,10 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
 
 
 def _absent(name: str, kind: str, names: Sequence[str]) -> str:
-    """What to say of a column that a file does not have; importances may be those of another column."""
+    """What to say of a column that a file lacks; labels, importances may be those of another column."""
+    if kind == LABEL:
+        named = f"name theirs, {mention('label')}, to evaluate"
+        return f"no column '{name}' of labels: {named}; {column_meant(name, names)}"
     if kind != WEIGHT:
         return f"no column '{name}' ({kind} in the training data); the columns are: {_listed(names)}"
     alike = f"to count all rows alike, add it, with 1 in each row, or use {mention(weight='')} to evaluate"

@@ -33,7 +33,13 @@ from thresher.data.order import Order
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.model_set import SplitModelSet
 from thresher.lanes.penalties import penalty_in
-from thresher.learning.diagnostics.findings import Trouble, no_groups, unlike
+from thresher.learning.diagnostics.findings import (
+    Trouble,
+    no_groups,
+    one_class_in_folds,
+    unlike,
+    weightless_fold,
+)
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.model.divergence import DivergedError
@@ -145,6 +151,7 @@ class Folds(SplitModelSet):
         self._classes = [Counter[float]() for _ in range(count + 1)]
         """rows of each class in each fold, and before all folds"""
         self._in_groups = self._named = False
+        self._weightless, self._without_auc = 0, list[int]()
 
     @property
     def members(self) -> list[Lanes]:
@@ -228,16 +235,22 @@ class Folds(SplitModelSet):
             few = f"the groups are too few for {self.count} folds, {np.count_nonzero(sizes == 0)} of which"
             raise DataError(f"{few} got none: take fewer folds, or try other seeds")
         found = [judge.figures() for judge in judges]
+        firsts = [next(iter(one.values())) for one in found]
+        self._weightless = next((k for k, one in enumerate(firsts, 1) if not one["examples"]), 0)
+        self._without_auc = [k for k, one in enumerate(firsts, 1) if one.get("auc", 0.5) is None]
         return [[one[k] for one in found if k in one] for k in range(len(self.recipes))]
 
     def troubles(self) -> list[Trouble]:
         """Trouble with the rows of the folds, which have been judged."""
         found = [no_groups("")] if self._in_groups and not self._named else []
+        found += [weightless_fold(self._weightless)] if self._weightless else []
         for k, held in enumerate(self._classes[:-1] if self.forward or self._named else []):
             others = [*range(k), -1] if self.forward else [j for j in range(self.count) if j != k]
             learned = sum((self._classes[j] for j in others), Counter[float]())
             if reason := difference(held, learned, f"rows of fold {k + 1}"):
                 return [*found, unlike(reason, self._remedy())]
+        if not self._weightless and 0 < len(self._without_auc) < self.count:
+            found.append(one_class_in_folds(self._without_auc))
         return found
 
     def _remedy(self) -> str:
@@ -276,7 +289,7 @@ class _Judge:
 
     def add(self, chunk: Chunk) -> None:
         """Add rows; predict once there are enough of them."""
-        self._waiting.append(chunk)
+        self._waiting.append(chunk.counting())
         if sum(one.nnz for one in self._waiting) >= PIECE:
             self._predict()
 

@@ -168,7 +168,7 @@ def choose(points: Sequence[Judged], text: str) -> int:
     least = points[best].loss
     if kind == "1se":
         if points[best].paired_error is None:
-            raise OneLineError(f"1se needs rows that are held out: give {mention('holdout')}")
+            raise OneLineError(f"1se needs two rows or more that are held out: give {mention('holdout')}")
         close = [k for k in able if points[k].loss - least <= float(points[k].paired_error or 0.0)]
     else:
         close = [k for k in able if points[k].loss <= least * (1 + float(given[:-1]) / 100)]

@@ -13,6 +13,7 @@ from thresher.data.source import Source
 from thresher.engine.sound import copied
 from thresher.lanes.lanes import Lanes
 from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.evaluation.curves import error_of_mean
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.model.model import Model
 from thresher.learning.training.holdout import Best, Figures, Holdout
@@ -24,13 +25,13 @@ class PairedLosses:
     """Mean losses of several models on the same rows, and standard errors of their differences.
 
     With losses l_ir of model i on row r and importances w_r, the mean difference of models i and j is
-    m = sum_r d_r / W, d_r = w_r (l_ir - l_jr), W = sum_r w_r, and its standard error is
-    sqrt(sum_r (d_r - m w_r)^2) / W. Only sums over rows are kept.
+    m = sum_r d_r / W, d_r = w_r (l_ir - l_jr), W = sum_r w_r, and its standard error is that of
+    `error_of_mean`. Only sums over rows are kept.
 
     >>> paired = PairedLosses(2)
     >>> paired.add(np.array([[1.0, 1.0], [2.0, 4.0]]), np.ones(2))
     >>> paired.mean(1), paired.error_of_difference(0, 1)
-    (3.0, 0.7071067811865476)
+    (3.0, 1.0)
     """
 
     def __init__(self, count: int) -> None:
@@ -38,6 +39,7 @@ class PairedLosses:
         self._with_weights: NDArray[np.float64] = np.zeros(count)
         self._sums: NDArray[np.float64] = np.zeros(count)
         self._weight = self._squares = 0.0
+        self._count = 0
 
     def add(self, losses: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
         """Add losses ``(models, n)``, already multiplied by the importances ``(n,)``."""
@@ -46,20 +48,17 @@ class PairedLosses:
         self._sums += losses.sum(axis=1)
         self._weight += float(weights.sum())
         self._squares += float(weights @ weights)
+        self._count += int(np.count_nonzero(weights))
 
     def mean(self, i: int) -> float:
         """Mean loss of a model; NaN without rows."""
         return float(self._sums[i]) / self._weight if self._weight else float("nan")
 
-    def error_of_difference(self, i: int, j: int) -> float:
-        """Standard error of the mean difference between the losses of two models; NaN without rows."""
-        if not self._weight:
-            return float("nan")
-        mean = (self._sums[i] - self._sums[j]) / self._weight
+    def error_of_difference(self, i: int, j: int) -> float | None:
+        """Standard error of the mean difference of the losses of two models; None for less than two rows."""
         squares = self._products[i, i] + self._products[j, j] - 2.0 * self._products[i, j]
-        crossed = self._with_weights[i] - self._with_weights[j]
-        total = squares - 2.0 * mean * crossed + mean * mean * self._squares
-        return float(np.sqrt(max(total, 0.0)) / self._weight)
+        total, crossed = self._sums[i] - self._sums[j], self._with_weights[i] - self._with_weights[j]
+        return error_of_mean(self._count, self._weight, self._squares, total, squares, crossed)
 
 
 class Judgement:
@@ -80,7 +79,8 @@ class Judgement:
         return judged
 
     def add(self, chunk: Chunk) -> None:
-        """Predict the rows of `chunk`."""
+        """Predict the rows of `chunk` that count."""
+        chunk = chunk.counting()
         losses = [
             self._evaluations[k].add(chunk, model.predict(chunk, "margin"))
             for k, model in self.models.items()
@@ -95,8 +95,8 @@ class Judgement:
         """The model with the lowest loss."""
         return min(self.models, key=lambda k: self._evaluations[k].average_loss)
 
-    def error_of_difference(self, one: int, other: int) -> float:
-        """Standard error of the mean difference between the losses of two models."""
+    def error_of_difference(self, one: int, other: int) -> float | None:
+        """Standard error of the mean difference of the losses of two models; None for less than two rows."""
         places = list(self.models)
         return self._losses.error_of_difference(places.index(one), places.index(other))
 
@@ -115,12 +115,14 @@ class LanesHoldout(Holdout):
         """Set what is held out; results of earlier passes are kept."""
         super().__init__(every, given)
 
-    def score(self, model: Lanes, chunks: Iterable[Chunk]) -> Figures:
+    def figures_on(self, model: Lanes, chunks: Iterable[Chunk]) -> Figures:
         """Evaluate every lane; return the figures of the best."""
-        self.judgement = Judgement({k: model.models[k] for k in model.alive})
+        judged = Judgement({k: model.models[k] for k in model.alive})
         for chunk in chunks:
-            self.judgement.add(chunk)
-        return self.judgement.figures(self.judgement.best())
+            judged.add(chunk)
+        found = judged.figures(judged.best())
+        self.judgement = judged if found["examples"] else None
+        return found
 
     def settle(self, model: Lanes, number: int, figures: Figures | None, patience: int) -> bool:
         """Record the figures of a pass. A lane whose patience runs out rests; True if all rest."""

@@ -273,6 +273,10 @@ class TableOptions(WritingOptions, FeatureOptions, total=False):
 class JudgingOptions(WritingOptions, total=False):
     """How DATA are read to measure a model."""
 
+    label: Annotated[
+        str | int,
+        Option(Column(), "Label column of a table: its name, or its number.", "COL", unset="as in training"),
+    ]
     weight: Annotated[
         str | int,
         Option(

@@ -231,6 +231,14 @@ def _family(kind: str) -> dict[str, type]:
     return {name: cls for k in _FAMILIES.get(kind, (kind,)) for name, cls in REGISTRY[k].items()}
 
 
+def no_probabilities(loss: Any) -> str:
+    """What to say of a loss that gives no probabilities: which losses do."""
+    *able, last = [
+        name for name, cls in sorted(_family("loss").items()) if getattr(cls, "PROBABILITY", False) is True
+    ]
+    return f"the loss {part_name(type(loss))} gives no probabilities; {', '.join(able)} and {last} do"
+
+
 def names(kind: str) -> list[str]:
     """Names that a SPEC of this kind can begin with, sorted, those of installed packages among them."""
     load_all()

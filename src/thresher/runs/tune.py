@@ -14,8 +14,9 @@ from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.lanes.models import Tuned
 from thresher.lanes.tuning import RULES, Tuner, are_centred, judged_rows
-from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.diagnostics.findings import Trouble, weightless_held_out
 from thresher.learning.evaluation import evaluate
+from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.training.holdout import Holdout
@@ -176,7 +177,10 @@ class Search:
         held = self._held or self._holdout.kept()
         if held is not None:
             with closing(held.chunks()) as chunks:
-                return {**evaluate.score(model, chunks).figures()}
+                found = evaluate.score(model, chunks).figures()
+            if not found["examples"]:
+                self.warnings = [*self.warnings, weightless_held_out()]
+            return {**finite(found)}
         loss, weight = self.tuner.late
         examples = trial.rows - (self.tuner.until or 0)
         return {"examples": examples, "loss": loss / weight if weight else None}

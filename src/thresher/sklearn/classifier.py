@@ -27,8 +27,7 @@ def _has_probabilities(estimator: Any) -> bool:
     loss = estimator._model.loss if estimator.__sklearn_is_fitted__() else parts.make("loss", estimator.loss)
     if loss.PROBABILITY or estimator.calibrate:
         return True
-    name = parts.part_name(type(loss))
-    raise AttributeError(f"the loss {name} gives no probabilities; logistic and softmax do")
+    raise AttributeError(parts.no_probabilities(loss))
 
 
 def _tells_labels(loss: Any) -> bool:
@@ -238,7 +237,9 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
         average: predict with the mean of the weights before each step. SGDClassifier averages the weights
             after each step, so its mean is one step ahead.
         fit_intercept: whether to learn an intercept, which is never penalised.
-        class_weight: ``{class: factor}`` or ``"balanced"``; multiplies importances.
+        class_weight: ``{class: factor}`` or ``"balanced"``; multiplies importances. With ``shuffle=True`` an
+            example with a `sample_weight` of 3 is learned as three, in different places of the order; with a
+            class weight of 3 it is one example, with one larger step. With ``shuffle=False`` both are equal.
         sample: ``{class: share}``, or ``"CLASS=SHARE,..."``: learn a share of the examples of a class, with
             importances 1 / share times as large; with ``,correct`` at the end of the text, as they are, and
             correct `intercept_` (losses ``logistic`` for two classes, and ``softmax``).

@@ -140,7 +140,7 @@ class SparseFrontierEstimator(SparseEstimator):
                 "no penalty has a finite loss on the held-out examples, or their weights are all zero"
             )
         best = kept[int(np.nanargmin(self.loss_path_))]
-        self.se_path_ = np.array([held.losses.error_of_difference(k, best) for k in kept])
+        self.se_path_ = np.array([held.losses.error_of_difference(k, best) for k in kept], float)
         self._passes = school.passes[kept]
 
     def _points(self) -> list[Any]:
@@ -149,7 +149,10 @@ class SparseFrontierEstimator(SparseEstimator):
 
         paths = (self.l1s_, self.nnz_path_, self.loss_path_, self.se_path_)
         columns = zip(*(one.tolist() for one in paths), strict=True)
-        return [Point(l1, "", nnz, None, {"loss": loss}, se) for l1, nnz, loss, se in columns]
+        return [
+            Point(l1, "", nnz, None, {"loss": loss}, None if np.isnan(se) else se)
+            for l1, nnz, loss, se in columns
+        ]
 
     def choose_again(self, which: str | int) -> Self:
         """Choose another of the models by index or by a criterion, as for `choose`, without learning.

@@ -61,6 +61,31 @@ def nothing_met(condition: str) -> Trouble:
     )
 
 
+def weightless_held_out() -> Trouble:
+    """A hold-out whose rows do not count."""
+    return Trouble(
+        "empty-holdout",
+        "no held-out row has an importance above 0, so there is nothing to judge by: check the importances,"
+        f" or hold out other rows, such as {mention(holdout=0.1)}",
+    )
+
+
+def weightless_fold(fold: int) -> Trouble:
+    """A fold whose rows do not count."""
+    reason = f"no row of fold {fold} has an importance above 0, so the figures are those of the other folds"
+    return Trouble("empty-holdout", f"{reason}: check the importances, or take fewer {mention('folds')}")
+
+
+def one_class_in_folds(folds: Sequence[int]) -> Trouble:
+    """Folds for which there is no AUC."""
+    which = f"fold {folds[0]}" if len(folds) == 1 else f"{len(folds)} folds, such as fold {folds[0]},"
+    return Trouble(
+        "unlike-holdout",
+        f"the rows of {which} have one class only, so the AUC is that of the others: take fewer"
+        f" {mention('folds')}, or another {mention('seed')}",
+    )
+
+
 def unlike(reason: str, remedy: str) -> Trouble:
     """Rows that are held out, or in a fold, and have other classes than those that are learned."""
     return Trouble("unlike-holdout", f"{reason}: {remedy}")

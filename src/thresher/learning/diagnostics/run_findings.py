@@ -359,7 +359,11 @@ def _nothing_left(run: Run) -> Trouble | None:
     models = getattr(run.model, "models", [run.model])
     if any(model.nonzero for model in models) or run.seen.rows <= FEW:
         return None
-    if run.model.recipe.admit is None and not any(model.features_seen for model in models):
+    nothing_seen = run.model.recipe.admit is None and not any(model.features_seen for model in models)
+    if run.seen.alike or (nothing_seen and run.seen.features):
+        reason = f"{NO_WEIGHT}, because none varies: each has one value, or none, in all rows"
+        return Trouble("no-weights", f"{reason}: give columns whose values differ")
+    if nothing_seen:
         return Trouble(
             "no-weights", f"{NO_WEIGHT}, because no row has a feature: check how the data are read"
         )

@@ -268,6 +268,14 @@ class Seen:
         return zlib.crc32(repr(known).encode()) if self.rows >= _TOLD_APART else 0
 
     @property
+    def alike(self) -> bool:
+        """Whether all rows are known to have the same features, with the same values; False for none."""
+        whole = self.measured == self.rows and 0 < len(self.features) < _FEATURES
+        return whole and all(
+            low == high and count in (0, self.measured) for low, high, count in self.spans.values()
+        )
+
+    @property
     def average(self) -> float:
         """Progressive loss of the first pass."""
         return Tally(*self.marks[-1][1:]).average if self.marks else float("nan")

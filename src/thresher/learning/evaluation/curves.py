@@ -125,6 +125,26 @@ def wilson(share: float, count: float) -> tuple[float, float]:
     return max((middle - half) / (1 + z), 0.0), min((middle + half) / (1 + z), 1.0)
 
 
+def error_of_mean(
+    count: int, weight: float, squares: float, total: float, total2: float, crossed: float
+) -> float | None:
+    """The standard error of a weighted mean; None for fewer than two rows.
+
+    For `count` values x_r with importances w_r above 0, and their sums `weight` = sum w_r, `squares` =
+    sum w_r^2, `total` = sum w_r x_r, `total2` = sum (w_r x_r)^2 and `crossed` = sum w_r^2 x_r, the error of
+    m = sum w_r x_r / sum w_r is sqrt(sum w_r^2 (x_r - m)^2 count / (count - 1)) / sum w_r. If all w_r are
+    equal, it is the standard deviation, with the divisor count - 1, divided by sqrt(count).
+
+    >>> error_of_mean(4, 4.0, 4.0, 10.0, 30.0, 10.0)  # of 1, 2, 3, 4
+    0.6454972243679028
+    """
+    if count < 2:
+        return None
+    mean = total / weight
+    spread = max(total2 - 2 * mean * crossed + mean * mean * squares, 0.0)
+    return math.sqrt(spread * count / (count - 1)) / weight
+
+
 def cells_of_probabilities(predicted: F64) -> NDArray[np.int64]:
     """The cell of each probability, by its log odds: cells are narrow near 0 and 1 too."""
     with np.errstate(divide="ignore"):

@@ -37,7 +37,7 @@ class Evaluation:
     _kept: list[tuple[F64, NDArray[np.bool_], NDArray[np.float32]]] = field(default_factory=list)
 
     def add(self, chunk: Chunk, margins: F64) -> F64:
-        """Add the rows of `chunk`; their losses times importance ``(n,)``."""
+        """Add rows of importance above 0, `Chunk.counting`; their losses times importance ``(n,)``."""
         each = self.head.outputs.kind in ("labels", "values")
         truth, weights = chunk.targets if each else chunk.labels, chunk.weights.astype(np.float64)
         labels = np.asarray(truth, np.float64)
@@ -54,10 +54,8 @@ class Evaluation:
         else:
             claimed = self.head.positive(margins)
             self._wrong += float(weights @ row_means(claimed != (labels > 0)))
-            both = (claimed & (labels > 0)).reshape(len(chunk), -1)
-            self._hits += float(weights @ both.sum(axis=1))
-            claims = claimed.astype(int) + (labels > 0)
-            self._claims += float(weights @ claims.reshape(len(chunk), -1).sum(axis=1))
+            self._hits += float((weights @ (claimed & (labels > 0))).sum())
+            self._claims += float((weights @ (claimed.astype(int) + (labels > 0))).sum())
             if labels.ndim == 1:
                 self._kept.append((margins, labels > 0, chunk.weights.copy()))
         return losses
@@ -92,7 +90,8 @@ class Evaluation:
 
 def row_means(numbers: Any) -> F64:
     """Mean over outputs: ``(n,)`` or ``(n, outputs)`` to ``(n,)``."""
-    means: F64 = np.asarray(numbers, np.float64).reshape(len(numbers), -1).mean(axis=1)
+    each = np.asarray(numbers, np.float64)
+    means: F64 = each.mean(axis=tuple(range(1, each.ndim)))
     return means
 
 
@@ -114,8 +113,8 @@ def auc(margins: F64, positive: NDArray[np.bool_], weights: F64) -> float | None
 
 
 def score(model: Any, chunks: Iterable[Chunk]) -> Evaluation:
-    """Predict every row of `chunks` with a Model or a Readout."""
+    """Predict the rows of `chunks` that count with a Model or a Readout."""
     result = Evaluation(model.head)
-    for chunk in chunks:
+    for chunk in map(Chunk.counting, chunks):
         result.add(chunk, model.predict(chunk, "margin"))
     return result

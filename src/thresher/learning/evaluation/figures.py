@@ -327,8 +327,8 @@ def check_threshold(head: Head, threshold: float | None) -> None:
 class Assessment:
     """How good a Model or a Readout is, measured chunk by chunk."""
 
-    def __init__(self, plain: Evaluation, more: Any) -> None:
-        self._plain, self._more = plain, more
+    def __init__(self, plain: Evaluation, more: Any, weightless: int) -> None:
+        self._plain, self._more, self._weightless = plain, more, weightless
 
     @property
     def binned(self) -> Binned | None:
@@ -347,7 +347,8 @@ class Assessment:
 
     def figures(self) -> Figures:
         """The figures of ``thresher evaluate --json``, without the number of weights."""
-        return {**self._plain.figures(), **self._more.figures()}
+        weightless = {"importance_0": self._weightless} if self._weightless else {}
+        return {**self._plain.figures(), **self._more.figures(), **weightless}
 
 
 def _check_finite(margins: F64, before: int, source: Source) -> None:
@@ -371,16 +372,19 @@ def assessed(model: Any, source: Source, threshold: float | None = None, *also: 
         why = "no column holds labels, since they were given beside the table in training"
         raise DataError(f"{source.names[0]}: {why}: {LABELS_BESIDE}")
     plain, more = Evaluation(head), _kind(head)(head, model.lowest_label, threshold, model.classes)
-    for chunk in source.chunks():
+    weightless = 0
+    for read in source.chunks():
+        chunk = read.counting()
+        weightless += len(read) - len(chunk)
         margins = model.predict(chunk, "margin")
         _check_finite(margins, plain.examples, source)
         plain.add(chunk, margins)
         more.add(chunk, margins, chunk.weights.astype(np.float64))
         for one in also:
             one.add(chunk, margins)
-    if plain.examples and not plain.weight:
+    if weightless and not plain.weight:
         raise DataError("all importance weights are zero: there is nothing to evaluate")
-    return Assessment(plain, more)
+    return Assessment(plain, more, weightless)
 
 
 _SHOWN = 20

@@ -29,7 +29,7 @@ from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.data.text.spelling import respelled
 from thresher.engine.sound import Tensors, given, require, under
-from thresher.learning.evaluation.curves import NORMAL, wilson
+from thresher.learning.evaluation.curves import NORMAL, error_of_mean, wilson
 from thresher.learning.evaluation.evaluate import row_means
 from thresher.learning.evaluation.figures import claimed
 from thresher.learning.inspection.formatting import finite, table_of
@@ -95,7 +95,7 @@ class Slices:
         self._sums = np.zeros((MOST_CELLS, len(_SUMS)))
 
     def add(self, chunk: Chunk, margins: F64) -> None:
-        """Add the next examples."""
+        """Add the next examples, of importance above 0."""
         assert chunk.cells is not None
         cells = chunk.cells[:, self._k]
         places = self.numbers(cells) if cells.dtype == object else cells
@@ -180,6 +180,8 @@ class Slices:
         listed = isinstance(values, list) and all(isinstance(value, str) for value in values)
         require(listed and len({*values}) == len(values) < MOST_CELLS - 1, "values", "expected texts")
         sums = given(state, "sums", (len(values) + 2, len(_SUMS)), np.float64, finite=False)
+        weights = sums[sums[:, 0] != 0][:, [_SUMS.index("weight"), _SUMS.index("weight2")]]
+        require(bool((weights > 0).all()), "sums", "expected importances above 0")
         self._values = {value: k for k, value in enumerate(values, 1)}
         self._sums[: len(sums) - 1], self._sums[-1] = sums[:-1], sums[-1]
 
@@ -254,27 +256,26 @@ def _row(name: str, sums: NDArray[np.float64], head: Head) -> Figures:
     """
     of = dict(zip(_SUMS, sums.tolist(), strict=True))
     examples, weight = int(of["examples"]), of["weight"]
-    share = (lambda total: total / weight) if weight else (lambda total: None)
-    count = weight * weight / of["weight2"] if of["weight2"] else 0.0
+    count = weight * weight / of["weight2"]
     two = head.classifies and head.outputs.kind == "one"
     rarer = min(of["positive"], examples - of["positive"]) if two else math.inf
     row: Figures = {"value": name, "examples": examples, "weight": weight}
-    row |= {"small": examples < _FEW or rarer < _FEW_OF_CLASS, "loss": share(of["loss"])}
+    row |= {"small": examples < _FEW or rarer < _FEW_OF_CLASS, "loss": of["loss"] / weight}
     losses = _of_mean(of, "loss")
     if losses and head.classifies and head.has_probabilities:  # such losses are positive
         losses = max(losses[0], 0.0), losses[1]
     row |= _ends("loss", losses)
     if head.classifies:
-        row["error"] = share(of["wrong"])
-        row |= _ends("error", wilson(of["wrong"] / weight, count) if weight else None)
+        row["error"] = of["wrong"] / weight
+        row |= _ends("error", wilson(of["wrong"] / weight, count))
     else:
-        row["rmse"] = math.sqrt(of["wrong"] / weight) if weight else None
+        row["rmse"] = math.sqrt(of["wrong"] / weight)
         squares = _of_mean(of, "wrong")
         row |= _ends("rmse", squares and (math.sqrt(max(squares[0], 0.0)), math.sqrt(squares[1])))
     if head.outputs.kind != "classes":
-        row["observed"] = share(of["outcome"])
-        row |= _ends("observed", wilson(of["outcome"] / weight, count) if two and weight else None, two)
-        row["predicted"] = share(of["predicted"])
+        row["observed"] = of["outcome"] / weight
+        row |= _ends("observed", wilson(of["outcome"] / weight, count) if two else None, two)
+        row["predicted"] = of["predicted"] / weight
     if head.outputs.kind == "one":
         row["ratio"] = of["predicted"] / of["outcome"] if of["outcome"] else None
     return row
@@ -288,13 +289,11 @@ def _ends(name: str, interval: tuple[float, float] | None, known: bool = True) -
 
 def _of_mean(of: Figures, name: str) -> tuple[float, float] | None:
     """The interval of a weighted mean; None for fewer than two examples."""
-    weight = of["weight"]
-    if of["examples"] < 2 or not weight:
+    sums = (of[name], of[f"{name}2"], of[f"{name}_weight"])
+    error = error_of_mean(int(of["examples"]), of["weight"], of["weight2"], *sums)
+    if error is None:
         return None
-    mean = of[name] / weight
-    squares = of[f"{name}2"] - 2 * mean * of[f"{name}_weight"] + mean * mean * of["weight2"]
-    corrected = max(squares, 0.0) * of["examples"] / (of["examples"] - 1)
-    half = NORMAL * math.sqrt(corrected) / weight
+    mean, half = of[name] / of["weight"], NORMAL * error
     return mean - half, mean + half
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,8 @@ FEWEST = 8
 """Fewer models say too little about their deviation."""
 MOST_LEVEL = 0.999999999999999
 """The quantile of a level closer to 1 is that of 1 in float64, which is not finite."""
+_HALVINGS = 60
+"""Halvings of an interval of angles after which its ends are equal in float64"""
 
 
 class WeightIntervals(NamedTuple):
@@ -62,16 +64,36 @@ def reach(level: float, models: int) -> float:
 
     The mean of N models is one error of the fit and 1/sqrt(N) of another away from the truth, and the
     deviation is estimated: t sqrt(1 + 1/N), with t a quantile of Student's distribution of N - 1 degrees of
-    freedom, by the first terms of Abramowitz and Stegun (1964), 26.7.5.
+    freedom.
 
     >>> round(reach(0.9, 8), 2), round(reach(0.9, 100), 2)
     (2.01, 1.67)
     """
-    z, nu = NormalDist().inv_cdf((1 + float(level)) / 2), models - 1
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return (z + first / nu + second / nu**2 + third / nu**3) * math.sqrt(1 + 1 / models)
+    return student(float(level), models - 1) * math.sqrt(1 + 1 / models)
+
+
+@cache
+def student(level: float, nu: int) -> float:
+    """The t with -t <= T <= t in a share `level` of draws of Student's T with `nu` degrees of freedom.
+
+    With T = sqrt(nu) / tan(u), the density of u is proportional to sin(u)^(nu - 1), and |T| > t where u is
+    below some angle, which is found by bisection. The integrals are sums over the nodes of Gauss and
+    Legendre, with relative errors of 1e-12.
+
+    >>> round(student(0.95, 7), 9)  # tables have 2.365
+    2.364624252
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+
+    def below(angle: float) -> float:
+        return float(weights @ np.sin(angle * (1 + nodes) / 2) ** (nu - 1)) * angle
+
+    low, high = 0.0, math.pi / 2
+    wanted = (1 - level) * below(high)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if below(middle) > wanted else (middle, high)
+    return math.sqrt(nu) / math.tan(high)
 
 
 def around(each: Sequence[F64], level: float) -> tuple[F64, F64, F64]:

@@ -213,8 +213,7 @@ class Head:
         if output == "probability" and (found := self.calibrated()) is not None:
             return _of_log_odds(self.outputs).respond(found.log_odds(margins), output, lowest_label)
         if output == "probability" and not self.joint.PROBABILITY:
-            name = parts.part_name(type(self.loss))
-            raise ValueError(f"the loss {name} gives no probabilities; logistic and softmax do")
+            raise ValueError(parts.no_probabilities(self.loss))
         if output == "label" and self.outputs.kind == "classes":
             classes: F64 = np.argmax(margins, axis=1) + float(self.outputs.low)
             return classes

@@ -30,6 +30,7 @@ from thresher.learning.diagnostics.findings import (
     nothing_met,
     uneven_groups,
     unlike,
+    weightless_held_out,
 )
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.evaluation.evaluate import score
@@ -151,7 +152,7 @@ class Holdout:
         self._kept: list[Chunk] = []
         self._learned: int | None = None
         """how many rows come before those that are held out, if those are the last; None: not known yet"""
-        self._in_groups = self._read = self._named = False
+        self._in_groups = self._read = self._named = self._weightless = False
         self._held_counts, self._learned_counts = Counter[float](), Counter[float]()
         self._rows = self._held_rows = 0
         self.incomplete = bool(every)
@@ -241,12 +242,15 @@ class Holdout:
         return rest
 
     def troubles(self) -> list[Trouble]:
-        """Trouble with the choice of the rows."""
+        """Trouble with the rows, and with their choice."""
+        if self._weightless:
+            return [weightless_held_out()]
         if not self._read:
             return []
         if not self._kept:
-            nothing = [nothing_met(self.every.condition)] if isinstance(self.every, Meeting) else []
-            return [nothing_held_out()] if self._in_groups else nothing
+            if isinstance(self.every, Meeting):
+                return [nothing_met(self.every.condition)]
+            return [nothing_held_out()] if self._in_groups else []
         found = [] if self._named or not self._in_groups else [no_groups(self._names)]
         if not isinstance(self.every, Last | Meeting) and self._named:
             got, wanted = self._held_rows / self._rows, float(1 / self.every)
@@ -277,8 +281,14 @@ class Holdout:
             return self._given
         return MemorySource(self._kept) if self._kept else None
 
-    def score(self, model: Any, chunks: Iterable[Chunk]) -> Figures:
-        """Evaluate the model on the hold-out."""
+    def score(self, model: Any, chunks: Iterable[Chunk]) -> Figures | None:
+        """Evaluate the model on the hold-out; None if none of its rows count."""
+        found = self.figures_on(model, chunks)
+        self._weightless = not found["examples"]
+        return None if self._weightless else found
+
+    def figures_on(self, model: Any, chunks: Iterable[Chunk]) -> Figures:
+        """The figures of the model on some rows."""
         return score(model, chunks).figures()
 
     def settle(self, model: Any, number: int, figures: Figures | None, patience: int) -> bool:
