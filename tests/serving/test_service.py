@@ -432,6 +432,23 @@ def test_the_weights_of_fake_negatives_have_the_gradient_of_the_truth() -> None:
             assert slope == pytest.approx((1 + t) * (p - t))
 
 
+def test_mean_prediction_and_label_are_those_of_all_rows(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    """A large body counts for as much as it has rows, and its first rows count no more than others."""
+    light = np.full(180, 1e-6, np.float32)  # the model stays as it is
+    body = replace(rows.take(np.full(180, 10)), labels=np.repeat(np.float32([1, -1]), [16, 164]), weights=2 * light)
+    single = replace(rows.rows(11, 12), labels=np.ones(1, np.float32), weights=light[:1])
+    known = Service(model).model
+    in_body, alone = (float(known.predict(one, "probability")[0]) for one in (body, single))
+    assert abs(in_body - alone) > 0.05
+    with serving(model, tmp_path / "log") as service:
+        for one in [single] * 20 + [body]:
+            service.learn(one).result()
+            until(lambda: learned(service))
+        found = service.status()
+    assert found.label == pytest.approx((20 + 2 * 16) / 380, rel=1e-5)
+    assert found.predicted == pytest.approx((20 * alone + 2 * 180 * in_body) / 380, rel=1e-4)
+
+
 def test_readers_read_while_rows_are_learned(model: Path, rows: Chunk, tmp_path: Path) -> None:
     with serving(model, tmp_path / "log") as service:
         service.learn(concat([rows] * 20)).result()  # in several turns

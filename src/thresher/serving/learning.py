@@ -39,7 +39,7 @@ _CHECKPOINT = "state"
 _AT_ONCE = 256
 """Rows that are learned in one turn, which take about a millisecond"""
 _LOOKED_AT = 16
-"""Rows of a piece that are predicted before they are learned, to measure calibration"""
+"""Rows of a piece, drawn at random, that are predicted before it is learned, to measure calibration"""
 _WINDOW = 10_000
 """Rows over which the progressive loss and the calibration are told"""
 
@@ -54,9 +54,9 @@ class Lately(NamedTuple):
     loss: float
     """progressive loss; NaN before the first"""
     predicted: float
-    """mean prediction, of some of them"""
+    """mean prediction, estimated from some of them"""
     label: float
-    """mean label of these"""
+    """mean label"""
 
 
 class _Window:
@@ -182,6 +182,7 @@ class Learning:
         self.nonzero = self.model.nonzero
         """weights that are not zero, in the newest snapshot"""
         self._when, self._before = time.monotonic(), self.model.tally
+        self._draw = np.random.default_rng(0)
         self._thread = threading.Thread(target=self._work, name="thresher-learning", daemon=True)
 
     @property
@@ -208,18 +209,20 @@ class Learning:
         self._thread.join()
 
     def _look(self, chunk: Chunk) -> None:
-        """Predict some rows before they are learned."""
+        """Predict some rows before they are learned; they stand for the whole chunk."""
         self._before = self.model.tally
-        some = chunk.rows(0, _LOOKED_AT)
-        head = self.model.head
+        some = chunk
+        if len(chunk) > _LOOKED_AT:
+            some = chunk.take(self._draw.choice(len(chunk), _LOOKED_AT, replace=False))
+        head, seen = self.model.head, float(some.weights.sum(dtype=np.float64))
         self._predicted = self._labels = self._looked = 0.0
-        if head.count == 1:
+        if head.count == 1 and seen:
             output = "probability" if head.has_probabilities else "label"
             found = np.asarray(self.model.respond(self.model.margins(some), output), np.float64)
-            labels = some.labels > 0 if head.has_probabilities else some.labels
-            each = some.weights.astype(np.float64)
-            self._predicted, self._labels = float(found @ each), float(labels @ each)
+            labels, each = chunk.labels, chunk.weights.astype(np.float64)
             self._looked = float(each.sum())
+            self._predicted = float(found @ some.weights) * self._looked / seen
+            self._labels = float((labels > 0 if head.has_probabilities else labels) @ each)
 
     def _between(self, rows: int) -> None:
         """A piece is learned, and no other has begun."""

@@ -27,7 +27,7 @@ OF_STATUS = {
     "syncs": "times that the log was written to the disk",
     "sync_seconds": "seconds that this took",
     "loss": "mean loss of the last rows, each predicted before it was learned",
-    "predicted": "mean prediction of the last rows",
+    "predicted": "mean prediction of the last rows, estimated from some of them",
     "label": "mean label of the last rows, which is the mean prediction of a calibrated model",
     "nonzero": "weights of the model that are not zero",
     "features_seen": "features that the model has seen",
