@@ -23,14 +23,21 @@ Program = Callable[[str, bytes], tuple[int, bytes, str]]
 """Status, output and messages, given the arguments and standard input"""
 
 
-def gcc(text: str, path: Path) -> list[str]:
+def gcc(text: str, path: Path, *more: str) -> list[str]:
     """The command that runs a C program compiled by gcc, where warnings are errors."""
     source = path.with_suffix(".c")
     source.write_text(text)
-    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", *more]
     whole = "#define THRESHER_MAIN" in text
     subprocess.run(["gcc", *flags, *["-c"][whole:], str(source), "-o", str(path), "-lm"], check=True)
     return [str(path)]
+
+
+def sanitized(text: str, path: Path) -> list[str]:
+    """The same with gcc's sanitizers, which end the program where C does not define what it does."""
+    if not shutil.which("gcc"):
+        return tcc(text, path)
+    return gcc(text, path, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 def tcc(text: str, path: Path) -> list[str]:

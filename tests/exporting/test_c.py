@@ -1,10 +1,12 @@
 """Models as C programs predict what Python does, bit for bit."""
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import thresher
@@ -62,6 +64,21 @@ LINES = {
     "blank.csv": (b'1,"a""b",3\n0,c,2\n', b'\n\r\n1,c,3\n\n0,c,"4"\n  \n'),
     "headed.csv": (b"label,w,x\n1,a,3\n0,c,2\n", b'\n\nw,x\n\na,1\nc,""\n'),
     "ids.svm": (b"1 1:2\n0 2:1\n", b"\n \t \n# 1:2\n1 1:3 # 2:5\n1\n  # no row\n0\n"),
+    "odd.svm": (
+        b"1 1:2\n0 2:1\n",
+        b"1 1:1\n1,2,3\nlabel,x\nx\n1:2\n5 1:2 1:3\n1 18446744073709551616:1\n1 18446744073709551617:1\n"
+        b"1 +1:1\n1 -1:1\n1 :1\n1 1:\n1 1:2 x\n1 1:2 3\n1 qid:4 1:2\nqid:x 1:2\nqid:4 1:2\n1 1:2 qid:4\n"
+        b"1 qid:4 qid:5\n1 qid:\n1:2 1 3:4\n1e5 1:1\nnan 1:1\n1e39 1:1\n1 0001:3\n1 1:2#c\n"
+        b"1,2 1:2\n1;2 1:2\n",
+    ),
+    "weighted.svm": (
+        b"1:2 1:2\n0:1 2:1\n",
+        b"1 1:1\n1:2 1:3\n2:1\n1:x 1:3\n1:-2 1:3\n1:0 1:2\n1: 1:2\n:1 1:2\n",
+    ),
+    "odd.ffm": (
+        b"1 0:1:2\n0 1:2:1\n",
+        b"1 0:1:1\n1 1:2\n1 x:1:2\n1 0:1:2:3\n1,2\n0:1:2\n1 :1:2\n1 99999999999999999999:1:2\n1 0:2:2 # x\n",
+    ),
 }
 
 
@@ -74,6 +91,7 @@ def test_the_lines_that_are_rows_are_those_of_predict(tmp_path: Path, name: str)
         data.write_bytes(trained_on[:10] + trained_on[10:] * 20)
     new.write_bytes(given)
     options: Any = {"header": False, "label": "1", "categorical": "2"} if name[0] in "qb" else {}
+    options |= {"label_weights": True} if name[0] == "w" else {}
     with not_compiled():
         model = thresher.train(data, passes=1, **options)
     check(model, c_program(str(thresher.export(model, "c")), tmp_path / "model"), new, "margin")
@@ -94,6 +112,29 @@ def test_usage_and_bad_rows(tmp_path: Path, plainly: None) -> None:
     status, out, err = program("", b"x,y\n1,2\n\n1,much\n2\n")
     assert (status, [*map(bytes.strip, out.splitlines())][1:]) == (1, [b"nan", b"nan"])
     assert err.splitlines() == ["line 4: column 'y': not a finite number", "line 5: not a row of cells"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "frame"])
+def test_what_is_no_table_of_the_model_is_refused(tmp_path: Path, form: str) -> None:
+    """Not answered as rows in which all is missing."""
+    rows = [{"label": k % 2, "x": k % 7, "c": "ab"[k % 2]} for k in range(60)]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "d.jsonl").write_text(lines)
+    data: Any = tmp_path / "d.jsonl" if form == "jsonl" else pd.DataFrame(rows)
+    with not_compiled():
+        model = thresher.train(data, passes=1, label="label")
+    program = c_program(str(thresher.export(model, "c")), tmp_path / "model")
+    reads = "this program reads rows of cells separated by tabs, after a header"
+    for given in (lines, "x,c\n1,a\n", '"x"\t"c"\n1\ta\n', "1\ta\n", "label\n1\n"):
+        status, out, err = program("", given.encode())
+        assert (status, out) == (2, b"")
+        assert err == f"line 1: the header names no column of the model, such as 'x'; {reads}\n"
+    status, out, err = program("", b"x\tc\tx\n1\ta\t2\n")
+    assert (status, out, err) == (2, b"", "line 1: two columns are called 'x'\n")
+    status, out, err = program("", b"c\tx\na\t3\nb\tmuch\nb\n")
+    assert (status, out.splitlines()[1:]) == (1, [b"nan", b"nan"])
+    assert float(out.splitlines()[0]) == model.predict(pd.DataFrame({"x": [3], "c": ["a"]}))[0]
+    assert reads.removeprefix("this program reads ") in program("--help", b"")[2]
 
 
 def test_classes_are_written_as_words(tmp_path: Path) -> None:

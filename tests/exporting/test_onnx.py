@@ -92,6 +92,12 @@ def test_what_onnx_cannot_say(tmp_path: Path, row: str, options: dict[str, Any],
     assert not path.exists()
 
 
+def test_a_model_of_ids_without_a_weight_has_no_columns(plainly: None) -> None:
+    model = thresher.train(np.eye(4), [1.0, -1.0, 1.0, -1.0], l1=1e6, passes=1)
+    with pytest.raises(DataError, match="no feature has a weight: there are no columns to export"):
+        thresher.export(model, "onnx")
+
+
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     model = thresher.train(np.eye(4), [1.0, -1.0, 1.0, -1.0])
     monkeypatch.setitem(sys.modules, "onnx", None)

@@ -1,5 +1,7 @@
 """Models as queries predict what Python does."""
 
+import math
+import sqlite3
 import warnings
 from pathlib import Path
 from typing import Any
@@ -97,6 +99,83 @@ def test_what_sql_cannot_say(tmp_path: Path, line: str, options: dict[str, Any],
     with pytest.raises(DataError, match=said):
         thresher.export(model, "sql", path)
     assert not path.exists()
+
+
+ODD_NAMES = (
+    *("thresher_margin", "THRESHER_Prediction", "thresher_label", "thresher_margin_1", "thresher_input"),
+    *("category", "weight_0", "select", "a.b", 'x"y', "a;b--", " lead", "1"),
+)
+
+
+@pytest.mark.parametrize("database", ["duckdb", "sqlite"])
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_column_of_the_table_may_have_any_name(
+    tmp_path: Path, name: str, database: str, plainly: None
+) -> None:
+    """Also one of those that the query gives to its results."""
+    quoted = '"' + name.replace('"', '""') + '"'
+    rows = [(f"{k % 7}.5", "abc"[k % 3]) for k in range(60)]
+    lines = (f"{'no' if k % 7 < 3 + k % 2 else 'yes'},{x},{c}" for k, (x, c) in enumerate(rows))
+    (tmp_path / "d.csv").write_text("\n".join([f"label,{quoted},c", *lines]) + "\n")
+    model = thresher.train(tmp_path / "d.csv", passes=1, names=True, rule="ftrl:l1=0", scale="standard")
+    assert model.nonzero == 4
+    base: Any = duckdb.connect() if database == "duckdb" else sqlite3.connect(":memory:")
+    base.execute(f"CREATE TABLE rows ({quoted} DOUBLE, c VARCHAR)")
+    base.executemany(f"INSERT INTO rows ({quoted}, c) VALUES (?, ?)", rows)
+    query = str(thresher.export(model, "sql"))
+    found = base.execute(
+        f"SELECT thresher_margin, thresher_prediction, thresher_label FROM ({query})"
+    ).fetchall()
+    base.close()
+    margins, predictions, labels = zip(*found, strict=True)
+    np.testing.assert_allclose(margins, model.predict(tmp_path / "d.csv"), rtol=1e-5)  # SQLite has no float32
+    np.testing.assert_allclose(predictions, model.predict(tmp_path / "d.csv", "probability"), rtol=1e-5)
+    assert [*labels] == [*model.predict(tmp_path / "d.csv", "label")]
+
+
+def test_missing_numbers(tmp_path: Path, plainly: None) -> None:
+    """NaN, and a number that stands for a missing one; infinity is none."""
+    lines = (f"{k % 2},{-999 if k % 9 == 0 else k % 7 + k % 2}" for k in range(60))
+    (tmp_path / "d.csv").write_text("\n".join(["label,x", *lines]) + "\n")
+    model = thresher.train(tmp_path / "d.csv", passes=1, missing="-999")
+    assert model.nonzero == 1
+    with duckdb.connect() as base:
+        base.execute("CREATE TABLE rows (x DOUBLE)")
+        base.executemany("INSERT INTO rows VALUES (?)", [[math.nan], [None], [-999.0], [math.inf], [2.0]])
+        found = base.execute(str(thresher.export(model, "sql"))).fetchnumpy()["thresher_margin"].tolist()
+    *missing, infinite, two = found
+    (tmp_path / "new.csv").write_text('x\n""\n2\n')
+    absent, expected = model.predict(tmp_path / "new.csv")
+    assert missing == [absent] * 3
+    assert np.isinf(infinite)
+    assert within(two, expected)
+
+
+@pytest.mark.parametrize(
+    ("head", "label", "said"),
+    [
+        ("label,x,X", "{k}", "columns 'x' and 'X' differ in case only"),
+        ("Label,label,x", "{k}", "columns 'Label' and 'label' differ in case only"),
+        ("label,x,", "{k}", "a column has an empty name"),
+        ("label,x,z", "{c}", "outputs 'B' and 'b' differ in case only"),
+    ],
+)
+def test_names_that_a_database_cannot_tell_apart(
+    tmp_path: Path, head: str, label: str, said: str, plainly: None
+) -> None:
+    lines = (label.format(k=k % 2, c="bBc"[k % 3]) + f",{k % 5},{k % 7}" for k in range(60))
+    (tmp_path / "d.csv").write_bytes("\n".join([head, *lines]).encode("latin-1") + b"\n")
+    model = thresher.train(tmp_path / "d.csv", passes=1, label=head.split(",")[0], numeric="2-3")
+    with pytest.raises(DataError, match=said):
+        thresher.export(model, "sql")
+
+
+def test_a_name_that_no_query_can_hold(tmp_path: Path, plainly: None) -> None:
+    (tmp_path / "d.jsonl").write_text(
+        r'{"label":1,"a\u0000b":2}{"label":0,"a\u0000b":1}'.replace("}", "}\n") * 30
+    )
+    with pytest.raises(DataError, match="columns: SQL cannot write the name"):
+        thresher.export(thresher.train(tmp_path / "d.jsonl", passes=1), "sql")
 
 
 def test_ids_have_no_columns(tmp_path: Path) -> None:

@@ -71,7 +71,20 @@ def _of_columns(found: RawPrediction) -> dict[str, Any]:
         "DELIMITER": layout.delimited_by.encode()[0] if layout.delimited_by else ord("\t"),
         "QUOTES": int(layout.quoting and layout.format == "csv"),
         "FIELDS": int(layout.format == "libffm"),
+        "LABEL_WEIGHTS": int(layout.label_weights),
+        "READS": _text(_reads(found)),
     }
+
+
+def _reads(found: RawPrediction) -> str:
+    """What the program reads; of data that are not text with cells, a table separated by tabs."""
+    if not found.columns:
+        return f"features {'FIELD:' * (found.layout.format == 'libffm')}ID:VALUE with finite values"
+    between = {",": "commas", "\t": "tabs", "": "tabs"}
+    by = between.get(found.layout.delimited_by, f"'{found.layout.delimited_by}'")
+    return (
+        f"rows of cells separated by {by}, {'after a header' if found.layout.header else 'without a header'}"
+    )
 
 
 def _of_weights(found: RawPrediction) -> dict[str, Any]:
@@ -90,6 +103,7 @@ def _of_weights(found: RawPrediction) -> dict[str, Any]:
         "LINK_PLUS": repr(found.link.plus),
         "LABELS": len(found.labels),
         "LISTED": int(found.kind == "labels"),
+        "LISTS": int(found.kind in ("labels", "values")),
         "PROBABILITIES": int(found.head.has_probabilities),
     }
 

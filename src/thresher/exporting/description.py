@@ -27,6 +27,7 @@ from thresher.learning.model.ensemble import Ensemble, ready
 from thresher.learning.model.model import Model
 from thresher.learning.model.objective import Head
 from thresher.learning.model.prediction import ModelOrFile
+from thresher.learning.model.scaling import ones
 from thresher.learning.model.weights import Readout
 from thresher.options.messages import mention
 
@@ -221,11 +222,12 @@ def _weights(readout: Readout) -> ExportedModel:
     table = readout.weights.reshape(len(readout.keys), readout.head.count)
     kept = table.any(axis=1)
     keys = readout.keys[kept]
-    hashed = readout.store.startswith(HashedIndex.NAME)
-    none, nothing = np.zeros(0, np.uint64), np.zeros(0)
+    index, none, nothing = make_index(readout.store), np.zeros(0, np.uint64), np.zeros(0)
 
     def of_weights(found: NDArray[np.uint64], numbers: NDArray[np.float64]) -> tuple[Any, Any]:
-        there = np.ones(len(found), np.bool_) if hashed else np.isin(found, keys, assume_unique=True)
+        each = ones(found)
+        rows = index.find(each.keys, each.indptr, each.values).rows if _store(readout) else found
+        there = np.isin(rows, keys)
         return found[there], numbers[there]
 
     means = (none, nothing) if readout.means is None else of_weights(readout.means.keys, readout.means.means)

@@ -126,6 +126,8 @@ def proto(
     """
     import onnx
 
+    if not linear.table.shape[1]:
+        raise DataError("no feature has a weight: there are no columns to export")
     given = "ready" if nodes else _GIVEN
     made, outputs = (_regressor if linear.classes is None else _classifier)(linear, given)
     info = onnx.helper.make_tensor_value_info(_GIVEN, onnx.TensorProto.FLOAT, [None, linear.table.shape[1]])

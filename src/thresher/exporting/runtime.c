@@ -8,8 +8,8 @@
  * ids, the values, and how many there are. The first two functions return 0; 1 + the number of the column whose
  * cell is wrong; or -1 if memory is lacking or a value, sum or product is not finite in float.
  *
- * With THRESHER_MAIN the file is a program that predicts the rows on standard input, in the format of the
- * training data: cc -std=c99 -O2 -DTHRESHER_MAIN model.c -o model -lm
+ * With THRESHER_MAIN the file is a program that predicts the rows on standard input, of which THRESHER_READS
+ * tells the format: cc -std=c99 -O2 -DTHRESHER_MAIN model.c -o model -lm
  */
 
 /* @macros */
@@ -1283,27 +1283,41 @@ static int predict_input(const char *wanted)
     cells = malloc((line.size + 2 + THRESHER_COLUMNS) * sizeof *cells);
     if (!cells) return 1;
 #if THRESHER_HEADER
+    int known = 0;
     waiting = 0;
     if (line.size >= 3 && memcmp(line.at, "\xef\xbb\xbf", 3) == 0) memmove(line.at, line.at + 3, line.size -= 3);
     width = cells_of(&line, cells, line.size + 2);
     if (width == SIZE_MAX) {
         fprintf(stderr, "line %lu: the header is not well quoted\n", line.number);
-        return 1;
+        return 2;
     }
     for (int c = 0; c < THRESHER_COLUMNS; c++) {
-        for (place[c] = (int)width - 1; place[c] >= 0; place[c]--)
-            if (cells[place[c]].size == thresher_columns[c].size
-                && memcmp(cells[place[c]].text, thresher_columns[c].text, thresher_columns[c].size) == 0)
-                break;
-        if (place[c] < 0 && columns[c].kind != IGNORED)
-            fprintf(stderr, "no column '%s': its cells are missing\n", thresher_columns[c].text);
+        place[c] = -1;
+        for (int k = 0; k < (int)width; k++)
+            if (cells[k].size == thresher_columns[c].size
+                && memcmp(cells[k].text, thresher_columns[c].text, thresher_columns[c].size) == 0) {
+                if (place[c] >= 0) {
+                    fprintf(stderr, "line %lu: two columns are called '%s'\n", line.number, thresher_columns[c].text);
+                    return 2;
+                }
+                place[c] = k;
+            }
+        known += place[c] >= 0;
     }
+    if (!known) {
+        fprintf(stderr, "line %lu: the header names no column of the model, such as '%s'; this program reads %s\n",
+                line.number, thresher_columns[0].text, THRESHER_READS);
+        return 2;
+    }
+    for (int c = 0; c < THRESHER_COLUMNS; c++)
+        if (place[c] < 0) fprintf(stderr, "no column '%s': its cells are missing\n", thresher_columns[c].text);
 #else
     width = cells_of(&line, cells, 0);
     for (int c = 0; c < THRESHER_COLUMNS; c++) place[c] = places[width == THRESHER_WIDTH][c];
     if (width != THRESHER_WIDTH && width != THRESHER_BARE_WIDTH) {
-        fprintf(stderr, "line %lu: the training data had %d columns\n", line.number, THRESHER_WIDTH);
-        return 1;
+        fprintf(stderr, "line %lu: the training data had %d columns; this program reads %s\n", line.number, THRESHER_WIDTH,
+                THRESHER_READS);
+        return 2;
     }
 #endif
     for (; waiting || read_line(&line); waiting = 0) {
@@ -1326,30 +1340,71 @@ static int predict_input(const char *wanted)
 }
 #else
 
-/* Read ID:VALUE ..., after a label perhaps, up to a comment: 0 if it is something else. */
-static int features_of(buffer *line, uint64_t *keys, double *values, size_t *count)
+/* Read a whole number below 2^64; whether it is that. */
+static int read_whole(const char *at, const char *end, uint64_t *out)
 {
-    char *start = line->at, *end = start + line->size, *at, *stop;
+    if (at < end && *at == '+') at++;
+    *out = 0;
+    if (at == end) return 0;
+    for (; at < end && *at >= '0' && *at <= '9'; at++) {
+        const uint64_t digit = (uint64_t)(*at - '0');
+        if (*out > (UINT64_MAX - digit) / 10) return 0;
+        *out = *out * 10 + digit;
+    }
+    return at == end;
+}
+
+/* Read a finite float; whether it is that. */
+static int read_float(const char *at, const char *end, double *out)
+{
+    decimal number;
+    if (!read_decimal(at, end, &number)) return 0;
+    *out = float_of(&number);
+    if (!isfinite(*out)) return 0;
+    if (number.negative) *out = -*out;
+    return 1;
+}
+
+/* Whether this is a label, with its weight perhaps; or a list of labels, if a row has several. */
+static int is_label(const char *at, const char *end)
+{
+    const char *colon = memchr(at, ':', (size_t)(end - at));
+    double number;
+    if (colon && (!read_float(colon + 1, end, &number) || number < 0)) return 0;
+    for (end = colon ? colon : end;; at++) {
+        const char *comma = THRESHER_LISTS ? memchr(at, ',', (size_t)(end - at)) : NULL;
+        if (!read_float(at, comma ? comma : end, &number)) return 0;
+        if (!comma) return 1;
+        at = comma;
+    }
+}
+
+/* Read ID:VALUE ..., perhaps after a label and qid:GROUP, up to a comment: 0 if it is something else. */
+static int features_of(const buffer *line, uint64_t *keys, double *values, size_t *count)
+{
+    const char *start = line->at, *end = start + line->size, *at, *stop;
+    int grouped = 0;
     while (start < end && (*start == ' ' || *start == '\t')) start++;
     for (*count = 0, at = start;; at = stop) {
-        decimal number;
-        char *colon, *first;
+        const char *colon;
         while (at < end && (*at == ' ' || *at == '\t')) at++;
         if (at == end || *at == '#') return 1;
         for (stop = at; stop < end && *stop != ' ' && *stop != '\t' && *stop != '#'; stop++) continue;
-        first = colon = memchr(at, ':', (size_t)(stop - at));
-        if (!first && at == start) continue;
-        if (stop - at > 4 && memcmp(at, "qid:", 4) == 0) continue;
+        colon = memchr(at, ':', (size_t)(stop - at));
+        if (*count == 0 && !grouped && stop - at > 4 && memcmp(at, "qid:", 4) == 0) {
+            if (!read_float(at + 4, stop, values)) return 0;
+            grouped = 1;
+            continue;
+        }
+        if (at == start && (!colon || THRESHER_LABEL_WEIGHTS)) {
+            if (!is_label(at, stop)) return 0;
+            continue;
+        }
 #if THRESHER_FIELDS
-        if (colon) colon = memchr(at = colon + 1, ':', (size_t)(stop - colon - 1));
+        if (!colon || !read_whole(at, colon, keys + *count)) return 0;
+        colon = memchr(at = colon + 1, ':', (size_t)(stop - colon - 1));
 #endif
-        if (!colon || !read_decimal(colon + 1, stop, &number)) return 0;
-        keys[*count] = 0;
-        for (at += *at == '+'; at < colon && *at >= '0' && *at <= '9'; at++) keys[*count] = keys[*count] * 10 + (uint64_t)(*at - '0');
-        if (at != colon) return 0;
-        values[*count] = float_of(&number);
-        if (!isfinite(values[*count])) return 0;
-        if (number.negative) values[*count] = -values[*count];
+        if (!colon || !read_whole(at, colon, keys + *count) || !read_float(colon + 1, stop, values + *count)) return 0;
         ++*count;
     }
 }
@@ -1371,7 +1426,7 @@ static int predict_input(const char *wanted)
         if (!keys || !values) return 1;
         failed = !features_of(&line, keys, values, &count);
         if (!failed) failed = thresher_margins(keys, values, count, margins);
-        if (failed) fprintf(stderr, "line %lu: not features ID:VALUE with finite values\n", line.number);
+        if (failed) fprintf(stderr, "line %lu: not %s\n", line.number, THRESHER_READS);
         print_row(failed, margins, wanted);
         bad |= failed != 0;
         free(keys);
@@ -1386,7 +1441,7 @@ int main(int count, char **arguments)
 {
     const char *wanted = count > 1 ? arguments[1] : "margin";
     if (count > 2 || (strcmp(wanted, "margin") && strcmp(wanted, "probability") && strcmp(wanted, "label"))) {
-        fprintf(stderr, "usage: %s [margin|probability|label] < DATA\n", arguments[0]);
+        fprintf(stderr, "usage: %s [margin|probability|label] < DATA\nDATA: %s\n", arguments[0], THRESHER_READS);
         return 2;
     }
     if (*wanted == 'p' && !THRESHER_PROBABILITIES) {

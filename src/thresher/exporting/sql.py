@@ -2,6 +2,9 @@
 
 Products are those of float32, but SQL adds them up in the order of the columns, not of the keys. A category
 is compared by its name, so every weight needs one.
+
+A table may have columns of any name. So its own are always qualified, and those of the query come before
+them: of columns with one name, DuckDB takes the first, and PostgreSQL refuses.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import numpy as np
 from thresher.data.columns import BINS, CATEGORICAL, NUMERIC, TEXT
 from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
+from thresher.data.text.numbers import NUMBER
 from thresher.engine.preparing import FAR
 from thresher.exporting.description import ExportedColumn, ExportedModel, RawPrediction
 from thresher.exporting.links import CALIBRATED, EXP, RAMP, SIGMOID, SOFTMAX, Link
@@ -21,7 +25,7 @@ from thresher.options.messages import mention, mention_command
 
 _HEAD = """-- A model as a query, written by thresher. Put the name of your table in place of "rows" below.
 -- Its columns have the names of the training data. NULL, and NaN in a column of numbers, are missing.
-WITH input AS (SELECT * FROM rows)"""
+WITH thresher_input AS (SELECT * FROM rows)"""
 _DOUBLE = "DOUBLE PRECISION"
 
 
@@ -37,11 +41,11 @@ def written(found: RawPrediction) -> str:
         elif rows := categories.get(number):
             tables.append(_table(found, number, rows))
             joins.append(
-                f"LEFT JOIN category_{number} ON CAST(input.{_name(column.name)} AS VARCHAR) ="
-                f" category_{number}.category"
+                f"LEFT JOIN thresher_category_{number} ON CAST({_cell(column)} AS VARCHAR) ="
+                f" thresher_category_{number}.category"
             )
             for place, terms in enumerate(margins):
-                terms.append(f"COALESCE(category_{number}.weight_{place}, 0)")
+                terms.append(f"COALESCE(thresher_category_{number}.weight_{place}, 0)")
     return "\n".join([",\n".join([_HEAD, *tables, _margins(found, margins, joins)]), *_select(found)]) + "\n"
 
 
@@ -51,16 +55,46 @@ def _pairs(found: RawPrediction) -> list[tuple[ExportedModel, int]]:
 
 
 def _check(found: RawPrediction) -> None:
-    other = f"use {mention(to='c')} or {mention(to='js')}"
+    other = _other()
     if not found.columns:
         raise DataError(f"features of this model have no columns, which SQL needs: {other}")
     for column in found.columns:
         if column.kind in (TEXT, BINS):
             raise DataError(f"column '{column.name}' is {column.kind}, which SQL cannot express: {other}")
+        if not column.name:
+            raise DataError(f"a column has an empty name, which SQL cannot express: {other}")
     if found.products:
         raise DataError(f"SQL cannot express products of columns: {other}")
     if found.store is not None or found.layout.bits:
         raise DataError(f"categories share weights in this model, which SQL cannot express: {other}")
+    several = [] if found.kind == "one" else found.names
+    used = {*several, *(column.name for column in found.columns)}
+    for what, names in (("columns", found.layout.columns), ("outputs", several)):
+        alike = dict[bytes, str]()
+        for name in names:
+            raw = name.encode("utf-8", "surrogateescape")
+            if name in used:
+                _written_text(f"{what}: SQL cannot write the name", raw)
+            if (first := alike.setdefault(raw.lower(), name)) != name and used & {first, name}:
+                raise DataError(
+                    f"{what} '{first}' and '{name}' differ in case only, which DuckDB ignores: rename one, or"
+                    f" {other}"
+                )
+
+
+def _other() -> str:
+    return f"use {mention(to='c')} or {mention(to='js')}"
+
+
+def _written_text(what: str, raw: bytes) -> str:
+    """Bytes as text; `DataError` for what a query cannot contain."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise DataError(f"{what} {raw!r:.60}: {_other()}")
+    return text
 
 
 def _categories(found: RawPrediction) -> dict[int, dict[str, int]]:
@@ -70,15 +104,7 @@ def _categories(found: RawPrediction) -> dict[int, dict[str, int]]:
     by_column = dict[int, dict[str, int]]()
     for key, whole in _named(found, wanted):
         column, value = _parted(found, key, whole)
-        try:
-            text = value.decode()
-        except UnicodeDecodeError:
-            text = "\0"
-        if "\0" in text:
-            raise DataError(
-                f"column '{found.columns[column].name}': SQL cannot write the category {value!r:.60}:"
-                f" use {mention(to='c')} or {mention(to='js')}"
-            )
+        text = _written_text(f"column '{found.columns[column].name}': SQL cannot write the category", value)
         by_column.setdefault(column, {})[text] = key
     named = sum(map(len, by_column.values()))
     if named < len(wanted):
@@ -112,19 +138,18 @@ def _number(found: RawPrediction, column: ExportedColumn, model: ExportedModel, 
     place = int(np.searchsorted(model.keys, np.uint64(column.key)))
     if place == len(model.keys) or model.keys[place] != column.key or not model.weights[place, output]:
         return
-    kind = "REAL" if model.weights.dtype == np.float32 else _DOUBLE
-    x = f"NULLIF(CAST(input.{_name(column.name)} AS {_DOUBLE}), CAST('NaN' AS {_DOUBLE}))"
-    value, rounded = (x if found.missing_is_mean else f"COALESCE({x}, 0)"), f"CAST({x} AS REAL)"
+    kind, x = "REAL" if model.weights.dtype == np.float32 else _DOUBLE, f"CAST({_cell(column)} AS {_DOUBLE})"
     mean = dict(zip(model.mean_keys.tolist(), model.means.tolist(), strict=True)).get(column.key)
-    if mean is None:
-        value = f"CAST({value} AS REAL)"
-    else:
-        plain = f"CASE WHEN ABS({x}) < {FAR} THEN CAST({rounded} AS {_DOUBLE}) ELSE {x} END"
+    value = f"CAST({x} AS REAL)"
+    if mean is not None:
+        plain = f"CASE WHEN ABS({x}) < {FAR} THEN CAST({value} AS {_DOUBLE}) ELSE {x} END"
         value = f"CAST({plain} - {_literal(mean)} AS REAL)"
     if by := dict(zip(model.divisor_keys.tolist(), model.divisors.tolist(), strict=True)).get(column.key):
         value = f"CAST(CAST({value} AS {_DOUBLE}) / {_literal(by)} AS REAL)"
-    weight = _literal(model.weights[place, output])
-    yield f"COALESCE(CAST(CAST({weight} AS {kind}) * {value} AS {_DOUBLE}), 0)"
+    product = f"CAST(CAST({_literal(model.weights[place, output])} AS {kind}) * {value} AS {_DOUBLE})"
+    absent = [f"({x} > 0 AND -{x} > 0)"]  # NaN, which is greater than all numbers, and so is its negative
+    absent += [f"{x} = {_literal(word)}" for word in found.layout.missing if NUMBER.fullmatch(word.encode())]
+    yield f"CASE WHEN {' OR '.join(absent)} THEN 0 ELSE COALESCE({product}, 0) END"
 
 
 def _table(found: RawPrediction, number: int, rows: dict[str, int]) -> str:
@@ -135,7 +160,7 @@ def _table(found: RawPrediction, number: int, rows: dict[str, int]) -> str:
         f"({_text(text)}, {', '.join(_literal(w) for each in weights for w in each.get(key, none))})"
         for text, key in rows.items()
     )
-    return f"category_{number} (category, {names}) AS (VALUES\n  {listed})"
+    return f"thresher_category_{number} (category, {names}) AS (VALUES\n  {listed})"
 
 
 def _margins(found: RawPrediction, margins: list[list[str]], joins: list[str]) -> str:
@@ -149,14 +174,14 @@ def _margins(found: RawPrediction, margins: list[list[str]], joins: list[str]) -
         ]
         whole = each[0] if len(each) == 1 else f"({' + '.join(f'({one})' for one in each)}) / {len(each)}"
         listed.append(f"    {whole} AS {_columns(found, 'margin')[output]}")
-    body = ",\n".join(["  SELECT input.*", *listed])
-    return "\n  ".join([f"predicted AS (\n{body}", "FROM input", *joins]) + ")"
+    body = ",\n".join([*listed, "    thresher_input.*"])
+    return "\n  ".join([f"thresher_predicted AS (\n  SELECT\n{body}", "FROM thresher_input", *joins]) + ")"
 
 
 def _select(found: RawPrediction) -> Iterable[str]:
     margins = _columns(found, "margin")
     top = margins[0] if len(margins) == 1 else f"GREATEST({', '.join(margins)})"
-    columns = ["SELECT *"]
+    columns = list[str]()
     for margin, name in zip(margins, _columns(found, "prediction"), strict=True):
         columns.append(f"{_link(found, margin, margins, top)} AS {name}")
     if found.labels:
@@ -166,11 +191,11 @@ def _select(found: RawPrediction) -> Iterable[str]:
         listed = " ".join(f"WHEN {margin} = {top} THEN {_text(label)}" for margin, label in pairs)
         chosen = f"WHEN {_log_odds(found, top)} > 0 THEN {_text(high)} ELSE {_text(low)}" if one else listed
         columns.append(f"CASE {chosen} END AS thresher_label")
-    return [",\n  ".join(columns), "FROM predicted"]
+    return ["SELECT\n  " + ",\n  ".join([*columns, "*"]), "FROM thresher_predicted"]
 
 
 def _columns(found: RawPrediction, what: str) -> list[str]:
-    """Columns of the result, which the table hardly has: of several outputs, with their names."""
+    """Columns of the result: of several outputs, with their names."""
     if found.kind == "one":
         return [f"thresher_{what}"]
     return [_name(f"thresher_{what}_{name}") for name in found.names]
@@ -197,6 +222,10 @@ def _log_odds(found: RawPrediction, margin: str) -> str:
     """What is positive if the positive one of two classes is predicted."""
     name, by, plus = found.link
     return f"{_literal(by)} * {margin} + {_literal(plus)}" if name == CALIBRATED else margin
+
+
+def _cell(column: ExportedColumn) -> str:
+    return f"thresher_input.{_name(column.name)}"
 
 
 def _literal(number: Any) -> str:

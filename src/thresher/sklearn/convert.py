@@ -175,8 +175,6 @@ def to_onnx(model: Any, path: Any = None, *, columns: str = "all") -> Any:
     coef = csr_matrix(model.coef_)
     if columns == "used" and model._weighs_columns():
         coef = coef[:, keys.astype(np.int64)]
-    if not coef.shape[1]:
-        raise ValueError("no feature has a weight: there are no columns to export")
     head = model._model.head
     linear = onnx.Linear(
         head,
