@@ -436,7 +436,9 @@ def test_mean_prediction_and_label_are_those_of_all_rows(model: Path, rows: Chun
     """A large body counts for as much as it has rows, and its first rows count no more than others."""
     light = np.full(180, 1e-6, np.float32)  # the model stays as it is
     body = replace(
-        rows.take(np.full(180, 10)), labels=np.repeat(np.float32([1, -1]), [16, 164]), weights=2 * light
+        rows.take(np.full(180, 10)),
+        labels=np.repeat(np.array([1, -1], np.float32), [16, 164]),
+        weights=2 * light,
     )
     single = replace(rows.rows(11, 12), labels=np.ones(1, np.float32), weights=light[:1])
     known = Service(model).model
