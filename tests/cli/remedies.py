@@ -83,6 +83,9 @@ CASES = [
         "train d.svm -m m --rule sgd --replay 1MB",
         then="train d.svm -m m --rule sgd --passes 5",
     ),
+    # columns
+    Case(", or use --ignore {}", {"d.csv": csv("label,a,,", "{y},{a},1,")}, "train d.csv -m m"),
+    Case(", or use --ignore {}", {"d.csv": csv("label,a,b,b", "{y},{a},1,2")}, "train d.csv -m m"),
     # samples
     Case("{}: use --sample {}", {"d.svm": ROWS}, "train d.svm -m m --sample 0=0.05"),
     Case(
@@ -903,6 +906,7 @@ OPTIONS = {
     "--dtype": "float64",
     "--early-stop": "1 --holdout 0.2",
     "--format": "csv",
+    "--group": "v",
     "--holdout": "0.2",
     "--ignore": "a",
     "--init": "old",
@@ -920,6 +924,7 @@ OPTIONS = {
     "--passes": "1",
     "--report-every": "100",
     "--rule": "ftrl",
+    "--sample": "0=0.5",
     "--scale": "max-abs",
     "--seed": "1",
     "--text": "a",
@@ -931,7 +936,12 @@ OPTIONS = {
     "--store": "hashed:9",
 }
 """A value of each option of train that a hint names, with the options that it needs"""
-FILLED = {"logistic:positive=N": "logistic:positive=2", "hashed:BITS": "hashed:9", "fobos:l2=L": "fobos:l2=1"}
+FILLED = {
+    "logistic:positive=N": "logistic:positive=2",
+    "hashed:BITS": "hashed:9",
+    "fobos:l2=L": "fobos:l2=1",
+    "NEGATIVE,POSITIVE": "0,1",
+}
 STOPPED = "needs a run that was stopped"
 ODD_FILES = "a file that another program wrote: tests/cli/test_odd_files.py"
 OVERFLOWS = "a run that overflows, which plain Python warns of: tests/learning/test_divergence.py"

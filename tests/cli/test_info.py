@@ -3,7 +3,9 @@
 import gzip
 import html
 import json
+import os
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from tests.plain import not_compiled
 from thresher import Chunk, Model, load
 from thresher.lanes import folder
 from thresher.learning.files import model_file
+from thresher.options.option import command
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "data"
 CSV = "a=b,colour,size,n,note,y,skip,w\n" + "".join(
@@ -61,6 +64,30 @@ MADE = [
     "h.csv --no-header --label 6 --ignore 7-8 --categorical 1-3 --bins 4 --interact 1,2 --missing x,9"
     " --names",
 ]
+
+
+def test_the_command_names_columns_whose_names_cannot_be_printed(thresher: Thresher, folder: Path) -> None:
+    names = ["a\nb", "it's", "c\td", "", "*", "x\u200by", "$q `w` !z", 'p"q', "r,s", "\x7f", "2"]
+    rows = [{"y\n": k % 2, **{name: k % (3 + n) for n, name in enumerate(names)}} for k in range(60)]
+    Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    chosen = "--label 1 --categorical 2,4 --ignore 11 --bins 7"
+    assert thresher(f"train d.jsonl {chosen} --rule ftrl --passes 1 -m first -q").status == 0
+    words = thresher("info first --json").json["command"]
+    assert words.isprintable()
+    again = (
+        words.replace("DATA", "d.jsonl").replace("MODEL", "second").replace("thresher", "printf '%s\n'", 1)
+    )
+    told = subprocess.run(again, shell=True, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert thresher(*told, "-q").status == 0
+    assert Path("first").read_bytes() == Path("second").read_bytes()
+
+
+@pytest.mark.parametrize("word", ["a\nb'c%d\\e", "-\t-é", '$`"\x01!', "it's", "\udcff\n b"])
+def test_a_word_is_quoted_for_any_shell(word: str) -> None:
+    line = command("train", [word], [])
+    assert line.isprintable()
+    ran = subprocess.run(line.replace("thresher train", "printf '%s'", 1), shell=True, capture_output=True)
+    assert ran.stdout == os.fsencode(word)
 
 
 @pytest.mark.usefixtures("narrow")

@@ -278,6 +278,20 @@ def test_spellings_that_are_longer_than_what_was_written(tmp_path: Path) -> None
     assert read(path, 1 << 20, cut=True, layout=layout) == read(path, 1 << 20, layout=layout)
 
 
+def test_numbers_beyond_float64_are_categories_as_they_are_written(tmp_path: Path) -> None:
+    """Infinity, and 0, would be one category for all of them, and another than that of CSV."""
+    numbers = [
+        *("1e400", "-1e400", "1E+401", "1e-400", f"1{'0' * 400}", f"1{'0' * 399}1", "5", "2.5", "0.0"),
+        f"0.{'0' * 400}1",
+    ]
+    (tmp_path / "d.csv").write_text("label,k\n" + "".join(f"1,{number}\n" for number in numbers))
+    (tmp_path / "d.jsonl").write_text("".join(f'{{"label": 1, "k": {one}}}\n' for one in numbers))
+    layout = Layout("", categorical=("k",))
+    keys = read(tmp_path / "d.jsonl", 1 << 20, layout=layout)[0]
+    assert keys == read(tmp_path / "d.csv", 1 << 20, layout=layout)[0]
+    assert len({str(row) for row in keys}) == len(numbers)
+
+
 def test_lines_that_lack_most_fields_take_little_memory(tmp_path: Path) -> None:
     path, names = tmp_path / "d.jsonl", [f"c{k}" for k in range(1000)]
     path.write_text(json.dumps({"label": 1, **dict.fromkeys(names, "a")}) + "\n" + '{"label": 0}\n' * 400)

@@ -334,8 +334,10 @@ def test_the_value_that_is_wrong_is_told(tmp_path: Path, name: str) -> None:
     said = {"nan": "NaN", "inf": "inf", "-inf": "-inf", "1e+39": r"1e\+39, too large for float32"}
     for column in ("label", "w", "x"):
         for value, found in said.items():
-            missing = name in ("data.csv", "data.tsv") and (column, value) == ("x", "nan")
-            hint = "; to read it as a missing value: --missing nan" if missing else ""
+            hint = "; to read it as a missing value: --missing nan"
+            if name not in ("data.csv", "data.tsv"):
+                hint = "; if it stands for a missing number, make it null"
+            hint = hint if (column, value) == ("x", "nan") else ""
             if name in ("data.csv", "data.tsv"):
                 found = f"'{value}'".replace("+", r"\+") + (
                     ", too large for float32" if value == "1e+39" else ""

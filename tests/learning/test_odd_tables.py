@@ -10,22 +10,33 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, dok_array, dok_matrix
 
 import thresher
 from thresher.data import DataError
+from thresher.data.feature_specs import in_list
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
 Y = [0, 1, 1, 0]
+
+
+def keyword(name: str, value: str) -> Any:
+    return {name: value}
+
+
 X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]})
 
 
 @pytest.mark.parametrize(
     ("column", "error"),
     [
-        (pd.date_range("2020-01-01", periods=4), 'has type timestamp.*: use categorical="c" or ignore="c"'),
-        ([date(2020, 1, 1)] * 4, 'has type date32.*: use categorical="c"'),
+        (
+            pd.date_range("2020-01-01", periods=4),
+            'has type timestamp.*: use categorical="c" or ignore="c", or make numbers of the times, such as',
+        ),
+        ([date(2020, 1, 1)] * 4, 'has type date32.*: use categorical="c" .* make numbers of the times'),
+        (pd.to_timedelta([1, 2, 3, 4], "h"), "has type duration.*, or make numbers of the durations"),
         ([{"k": 1}] * 4, 'has type struct<k: int64>: use ignore="c"$'),
         (["a", 1, "b", 2], "a column is not all text or all numbers"),
         (pd.Series(["a", "\ud800", "b", "c"], dtype=object), r"ud800' is not valid Unicode"),
@@ -33,7 +44,7 @@ X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]})
         (X.a + 1j, "a column is not all text"),
         ([1.0, np.inf, 0.0, 1.0], "the table:2:2: expected a finite number in column 'c'"),
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_columns_that_are_no_features(column: Any, error: str) -> None:
     with pytest.raises(DataError, match=error):
@@ -138,6 +149,108 @@ def test_a_lazy_frame_is_to_be_collected() -> None:
     frame: Any = pl.DataFrame({"x": [1.0, 2.0, 3.0]}).lazy()
     with pytest.raises(DataError, match=r"LazyFrame holds no rows yet: collect\(\) it"):
         thresher.train(frame, [1, 0, 1])
+
+
+@pytest.mark.parametrize(
+    ("column", "error"),
+    [
+        (pl.Series([1, 2, 3, 4], dtype=pl.Int128), "'c' has type Int128, which pyarrow cannot read: cast it"),
+        (
+            pl.Series([1.0, None, float("nan"), 2.0]),
+            "table:3:1: .*found NaN; if .* missing .*, make it null$",
+        ),
+    ],
+    ids=["too long", "nan"],
+)
+def test_columns_that_only_polars_has(column: pl.Series, error: str) -> None:
+    with pytest.raises(DataError, match=error):
+        thresher.train(pl.DataFrame({"c": column, "d": [1, 2, 3, 4]}), Y)
+
+
+@pytest.mark.parametrize("kind", ["int64", "float64", "bool_", "decimal"])
+@pytest.mark.parametrize("option", ["numeric", "bins", "weight"])
+def test_a_dictionary_of_numbers_may_be_read_as_numbers(kind: str, option: Any) -> None:
+    ones = [1, 0, 1, None if option != "weight" else 1, 0]
+    plain = pa.array(ones).cast(pa.decimal128(19, 0) if kind == "decimal" else getattr(pa, kind)())
+    tables = [
+        pa.table({"c": column, "d": [1.0, 2.0, 3.0, 4.0, 5.0], "y": [*Y, 1]})
+        for column in (plain, plain.dictionary_encode())
+    ]
+    one, other = (thresher.train(table, label="y", **keyword(option, "c")) for table in tables)
+    assert one.weights()[1].tolist() == other.weights()[1].tolist()
+    assert one.examples == other.examples
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), pa.binary()])
+def test_views_are_what_they_show(kind: Any) -> None:
+    words = pa.array(["a", "b", "b", None]).cast(kind)
+    for given in (words, pa.DictionaryArray.from_arrays(pa.array([0, 1, 1, 3]), words)):
+        for option in ("categorical", "text"):
+            table = pa.table({"c": given, "y": Y})
+            found = thresher.train(table, label="y", **keyword(option, "c"))
+            plain = thresher.train(
+                pa.table({"c": ["a", "b", "b", None], "y": Y}), label="y", **keyword(option, "c")
+            )
+            assert found.weights()[1].tolist() == plain.weights()[1].tolist()
+
+
+@pytest.mark.parametrize("kind", ["numeric", "weight", "offset"])
+def test_what_is_not_numbers_is_told_how_to_be(kind: str) -> None:
+    for column, how in (
+        (pa.array(["1", "2", "3", "4"]), "convert it to numbers"),
+        (pa.array([1, 2, 3, 4], pa.timestamp("s")), "make numbers of the times"),
+    ):
+        with pytest.raises(DataError, match=f"'c' is {kind}, but has type .* here: {how}"):
+            thresher.train(
+                pa.table({"c": column, "d": [1.0, 2.0, 3.0, 4.0], "y": Y}), label="y", **keyword(kind, "c")
+            )
+
+
+def test_a_table_in_memory_looks_like_no_file(tmp_path: Path) -> None:
+    model, bad = thresher.train(X, Y), X.assign(a=np.inf)
+    pyarrow.parquet.write_table(pa.Table.from_pandas(bad.assign(label=Y)), tmp_path / "d.parquet")
+    for data in (bad, str(tmp_path / "d.parquet")):
+        with pytest.raises(DataError, match=r"in column 'a', found inf$"):
+            model.predict(data)
+    with pytest.raises(DataError, match=r"in column 'a', found inf$"):
+        thresher.evaluate(model, bad, Y, on_error="skip")
+
+
+@pytest.mark.parametrize("kind", [dok_matrix, dok_array])
+def test_a_sparse_matrix_that_is_a_dictionary(kind: Any) -> None:
+    plain = csr_matrix([[0.0, 2.0], [1.0, 0.0], [3.0, 0.5], [0.0, 1.0]])
+    given, model = kind(plain), thresher.train(plain, Y)
+    for trained in (
+        thresher.train(given, Y),
+        thresher.train((given, Y)),
+        thresher.train(given, Y, sample_weight=[1.0] * 4),
+    ):
+        assert trained.predict(given).tolist() == model.predict(plain).tolist()
+    assert thresher.evaluate(model, given, Y) == thresher.evaluate(model, plain, Y)
+    with pytest.raises(DataError, match="must be two-dimensional, not 1-dimensional"):
+        thresher.train(dok_array(plain)[0], Y)
+
+
+@pytest.mark.parametrize("name", ["b", ""])
+@pytest.mark.parametrize("form", ["table", "frame", "parquet", "csv"])
+def test_columns_of_one_name_may_be_ignored(form: str, name: str, tmp_path: Path) -> None:
+    path, rows = (
+        str(tmp_path / f"d.{form}"),
+        pa.table([[1.0, 2.0, 2.0, 1.0], Y, Y, Y], ["a", "label", name, name]),
+    )
+    if form == "parquet":
+        pyarrow.parquet.write_table(rows, path)
+    elif form == "csv":
+        Path(path).write_text(f"a,label,{name},{name}\n1,0,0,0\n2,1,1,1\n2,1,1,1\n1,0,0,0\n")
+    data = {"table": rows, "frame": rows.to_pandas()}.get(form, path)
+    expected = thresher.train(rows.select([0, 1]))
+    for ignore in ([name], "3-4", "3,4", "[!al]*," + in_list(name)):
+        model = thresher.train(data, ignore=ignore)
+        assert model.weights()[1].tolist() == expected.weights()[1].tolist()
+        assert thresher.evaluate(model, data)["examples"] == 4
+    for one_of_them in ("3", "4"):
+        with pytest.raises(DataError, match=f"two columns are called '{name}': rename one, or use ignore="):
+            thresher.train(data, ignore=one_of_them)
 
 
 @pytest.mark.parametrize("kind", ["table", "frame", "parquet", "csv"])

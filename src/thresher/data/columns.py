@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -75,7 +75,7 @@ def check_settled(layout: SettledLayout) -> SettledLayout:
         raise DataError(f"the layout has {len(layout.columns)} columns but {len(layout.spelling)} spellings")
     if unknown := {*layout.spelling} - {"", AS_TEXT, *SPELLED}:
         raise DataError(f"unknown spelling '{min(unknown)}'; known: {', '.join((AS_TEXT, *SPELLED))}")
-    _check_once(layout.columns, "layout")
+    check_once(layout.columns, "layout")
     return layout
 
 
@@ -102,7 +102,6 @@ def settle(
     """
     layout = given.unsettled()
     check_sizes(names, file)
-    _check_once(names, file)
     before = _before(layout)
     seen = [*dict.fromkeys([*names, *later, *before])]
     kinds = {**dict(zip(names, guesses, strict=True)), **before}
@@ -118,9 +117,10 @@ def settle(
         _assign(chosen, kind, found, _precision(pattern, found), file)
     _check_unchanged(chosen, before, file)
     kinds |= {name: kind for name, (kind, _) in chosen.items() if name not in before}
+    check_once(names, file, [one for one in _all_named(names, layout.ignore, before) if kinds[one] == IGNORE])
     _check_kinds(kinds.values(), layout, file)
     labels = [one for pattern in _label_patterns(layout, names, before) for one in find(pattern)]
-    _check_once(labels, f"{file}: {mention('label')}")
+    check_once(labels, f"{file}: {mention('label')}")
     there = {*names, *before}
     return SettledLayout(
         **{**layout.shared(), "group": "", "offset": ""},
@@ -131,6 +131,16 @@ def settle(
         awaited=tuple(name for name in kinds if name not in there),
         spelling=_spelling_of(layout, kinds, spelling or {}),
     )
+
+
+def _all_named(names: Sequence[str], patterns: Iterable[str], before: Iterable[str]) -> list[str]:
+    """The names in `before`, and those of several columns if `patterns` mean all of them, not only some."""
+    twice = {name: count for name, count in Counter(names).items() if count > 1}
+    find, meant = finder(names), Counter[str]()
+    for pattern in patterns if twice else ():
+        times = 1 if _POSITIONS.fullmatch(pattern) else len(names)
+        meant.update({name: times * count for name, count in Counter(find(pattern)).items()})
+    return [*before, *(name for name, count in twice.items() if meant[name] >= count)]
 
 
 def _check_unchanged(chosen: Mapping[str, tuple[str, int]], before: Mapping[str, str], file: str) -> None:
@@ -315,10 +325,12 @@ def too_many(columns: int) -> str:
     return f"{columns:,} columns (at most {MOST_COLUMNS:,} are read; for more features, use svmlight)"
 
 
-def _check_once(names: Sequence[str], file: str) -> None:
-    name, count = Counter(names).most_common(1)[0] if names else ("", 0)
-    if count > 1:
-        raise DataError(f"{file}: two columns are called '{name}'")
+def check_once(names: Iterable[str], file: str, ignored: Container[str] | None = None) -> None:
+    """`DataError` if two columns have one name, but for those `ignored`; None: none can be."""
+    for name, count in Counter(names).items():
+        if count > 1 and name not in (ignored or ()):
+            leave_out = "" if ignored is None else f", or use {mention(ignore=as_option_value([name], ()))}"
+            raise DataError(f"{file}: two columns are called '{name}': rename one{leave_out}")
 
 
 def _precision(pattern: str, found: Sequence[str]) -> int:
@@ -411,10 +423,10 @@ def kinds_in(layout: SettledLayout, names: Sequence[str], file: str) -> list[str
     """
     known = dict(zip(layout.columns, layout.kinds, strict=True))
     check_sizes(names, file)
-    _check_once(names, file)
     patterns = Patterns(layout.ignore)
     ignored = {name for name, kind in known.items() if kind == EMPTY and name in patterns}
     kinds = [IGNORE if name in ignored else known.get(name, IGNORE) for name in names]
+    check_once(names, file, {name for name, kind in zip(names, kinds, strict=True) if kind == IGNORE})
     there = set(names)
     some = any(kind in FEATURES for kind in kinds)
     for name, kind in known.items():
@@ -445,7 +457,7 @@ def check_same(layout: SettledLayout, names: Sequence[str], file: str, ignores: 
 
     `ignores` says whether columns can be left out by an option.
     """
-    _check_once(names, file)
+    check_once(names, file)
     for name in lacking(layout, names):
         raise DataError(f"{file}: no column '{name}'; the columns are: {_listed(names)}")
     for name in unexpected(layout, names):
@@ -468,16 +480,17 @@ def as_option_value(wanted: Iterable[str], names: Sequence[str]) -> str:
     >>> as_option_value(["age", "", "my city", "a,b"], ()), as_option_value(["x\ty"], ["label", "x\ty"])
     ('age,"",my city,"a,b"', '2')
     """
+    return as_list(in_print(wanted, names))
+
+
+def in_print(wanted: Iterable[str], names: Sequence[str]) -> list[str]:
+    """Columns as options name them; those whose names cannot be printed by position, or by a pattern."""
     known = frozenset(names)
     places = {name: str(place) for place, name in enumerate(names, 1) if str(place) not in known}
-    return ",".join(
-        in_list(one) if one.isprintable() else places.get(one) or in_list(_unprintable_as_pattern(one))
+    return [
+        one if one.isprintable() else places.get(one) or "".join(c if c.isprintable() else "?" for c in one)
         for one in dict.fromkeys(wanted)
-    )
-
-
-def _unprintable_as_pattern(name: str) -> str:
-    return "".join(one if one.isprintable() else "?" for one in name)
+    ]
 
 
 def column_meant(wanted_column: str, names: Sequence[str]) -> str:

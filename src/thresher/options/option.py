@@ -11,6 +11,7 @@ what the printed command says.
 from __future__ import annotations
 
 import functools
+import os
 import shlex
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -215,8 +216,18 @@ def words_of(options: type, values: Mapping[str, Any]) -> list[str]:
 
 
 def command(name: str, arguments: Iterable[str], words: Iterable[str]) -> str:
-    """A command line, quoted for the shell."""
-    return shlex.join(["thresher", name, *arguments, *words])
+    """A command line for any shell, all of whose characters can be printed."""
+    return " ".join(map(_in_shell, ["thresher", name, *arguments, *words]))
+
+
+def _in_shell(word: str) -> str:
+    if word.isprintable():
+        return shlex.quote(word)
+    plain = (
+        c if c.isprintable() and c not in "'%-\\" else "".join(f"\\{b:03o}" for b in os.fsencode(c))
+        for c in word
+    )
+    return f"\"$(printf '{''.join(plain)}')\""
 
 
 def takes(options: type) -> Callable[[F], F]:

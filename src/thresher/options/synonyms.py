@@ -22,6 +22,11 @@ _OPTIONS: dict[tuple[str, ...], str] = {
     ("holdout",): "validation val valid validate test test-set test-size eval dev held-out hold-out"
     " validation-split val-split validation-fraction validation-set eval-set split holdout-every"
     " holdout-period train-size test-data",
+    (
+        "choose=nnz:N",
+        "thresher path DATA --choose nnz:N -m MODEL",
+    ): "nonzero nonzeros non-zero non-zeros nnz n-nonzero"
+    " max-nonzero n-nonzero-coefs max-features n-features-to-select max-weights num-features-to-keep",
     ("early-stop", "patience"): "early-stopping early-stopping-rounds n-iter-no-change patience early-stop"
     " early-terminate",
     ("order=once",): "shuffle random-order random permute",
@@ -35,10 +40,17 @@ _OPTIONS: dict[tuple[str, ...], str] = {
     ("store=hashed:BITS", "bits"): "hash-bits bit-precision n-features hashing b",
     ("dtype",): "precision float float-type",
     ("label",): "target y target-column label-column response labels outcome label-col target-col",
+    ("sample",): "subsample sample-size downsample undersample",
+    ("group",): "groups group-by groupby qid query-id",
+    ("classes=NEGATIVE,POSITIVE",): "pos-label positive-class positive neg-label negative",
     ("weight",): "sample-weight weights weight-column importance",
     ("offset",): "base-margin init-score exposure",
     ("numeric",): "numerical numeric-features num-features continuous",
-    ("numeric", "categorical", "text"): "features columns feature-columns x cols usecols",
+    (
+        "numeric",
+        "categorical",
+        "text",
+    ): "features columns feature-columns x cols usecols keep-columns include",
     ("categorical",): "cat cat-features categorical-features categories categoricals one-hot",
     ("text",): "text-columns text-features tfidf",
     ("ignore",): "drop exclude skip-columns id id-column",
@@ -71,7 +83,7 @@ _OPTIONS: dict[tuple[str, ...], str] = {
     ("top",): "n head limit",
     ("tolerance",): "tol epsilon",
     ("thresher train DATA -m MODEL",): "d data train input",
-    ("thresher evaluate MODEL DATA",): "t testonly test-only evaluate",
+    ("thresher evaluate MODEL DATA",): "t testonly test-only evaluate metric metrics score scoring",
     ("thresher predict MODEL DATA -o FILE",): "p predict",
     ("thresher name MODEL DATA",): "names name feature-names",
     ("thresher weights MODEL",): "readable-model invert-hash audit coef",
@@ -82,8 +94,8 @@ _OPTIONS: dict[tuple[str, ...], str] = {
 A command is suggested only where no option fits.
 """
 _WORDS = sorted({word for words in _OPTIONS.values() for word in words.split() if len(word) > 3})
-_CLOSE, _ALIKE = 0.65, 0.8
-"""How close the spelling of an option must be, and that of such a word"""
+_ALIKE, _CLOSE, _FIRST = 0.8, 0.72, 3
+"""How close the spelling of an option or of such a word must be; and if its first letters are the same"""
 _VALUES: dict[str, dict[str, str]] = {
     "scale": {
         "max-abs": "minmax min-max maxabs max normalize normalise unit range 0-1 yes true",
@@ -129,6 +141,8 @@ def meant(word: str, options: Collection[str]) -> list[str]:
     An entry may be ``option=value``, or a command line that begins with ``thresher``. A synonym of an option
     that is not among `options` means no other, however close its spelling.
 
+    >>> meant("nonzero", ["on_error", "choose"]), meant("thresholds", ["threads"])
+    (['choose=nnz:N'], [])
     >>> meant("epochs", ["passes"]), meant("learning_rate", ["alpha", "rate"]), meant("pases", ["passes"])
     (['passes'], ['alpha', 'rate'], ['passes'])
     >>> meant("shuffle", ["order"]), meant("folds", ["passes"])
@@ -147,7 +161,9 @@ def meant(word: str, options: Collection[str]) -> list[str]:
             found.append(f"{plain[name]}{equals}{value}")
     if by_meaning:
         return found or commands
-    near = get_close_matches(typed, plain, 1, _CLOSE) or get_close_matches(typed, _WORDS, 1, _ALIKE)
+    begun = [one for one in plain if one[:_FIRST] == typed[:_FIRST]]
+    near = get_close_matches(typed, begun, 1, _CLOSE) or get_close_matches(typed, plain, 1, _ALIKE)
+    near = near or get_close_matches(typed, _WORDS, 1, _ALIKE)
     return [plain[near[0]]] if near and near[0] in plain else meant(near[0], options) if near else []
 
 

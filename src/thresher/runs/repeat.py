@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from thresher.data.columns import SINGLE
+from thresher.data.columns import SINGLE, in_print
 from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.learning.files.model_file import needs_in
@@ -150,7 +150,7 @@ def _table(layout: SettledLayout) -> dict[str, Any]:
     lists = ("delimiter", "missing", "interact", "classes")
     given |= {name: getattr(layout, name) for name in lists if getattr(layout, name)}
     given |= {kind: listed for kind in _COLUMNS if (listed := _listed(layout, kind))}
-    label = as_list(layout.labels or _listed(layout, "label"))
+    label = as_list(in_print(layout.labels, layout.columns) or _listed(layout, "label"))
     given |= {"label": label} if label not in ("", "label") else {}
     for kind in SINGLE:
         if listed := _listed(layout, kind):
@@ -164,7 +164,7 @@ def _listed(layout: SettledLayout, kind: str) -> tuple[str, ...]:
     """The columns of a kind: by name, or by number if they have no names."""
     numbers = [k for k, own in enumerate(layout.kinds, 1) if own == kind]
     if layout.header:
-        return tuple(layout.columns[k - 1] for k in numbers)
+        return tuple(in_print([layout.columns[k - 1] for k in numbers], layout.columns))
     spans: list[list[int]] = []
     for number in numbers:
         if spans and spans[-1][1] == number - 1:

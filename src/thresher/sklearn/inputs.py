@@ -100,12 +100,12 @@ def layout_of(estimator: Any) -> Any:
 
 def held(X: Any) -> Any:
     """X; a list or a table if X can be read only once. ValueError if nothing can be read."""
-    from thresher.data.formats.tables.arrow_streams import check_once
+    from thresher.data.columns import check_once
     from thresher.data.inputs.any_data import as_rows, emptied
 
     given = X = as_rows(X)
     if hasattr(X, "__arrow_c_stream__") and len(getattr(X, "shape", ())) == 2:
-        check_once(getattr(X, "column_names", X.columns))
+        check_once(map(str, getattr(X, "column_names", X.columns)), "X")
     if hasattr(X, "__arrow_c_stream__") and getattr(X, "shape", (1, 1))[1:] == (0,):
         raise ValueError("X has no columns")
     if hasattr(X, "__arrow_c_stream__"):

@@ -137,7 +137,12 @@ def opened(data: Data, domain: str | Domain, **read: Any) -> Source:
 
 
 def as_rows(data: Any) -> Any:
-    """`data`; a table for a Dataset or Scanner of pyarrow. `DataError` for what holds no rows yet."""
+    """`data`; a table for a Dataset or Scanner of pyarrow, CSR for a sparse matrix that is a dictionary.
+
+    `DataError` for what holds no rows yet.
+    """
+    if isinstance(data, Mapping) and (as_csr := getattr(data, "tocsr", None)):
+        return as_csr()
     if type(data).__module__ == "pyarrow._dataset":
         return _Scanned(data) if hasattr(data, "scanner") else data.to_table()
     if hasattr(data, _STREAM) or hasattr(data, "__array__"):
@@ -198,7 +203,7 @@ def is_beside(data: Any) -> bool:
 def is_matrix(data: Any) -> bool:
     """Whether `data`, or X of ``(X, y)``, is a matrix that cannot be a table, whose columns have no names."""
     X = data[0] if is_beside(data) and data else data
-    return not hasattr(X, _STREAM) and (hasattr(X, "tocsr") or getattr(X, "ndim", 0) == 2)
+    return not hasattr(X, _STREAM) and getattr(X, "ndim", 2 * hasattr(X, "tocsr")) == 2
 
 
 def labels_beside(data: Any) -> Any:

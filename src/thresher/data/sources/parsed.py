@@ -15,6 +15,7 @@ from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import BadLine, DataError, OddFileError
 from thresher.data.files.blocks import BLOCK_BYTES, Block
 from thresher.data.files.paths import called
+from thresher.data.formats.choosing import is_in_batches
 from thresher.data.formats.format_hints import looks_like, looks_to_a_model, without_format
 from thresher.data.formats.row_groups import HashedNames
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
@@ -287,11 +288,12 @@ class ParsedSource(Source):
     def _hinted(self, bad: BadLine) -> str:
         """The message about the first bad line, with a hint if it looks like another format.
 
-        A file with several columns gets no hint, since then the format is right, unless a model that was
-        trained on others says that there are columns, and the line is an object.
+        What is not text gets no hint. Nor does a file with several columns, since then the format is right,
+        unless a model that was trained on others says that there are columns, and the line is an object.
         """
         look = looks_to_a_model if self.of_a_model else looks_like
+        form = self.layout.format
         sure = len(self.layout.columns) > 1 and not (self.of_a_model and bad.raw.startswith(b'{"'))
-        hint = "" if sure else look(bad.raw, self.layout.format)
+        hint = "" if sure or not form or is_in_batches(form) else look(bad.raw, form)
         words = trained_on(self.domain) if self.of_a_model else NAME_WORDS
         return f"{str(bad).removesuffix(as_shown(words))}; {hint}" if hint else str(bad)

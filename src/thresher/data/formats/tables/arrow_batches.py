@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
 _TRUTHS = {b"true": 1.0, b"false": 0.0}
 _NUMBERS = (LABEL, *NUMBERS)
+_NAN = nonfinite(math.nan)
 
 
 def guesses(schema: Any) -> list[str]:
@@ -119,7 +120,17 @@ def check_types(layout: SettledLayout, schema: Any, file: str) -> None:
     fields = dict(zip(schema.names, schema.types, strict=True))
     for name, kind in zip(layout.columns, layout.kinds, strict=True):
         if name in fields and not fits(fields[name], kind):
-            raise DataError(f"{file}: column '{name}' is {kind}, but has type {fields[name]} here")
+            how = f": {of_times(fields[name]) or 'convert it to numbers'}" if kind in _NUMBERS else ""
+            raise DataError(f"{file}: column '{name}' is {kind}, but has type {fields[name]} here{how}")
+
+
+def of_times(kind: Any) -> str:
+    """How to make numbers of dates, times and durations; empty for other types."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_duration(kind):
+        return "make numbers of the durations, such as hours"
+    times = pa.types.is_temporal(kind)
+    return "make numbers of the times, such as hours since the first" if times else ""
 
 
 @functools.lru_cache(256)
@@ -127,7 +138,7 @@ def fits(found: Any, kind: str) -> bool:
     """Whether a column of type `found` can be of this kind, which may be one that is not read."""
     if kind not in (*_NUMBERS, CATEGORICAL, LIST, TEXT):
         return True
-    inner = kind == LABEL and (_is_list(found) or pa.types.is_dictionary(found))
+    inner = pa.types.is_dictionary(found) or (kind == LABEL and _is_list(found))
     if kind in _NUMBERS:
         return _are_numbers(found.value_type if inner else found) or (kind == LABEL and is_of_text(found))
     if kind == LIST:
@@ -265,7 +276,7 @@ class BatchParser:
         rejected = [line + b"\n" for line in lines] if self._on_error == QUARANTINE else []
         tally = LineTally(batch.num_rows, len(chunk), 0, len(wrong), merged)
         gaps = [row - before for before, (row, _) in enumerate(wrong)]
-        ids = _texts(batch.column(kinds.ids)) if kinds.ids in batch.schema.names else None
+        ids = _texts(batch.column(kinds.ids)) if kinds.ids and kinds.ids in batch.schema.names else None
         there, sliced = batch.schema.names, self._reading.sliced
         cells = [_texts(batch.column(one)) if one in there else [""] * batch.num_rows for one in sliced]
         return Parsed(chunk, tally, bad, b"".join(rejected), 0, noticed, gaps, ids, cells)
@@ -370,6 +381,8 @@ class BatchParser:
             "a larger sum" if outcome == SUM_RANGE else _shown(batch.column(name), row, outcome in NOT_FINITE)
         )
         expected = expected_of(outcome, name, self._domain, len(kinds.names))
+        if outcome == line_status.NUMBER and found == _NAN:
+            found += "; if it stands for a missing number, make it null"
         if outcome == line_status.LABEL_NUMBER and is_of_text(batch.column(name).type):
             found += hint_of_words(found.strip("'").encode(), self._domain)
         return BadLine("", line, column + 1, expected, found, raw)

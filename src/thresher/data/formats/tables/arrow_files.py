@@ -31,6 +31,7 @@ from thresher.data.formats.tables.arrow_batches import (
     guesses,
     is_of_text,
     is_written,
+    of_times,
     sound,
 )
 from thresher.data.formats.tables.arrow_texts import spelling_of_column, spelling_of_type
@@ -141,7 +142,8 @@ def by_schema(
 def kinds_for(field: Any, names: Sequence[str]) -> str:
     """The kinds that a column may have whose type cannot be a feature, as options, for messages."""
     kinds = (CATEGORICAL, IGNORE) if is_written(field.type) else (IGNORE,)
-    return " or ".join(mention(**{kind: as_option_value([field.name], names)}) for kind in kinds)
+    options = " or ".join(mention(**{kind: as_option_value([field.name], names)}) for kind in kinds)
+    return f"{options}, or {how}" if (how := of_times(field.type)) else options
 
 
 @dataclass(frozen=True)
@@ -459,7 +461,7 @@ def _first_rows(name: str, start: int) -> Iterator[int]:
 
 def _needed(kinds: Kinds, filtered: Sequence[str]) -> list[str]:
     """The columns that are used for features, labels and weights, or by filters."""
-    looked_at = frozenset([*filtered, kinds.ids])
+    looked_at = frozenset([*filtered, *([kinds.ids] if kinds.ids else [])])
     return [
         name
         for name, what in zip(kinds.names, kinds.what, strict=True)

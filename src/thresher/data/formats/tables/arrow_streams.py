@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -39,10 +39,7 @@ _FEW = 1000
 def reader_of(table: Any) -> Any:
     """The rows of a table as batches. The index of a pandas table is not read."""
     if not hasattr(table, "iloc"):
-        reader = pa.RecordBatchReader.from_stream(table)
-        check_once(reader.schema.names)
-        return reader
-    check_once(map(str, table.columns))
+        return _stream_of(table)
     try:
         return _of_frame(table).to_reader()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
@@ -53,10 +50,19 @@ def reader_of(table: Any) -> Any:
         raise DataError(f"{NAME}: {text} is not valid Unicode (it holds a lone surrogate)") from error
 
 
-def check_once(names: Iterable[str]) -> None:
-    """`DataError` if two columns have the same name."""
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise DataError(f"{NAME}: two columns are called '{twice[0]}': rename one")
+def _stream_of(table: Any) -> Any:
+    """The stream of a table. `DataError` for a column of a type that Arrow lacks, as some of polars."""
+    try:
+        return pa.RecordBatchReader.from_stream(table)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        names = list(getattr(table, "columns", ()))
+        if len(names) < 2:
+            what = f"column '{names[0]}' has type {table.dtypes[0]}" if names else "a column has a type"
+            how = "cast it, for example to float64, or leave it out"
+            raise DataError(f"{NAME}: {what}, which pyarrow cannot read: {how}") from error
+        for name in names:
+            _stream_of(table.select([name]))
+        raise
 
 
 def _of_frame(frame: Any) -> Any:

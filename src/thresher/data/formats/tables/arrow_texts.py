@@ -26,12 +26,13 @@ def is_text(kind: Any) -> bool:
     """Whether a type is text or bytes."""
     types = pa.types
     return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-        or types.is_binary(kind)
-        or types.is_large_binary(kind)
+        types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or _is_bytes(kind)
     )
+
+
+def _is_bytes(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind))
 
 
 def as_bytes(kind: Any) -> Any:
@@ -94,12 +95,11 @@ def rows_not_utf8(array: Any) -> tuple[NDArray[np.int64], str]:
 
 def cast(array: Any, kind: Any) -> Any:
     """The array as `kind`; bytes stay bytes, since they have the same memory layout as strings."""
-    if pa.types.is_large_string(kind) and (
-        pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type)
-    ):
+    if pa.types.is_large_string(kind) and _is_bytes(array.type):
         kind = pa.large_binary()
-    if pa.types.is_dictionary(array.type) and pa.types.is_string_view(array.type.value_type):
-        array = pa.DictionaryArray.from_arrays(array.indices, pc.cast(array.dictionary, pa.large_string()))
+    if pa.types.is_dictionary(array.type):  # pyarrow cannot take views
+        values, kind = _without_views(array.type.value_type), _without_views(kind)
+        array = pa.DictionaryArray.from_arrays(array.indices, cast(array.dictionary, values))
     return array if array.type == kind else pc.cast(array, kind, safe=False)
 
 
@@ -132,7 +132,7 @@ def texts_of(array: Any, spelling: str) -> Any:
     if types.is_dictionary(kind) and spelling:
         return texts_of(cast(array, kind.value_type), spelling)
     if is_text(kind) and spelling not in SPELLED:
-        return cast(array, TEXTS) if types.is_string_view(kind) else array
+        return cast(array, _without_views(kind))
     if not spelling:
         return cast(array, TEXTS)
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_date(kind) or types.is_null(kind):

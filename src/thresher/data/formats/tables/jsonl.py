@@ -68,7 +68,31 @@ _DEEP, _LONG = 500, 400
 """Limits on brackets in a line and digits of a whole number, beyond which JSON readers fail."""
 _LOOKS = {WRITTEN_NUMBERS: NUMERIC, STRINGS: CATEGORICAL, TRUTHS: CATEGORICAL, NESTED: ""}
 """What a field looks like that has a value of a kind"""
-_TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string(), dict: pa.struct([])}
+
+
+class _Beyond(float):
+    """A number beyond those of float64, as infinity or 0. As text, it is as it was written."""
+
+    __slots__ = ("written",)
+    written: str
+
+    def __new__(cls, written: str) -> _Beyond:
+        made = super().__new__(cls, written)
+        made.written = written
+        return made
+
+    def __str__(self) -> str:
+        return self.written
+
+
+_TYPES = {
+    _Beyond: pa.float64(),
+    bool: pa.bool_(),
+    int: pa.int64(),
+    float: pa.float64(),
+    str: pa.string(),
+    dict: pa.struct([]),
+}
 
 _FEW = 16
 """Lines that are read one by one if one of them is unusual"""
@@ -610,7 +634,17 @@ def _loaded(line: str) -> Any:
     return _DECODER.decode(line)
 
 
-_DECODER = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) < _LONG else float(digits))
+def _number(written: str) -> float:
+    number = float(written)
+    beyond = number in (0.0, math.inf, -math.inf) and any(
+        c in "123456789" for c in written.lower().split("e")[0]
+    )
+    return _Beyond(written) if beyond else number
+
+
+_DECODER = json.JSONDecoder(
+    parse_int=lambda digits: int(digits) if len(digits) < _LONG else _number(digits), parse_float=_number
+)
 
 
 def _whole_lines(text: NDArray[np.uint8]) -> int:
