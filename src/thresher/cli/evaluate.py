@@ -24,11 +24,9 @@ def command(model: str, data: list[str], options: EvaluateCommand) -> None:
     path = Path(model)
     check_picture(options["plot"])
     check_model_first(path, data, "evaluate")
-    readout = load(path)
-    found = measure(readout, data, options, inputs=[path])
+    found = measure(load(path), data, options, inputs=[path])
     tell_reading(found.source.report)
-    figures = {**found.figures, "nonzero": readout.nonzero}
-    figures |= {"slices": figures.pop("slices")} if "slices" in figures else {}
+    figures = found.figures
     if options["json"]:
         show_figures(figures, True)
         return

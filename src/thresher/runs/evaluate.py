@@ -44,7 +44,7 @@ def measure(
     with of_options():
         beside = slices_of(source, options["slices"], model.head, options["threshold"])
     found = assessed(model, source, options["threshold"], *beside)
-    figures = {**found.figures(), **figures_of_slices(beside)}
+    figures = {**found.figures(), "nonzero": model.nonzero, **figures_of_slices(beside)}
     if options["plot"] is not None:
         plots.write(Path(options["plot"]), plots.agreement(model.head, found.binned, figures))
     return Measured(figures, found, source)
