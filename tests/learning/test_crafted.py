@@ -304,6 +304,21 @@ def test_weights_that_cannot_be_are_refused(
         model_file.load_readout(path)
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["values", "intercept", "unmet"])
+def test_weights_are_finite_wherever_a_file_is_read(name: str, number: float, tmp_path: Path) -> None:
+    wrong = made(
+        f"weights.{name}", lambda a: np.where(np.arange(len(a)) == len(a) - 1, number, a).astype(a.dtype)
+    )
+    for options in ({}, {"dtype": "float32"}):
+        path = written(tmp_path / "model", learned("ftrl:l1=0.01", **options), wrong)
+        said = f"weights.{name} contains a number that is not finite"
+        for load in (model_file.load_readout, model_file.load, model_file.read):
+            assert [line.endswith(said) for line in lines_of(load, path)] == [True]
+        with pytest.raises(ModelFileError, match=said):
+            model_file.from_bytes(path.read_bytes())
+
+
 def resident() -> int:
     """Resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE

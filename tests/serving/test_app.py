@@ -14,6 +14,7 @@ from starlette.types import Message
 
 import thresher
 from tests.serving.asking import Asked, Learning, done
+from thresher.data.errors import DataError
 from thresher.serving.endpoints import FileResponse
 from thresher.serving.errors import RefusedError
 from thresher.serving.openapi import ENDPOINTS, PATHS, Refusal
@@ -204,6 +205,27 @@ def test_bodies_may_be_packed(ask: Asked, packing: str) -> None:
     assert ask("POST", "/predict", b"no", content_encoding=packing, content_type=JSON).status == 400
     other = ask("POST", "/predict", RED, content_encoding="br")
     assert (other.status, other.headers["accept-encoding"]) == (415, "gzip, zstd")
+
+
+def test_what_is_not_utf8_by_its_type_is_refused(ask: Asked) -> None:
+    for path, body in (("/predict", RED), ("/learn", RED), ("/label", b'{"id": "a", "label": 1}')):
+        for charset in ("latin-1", '"UTF-16"', "utf-8x"):
+            told = ask("POST", path, body, content_type=f"{JSON}; charset={charset}")
+            assert told.status == 415
+            assert charset.strip('"') in told.json["error"]
+    for charset in ("utf-8", '"UTF-8"', "us-ascii"):
+        assert ask("POST", "/predict", RED, content_type=f"{JSON};a=b; Charset={charset}").status == 200
+
+
+def test_zstd_with_a_vast_window_is_named(ask: Asked, tmp_path: Path) -> None:
+    text = RED + b"\n"
+    frame = b"\x28\xb5\x2f\xfd\x00\xa8" + (len(text) << 3 | 1).to_bytes(3, "little") + text  # 2 GB
+    (tmp_path / "rows.jsonl.zst").write_bytes(frame)
+    told = ask("POST", "/predict", frame, content_encoding="zstd", content_type=JSON)
+    said = "packed by zstd with a window of more than 128 MB: pack it again, with --long=27 at most"
+    assert (told.status, told.json["error"]) == (400, f"the body: {said}")
+    with pytest.raises(DataError, match=f"rows.jsonl.zst: {said}"):
+        thresher.train(tmp_path / "rows.jsonl.zst", label="hour")
 
 
 def test_a_client_that_leaves_is_not_answered(ask: Asked) -> None:

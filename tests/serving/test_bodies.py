@@ -273,7 +273,8 @@ def test_an_arrow_stream(tmp_path: Path) -> None:
         assert [*found.gaps] == expected.gaps == [3] * labelled
         assert found.unknown == ("new",)
     assert bodies.read(body, TYPES["arrow"], labelled=False, ids="new").ids == ["1", "2", "3", "4"]
-    for wrong in (body[:-8], body + b"x", body[:100], b"ARROW1", b""):
+    assert b"new" in body
+    for wrong in (body[:-8], body + b"x", body[:100], b"ARROW1", b"", body.replace(b"new", b"n\xffw")):
         with pytest.raises(BodyError, match=r"the body.*") as caught:
             bodies.read(wrong, TYPES["arrow"], labelled=False)
         assert caught.value.status == 400

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import thresher
 from tests.streams import stream
+from thresher.learning.files import model_file
 from thresher.serving.following import Follower, FollowError, LostError, keep_fresh
 
 
@@ -83,7 +85,10 @@ def test_what_is_no_whole_model_replaces_nothing(
     copy = tmp_path / "copy.model"
     server.body = models[0]
     keep_fresh(Follower(server.url, copy), lambda: False, lambda line: None, once=True)
-    broken = (models[1][:-1], len(models[1]), 200), (b"<html>", -1, 200), (models[1], -1, 500), (b"", -1, 429)
+    broken = [(models[1][:-1], len(models[1]), 200), (b"<html>", -1, 200), (models[1], -1, 500)]
+    header, tensors = model_file.from_bytes(models[1])
+    endless = tensors | {"weights.values": np.full_like(tensors["weights.values"], np.inf)}
+    broken += [(b"", -1, 429), (model_file.as_bytes(header, endless), -1, 200)]
     for server.body, server.length, server.status in broken:
         with pytest.raises(LostError):
             Follower(server.url, copy).look()

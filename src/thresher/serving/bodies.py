@@ -56,6 +56,8 @@ MEDIA = {
 """The formats of bodies, by media type"""
 _ANY = ("", "text/plain", "application/octet-stream", "application/x-www-form-urlencoded")
 """Media types that say nothing, the last of them curl's: the format is that of the training data"""
+_CHARSET = re.compile(r'charset\s*=\s*"?([^\s";]*)', re.IGNORECASE)
+_UTF8 = ("utf-8", "utf8", "us-ascii")
 _NAME = "the body"
 _SHOWN = 3
 """Columns that a message names"""
@@ -69,6 +71,13 @@ _MOST_KINDS = 64
 
 class BodyError(RefusedError):
     """A body that cannot be read at all."""
+
+
+def check_charset(media: str) -> None:
+    """`BodyError` for the media type of a text that is not in UTF-8."""
+    found = _CHARSET.search(media) if ";" in media else None
+    if found and found[1].lower() not in _UTF8:
+        raise BodyError(415, f"bodies are read as UTF-8, and this one is in {found[1]}: convert it")
 
 
 class BadRow(NamedTuple):
@@ -275,6 +284,7 @@ class Bodies:
 
     def _form(self, media: str, body: bytes = b"") -> str:
         """The format of a media type; if that says nothing, of a body that begins like JSON."""
+        check_charset(media)
         kind = media.partition(";")[0].strip().lower()
         form = self._usual if kind in _ANY else MEDIA.get(kind, "")
         if kind in _ANY and form in TABLES and body[:1] in (b"{", b"["):
@@ -352,6 +362,8 @@ class Bodies:
             batch = sound(whole[0], [*table.schema.names])
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{_NAME}: {error}") from error
+        except UnicodeDecodeError as error:
+            raise DataError(f"{_NAME}: the name of a column is not UTF-8: {error.object!r}") from error
         parser = BatchFormat([kinds])(layout, reading)
         return parser.parse(TableBlock(batch, 0, 0, batch.num_rows, len(body)))
 

@@ -108,7 +108,8 @@ class Follower:
             try:
                 found = model_file.load_readout(file.name)[0]
             except model_file.ModelFileError as error:
-                raise LostError("the server did not send a whole model") from error
+                why = str(error).removeprefix(f"{file.name}: ")
+                raise LostError(f"the server did not send a whole model: {why}") from error
             self._check_like_before(found)
 
     def _check_like_before(self, found: Readout) -> None:

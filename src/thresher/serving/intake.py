@@ -10,6 +10,8 @@ from typing import NamedTuple
 import pyarrow as pa
 from starlette.requests import Request
 
+from thresher.data.files.paths import unread
+from thresher.serving.bodies import check_charset
 from thresher.serving.errors import RefusedError
 from thresher.serving.openapi import Endpoint
 
@@ -38,6 +40,7 @@ class BodyIntake:
     @asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytes]:
         """The body of a request, unpacked; `RefusedError`. Its memory is counted until the block ends."""
+        check_charset(request.headers.get("content-type", ""))
         length = request.headers.get("content-length", "0")
         if length.isdigit() and int(length) > self._most:
             raise self._too_large()
@@ -70,7 +73,7 @@ class BodyIntake:
             with pa.CompressedInputStream(pa.BufferReader(body), _PACKINGS[packing.lower()]) as stream:
                 plain: bytes = stream.read(self._most + 1)
         except (OSError, pa.ArrowException) as error:
-            raise RefusedError(400, "the body cannot be unpacked: it is damaged or ends early") from error
+            raise RefusedError(400, f"the body: {unread(error)}") from error
         if len(plain) > self._most:
             raise self._too_large()
         return plain

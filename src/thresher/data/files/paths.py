@@ -208,6 +208,12 @@ def named(name: str) -> Iterator[None]:
     except (_DAMAGED_GZIP, lzma.LZMAError, EOFError, OSError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        reason = " ".join(reason.split())
-        raise DataError(f"{called(name)}: cannot be read (damaged or cut off): {reason}") from error
+        raise DataError(f"{called(name)}: {unread(error)}") from error
+
+
+def unread(error: Exception) -> str:
+    """Why bytes cannot be read or unpacked."""
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    if "requires too much memory" in reason:
+        return "packed by zstd with a window of more than 128 MB: pack it again, with --long=27 at most"
+    return f"cannot be read (damaged or cut off): {' '.join(reason.split())}"

@@ -448,6 +448,8 @@ def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
     for key in sorted({*sums, *tensors} - {"header"}):
         if key not in tensors or _checksum(tensors[key]) != sums.get(key):
             raise ModelFileError(f"{name}: damaged: {key} does not match its checksum")
+        if key.startswith("weights.") and not np.isfinite(tensors[key]).all():
+            raise ModelFileError(f"{name}: {key} contains a number that is not finite")
     return header
 
 

@@ -91,10 +91,9 @@ class Readout(Predictor):
         keys = given(tensors, "weights.keys", (None,), np.uint64)
         require(ascending(keys), "weights.keys", "keys ascend")
         inner = () if head.count == 1 else (head.count,)
-        kinds, finite = (np.float32, np.float64), {"finite": False}
-        weights = given(tensors, "weights.values", (len(keys), *inner), *kinds, **finite)
-        bias = given(tensors, "weights.intercept", (head.count,), weights.dtype, **finite)
-        unmet = given(tensors, "weights.unmet", (head.count,), weights.dtype, **finite)
+        weights = given(tensors, "weights.values", (len(keys), *inner), np.float32, np.float64)
+        bias = given(tensors, "weights.intercept", (head.count,), weights.dtype)
+        unmet = given(tensors, "weights.unmet", (head.count,), weights.dtype)
         return cls(
             head, store, keys, weights, bias, lowest_label, unmet, divisors_of(tensors), means_of(tensors)
         )
