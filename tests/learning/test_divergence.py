@@ -1,14 +1,16 @@
 """A model that diverges: the error names what is to blame, and its remedies work on the data at hand."""
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from thresher import Chunk, DivergedError, Model, train
+from thresher import Chunk, DataError, DivergedError, Model, train
 from thresher.learning.diagnostics.advice import scale_remedy, step_size
 from thresher.learning.model.recipe import Recipe
+from thresher.parts.registry import REGISTRY, part
 
 pytestmark = [
     pytest.mark.usefixtures("plainly", "as_commands_say"),
@@ -113,3 +115,28 @@ def test_scales_need_smaller_steps_too_if_the_steps_are_chosen() -> None:
     assert "smaller step size" not in scale_remedy(Recipe("sgd", "logistic"))
     chosen = scale_remedy(Recipe("sgd", "logistic", rate="constant:3"))
     assert "and use a smaller step size (rate, currently constant:eta0=3.0)" in chosen
+
+
+class Gamma(NamedTuple):
+    """The deviance of the gamma distribution, infinite for a label of 0."""
+
+    scale: float = 1.0
+
+    def value_slope(self, margin: Any, y: Any) -> Any:
+        ratio = y * math.exp(-margin)
+        return ratio - math.log(ratio) - 1.0 if ratio > 0.0 else math.inf, 1.0 - ratio
+
+
+@pytest.mark.parametrize("domain", ["nonnegative", "positive"])
+def test_a_label_whose_loss_is_infinite_is_at_fault(domain: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REGISTRY, "loss", dict(REGISTRY["loss"]))
+    loss = part("loss")(type("Gamma", (Gamma,), {"DOMAIN": domain}))()
+    X, y = np.ones((9, 1)), np.full(9, 2.0)
+    assert np.isfinite(train(X, y, loss=loss, passes=1).predict(X)).all()
+    y[4] = 0.0
+    said = {
+        "nonnegative": "the loss of example 5 is not finite: it is infinite for the label 0, whatever is",
+        "positive": "5: expected a label above 0, found 0",
+    }[domain]
+    with pytest.raises((DivergedError, DataError), match=said):
+        train(X, y, loss=loss, passes=1)

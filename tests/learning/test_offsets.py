@@ -1,6 +1,7 @@
 """Offsets of every format: read alike, required in prediction, and bad rows if they are no numbers."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,37 @@ def test_bad_values_are_bad_rows(cell: Any, said: str, tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", [0.5, None if cell is np.nan else cell, *SHIFTS.tolist()[2:]])
     with pytest.raises(DataError, match=r"rows\.jsonl:2"):
         thresher.train(path, offset="shift", **GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("loss", "offset", "limits"),
+    [
+        ("poisson", 50.0, "from -1e+15 to 34.53"),
+        ("exponential", -50.0, "from -34.53 to 34.53"),
+        ("squared", 1e19, "from -4.997e+14 to 4.997e+14"),
+        ("hinge", -1e19, "from -1e+15 to 1e+15"),
+    ],
+)
+def test_offsets_have_limits_that_no_step_survives(
+    loss: str, offset: float, limits: str, tmp_path: Path
+) -> None:
+    cells = [0.5, offset, *SHIFTS.tolist()[2:]]
+    path, given = write(tmp_path / "rows.csv", cells), GIVEN | {"loss": loss}
+    said = (
+        f"{re.escape(f'example 2: expected an offset {limits}, the limits of')}.*{re.escape(f'{offset:g}')}"
+    )
+    if loss in ("poisson", "squared"):  # the labels of the file are numbers
+        with pytest.raises(DataError, match=said):
+            thresher.train(path, offset="shift", **given)
+    y = np.arange(ROWS) % 2
+    with pytest.raises(DataError, match=said):
+        thresher.train(np.ones((ROWS, 1)), y, loss, offsets=cells)
+    model = thresher.train(np.eye(ROWS), y, loss, offsets=np.full(ROWS, np.sign(offset) * 34.0))
+    before = model.predict(np.eye(ROWS), offsets=np.zeros(ROWS))
+    with pytest.raises(DataError, match=": expected an offset"):
+        model.learn(np.eye(ROWS), y, offsets=cells)
+    assert np.isfinite(before).all()
+    assert (model.predict(np.eye(ROWS), offsets=np.zeros(ROWS)) == before).all()
 
 
 def test_bases_of_vw_text(tmp_path: Path) -> None:

@@ -388,6 +388,20 @@ def test_rows_that_weigh_too_much_are_bad(form: str, tmp_path: Path) -> None:
     assert bodies.read(body, TYPES[form], labelled=False).good == 5
 
 
+def test_rows_with_an_offset_that_no_model_survives_are_bad(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("y,x,o\n" + "1,1,0.5\n0,2,0\n3,3,1\n" * 9)
+    model: Any = thresher.train(str(tmp_path / "rows.csv"), loss="poisson", label="y", offset="o", passes=1)
+    bodies, body = Bodies(model, 100), b"y,x,o\n1,1,0.5\n1,1,50\n1,1,-50\n1,1,1000\n"
+    for labelled in (True, False):
+        assert bodies.read_together([body, body], "text/csv", labelled=labelled) is None
+        found = bodies.read(body, "text/csv", labelled=labelled)
+        assert [one.line for one in found.bad] == [3, 5]
+        assert [*found.gaps] == [1, 2]
+        limits = "expected an offset from -1e+15 to 34.53, the limits of this loss"
+        assert {one.error for one in found.bad} == {f"{limits}; of an exposure, give the logarithm"}
+        assert len(found.chunk) == 2
+
+
 def test_models_of_data_in_memory(tmp_path: Path) -> None:
     y = [1, 0, 1, 0]
     matrix: Any = thresher.train((np.eye(4), y))

@@ -163,6 +163,7 @@ class Listed(_Several):
 
 
 _LARGEST = float(np.finfo(np.float32).max)
+_SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 _TWO = "a label -1, 0 or 1"
 _BINARY = (
     "a label -1, 0 or 1"
@@ -173,6 +174,7 @@ _KNOWN = (
     Domain("binary", -1.0, 1.0, True, _BINARY),
     Domain("real", -_LARGEST, _LARGEST, False, "a finite number as label"),
     Domain("nonnegative", 0.0, _LARGEST, False, "a label that is not negative"),
+    Domain("positive", _SMALLEST, _LARGEST, False, "a label above 0"),
     Domain("whole", -(2.0**24), 2.0**24, True, "a whole number as label"),
     Domain("open", -_LARGEST, _LARGEST, False, "a finite number as label", open=True),
     Values("values", -_LARGEST, _LARGEST, False, "finite numbers as labels", open=True),

@@ -32,8 +32,8 @@ def may_have_offsets(chunk: Chunk) -> bool:
     return bool(chunk.nnz and chunk.keys[-1] == OFFSET and chunk.indptr[-2] < chunk.nnz)
 
 
-def split_offsets(chunk: Chunk) -> tuple[Chunk, F32]:
-    """The rows without their offsets, and these (n,). `DataError` for a row without one."""
+def offsets_of(chunk: Chunk) -> F32:
+    """The offsets of the rows (n,). `DataError` for a row without one."""
     last = chunk.indptr[1:] - 1
     there = chunk.indptr[1:] > chunk.indptr[:-1]
     if chunk.nnz:
@@ -41,8 +41,13 @@ def split_offsets(chunk: Chunk) -> tuple[Chunk, F32]:
     if not there.all():
         raise no_offsets()
     offsets: F32 = chunk.values[last]
-    kept = np.ones(chunk.nnz, np.bool_)
-    kept[last] = False
+    return offsets
+
+
+def split_offsets(chunk: Chunk) -> tuple[Chunk, F32]:
+    """The rows without their offsets, and these (n,). `DataError` for a row without one."""
+    offsets, kept = offsets_of(chunk), np.ones(chunk.nnz, np.bool_)
+    kept[chunk.indptr[1:] - 1] = False
     starts = chunk.indptr - np.arange(len(chunk) + 1)
     return replace(chunk, indptr=starts, keys=chunk.keys[kept], values=chunk.values[kept]), offsets
 

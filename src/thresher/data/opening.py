@@ -179,7 +179,7 @@ def open_source(
         layout: The format, and how columns and names become features. If None, or if its format is ``""``,
             the file names decide the format.
         domain: Which labels are allowed: a `labels.Domain` or its name, such as ``binary`` (-1, 0 or 1),
-            ``real`` or ``nonnegative``.
+            ``real``, ``nonnegative`` or ``positive``.
         on_error: What a bad line does: ``fail`` ends the pass, ``skip`` counts and skips the line, and
             ``quarantine=FILE`` also writes it to a file.
         threads: Number of threads that read and parse; None: one per processor, at most four.

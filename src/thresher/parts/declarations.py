@@ -29,7 +29,7 @@ LIMITS: dict[str, Callable[[float], bool]] = {
     "any number": lambda v: True,
 }
 """The ranges that a part can set for a field"""
-_DOMAINS = "binary", "real", "nonnegative"
+_DOMAINS = "binary", "real", "nonnegative", "positive"
 """labels that a loss of one output can take"""
 _DTYPES = "float32", "float64"
 _LEFT_TO_THE_COMPILER = ArithmeticError, AttributeError, NameError, TypeError, ValueError

@@ -1,6 +1,7 @@
 """Losses: value and slope (derivative with respect to the margin) of one example, and the link.
 
-`DOMAIN` names the labels a loss takes: ``binary`` (+1 against -1 or 0), ``real``, ``nonnegative``.
+`DOMAIN` names the labels a loss takes: ``binary`` (+1 against -1 or 0), ``real``, ``nonnegative``,
+``positive``.
 `SHIFTS`: the loss does not change when margin and label are shifted by the same amount.
 `LOG_ODDS`: margins are estimates of log odds.
 `BOOSTABLE`: with z = y p and q = -d loss / dz, loss(z + d) <= loss(z) + q (exp(-d) - 1) for every d;

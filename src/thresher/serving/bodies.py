@@ -34,7 +34,7 @@ from thresher.data.opening import check_ids
 from thresher.data.report import LATE
 from thresher.data.sources.reader import SKIP, Arenas, Parsed, Reading
 from thresher.learning.model.agreement import are_names, names_refused
-from thresher.learning.model.divergence import LIGHT, too_heavy
+from thresher.learning.model.divergence import LIGHT, Offsets, too_heavy
 from thresher.learning.model.prediction import layout_for
 from thresher.options.data import ReadOptions
 from thresher.options.messages import as_shown, without_options
@@ -59,6 +59,7 @@ _ANY = ("", "text/plain", "application/octet-stream", "application/x-www-form-ur
 _CHARSET = re.compile(r'charset\s*=\s*"?([^\s";]*)', re.IGNORECASE)
 _UTF8 = ("utf-8", "utf8", "us-ascii")
 _NAME = "the body"
+_Limit = tuple[NDArray[np.bool_], str]
 _SHOWN = 3
 """Columns that a message names"""
 MOST_UNKNOWN = 10_000
@@ -152,6 +153,7 @@ class Bodies:
         """`model` is a Predictor, `most_rows` the largest number of rows in a body."""
         self._most, self._arenas = most_rows, Arenas(8)
         self._domains = {True: model.head.domain.of_model(goes_on=True), False: model.head.open_domain}
+        self._offsets = Offsets.of(model.head.loss) if model.shifted else None
         self._pool = dict[Any, list[Any]]()
         """parsers that are not in use"""
         self._layouts, self._refused = dict[str, SettledLayout](), dict[str, str]()
@@ -211,11 +213,21 @@ class Bodies:
             raise BodyError(400, _OPTION_ID.sub("ids", without_options(error.args[0]))) from error
         self._loaded.add(form)
         rows = _rows(parsed)
-        if labelled and (heavy := _heavy(parsed.chunk)).any():
-            rows = _without(rows, heavy, header.count(b"\n"))
+        if limits := self._beyond(parsed.chunk, labelled):
+            rows = _without(rows, limits, header.count(b"\n"))
         if form == "jsonl" and rows.unknown and rows.good and not parsed.chunk.values.any():
             self._check_known(body, rows)
         return rows
+
+    def _beyond(self, chunk: Chunk, labelled: bool) -> list[_Limit]:
+        """The rows that are beyond a limit, with what was expected of them."""
+        found = list[_Limit]()
+        if labelled:
+            targets = chunk.labels if chunk.targets is None else chunk.targets
+            found.append((too_heavy(targets, chunk.weights), LIGHT))
+        if self._offsets is not None:
+            found.append((self._offsets.beyond(chunk), self._offsets.expected))
+        return [one for one in found if one[0].any()]
 
     def _check_known(self, body: bytes, rows: Rows) -> None:
         """`BodyError` for objects of which none has a column of the model, as others wrap them in another."""
@@ -256,8 +268,7 @@ class Bodies:
             parsed = self._parsed(first._replace(text=first.header + b"".join(rows)), labelled, "")
         except (BodyError, DataError):
             return None
-        heavy = labelled and _heavy(parsed.chunk).any()
-        if heavy or len(parsed.chunk) + len(parsed.gaps) != sum(lines):
+        if self._beyond(parsed.chunk, labelled) or len(parsed.chunk) + len(parsed.gaps) != sum(lines):
             return None
         whole = _rows(parsed)
         found = _split(whole, lines, first.header.count(b"\n"))
@@ -486,15 +497,16 @@ def _rows(parsed: Parsed) -> Rows:
     return Rows(parsed.chunk, 0, count, parsed.gaps, parsed.ids, bad, parsed.tally.lines, unknown)
 
 
-def _heavy(chunk: Chunk) -> NDArray[np.bool_]:
-    return too_heavy(chunk.labels if chunk.targets is None else chunk.targets, chunk.weights)
-
-
-def _without(rows: Rows, heavy: NDArray[np.bool_], header: int) -> Rows:
-    """The rows of a body, of which `heavy` ones are bad too; their lines do not count blank ones."""
+def _without(rows: Rows, limits: Sequence[_Limit], header: int) -> Rows:
+    """The rows of a body, of which those beyond `limits` are bad too; their lines do not count blank ones."""
+    heavy = np.any([beyond for beyond, _ in limits], axis=0)
     gaps = np.array(rows.gaps, np.int64)
     places = np.delete(np.arange(len(heavy) + len(gaps)), gaps + np.arange(len(gaps)))
-    bad = {int(at): BadRow(header + int(at) + 1, 1, f"expected {LIGHT}") for at in places[heavy]}
+    bad = {
+        int(at): BadRow(header + int(at) + 1, 1, f"expected {expected}")
+        for beyond, expected in limits
+        for at in places[beyond]
+    }
     bad |= {int(gap) + k: one for k, (gap, one) in enumerate(zip(gaps, rows.bad, strict=True))}
     found = sorted(bad.items())
     return rows._replace(

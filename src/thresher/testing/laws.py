@@ -347,6 +347,7 @@ def rounding(expected: float, model: Model, data: Examples) -> bool:
 
 
 LABELS = {"binary": (-1.0, 0.0, 1.0), "real": (-2.5, 0.0, 1.3), "nonnegative": (0.0, 1.0, 4.0)}
+LABELS["positive"] = (0.2, 1.0, 4.0)
 """By `DOMAIN`: some labels that a loss takes"""
 
 

@@ -84,6 +84,8 @@ def labels_of(domain: str, score: Vector, rng: np.random.Generator) -> Vector:
     """Labels for a loss with this `DOMAIN`."""
     if domain == "binary":
         return np.where(score > 0, 1.0, -1.0)
+    if domain == "positive":
+        return np.exp(np.minimum(0.5 * score, 1.0))
     if domain == "nonnegative":
         return rng.poisson(np.exp(np.minimum(0.5 * score, 1.0))).astype(np.float64)
     return score

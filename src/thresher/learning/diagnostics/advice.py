@@ -144,6 +144,14 @@ def divergence_remedy(recipe: Any, large: str | None, label: float = 0.0) -> str
     return f"{either}{named}"
 
 
+def label_remedy(label: float) -> str:
+    """What helps if the loss of a label is infinite, whatever the model predicts."""
+    return (
+        f"it is infinite for the label {label:g}, whatever is predicted; leave such rows out"
+        ' (DOMAIN = "positive" in the class of the loss refuses labels of 0)'
+    )
+
+
 def step_size(recipe: Any) -> str:
     """The step size parameter and its value, in parentheses; empty if the rule has none."""
     rule = recipe.make_rule()

@@ -10,15 +10,19 @@ found by a minimum and a maximum over the table, before anything is written.
 
 from __future__ import annotations
 
+import functools
+from bisect import bisect
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, read_only
-from thresher.data.errors import OneLineError
+from thresher.data.errors import DataError, OneLineError
+from thresher.data.offsets import offsets_of
 from thresher.engine.preparing import any_beyond
 
 EXTREME = np.float32(2.0**61)
@@ -28,6 +32,51 @@ HEAVIEST = 1e15
 """Importance times label (at least 1) up to which float32 holds squares of slopes, and any sums of them"""
 
 LIGHT = f"an importance that is at most {HEAVIEST:.0e} (times the label, if that is above 1)"
+
+
+class Offsets(NamedTuple):
+    """The offsets with which no slope of a loss is beyond `HEAVIEST`, whatever the weights have learned."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, loss: Any) -> Offsets:
+        """Those of a loss of one output."""
+        return cls(-_largest(loss, -1.0), _largest(loss, 1.0))
+
+    @property
+    def expected(self) -> str:
+        """What is expected of an offset, for messages."""
+        exposure = "; of an exposure, give the logarithm" if self.high < -self.low else ""
+        return f"an offset from {self.low:.4g} to {self.high:.4g}, the limits of this loss{exposure}"
+
+    def beyond(self, chunk: Chunk) -> NDArray[np.bool_]:
+        """The rows whose offsets are not among them."""
+        offsets = offsets_of(chunk)
+        return (offsets < self.low) | (offsets > self.high)
+
+    def check(self, chunk: Chunk, before: int) -> None:
+        """`DataError` for the first row beyond them; `before` examples came before."""
+        if (wrong := self.beyond(chunk)).any():
+            k = int(np.argmax(wrong))
+            found = offsets_of(chunk)[k]
+            raise DataError(f"example {before + k + 1:,}: expected {self.expected}, found {found:g}")
+
+
+@functools.lru_cache(typed=True)  # parts of different classes can be equal tuples
+def _largest(loss: Any, sign: float) -> float:
+    """The largest magnitude of an offset of this sign, to a thousandth."""
+    powers = 1e15 ** np.linspace(0, 1, 35_000)
+
+    def light(k: Any) -> bool:
+        try:
+            slopes = [loss.value_slope(sign * float(powers[k]), y)[1] for y in (0.0, 1.0)]
+        except ArithmeticError:
+            return False
+        return bool(np.abs(slopes).max() <= HEAVIEST)
+
+    return float(powers[bisect(range(len(powers)), False, key=lambda k: not light(k)) - 1])
 
 
 class DivergedError(OneLineError, ArithmeticError):
@@ -67,6 +116,15 @@ def too_heavy(labels: NDArray[np.float32], importances: NDArray[Any]) -> NDArray
     largest = np.abs(labels if labels.ndim > 1 else labels[:, np.newaxis]).max(axis=1, initial=1)
     heavy: NDArray[np.bool_] = largest.astype(np.float64) * importances > HEAVIEST
     return heavy
+
+
+def no_margin_fits(loss: Any, label: float) -> bool:
+    """Whether the loss of a label is infinite whatever the margin."""
+    for margin in (-1.0, 0.0, 1.0):
+        with suppress(ArithmeticError, ValueError):  # in plain Python, log(0) raises ValueError
+            if np.isfinite(loss.value_slope(margin, label)[0]):
+                return False
+    return True
 
 
 def is_extreme(*arrays: NDArray[Any] | None) -> bool:

@@ -34,7 +34,7 @@ from thresher.data.layout import SettledLayout
 from thresher.data.offsets import F32, split_offsets
 from thresher.engine.index import Resolved, make_index
 from thresher.engine.sound import MOST_STEPS, Tensors, beneath, copied, given, offsets, require, under
-from thresher.learning.model.divergence import EXTREME, Before, DivergedError, has_extremes, ranges
+from thresher.learning.model.divergence import EXTREME, Before, DivergedError, Offsets, has_extremes, ranges
 from thresher.learning.model.objective import Head, Listener
 from thresher.learning.model.preparation import Intake
 from thresher.learning.model.recipe import Recipe
@@ -181,6 +181,7 @@ class Feed:
         sampler = recipe.sampler()
         self.intake = Intake(recipe.scale, recipe.admit, recipe.seed, bool(recipe.centre), sampler)
         self.shifted = recipe.offset
+        self._loss = recipe.head().loss
         self.signs, self._kept = recipe.signs(), False
         if recipe.layout is not None:
             self.bind(recipe.layout)
@@ -264,6 +265,8 @@ class Feed:
         if lo > 0 or stop < len(chunk):
             chunk = chunk.rows(lo, stop)
         chunk = chunk.counting()
+        if self.shifted:
+            Offsets.of(self._loss).check(chunk, self.examples)
         if len(chunk):
             self._go_on(learners)
             self._keep_signs(learners)

@@ -18,7 +18,7 @@ from thresher.data.layout import SettledLayout
 from thresher.engine import kernels
 from thresher.engine.index import HashedIndex
 from thresher.engine.sound import Tensors
-from thresher.learning.diagnostics.advice import divergence_remedy, feature_name, largest_in
+from thresher.learning.diagnostics.advice import divergence_remedy, feature_name, label_remedy, largest_in
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
@@ -30,6 +30,7 @@ from thresher.learning.model.divergence import (
     broken_row,
     first_broken,
     is_finite,
+    no_margin_fits,
 )
 from thresher.learning.model.feed import Feed
 from thresher.learning.model.margins import any_output
@@ -323,6 +324,8 @@ class Model(Predictor):
         large = None if chunk is None else largest_in(chunk, self.layout, self.names)
         numbers = [] if chunk is None or self.head.classifies else [chunk.labels, chunk.targets]
         label = max((float(np.abs(one).max(initial=0)) for one in numbers if one is not None), default=0.0)
+        if chunk is not None and self.head.count == 1 and no_margin_fits(self.loss, float(chunk.labels[-1])):
+            return DivergedError(what, label_remedy(float(chunk.labels[-1])))
         return DivergedError(what, divergence_remedy(self.recipe, large, label))
 
     def _broken(self) -> str | None:
