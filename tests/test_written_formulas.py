@@ -117,13 +117,31 @@ def test_folds(seed: int, plainly: None) -> None:
 @pytest.mark.parametrize("seed", FEW)
 def test_groups(seed: int, plainly: None) -> None:
     X, y = rows_of(seed)
-    groups = [f"user {k % 37}" if k % 37 else "17.0" for k in range(ROWS)]
+    groups = [{35: "", 36: "17.0"}.get(k % 37, f"user {k % 37}") for k in range(ROWS)]
     texts = [group.removesuffix(".0").encode() for group in groups]
     hashes = [int.from_bytes(blake2b(text, digest_size=8).digest(), "little") for text in texts]
+    hashes = [g if groups[i] else i for i, g in enumerate(hashes)]
     rest = [k for k, g in enumerate(hashes) if not u(g, 2, seed) < 0.3]
     found = learned(X, y, holdout=0.3, groups=groups, seed=seed)
     assert found == learned(X[rest], y[rest], seed=seed)
     assert ROWS / 2 < len(rest) < ROWS * 0.9
+
+
+def test_rows_of_importance_0_have_numbers_except_in_samples(plainly: None) -> None:
+    (X, y), weights = rows_of(0), np.arange(ROWS) % 3 % 2.0
+    rest = sorted({*range(ROWS)} - {*one_of(5, 0)})
+    found = learned(X, y, holdout=0.2, sample_weight=weights)
+    assert found == learned(X[rest], y[rest], sample_weight=weights[rest])
+    there = np.flatnonzero(weights)
+    kept = [row for i, row in enumerate(there) if u(i, 5, 0) < (1.0 if y[row] else 0.3)]
+    found = learned(X, y, sample="0=0.3,correct", sample_weight=weights)
+    assert found["weights"] == learned(X[kept], y[kept])["weights"]
+    times = np.array([next(draws(0, i, 1)) for i in range(ROWS)])
+    model = thresher.ensemble(
+        X, y, models=2, rule="sgd", sample_weight=weights, passes=1, centre=False
+    ).models[0]
+    alone = thresher.train(X, y, rule="sgd", sample_weight=weights * times, passes=1, centre=False)
+    assert model.weights()[1].tolist() == alone.weights()[1].tolist()
 
 
 @pytest.mark.parametrize("seed", FEW)
