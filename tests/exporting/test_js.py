@@ -1,6 +1,7 @@
 """Models as JavaScript predict what Python does."""
 
 import json
+import re
 import shutil
 import subprocess
 import warnings
@@ -15,6 +16,7 @@ from tests.data.reference import BadLineError, float32_of
 from tests.data.table_reference import cells_of
 from tests.exporting.engines import js_answers, quickjs
 from tests.exporting.rows import TRIALS, ExportTrial, trained, written
+from tests.plain import not_compiled
 from thresher.exporting.description import describe
 
 ROWS = 600
@@ -107,6 +109,7 @@ def test_what_is_no_row_is_an_error(tmp_path: Path, run: str) -> None:
         'column "age" takes a finite number or a boolean, not old': ["old"],  # as bytes
         'column "age" takes a finite number or a boolean, not an object': {"age": {}},
         'column "city" takes text, a number or a boolean, not an object': {"city": {"name": "Oslo"}},
+        "a row has 3 values, not 4": ["yes", 2.5, "Oslo", None],
     }
     rows = [*wrong.values()]
     found = (
@@ -115,6 +118,16 @@ def test_what_is_no_row_is_an_error(tmp_path: Path, run: str) -> None:
         else js_answers(text, path, rows)
     )
     assert found == [f"Error: {one}" for one in wrong]
+
+
+def test_what_is_no_id_is_an_error(tmp_path: Path) -> None:
+    with not_compiled():
+        model = thresher.train(np.eye(4), [1.0, -1.0, 1.0, -1.0], passes=1, rule="sgd")
+    text = str(thresher.export(model, "js"))
+    wrong: list[Any] = [-1, 0.5, "x", None, 2.0**64, "18446744073709551616"]
+    good, *bad = js_answers(text, tmp_path / "m.js", [[["1", 2]], *([[1, 2], [one, 1]] for one in wrong)])
+    assert good[0] == model.predict(np.eye(4)[1:2] * 2).tolist()
+    assert all(re.fullmatch(r"Error: .* is no id: a whole number below 2\^64", one) for one in bad)
 
 
 def test_no_text_of_a_model_ends_its_script(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ import pytest
 import thresher
 from thresher.data.errors import DataError
 from thresher.exporting.onnx import COLUMNS, KEYS
+from thresher.sklearn import SparseOnlineClassifier
+from thresher.sklearn.convert import to_onnx
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
 HEAD = "label,a,b,c\n"
@@ -96,6 +98,65 @@ def test_a_model_of_ids_without_a_weight_has_no_columns(plainly: None) -> None:
     model = thresher.train(np.eye(4), [1.0, -1.0, 1.0, -1.0], l1=1e6, passes=1)
     with pytest.raises(DataError, match="no feature has a weight: there are no columns to export"):
         thresher.export(model, "onnx")
+
+
+def far(path: Path, mean: float, deviation: float, count: bool) -> Path:
+    """A table of a column far from zero, which decides the label, or is near it."""
+    z = np.random.default_rng(0).normal(size=(300, 2))
+    labels = (z[:, 0] + z[:, 1] / 3).round(3) if count else (z[:, 0] + z[:, 1] / 3 > 0).astype(int)
+    rows = zip(labels.tolist(), (mean + deviation * z[:, 0]).round(4).tolist(), strict=True)
+    path.write_text("label,x\n" + "".join(f"{y},{x!r}\n" for y, x in rows))
+    return path
+
+
+@pytest.mark.parametrize("count", [False, True])
+@pytest.mark.parametrize("scale", [None, "standard"])
+@pytest.mark.parametrize(
+    ("mean", "deviation", "refused"),
+    [
+        (1e7, 1, True),
+        (-2e9, 100, True),
+        (1e9, 20, True),
+        (1.7e9, 1e7, False),
+        (2e5, 5e4, False),
+        (6e4, 1, False),
+    ],
+)
+def test_columns_that_float32_does_not_resolve(
+    tmp_path: Path,
+    mean: float,
+    deviation: float,
+    refused: bool,
+    scale: str | None,
+    count: bool,
+    plainly: None,
+) -> None:
+    data = far(tmp_path / "d.csv", mean, deviation, count)
+    model = thresher.train(data, passes=3, scale=scale, loss="squared" if count else "logistic")
+    if refused:
+        with pytest.raises(DataError, match=r"column x lies near -?[1-9]"):
+            thresher.export(model, "onnx")
+        return
+    X = np.genfromtxt(data, delimiter=",", skip_header=1)[:, 1:].astype(np.float32)
+    found = session(thresher.export(model, "onnx")).run(None, {"X": X})
+    own = found[0][:, 0] if count else found[1][:, 1]
+    np.testing.assert_allclose(own, model.predict(data, "label" if count else "probability"), atol=0.01)
+
+
+@pytest.mark.parametrize(("mean", "refused"), [(1e7, True), (1e6, True), (1e3, False)])
+def test_estimators_of_columns_that_float32_does_not_resolve(
+    mean: float, refused: bool, plainly: None
+) -> None:
+    z = np.random.default_rng(0).normal(size=(300, 2))
+    X = z + np.array([mean, 0.0])
+    model = SparseOnlineClassifier().fit(X, z[:, 0] + z[:, 1] / 3 > 0)
+    if refused:
+        with pytest.raises(ValueError, match=r"feature 0 lies near 1e.0., where float32"):
+            to_onnx(model)
+        return
+    made = session(to_onnx(model).SerializeToString())
+    found = made.run(None, {"X": X.astype(np.float32)})[1][:, 1]
+    np.testing.assert_allclose(found, model.predict_proba(X)[:, 1], atol=0.01)
 
 
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,7 @@ def describe(model: ModelOrFile) -> RawPrediction:
         _products(layout, columns) if layout.interact else [],
         grams_of(layout.ngrams),
         _store(first),
-        [_weights(one) for one in readouts],
+        [weights_of(one) for one in readouts],
         link_of(head),
         head.outputs.kind,
         head.names(words if head.outputs.kind in ("classes", "labels") else ()),
@@ -217,24 +217,26 @@ def _store(readout: Readout) -> HashedStore | None:
     return HashedStore(index.bits, int(mix(np.array([index.seed], np.uint64))[0]), index.signed)
 
 
-def _weights(readout: Readout) -> ExportedModel:
+def weights_of(readout: Readout) -> ExportedModel:
     """The weights that are not zero, with the means and divisors of their features."""
     table = readout.weights.reshape(len(readout.keys), readout.head.count)
     kept = table.any(axis=1)
     keys = readout.keys[kept]
     index, none, nothing = make_index(readout.store), np.zeros(0, np.uint64), np.zeros(0)
 
-    def of_weights(found: NDArray[np.uint64], numbers: NDArray[np.float64]) -> tuple[Any, Any]:
+    def with_weights(found: NDArray[np.uint64], numbers: NDArray[np.float64]) -> tuple[Any, Any]:
         each = ones(found)
         rows = index.find(each.keys, each.indptr, each.values).rows if _store(readout) else found
         there = np.isin(rows, keys)
         return found[there], numbers[there]
 
-    means = (none, nothing) if readout.means is None else of_weights(readout.means.keys, readout.means.means)
+    means = (
+        (none, nothing) if readout.means is None else with_weights(readout.means.keys, readout.means.means)
+    )
     by = (
         (none, nothing)
         if readout.divisors is None
-        else of_weights(readout.divisors.keys, readout.divisors.by)
+        else with_weights(readout.divisors.keys, readout.divisors.by)
     )
     return ExportedModel(keys, table[kept], readout.centred_bias, *means, *by)
 

@@ -5,7 +5,7 @@ Its numbers are float32. Columns of numbers are centred and scaled in the graph;
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.columns import NUMERIC
 from thresher.data.errors import DataError
-from thresher.exporting.description import RawPrediction
+from thresher.engine.preparing import FAR
+from thresher.exporting.description import ExportedModel, RawPrediction
 from thresher.exporting.links import CALIBRATED, EXP, IDENTITY, SIGMOID, SOFTMAX, Link
+from thresher.learning.diagnostics.advice import feature_name
 from thresher.learning.model.objective import Head
 from thresher.options.messages import mention
 
@@ -48,6 +50,8 @@ def written(found: RawPrediction) -> bytes:
     check_installed()
     _check(found)
     (model,) = found.models
+    names = found.known[0] if found.known else None
+    check_resolved(model, found.link, lambda key: feature_name(key, found.layout, names), centres=True)
     keys = [one.key for one in found.columns] or model.keys.tolist()
     places = {key: place for place, key in enumerate(model.keys.tolist())}
     table = np.zeros((len(found.names), len(keys)))
@@ -85,6 +89,28 @@ def _check(found: RawPrediction) -> None:
         raise DataError(
             f"ids that are centred cannot be exported to ONNX: {other}, or train with {mention(centre=False)}"
         )
+
+
+def check_resolved(found: ExportedModel, link: Link, name: Callable[[int], str], *, centres: bool) -> None:
+    """`DataError` for columns so far from zero that float32 cannot tell their values apart.
+
+    Their means are those of `found`. The graph `centres` them, or it multiplies values as they are, which
+    rounds twice. A column counts if that could change a probability by a hundredth, the mean of a count by
+    one percent, or a number by one percent of 1 or of the intercept.
+    """
+    by = dict(zip(found.divisor_keys.tolist(), found.divisors.tolist(), strict=True))
+    heaviest = dict(zip(found.keys.tolist(), abs(found.weights).max(axis=1, initial=0).tolist(), strict=True))
+    scale = max(link.by, 1.0) if link.name in (CALIBRATED, SOFTMAX) else 1.0
+    least = 0.01 * max(1.0, float(abs(found.intercepts).max())) if link.name == IDENTITY else 0.01
+    for key, mean in zip(found.mean_keys.tolist(), found.means.tolist(), strict=True):
+        step = float(np.spacing(np.float32(abs(mean)))) * (abs(mean) >= FAR if centres else 2)
+        error = scale * heaviest.get(key, 0.0) * step / 2 / by.get(key, 1.0)
+        if error > least:
+            raise DataError(
+                f"{name(key)} lies near {mean:.6g}, where float32, in which ONNX computes, cannot tell its"
+                f" values apart: a margin could be wrong by {error:.2g}. Subtract a constant from it before"
+                " training, or export to C or JavaScript"
+            )
 
 
 def _prepared(found: RawPrediction, keys: Sequence[int]) -> tuple[list[Any], list[Any]]:

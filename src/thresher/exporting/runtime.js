@@ -487,6 +487,7 @@ const thresher = (() => {
     const has = (column) => listed || Object.prototype.hasOwnProperty.call(given, column.name);
     if (!listed && Object.keys(given).length && !COLUMNS.some(has))
       throw new Error(`no column is named ${Object.keys(given).join(", ")}; there are ${COLUMNS.map((one) => one.name).join(", ")}`);
+    if (listed && given.length > COLUMNS.length) throw new Error(`a row has ${COLUMNS.length} values, not ${given.length}`);
     COLUMNS.forEach((column, c) => {
       const part = [], there = has(column);
       addCell(part, column, listed ? given[c] : there ? given[column.name] : undefined);
@@ -497,10 +498,21 @@ const thresher = (() => {
     return row;
   }
 
+  function wholeOf(id) {
+    let found = -1n;
+    try {
+      found = BigInt(id);
+    } catch {
+      /* it is none */
+    }
+    if (found < 0n || found >= 1n << 64n) throw new Error(`${String(id)} is no id: a whole number below 2^64`);
+    return found;
+  }
+
   function featuresOfIds(given) {
     return given.map(([id, value]) => {
-      const float = finite(Math.fround(value)), high = typeof id === "bigint" ? Number(id >> 32n) : Math.floor(id / 4294967296);
-      return entry(high, typeof id === "bigint" ? Number(id & 0xffffffffn) : id >>> 0, float, lost(value, float));
+      const float = finite(Math.fround(value)), whole = wholeOf(id);
+      return entry(Number(whole >> 32n), Number(whole & 0xffffffffn), float, lost(value, float));
     });
   }
 

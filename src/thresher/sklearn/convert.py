@@ -10,6 +10,7 @@ wrong.
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine.atomic import whole_file
 from thresher.exporting import onnx
+from thresher.exporting.description import weights_of
 from thresher.exporting.links import link_of
+from thresher.learning.diagnostics.advice import feature_name
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.objective import Head
+from thresher.learning.model.weights import Readout
 from thresher.sklearn.classifier import SparseOnlineClassifier
 from thresher.sklearn.estimator import F64, SparseEstimator
 from thresher.sklearn.initial_weights import as_readout
@@ -161,7 +165,8 @@ def to_onnx(model: Any, path: Any = None, *, columns: str = "all") -> Any:
     and ``probabilities`` (``scores`` if the loss has none) for a classifier, ``variable`` for a regressor.
 
     Raises ValueError for several labels at once, for a link ONNX does not have, for classes that are neither
-    whole numbers nor text, and if no column is ``used``.
+    whole numbers nor text, if no column is ``used``, and for columns so far from zero, for how much they
+    vary, that float32 cannot tell their values apart.
     """
     onnx.check_installed()
     check_is_fitted(model)
@@ -183,6 +188,9 @@ def to_onnx(model: Any, path: Any = None, *, columns: str = "all") -> Any:
         np.asarray(model.intercept_),
         model.classes_.tolist() if is_classifier(model) else None,
     )
+    readout = model._model if isinstance(model._model, Readout) else model._model.readout()
+    named = partial(feature_name, layout=readout.layout, names=readout.names)
+    onnx.check_resolved(weights_of(readout), linear.link, named, centres=False)
     told = {onnx.KEYS: " ".join(map(str, keys.tolist()))} if columns == "used" else None
     made = onnx.proto(linear, told)
     if path is not None:
