@@ -92,6 +92,15 @@ def test_labels_come_late(ask: Asked, service: Learning) -> None:
 
 
 @pytest.mark.parametrize(
+    "given", ["1e3", "1.50", "-0", "12345678901234567890123", "true", '"1e3"', '"\\u00e9"']
+)
+def test_a_label_finds_its_row_however_the_id_is_written(ask: Asked, service: Learning, given: str) -> None:
+    ask("POST", "/predict?ids=event", f'[{{"event": {given}, "hour": 3}}]'.encode(), content_type=JSON)
+    assert ask("POST", "/label", f'{{"id": {given}, "label": 1}}'.encode()).status == 200
+    assert [name for name, _, _ in service.labels] == [*service.kept]
+
+
+@pytest.mark.parametrize(
     ("body", "words"),
     [
         (b"", "the body is empty"),
@@ -107,6 +116,9 @@ def test_labels_come_late(ask: Asked, service: Learning) -> None:
         (b'{"id": "a", "label": 1, "weight": 1e400}', "expected"),
         (b'[{"id": "a", "label": 1, "colour": 1}]', "expected lines such as"),
         (b"\xff\xfe", "expected lines such as"),
+        (b'{"id": "\xff", "label": 1}', "expected lines such as"),
+        (b'{"id": null, "label": 1}', "expected a text or a number as id, found null"),
+        (b'{"id": [1], "label": 1}', "expected a text or a number as id"),
     ],
 )
 def test_labels_that_are_wrong_are_refused(ask: Asked, service: Learning, body: bytes, words: str) -> None:

@@ -424,6 +424,17 @@ def test_models_of_data_in_memory(tmp_path: Path) -> None:
         Bodies(table, 10).read(b'{"size": 3, "label": 1}', "", labelled=True)
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_label_may_be_a_number_that_is_written_as_text(form: str, tmp_path: Path) -> None:
+    bodies = Bodies(model_of(tmp_path, form), 100)
+    given = [b'"0"', b"1", b'"1"', b"0.0", b'"1.0"', b"true", b'"false"', b'" 1"']
+    body = b"".join(b'{"label": %b, "size": 1}\n' % one for one in [*given, b'"x"', b'""', b"[1]"])
+    found = bodies.read(body, TYPES["jsonl"], labelled=True)
+    assert found.chunk.labels.tolist() == [0, 1, 1, 0, 1, 1, 0, 1]
+    assert [one.line for one in found.bad] == [9, 10, 11]
+    assert "expected a finite number as label in column 'label', found 'x'" in found.bad[0].error
+
+
 def test_words_as_labels(tmp_path: Path) -> None:
     path = tmp_path / "train.csv"
     path.write_text("label,size\n" + "ham,1\nspam,2\n" * 3)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import thresher
+from tests.plain import not_compiled
 from tests.streams import stream
 from thresher.learning.files import model_file
 from thresher.serving.following import Follower, FollowError, LostError, keep_fresh
@@ -96,17 +100,43 @@ def test_what_is_no_whole_model_replaces_nothing(
         assert [*tmp_path.iterdir()] == [copy]
 
 
-def test_a_model_of_other_labels_replaces_nothing(
-    server: _Server, models: list[bytes], tmp_path: Path
+ROWS = [{"a": 1.0, "b": "x"}, {"a": 2.0, "b": "y"}] * 5
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "words"),
+    [
+        (ROWS, [0, 1] * 5, ""),
+        (ROWS, [1.5, 2] * 5, "other labels"),
+        (ROWS, ["no", "yes"] * 5, "other labels"),
+        ([{"a": 1.0}] * 10, [0, 1] * 5, "other features .without column 'b'."),
+        ([{**one, "c": 1} for one in ROWS], [0, 1] * 5, "other features .with column 'c'."),
+        ([{"a": "u", "b": "x"}] * 10, [0, 1] * 5, "other features .column 'a' categorical, not numeric."),
+    ],
+)
+def test_a_model_of_other_rows_replaces_nothing(
+    server: _Server, tmp_path: Path, rows: list[Any], labels: list[Any], words: str
 ) -> None:
     copy, other = tmp_path / "copy.model", tmp_path / "other.model"
-    server.body = models[0]
-    Follower(server.url, copy).look()
-    thresher.train(stream(seed=1, rows=20, domain="real").chunk, loss="squared", passes=1).save(other)
-    server.body = other.read_bytes()
-    with pytest.raises(FollowError, match="a model of other labels"):
+    loss = "squared" if labels[0] == 1.5 else "logistic"
+    for path, given in ((copy, (ROWS, [0, 1] * 5, "logistic")), (other, (rows, labels, loss))):
+        with not_compiled():
+            table = pa.Table.from_pylist(given[0]).append_column("label", pa.array(given[1]))
+            thresher.train(table, rule="ftrl", loss=given[2], passes=1).save(path)
+    before, server.body = copy.read_bytes(), other.read_bytes()
+    with pytest.raises(FollowError, match=f"a model of {words}") if words else nullcontext():
         Follower(server.url, copy).look()
-    assert copy.read_bytes() == models[0]
+    assert copy.read_bytes() == (before if words else server.body)
+
+
+def test_a_model_that_is_too_large_replaces_nothing(
+    server: _Server, models: list[bytes], tmp_path: Path
+) -> None:
+    copy, server.body = tmp_path / "copy.model", models[0]
+    with pytest.raises(FollowError, match="bytes: if it is yours, allow it with --most-model"):
+        Follower(server.url, copy, most=len(models[0]) - 1).look()
+    assert not [*tmp_path.iterdir()]
+    assert Follower(server.url, copy, most=len(models[0])).look()
 
 
 def test_the_token_goes_to_no_other_server(server: _Server, tmp_path: Path) -> None:

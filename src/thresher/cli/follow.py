@@ -23,6 +23,6 @@ def command(url: str, options: FollowCommand) -> None:
     from thresher.serving.following import Follower, keep_fresh, token_in
 
     token = "" if options["token"] is None else token_in(options["token"])
-    follower = Follower(url, options["model"], token)
+    follower = Follower(url, options["model"], token, options["most_model"].amount)
     wait = partial(threading.Event().wait, options["every"].amount)
     keep_fresh(follower, wait, partial(click.echo, err=True), options["once"])

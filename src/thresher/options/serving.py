@@ -32,6 +32,10 @@ UNLABELLED = (NEGATIVE, DROP, FAKE_NEGATIVE)
 """What becomes of rows whose label never comes"""
 
 
+MOST_MODEL = Quantity("bytes", 4e9)
+"""Size of a model that is copied, unless told"""
+
+
 class _Token(TypedDict, total=False):
     token: Annotated[
         Path | None,
@@ -197,6 +201,15 @@ class FollowCommand(ModelFile, _Token, ModulesOption, total=False):
             "How often to ask.",
             "TIME",
             default=Quantity("seconds", 5.0),
+        ),
+    ]
+    most_model: Annotated[
+        Quantity,
+        _option(
+            Amount(SIZES, "a size such as 4GB"),
+            "Largest model that is copied.",
+            "SIZE",
+            default=MOST_MODEL,
         ),
     ]
     once: Annotated[bool, _switch("Copy the newest snapshot and end.")]

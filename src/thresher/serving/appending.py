@@ -101,6 +101,7 @@ class Appender:
     def _append(self, draft: Draft) -> list[tuple[int, int]]:
         """Write the entries, and let the memory know; the first and last row of each."""
         begin = self.writer.end
+        self.writer.roll_if_due(draft.time)  # also of a log that does not grow, whose files get old
         if not draft.entries:
             return []
         bodies, started = [packed(one) for one in draft.entries], time.perf_counter()

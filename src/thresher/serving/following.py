@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.errors import OneLineError
+from thresher.data.log.source import LogOrigin
 from thresher.engine.atomic import whole_file
 from thresher.learning.files import model_file
 from thresher.learning.model.weights import Readout
 from thresher.options.option import UsageError
+from thresher.options.serving import MOST_MODEL
 
 _SECONDS = 30.0
 """How long an answer, or a part of one, is waited for"""
@@ -53,13 +55,13 @@ def token_in(file: Path) -> str:
 class Follower:
     """Copies the snapshots of the server at `url` to `file`, whole or not at all."""
 
-    def __init__(self, url: str, file: Path, token: str = "") -> None:
-        """`FollowError` unless `url` is that of a server."""
+    def __init__(self, url: str, file: Path, token: str = "", most: float = MOST_MODEL.amount) -> None:
+        """`FollowError` unless `url` is that of a server. A model of more bytes than `most` is not copied."""
         parts = urllib.parse.urlsplit(url if "//" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise FollowError(f"{url}: not the address of a server, such as http://127.0.0.1:8000")
         self.url, self.file, self._tag = f"{parts.geturl().rstrip('/')}/snapshot", file, ""
-        self._token = token
+        self._token, self._most = token, most
 
     def look(self) -> bool:
         """Copy the snapshot if it is another than before; whether it was.
@@ -98,6 +100,9 @@ class Follower:
     def _copy(self, answer: http.client.HTTPResponse) -> None:
         if answer.length is None:
             raise LostError("the server did not say how long the model is")
+        if answer.length > self._most:
+            larger = f"a model of {answer.length:,} bytes: if it is yours, allow it with --most-model"
+            raise FollowError(f"{self.url}: {larger}")
         with whole_file(self.file, "wb") as file:
             end = time.monotonic() + _MOST_SECONDS
             while piece := answer.read1(_PIECE):
@@ -113,13 +118,14 @@ class Follower:
             self._check_like_before(found)
 
     def _check_like_before(self, found: Readout) -> None:
-        """`FollowError` if the copy that is there is a model of other labels, which others may be using."""
+        """`FollowError` if the copy that is there, which others may be using, is of other rows or labels."""
         try:
             before = model_file.load_readout(self.file)[0]
         except model_file.ModelFileError:  # there is none
             return
-        if str(before.head.domain) != str(found.head.domain):
-            raise FollowError(f"{self.url}: a model of other labels than {self.file}: remove that first")
+        have, new = (LogOrigin(one.layout, str(one.head.domain), "") for one in (before, found))
+        if other := have.unlike(new):
+            raise FollowError(f"{self.url}: a model of {other}, unlike {self.file}: remove that first")
 
 
 def keep_fresh(

@@ -13,9 +13,12 @@ from thresher.data.labels import ONE
 from thresher.learning.model.divergence import LIGHT, too_heavy
 from thresher.serving.errors import NOT_JSON, RefusedError
 
+_SHOWN = 40
+
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    id: str | int | float
+    id: msgspec.Raw
+    """text, or what is written there, such as 1e3: rows are known by what stands in their bodies"""
     label: str | float | bool
     weight: float = 1.0
 
@@ -33,7 +36,7 @@ _ONE, _SEVERAL = msgspec.json.Decoder(_Line), msgspec.json.Decoder(list[_Line])
 
 def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
     """The labels in a body of JSON: an object, an array of objects or lines; `RefusedError`."""
-    lines = _lines(body)
+    lines, ids = _lines(body)
     if len(lines) > most:
         raise RefusedError(413, f"the body has more than {most:,} labels")
     given = np.array([one.weight for one in lines])
@@ -43,18 +46,30 @@ def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
     labels = _numbers([one.label for one in lines], model)
     if (heavy := too_heavy(labels, given)).any():
         raise RefusedError(400, f"line {_first(heavy)}: expected {LIGHT}, found more")
-    return LateLabels([str(one.id) for one in lines], labels, given.astype(np.float32))
+    return LateLabels(ids, labels, given.astype(np.float32))
 
 
-def _lines(body: bytes) -> list[_Line]:
+def _id_of(line: _Line) -> str:
+    """The id as it was written, or the text that it is. `RefusedError`."""
+    written = bytes(line.id).decode()
+    if written[0] == '"':
+        return msgspec.json.decode(line.id, type=str)
+    if written[0] in "[{" or written == "null":
+        raise RefusedError(400, f"expected a text or a number as id, found {written[:_SHOWN]}")
+    return written
+
+
+def _lines(body: bytes) -> tuple[list[_Line], list[str]]:
+    """The lines, and their ids."""
     text = body.strip()
     try:
         found = _SEVERAL.decode(text) if text.startswith(b"[") else _ONE.decode_lines(text)
+        ids = [_id_of(one) for one in found]
     except NOT_JSON as error:
         raise RefusedError(400, f'expected lines such as {{"id": "a", "label": 1}}: {error}') from error
     if not found:
         raise RefusedError(400, "the body is empty: send a line of id and label for each row")
-    return found
+    return found, ids
 
 
 def _numbers(given: Sequence[Any], model: Any) -> NDArray[np.float32]:
@@ -71,7 +86,7 @@ def _numbers(given: Sequence[Any], model: Any) -> NDArray[np.float32]:
     fits = domain.allows(labels)
     if not fits.all():
         wrong = _first(~fits)
-        shown = repr(str(given[wrong - 1])[:40])
+        shown = repr(str(given[wrong - 1])[:_SHOWN])
         raise RefusedError(400, f"line {wrong}: expected {domain.meaning}, found {shown}")
     return labels
 

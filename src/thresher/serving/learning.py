@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -195,6 +196,12 @@ class Learning:
         """Where the log is read on."""
         return self._run.trainer.position.place or Place(0, 0, 0)
 
+    def reached(self, at: LogPosition) -> None:
+        """All before a place is learned: records without rows need not be read again, and may be removed."""
+        trainer = self._run.trainer
+        if at.offset > self._place.offset:
+            trainer.position = replace(trainer.position, place=Place(0, at.offset, at.row))
+
     def lately(self) -> Lately:
         """Figures of the rows that were learned last."""
         return self._window.figures()
@@ -233,9 +240,9 @@ class Learning:
 
     def save_if_due(self) -> None:
         """Write a snapshot if it is time, between two pieces."""
-        fresh, waited = self.learned - self.saved, time.monotonic() - self._when
-        due = fresh >= self._snapshots.rows or waited >= self._snapshots.seconds
-        if fresh and due:
+        rows, waited = self.learned - self.saved, time.monotonic() - self._when
+        due = rows >= self._snapshots.rows or waited >= self._snapshots.seconds
+        if due and self._place.offset > self.saved_offset:
             self.save()
 
     def save(self) -> None:

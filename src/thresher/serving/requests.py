@@ -186,7 +186,7 @@ class Draft:
     """The entries of one write, and what they will change in the memory."""
 
     def __init__(self, memory: Memory) -> None:
-        self.memory, self.now, self._time = memory, ticking(), _microseconds()
+        self.memory, self.now, self.time = memory, ticking(), _microseconds()
         self.entries = list[LogEntry]()
         self.bytes = memory.kept_bytes
         """of rows that are kept"""
@@ -199,7 +199,7 @@ class Draft:
 
     def add(self, kind: int, chunk: Chunk, **note: Any) -> int:
         """Add an entry; return its number."""
-        self.entries.append(LogEntry(kind, chunk, {k: v for k, v in note.items() if v}, self._time))
+        self.entries.append(LogEntry(kind, chunk, {k: v for k, v in note.items() if v}, self.time))
         return len(self.entries) - 1
 
     def kept(self, one: str) -> KeptRow | None:

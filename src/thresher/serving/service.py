@@ -5,6 +5,7 @@ A model that only predicts is a `Service`; one that learns too is a `LearningSer
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -22,7 +23,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.log.segments import LogError, LogPosition, records_from, segment_paths
+from thresher.data.log.segments import LogError, LogPosition, header_bytes, records_from, segment_paths
 from thresher.data.log.source import LogOrigin
 from thresher.data.log.writer import SEGMENT_BYTES, LogWriter
 from thresher.engine.atomic import stamp
@@ -63,6 +64,8 @@ _PIECE = 1 << 12
 """Rows predicted in one turn"""
 _IDLE = 1.0
 """Seconds between two looks whether a snapshot is due, if nothing comes"""
+_PARTS = 8
+"""Files that the part of the log has which is kept"""
 _SWEEP = 1.0
 """Seconds between two looks for rows that have waited long enough"""
 
@@ -240,7 +243,7 @@ class LearningService(Service):
         self._grown, self._complete = threading.Condition(), False
         self._check()
         origin = LogOrigin(self.model.layout, str(self.model.head.domain), content_hash(path))
-        self.writer = LogWriter(folder, origin.as_dict(), segment_bytes=settings.segment_bytes)
+        self.writer = LogWriter(folder, origin.as_dict(), None, *segments_for(settings, origin))
         if self.writer.cut:
             say(f"{folder}: cut off {self.writer.cut:,} bytes of a write that was not completed")
         self._memory = Memory(settings.most_kept, settings.most_keys, settings.most_kept_bytes)
@@ -304,6 +307,7 @@ class LearningService(Service):
     def _wait(self, learning: Learning, at: LogPosition) -> LogPosition | None:
         """The end of what is synced, once it is beyond a place; None when the service ends."""
         while self._synced.offset <= at.offset:
+            learning.reached(at)
             self._caught_up.add(learning.name)
             if self._complete:
                 learning.save()
@@ -431,19 +435,19 @@ class LearningService(Service):
         now = min(time.time(), begun + (ticking() - ticked) / MICRO)
         needed = min(one.saved_offset for one in self._models.values())
         needed = min([needed, *(kept.offset for kept in [*self._memory.kept.values()])])
+        size = sum(path.stat().st_size for path in paths)
         for path, after in pairwise(paths):
-            begin, size = int(path.stem), self._synced.offset - int(after.stem)
-            large = settings.keep_bytes is not None and size >= settings.keep_bytes
+            large = settings.keep_bytes is not None and size > settings.keep_bytes
             age = now - path.stat().st_mtime
             old = settings.keep_seconds is not None and age > settings.keep_seconds
             if not (large or old) or int(after.stem) > needed:
                 return
             if self._memory.promoted != FIRST and self._memory.promoted_at < int(after.stem):
                 self._submitted(PromoteRequest(self.current)).result()  # or it would be forgotten
+            bytes_of_it = path.stat().st_size
             path.unlink()
-            self._say(
-                f"removed {path.name}, of {int(after.stem) - begin:,} bytes, which is learned and saved"
-            )
+            size -= bytes_of_it
+            self._say(f"removed {path.name}, of {bytes_of_it:,} bytes, which is learned and saved")
 
     def status(self) -> Status:
         """The state of the service."""
@@ -512,6 +516,18 @@ class LearningService(Service):
             self._grown.notify_all()
         for one in self._models.values():
             one.join()
+
+
+def segments_for(settings: Settings, origin: LogOrigin) -> tuple[int, float]:
+    """Bytes and seconds after which a file of the log is followed by the next.
+
+    An eighth of what is kept, so that removing whole files keeps little more; but no less than what a file
+    begins with.
+    """
+    begin = len(header_bytes(LogPosition(0, 0, 0), origin.as_dict()))
+    part = math.inf if settings.keep_bytes is None else max(settings.keep_bytes / _PARTS, begin)
+    seconds = math.inf if settings.keep_seconds is None else settings.keep_seconds / _PARTS
+    return int(min(settings.segment_bytes, part)), seconds
 
 
 def shadow(spec: str, like: Recipe) -> dict[str, Any]:

@@ -55,6 +55,18 @@ class LogOrigin(NamedTuple):
             raise LogError(f"which rows the log is for cannot be read: unknown field {min(unknown)}")
         return found
 
+    def unlike(self, other: LogOrigin) -> str:
+        """In what another origin differs from this one; empty: in nothing but the file of the model."""
+        have, found = self.layout or SettledLayout(), other.layout or SettledLayout()
+        if features := other_features(have, found):
+            return f"other features ({features})"
+        if (self.domain, have.classes) != (other.domain, found.classes):
+            words = [
+                ", ".join(one.classes) or kind for one, kind in ((found, other.domain), (have, self.domain))
+            ]
+            return "other labels ({}, and not {})".format(*words)
+        return "" if have == found else "rows read in another way"
+
 
 def open_log(
     folder: str | os.PathLike[str], domain: str | Domain, layout: AnyLayout | None, chosen: str
@@ -75,8 +87,8 @@ def open_log(
                 f"{folder}: the rows of a log are features already: leave {mention(asked[0])} out"
             )
     trained = isinstance(layout, SettledLayout | Extension)
-    if layout is not None and trained and _features(layout) != _features(have):
-        raise DataError(f"{folder}: the rows have other features than those of the model")
+    if layout is not None and trained and (other := other_features(layout, have)):
+        raise DataError(f"{folder}: the rows have other features than those of the model: {other}")
     return source
 
 
@@ -84,12 +96,27 @@ _ASKED = ("label", "weight", "offset", "numeric", "bins", "categorical", "text")
 """Options that are not those of a model which goes on"""
 
 
-def _features(layout: AnyLayout) -> dict[str, Any]:
-    """What determines the features of rows."""
+def other_features(before: AnyLayout, now: AnyLayout) -> str:
+    """The first of what differs in the features of rows with these layouts; empty if nothing does."""
+    (known, shared), (found, own) = _features(before), _features(now)
+    for name in sorted(known | found):
+        if name not in found:
+            return f"without column '{name}'"
+        if known.get(name) != found[name]:
+            return (
+                f"column '{name}' {found[name]}, not {known[name]}"
+                if name in known
+                else f"with column '{name}'"
+            )
+    return next((f"another {mention(name)}" for name in shared if shared[name] != own[name]), "")
+
+
+def _features(layout: AnyLayout) -> tuple[dict[str, str], dict[str, Any]]:
+    """What determines the features of rows: kinds of columns, and options."""
     pairs = zip(getattr(layout, "columns", ()), getattr(layout, "kinds", ()), strict=True)
     known = layout.known if isinstance(layout, Extension) else pairs
     read = {name: kind for name, kind in known if kind in (*FEATURES, OFFSET)}
-    return {"columns": read} | {name: getattr(layout, name) for name in (*FEATURE_FIELDS, "offset")}
+    return read, {name: getattr(layout, name) for name in (*FEATURE_FIELDS, "offset")}
 
 
 class LogSource(Source):

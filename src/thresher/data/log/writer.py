@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ from thresher.data.log.segments import (
     segment_name,
     segments_of,
 )
+from thresher.data.log.source import LogOrigin
 from thresher.engine.atomic import lock, whole_file
 
 SEGMENT_BYTES = 64 << 20
@@ -76,9 +78,11 @@ class LogWriter:
         origin: Mapping[str, Any],
         begin: LogPosition | None = None,
         segment_bytes: int = SEGMENT_BYTES,
+        segment_seconds: float = math.inf,
     ) -> None:
+        """A file is followed by the next once it has so many bytes, or its first record is so old."""
         self.folder, self.origin, self.failed = folder, origin, False
-        self._most = segment_bytes
+        self._most, self._oldest, self._since = segment_bytes, segment_seconds * 1e6, 0
         self._new = not is_log(folder)
         make_folder(folder)
         self._lock, self.cut = locked(folder), 0
@@ -96,9 +100,10 @@ class LogWriter:
         segments = segments_of(self.folder)
         last = segments[-1]
         if dict(last.origin) != dict(self.origin):
-            raise LogError(f"{self.folder}: the log is of another model, or of one that reads other columns")
+            raise self._of_other_rows(LogOrigin.of(last.origin), LogOrigin.of(self.origin))
         self.end = last.begin
         for some in records_from(self.folder, last.begin):
+            self._since = self._since or some[0].head.time
             self.end = some.end
         file = os.open(last.path, os.O_RDWR | os.O_CLOEXEC)
         size = last.header + self.end.offset - last.begin.offset
@@ -109,6 +114,13 @@ class LogWriter:
         sync_folder(self.folder)
         os.lseek(file, 0, os.SEEK_END)
         return file, last
+
+    def _of_other_rows(self, have: LogOrigin, asked: LogOrigin) -> LogError:
+        """The error for a model whose log this is not."""
+        other = asked.unlike(have)
+        which = f"a model of {other}" if other else f"another model ({have.model}, and not {asked.model})"
+        remedy = "serve the file that it began with, or begin another log"
+        return LogError(f"{self.folder}: the log is of {which}: {remedy}")
 
     def _begun(self) -> tuple[int, LogSegment]:
         """A new segment at the end."""
@@ -126,8 +138,8 @@ class LogWriter:
         """
         if self.failed:
             raise LogFailedError(f"{self.folder}: an earlier write failed")
-        if self.end.offset - self._segment.begin.offset >= self._most:
-            self._roll()
+        if self.end == self._segment.begin or self.roll_if_due(entries[0].time):
+            self._since = entries[0].time
         parts, ends, end = list[bytes](), list[LogPosition](), self.end
         for entry in entries:
             whole, found = sealed(entry, end.row, self.end.offset, end.hash)
@@ -181,14 +193,21 @@ class LogWriter:
         self.failed = True
         return LogFailedError(f"{self._segment.path}: {error.strerror}")
 
-    def _roll(self) -> None:
-        """Go on in a new segment. The errors of `append`."""
+    def roll_if_due(self, now: int) -> bool:
+        """Go on in a new segment if this one is long, or old in microseconds since 1970; whether it was.
+
+        The errors of `append`.
+        """
+        size = self.end.offset - self._segment.begin.offset
+        if not size or self.failed or (size < self._most and now - self._since < self._oldest):
+            return False
         try:
             file, segment = self._begun()
         except OSError as error:
             raise self._failure(error) from error
         os.close(self._file)
         self._file, self._segment = file, segment
+        return True
 
     def close(self) -> None:
         """Close the files and let another process write."""

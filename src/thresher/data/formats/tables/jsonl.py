@@ -192,12 +192,9 @@ def form_of(
     `lists` says whether labels are lists of classes.
     """
     used = layout.unlabelled() if unlabelled else layout
-    label = {
-        column: pa.list_(pa.float64())
-        for column, kind in zip(used.columns, used.kinds, strict=True)
-        if lists and kind == LABEL
-    }
-    known = [pa.field(column, kind) for column, kind in label.items()]
+    label = pa.list_(pa.float64()) if lists else pa.string()  # of texts, which may be numbers, or numbers
+    kinds = zip(used.columns, used.kinds, strict=True)
+    known = [pa.field(column, label) for column, kind in kinds if kind == LABEL]
     known += [pa.field(ids, pa.null())] if ids and ids not in used.columns else []
     return JsonlFormat([], [], []).with_file(_in_order(used, known), used, name, ids)
 
@@ -435,15 +432,9 @@ class JsonlParser(BatchParser):
         if file not in self._columns:
             kinds, lists = self._files[file], self._domain.kind == LISTED
             usable = ObjectColumns.are_plain(kinds.names) and not lists and self._reading.naming is None
-            words = not self._has_numbers(file)
+            words = self._domain.words is not None
             self._columns[file] = ObjectColumns(kinds, words, self._watched.__getitem__) if usable else None
         return self._columns[file]
-
-    def _has_numbers(self, file: int) -> bool:
-        """Whether the labels of a file, if any, are numbers."""
-        kinds, wide = self._files[file], self._wide[file]
-        of_label = next((k for k, what in enumerate(kinds.what) if what == LABEL), None)
-        return of_label is None or pa.types.is_floating(wide.field(kinds.names[of_label]).type)
 
     def _cut(self, block: Block) -> Parsed | None:
         """Parse a block whose values are all plain; None if one is unusual or a line is bad."""
