@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,9 +15,9 @@ from hypothesis import strategies as st
 from tests.data.reference import Row, bits, rows_of
 from tests.data.table_reference import row_of
 from tests.data.tables import Bad
-from thresher.data import Chunk, DataError, open_source
+from thresher.data import Chunk, DataError, concat, open_source
 from thresher.data.formats.tables import delimited
-from thresher.data.layout import Layout
+from thresher.data.layout import Layout, SettledLayout
 
 KINDS = {"l": "label", "w": "weight", "x": "numeric", "c": "categorical"}
 LAYOUT = Layout("", label="l", weight="w", numeric=("x",), categorical=("c",))
@@ -232,3 +234,26 @@ def test_what_is_said_of_cells_and_cannot_be(tmp_path: Path) -> None:
         open_source(tmp_path / "a.svm", layout=Layout(delimiter=";"))
     with pytest.raises(DataError, match="tsv: quotes have no meaning"):
         open_source(tmp_path / "a.csv", layout=Layout("tsv", quoted_newlines=True))
+
+
+@pytest.mark.parametrize("options", [{}, {"quoted_newlines": True}, {"quoting": False}, {"format": "tsv"}])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("block", [1, 4096])
+def test_a_blank_line_of_one_column_is_a_missing_value(
+    tmp_path: Path, options: dict[str, Any], end: str, block: int
+) -> None:
+    path, layout = tmp_path / "data.csv", replace(Layout("csv", categorical=("c",)), **options)
+    settled = SettledLayout(**layout.shared(), columns=("c",), kinds=("categorical",))
+    for cells in (["", "a", "", "b", "", ""], ["a", '""', "", "b"], [""] * 3000):
+        path.write_bytes(end.join(["c", *cells, ""]).encode())
+        source = open_source(path, layout=settled, unlabelled=True, ids="c", block_bytes=block)
+        read = [*source.rows()]
+        given = ["" if cell == '""' and layout.quoting and layout.format == "csv" else cell for cell in cells]
+        assert [one for rows in read for one in rows.ids or ()] == given
+        assert np.diff(concat([rows.chunk for rows in read]).indptr).tolist() == [bool(one) for one in given]
+        assert (source.report.examples, source.report.blank) == (len(cells), 1)  # the header
+    path.write_bytes(
+        end.join(["c,d", "a,", "", "b,", ""]).encode().replace(b",", layout.delimited_by.encode())
+    )
+    wide = SettledLayout(**layout.shared(), columns=("c", "d"), kinds=("categorical", "ignore"))
+    assert sum(map(len, open_source(path, layout=wide, unlabelled=True).chunks())) == 2

@@ -72,6 +72,13 @@ def truth(cell, at, end):
 
 
 @scalar
+def is_finite(cell, at, end):
+    """Whether what was spelled is not NaN or infinity."""
+    word = _lower(cell, at, end - at) if 3 <= end - at <= 4 else np.uint64(0)
+    return word not in (_NAN, _INF, _MINUS_INF)
+
+
+@scalar
 def _word(cell, at, size, room):
     """Write the word in lower case, if it is a value; returns its size, 0 for another word."""
     word = _lower(cell, at, size)

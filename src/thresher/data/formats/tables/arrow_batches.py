@@ -337,20 +337,21 @@ class BatchParser:
             array = self._labels(array) if kind == LABEL else cast(array, pa.float64())
             _point(row, rows.NUMBERS, array, array.buffers()[1])
             return [array], most
+        finite = _point_finite(row, array)
         if kind == TEXT:
             held = _point_grams(row, array, kinds, c, self._reading.naming)
-            return held, most + len(held[1])
+            return [*held, finite], most + len(held[1])
         if kind == LIST:
             array = cast(array, pa.large_list(pa.large_string()))
             lists, array = _point_lists(row, array), array.values
             _point_text(row, array)
             return [lists, array], most + len(array)
         if pa.types.is_dictionary(array.type):
-            return _point_indices(row, array, kinds.seeds[c], kinds.spelling_of(c)), most
+            return [*_point_indices(row, array, kinds.seeds[c], kinds.spelling_of(c)), finite], most
         array = texts_of(array, kinds.spelling_of(c))
         short = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
         _point_text(row, array, rows.SHORT if short else rows.LONG)
-        return [array], most
+        return [array, finite], most
 
     def _labels(self, array: Any) -> Any:
         """Labels as numbers: words become classes, other text is parsed as numbers."""
@@ -400,6 +401,21 @@ def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
     column[rows.LISTS_STEP] = 1
     column[rows.LISTS_FIRST] = array.offset
     return array
+
+
+def _point_finite(column: NDArray[np.int64], array: Any) -> Any:
+    """Describe which numbers of a column that is read as text are finite; returns the bits to keep alive."""
+    numbers = array.dictionary if pa.types.is_dictionary(array.type) else array
+    if not pa.types.is_floating(numbers.type):
+        return None
+    finite = pc.fill_null(pc.is_finite(cast(numbers, pa.float64())), True).to_numpy(zero_copy_only=False)
+    if finite.all():
+        return None
+    if numbers is not array:
+        finite = np.append(finite, True)[pc.fill_null(array.indices, len(finite)).to_numpy()]
+    bits = np.packbits(finite, bitorder="little")
+    column[rows.FINITE] = bits.ctypes.data
+    return bits
 
 
 def _any_blank(texts: Any) -> bool:

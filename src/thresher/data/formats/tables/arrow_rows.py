@@ -76,10 +76,11 @@ there is a text with 16 spare bytes after it, and in place of indices how many p
 
 FORM, DATA, OFFSETS, INDICES, VALID, FIRST = 0, 1, 2, 3, 4, 5
 STEP = INDICES
-LISTS, LISTS_VALID, LISTS_FIRST, LISTS_STEP, COLUMN, FIELDS = range(6, 12)
+LISTS, LISTS_VALID, LISTS_FIRST, LISTS_STEP, COLUMN, FINITE, FIELDS = range(6, 13)
 """A column as a row of int64: its form; the addresses of its data, offsets, int64 indices and validity bits
 (0: all entries are valid); its first entry; for lists, the offsets, validity bits and first entry of the
-lists, and how many offsets there are from one to the next; its index in the file."""
+lists, and how many offsets there are from one to the next; its index in the file; bits of the rows whose
+number, which is read as text, is finite (0: all are)."""
 
 TILE = 256
 """Number of rows read together, column by column."""
@@ -252,6 +253,14 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
 
 
 @scalar
+def _reject_not_finite(c, lo, hi, table, wrong):
+    """Note the rows [lo, hi) as `wrong` whose number in column `c`, which is read as text, is not finite."""
+    for i in range(lo, hi if table[c, FINITE] != 0 else lo):
+        if wrong[i - lo] == EXAMPLE and not _is_valid(table[c, FINITE], i):
+            wrong[i - lo] = NUMBER + OUTCOMES * table[c, COLUMN]
+
+
+@scalar
 def _add_list(c, i, table, seed, keys, values, nnz):
     """Append the features of the list in row `i` of column `c` at `nnz`; returns the new `nnz`."""
     at = i + table[c, LISTS_FIRST]
@@ -352,6 +361,7 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
         counts[:], wrong[:], floats[0] = 0, EXAMPLE, 0
         for c in range(kinds[0].size):
             _stage(c, lo, hi, table, kinds, stage, domain, extra[0], tile)
+            _reject_not_finite(c, lo, hi, table, wrong)
         while i < hi and state[BAD] < len(bad) and not cramped:
             code, last, merged = wrong[i - lo], nnz, False
             if code == EXAMPLE:

@@ -5,7 +5,8 @@ CSV, a cell may be quoted, with ``""`` for a quote; it ends on its line, unless 
 breaks. In TSV, quotes have no meaning. A cell is missing if it is empty, blank or one of the layout's
 `missing` cells: a missing number or category adds no feature; a missing label or
 weight makes the row bad. Blank lines and headers are not examples, nor are lines that repeat the header, as
-in the middle of files that were joined.
+in the middle of files that were joined. In a table of one column, a blank line is a row whose cell is
+missing: other programs write null so.
 """
 
 from __future__ import annotations
@@ -482,7 +483,7 @@ class DelimitedParser:
             return too_long(block, self._arenas, self._on_error)
         kinds, text = self._files[block.file], block.text
         grams, more = self._grams_for(block, kinds)
-        columns = self._columns_for(block, block.size + 4 * len(kinds.codes) + 16 + more)
+        columns = self._columns_for(block, kinds, block.size + 4 * len(kinds.codes) + 16 + more)
         state = np.zeros(rows.ALL_COUNTERS, np.int64)
         state[rows.HAS_NUL] = block.has_nul
         self._skip_head(block, state)
@@ -538,14 +539,14 @@ class DelimitedParser:
         """For each of these columns, its cells in the rows from `begin` on; empty where there is none."""
         if not columns:
             return []
-        none, header = MOST_COLUMNS + 1, self._headers[block.file] or None
+        none, header, single = MOST_COLUMNS + 1, self._headers[block.file] or None, len(kinds.names) == 1
         places = [kinds.names.index(name) if name in kinds.names else none for name in columns]
         most, found = max([at for at in places if at < none], default=0) + 1, [list[str]() for _ in columns]
         pairs = [*zip(places, found, strict=True)]
         first = () if header is None else (header[:1], header[:1].upper(), MARK[:1], b'"')
         for row in self._rows(block, begin):
             bare = row.removesuffix(b"\r")
-            if bare and not (bare[:1] in first and as_header(bare) == header):  # the first test is quicker
+            if (bare or single) and not (bare[:1] in first and as_header(bare) == header):  # quicker
                 cells = cells_of(bare, self._dialect, most)
                 for at, texts in pairs:
                     texts.append(_text(cells[at]) if at < len(cells) else "")
@@ -554,7 +555,7 @@ class DelimitedParser:
     def _rows(self, block: Block, at: int) -> Iterator[bytes]:
         """The rows of a block from `at` on, without their newlines."""
         if not self._dialect.span:
-            yield from block.text[at : block.size].tobytes().split(b"\n")
+            yield from block.text[at : block.size].tobytes().split(b"\n")[:-1]
             return
         while at < block.size:
             row = self._row_at(block, at)
@@ -590,9 +591,9 @@ class DelimitedParser:
             self.room = np.empty(block.size + PAD, np.uint8)
         return self.room
 
-    def _columns_for(self, block: Block, numbers: int) -> RowArrays:
+    def _columns_for(self, block: Block, kinds: Kinds, numbers: int) -> RowArrays:
         """Columns for the rows of a block; lines are counted only if rows have several targets."""
-        most, width = block.size // 2 + 1, self._domain.width
+        most, width = block.size // min(len(kinds.names), 2) + 1, self._domain.width
         if width:
             most = int(np.count_nonzero(block.text[: block.size] == ord("\n"))) + 1
         return self._arenas.columns(most, numbers, width)

@@ -54,6 +54,7 @@ from thresher.data.formats.line_status import (
     NEEDS_ROOM,
     NNZ,
     NUL,
+    NUMBER,
     OUTCOMES,
     ROWS,
     TOO_FEW,
@@ -69,6 +70,7 @@ from thresher.data.formats.tables.table_rows import (
     KEPT,
     LABEL,
     NOTE,
+    NUMERALS,
     OFFSET,
     SKIP,
     SPELLED,
@@ -81,7 +83,7 @@ from thresher.data.formats.tables.table_rows import (
     outcome_of,
 )
 from thresher.data.text.numbers import FINE, HARD, NOT_A_NUMBER, looked_up, read_double, read_number
-from thresher.data.text.spelling import ROOM, spelled, truth
+from thresher.data.text.spelling import ROOM, is_finite, spelled, truth
 from thresher.data.text.words import (
     address,
     all_digits,
@@ -383,12 +385,14 @@ def _value(kind, cell, at, end, place, domain, exact):
 
 @scalar
 def _meant(code, cell, at, end, tokens, scratch):
-    """The kind of a column, and the text of a cell in it: empty if missing, or as the value is spelled."""
-    end = _unless_missing(cell, at, end, tokens)
+    """The kind of a column, a cell's text (empty if missing, or as the value is spelled), and the outcome."""
+    end, outcome = _unless_missing(cell, at, end, tokens), EXAMPLE
     if code >= SPELLED:
         cell, at, end = spelled(cell, at, end, scratch)
-        code -= SPELLED
-    return code, cell, at, end
+        if code >= NUMERALS and not is_finite(cell, at, end):
+            outcome = NUMBER
+        code %= SPELLED
+    return code, cell, at, end, outcome
 
 
 @scalar
@@ -407,7 +411,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
         if outcome != EXAMPLE:
             return at, nnz, label, weight, outcome, c
         begin = nnz
-        kind, cell, first, last = _meant(codes[c], cell, first, last, tokens, scratch)
+        kind, cell, first, last, outcome = _meant(codes[c], cell, first, last, tokens, scratch)
         if kind == TEXT:
             nnz = _texts(cell, first, last, grams, seeds[c], out, nnz, extra[1], c)
         elif kind == CATEGORICAL or kind == KEPT:
@@ -468,7 +472,8 @@ def parse_delimited(
         start = at
         outcome, column, stop, label, weight, merged = BLANK, 0, nnz, np.float32(0), np.float32(1), False
         clear_spans(spans)
-        if not (ends_line(text, at) or _repeats(text, at, header, first_at)):
+        blank = kinds[0].size > 1 and ends_line(text, at)
+        if not (blank or _repeats(text, at, header, first_at)):
             into = target_of(targets, row)
             at, stop, label, weight, outcome, column = _row(
                 text, start, size, described, room, grams, features, nnz, domain, known, extra, into, dialect

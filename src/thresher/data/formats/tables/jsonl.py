@@ -320,8 +320,10 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
 
 
 def _says_missing(value: Any) -> bool:
-    """Whether it is a text for a missing value, which says nothing about the type of other values."""
-    return isinstance(value, str) and means_missing(value.encode("utf-8", "surrogatepass"))
+    """Whether it is NaN or a text for a missing value, which say nothing about the type of other values."""
+    if isinstance(value, str):
+        return means_missing(value.encode("utf-8", "surrogatepass"))
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _wider(kind: Any, value: Any) -> Any:
@@ -670,7 +672,7 @@ def _called(kind: Any) -> str:
     """The name of an Arrow type in terms of JSON, for messages."""
     if pa.types.is_list(kind):
         return f"a list ({'text or a whole number' if kind == _ANY_LIST else 'a number'} each)"
-    return "text, a number, true or false" if pa.types.is_null(kind) else "a number"
+    return "text, a finite number, true or false" if pa.types.is_null(kind) else "a number"
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -681,7 +683,9 @@ def _fits(value: Any, kind: Any) -> bool:
         return isinstance(value, list) and all(type(one) is int or _is_text(one) for one in value)
     if pa.types.is_list(kind):
         return isinstance(value, list) and all(_fits(one, kind.value_type) for one in value)
-    return isinstance(value, int | float) or (pa.types.is_null(kind) and _is_text(value))
+    if pa.types.is_null(kind):  # text
+        return _is_text(value) or (isinstance(value, int | float) and abs(value) < math.inf)
+    return isinstance(value, int | float)
 
 
 def _is_text(value: Any) -> bool:

@@ -61,8 +61,9 @@ if TYPE_CHECKING:
 LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, KEPT, GAPPED, OFFSET = range(-2, 11)
 """How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is ignored; `KEPT`
 columns are categorical and may be blank; `GAPPED` columns are numeric, and a missing cell is a stored 0."""
-SPELLED = 16
-"""Added to the code of a column whose cells are values that can be written in several ways."""
+SPELLED, NUMERALS = 16, 32
+"""Added to the code of a column whose cells are values that can be written in several ways: booleans and
+dates; numbers, of which NaN and infinity make the row bad."""
 _CODES = {
     columns.IGNORE: SKIP,
     columns.ABSENT: SKIP,
@@ -129,9 +130,10 @@ class Kinds(NamedTuple):
         """These kinds with columns marked whose cells are spelled."""
         if not self.spelling:
             return self
+        numbers = np.array(self.spelling) == columns.AS_NUMBER
+        marks = np.where(numbers, NUMERALS, SPELLED * np.isin(self.spelling, columns.SPELLED))
         marked = np.isin(self.what, (columns.CATEGORICAL, columns.TEXT))
-        marked &= np.isin(self.spelling, columns.SPELLED)
-        return self._replace(codes=self.codes + SPELLED * marked)
+        return self._replace(codes=self.codes + marks * marked)
 
     def completed(self, chunk: Chunk) -> Chunk:
         """`chunk` with a missing value of each absent column in every row."""

@@ -1,0 +1,110 @@
+"""NaN and infinity: a bad row in every format and kind of column; in tables of pandas NaN is missing."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import thresher
+from tests.data.reference import rows_of
+from tests.data.tables import WRITERS
+from thresher.data import DataError
+from thresher.data.chunk import concat
+from thresher.data.inputs.any_data import as_source
+from thresher.data.layout import Layout
+from thresher.serving.bodies import Bodies
+
+GOOD = [1.5, 2.0, 0.1, 7.0] * 30
+KINDS = ("numeric", "bins", "categorical", "text")
+ODD = (math.nan, math.inf, -math.inf)
+FILES = [*WRITERS, "blank.jsonl"]
+
+
+def rows_with(odd: float | None) -> list[dict[str, Any]]:
+    """Rows with numbers in column c; the fourth has this one."""
+    cells = [*GOOD[:3], odd, *GOOD[3:]]
+    return [{"label": k % 2, "d": "x", "c": cell} for k, cell in enumerate(cells)]
+
+
+def given_as(form: str, odd: float | None, folder: Path) -> Any:
+    """These rows as a file or a table."""
+    rows = rows_with(odd)
+    if form in WRITERS:
+        WRITERS[form](rows, folder / form)
+        return str(folder / form)
+    if form == "blank.jsonl":  # which is read line by line
+        lines = "\n".join(map(json.dumps, rows)) + "\n\n"
+        (folder / form).write_text(lines)
+        return str(folder / form)
+    if form == "pandas category":
+        return pd.DataFrame(rows).astype({"c": "category"})
+    return {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table.from_pylist, "rows": list}[
+        form
+    ](rows)
+
+
+def read(data: Any, layout: Any, **options: Any) -> Any:
+    """The rows of data, and the source."""
+    source = as_source(data, "binary", layout=layout, **options)
+    return rows_of(concat([*source.chunks()])), source
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("form", [*FILES, "pandas", "pandas category", "polars", "pyarrow", "rows"])
+def test_one_rule_for_all_formats(form: str, odd: float, tmp_path: Path) -> None:
+    for kind in KINDS if form != "pandas category" else KINDS[2:]:
+        layout = Layout("", label="label", **{kind: ("c",)})  # type: ignore[arg-type]
+        missing, source = read(given_as(form, None, tmp_path), layout)
+        rows = given_as(form, odd, tmp_path)
+        if math.isnan(odd) and form in ("pandas", "pandas category", "rows"):
+            assert read(rows, layout)[0] == missing
+            continue
+        without = missing[:3] + missing[4:]
+        found, read_by = read(rows, layout, on_error="skip")
+        assert found == without
+        assert read_by.report.skipped == 1
+        new, read_by = read(rows, source.layout, on_error="skip", unlabelled=True)
+        assert [row[2:] for row in new] == [row[2:] for row in without]
+        with pytest.raises(DataError, match=r"finite number.* in column 'c', found"):
+            read(rows, layout)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bodies_too(kind: str, tmp_path: Path) -> None:
+    options: Any = {kind: "c", "rule": "sgd", "passes": 1}
+    bodies = Bodies(thresher.train(rows_with(None), label="label", **options), 10)
+    for number in ("NaN", "Infinity", "1e400", "9" * 500):
+        rows = bodies.read(b'{"c": %s}\n{"c": 1.5}' % number.encode(), "application/json", labelled=False)
+        assert [one.line for one in rows.bad] == [1]
+        assert rows.good == 1
+    rows = bodies.read(b"c,d\nnan,x\n1.5,x\n,x\n", "text/csv", labelled=False)
+    assert [one.line for one in rows.bad] == [2]
+    assert rows.good == 2
+
+
+@pytest.mark.parametrize(("form", "remedy"), [("data.jsonl", "write null"), ("data.csv", "--missing nan")])
+def test_the_remedy_works(form: str, remedy: str, tmp_path: Path) -> None:
+    layout, data = Layout("", label="label", categorical=("c",)), given_as(form, math.nan, tmp_path)
+    with pytest.raises(DataError, match=remedy):
+        read(data, layout)
+    if form == "data.csv":
+        missing = Layout("", label="label", categorical=("c",), missing=("nan",))
+        assert read(data, missing)[0] == read(given_as(form, None, tmp_path), layout)[0]
+
+
+@pytest.mark.parametrize("form", ["data.csv", "data.jsonl", "data.parquet", "pandas", "polars"])
+def test_nan_is_a_word_among_words(form: str, tmp_path: Path) -> None:
+    rows = [{"label": k % 2, "d": "x", "c": ("Ulm", "nan", "inf")[k % 3]} for k in range(30)]
+    frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+    data: Any = frame[form](rows) if form in frame else str(tmp_path / form)
+    if form not in frame:
+        WRITERS[form](rows, tmp_path / form)
+    found, _ = read(data, Layout("", label="label", categorical=("c",)))
+    assert len({tuple(row[2]) for row in found}) == 3
