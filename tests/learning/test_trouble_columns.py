@@ -1,5 +1,6 @@
 """Trouble with the columns of tables: ids, texts and numbers read as categories, rows read as names."""
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,10 @@ import pytest
 
 from tests.learning.test_trouble import table, warned
 from thresher import TroubleWarning, train
+from thresher.data import open_source
 from thresher.data.errors import DataError
+from thresher.data.formats.tables.column_statistics import columns_seen
+from thresher.data.layout import Layout
 
 
 @pytest.fixture(autouse=True)
@@ -278,3 +282,42 @@ def test_odd_cells_are_shown_in_one_short_line(tmp_path: Path) -> None:
     assert list(found) == ["numbers-as-categories"]
     assert len(found["numbers-as-categories"]) < 400
     assert found["numbers-as-categories"].isascii()
+
+
+def late_numbers(first: int, rows: int, word: str = "NA") -> pa.Table:
+    return table(rows, age=[word if k < first else str(k * 7 % 60 + 0.5) for k in range(rows)])
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_numbers_after_words_for_missing_values(
+    write: Callable[[pa.Table, Path], Any], tmp_path: Path
+) -> None:
+    for data in (late_numbers(1100, 1300), table(age=[*["NA", "?"] * 185, *map(str, range(30))])):
+        found = warned(write(data, tmp_path))["numbers-as-categories"]
+        assert "though its cells are numbers except 'NA'" in found
+        assert ("--missing" in found) == (write is as_csv)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_numbers_after_the_first_mebibyte(packed: bool, tmp_path: Path) -> None:
+    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    text = "label,pad,age\n" + "".join(f"{k % 2},{'x' * 40},NA\n" for k in range(30_000))
+    numbers = "".join(f"{k % 2},{'x' * 40},{k % 90}\n" for k in range(30_000))
+    for later, told in (
+        (numbers, True),
+        (numbers.replace(",1", ",yes").replace(",2", ",no"), False),
+        ("", False),
+    ):
+        path.write_bytes((gzip.compress if packed else bytes)((text + later).encode()))
+        seen = columns_seen(open_source(path, layout=Layout("csv")))
+        assert [one.name for one in seen if one.strays] == ["age"] * told
+
+
+@pytest.mark.parametrize("word", ["none", "unknown"])
+def test_words_that_are_categories_are_no_trouble(word: str, tmp_path: Path) -> None:
+    towns = [word if k < 1100 or k % 3 else "Ulm" for k in range(1300)]
+    assert warned(as_csv(table(1300, town=towns), tmp_path)) == {}
+    assert (
+        warned(as_csv(table(1300, rating=[word if k % 3 else str(k % 5) for k in range(1300)]), tmp_path))
+        == {}
+    )

@@ -21,7 +21,11 @@ from thresher.data.layout import has_columns
 from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.data.sources.pieces import prepare_readers
-from thresher.learning.diagnostics.column_findings import troubles_of_columns, troubles_of_reading
+from thresher.learning.diagnostics.column_findings import (
+    check_namespaces,
+    troubles_of_columns,
+    troubles_of_reading,
+)
 from thresher.learning.diagnostics.findings import FEW, Trouble
 from thresher.learning.diagnostics.run_findings import no_weights
 from thresher.learning.files import model_file
@@ -180,6 +184,7 @@ def solved(
     for tries_left in reversed(range(TRIES)):
         try:
             with closing(solver_of(source, intercept, loss, plan)) as solver:
+                check_namespaces(source, source.report)
                 found = Boosted(solver, loss, _solution(solver, plan, started, callback))
                 found.note_data(source)
                 return found

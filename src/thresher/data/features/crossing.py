@@ -26,6 +26,7 @@ from thresher.engine.compile.jit import scalar
 
 BITS, START, STOP, NO_SQUARES = 0, 1, 2, 3
 """Columns of a span, a row of int64: bits of its factors; first and end entry; 1 if no feature is squared."""
+MET = 1
 MOST_SPANS = 1 << 12
 """Maximum number of namespaces of a row that are crossed."""
 MOST_FEATURES = 1 << 24
@@ -58,7 +59,8 @@ class Crosses(NamedTuple):
     vw: bool
     """whether products get the indices of Vowpal Wabbit"""
     spans: NDArray[np.int64]
-    """(MOST_SPANS + 1, 4) spans of the current row; entry (0, 0) is their number"""
+    """(MOST_SPANS + 1, 4) spans of the current row; entry (0, 0) is their number, (0, MET) the bits of the
+    factors that rows had features of"""
 
 
 @scalar
@@ -75,6 +77,7 @@ def note_span(crosses, bits, no_squares, start, stop):
         spans = crosses.spans
         if bits != 0 and stop > start:
             spans[0, 0] += 1
+            spans[0, MET] |= bits
             place = min(spans[0, 0], MOST_SPANS)
             spans[place, BITS], spans[place, NO_SQUARES] = bits, no_squares
             spans[place, START], spans[place, STOP] = start, stop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -57,6 +58,16 @@ def of_namespaces(layout: AnyLayout, seed: Callable[[str], int]) -> Crosses | No
         return None
     wild = sum(1 << place for place, factor in enumerate(terms.factors) if factor == ANY)
     return _crosses(terms, layout, seeds=[seed(factor) for factor in terms.factors], wild=wild)
+
+
+_SPACES = {"vw": re.compile(rb"\|([^\s|:]*)"), "libffm": re.compile(rb"[ \t]([0-9]+):[0-9]+:")}
+"""What opens a namespace in a line"""
+
+
+def namespaces_in(text: bytes, form: str) -> list[str]:
+    """The namespaces in lines of a format that has some, by name."""
+    found = {str(name, "utf-8", "backslashreplace") for name in _SPACES[form].findall(text)}
+    return sorted(found, key=lambda name: (name.isdigit(), len(name), name) if form == "libffm" else (name,))
 
 
 def extra_of(

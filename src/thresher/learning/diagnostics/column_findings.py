@@ -15,11 +15,30 @@ from thresher.data.columns import (
     NUMERIC,
     as_option_value,
     column_meant,
+    matching,
 )
-from thresher.data.errors import first_few
+from thresher.data.errors import DataError, first_few
+from thresher.data.feature_specs import as_list, terms_of
+from thresher.data.features.factors import namespaces_in
+from thresher.data.files.paths import called, is_stream
+from thresher.data.files.remote import is_remote
+from thresher.data.files.streams import head_of
 from thresher.data.formats.choosing import CSV_OF_TABS
 from thresher.data.formats.tables.column_statistics import ColumnSeen, shown_cell
-from thresher.data.report import FOUND, HEADER, LACKING, LATE, MOST_LATE, NOT_UTF8, RESPELLED, Noticed, Report
+from thresher.data.layout import has_columns
+from thresher.data.report import (
+    AWAITED,
+    FOUND,
+    HEADER,
+    LACKING,
+    LATE,
+    MOST_LATE,
+    NOT_UTF8,
+    RESPELLED,
+    Noticed,
+    Report,
+)
+from thresher.data.source import Source
 from thresher.data.text.utf8 import REMEDIES
 from thresher.learning.diagnostics.advice import missing_remedy
 from thresher.learning.diagnostics.findings import FEW, Trouble
@@ -27,6 +46,8 @@ from thresher.options.messages import mention, or_in_estimators
 
 _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 """A number that is rarely the name of a column."""
+_SHOWN, _HEAD = 12, 1 << 16
+"""How many namespaces are listed, and from how many bytes of a file"""
 _WORDS = 3.0
 """Cells with this many words on average are text."""
 
@@ -188,7 +209,22 @@ def _names(table: SeenTable) -> Trouble | None:
     return Trouble("numbers-as-names", or_in_estimators(remedy, elsewhere))
 
 
-_OF_COLUMNS = (_quotes, _index, _ids, _codes, _numbers, _formatted, _dates, _texts, _names)
+def _unmatched(table: SeenTable) -> Trouble | None:
+    """Patterns of columns to leave out that match none; in JSON lines, fields that come late may match."""
+    layout = table.layout
+    if layout is None or layout.format == "jsonl" or not has_columns(layout):
+        return None
+    never = [one for one in layout.ignore if not matching(one, layout.columns)]
+    if not never:
+        return None
+    return Trouble(
+        "no-such-column",
+        f"no column matches {first_few([mention(ignore=as_list([one])) for one in never])}:"
+        f" {column_meant(never[0], layout.columns)}",
+    )
+
+
+_OF_COLUMNS = (_quotes, _index, _ids, _codes, _numbers, _formatted, _dates, _texts, _names, _unmatched)
 
 
 def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Trouble]:
@@ -204,6 +240,7 @@ def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = Fals
     kinds = (LATE, LACKING, HEADER, NOT_UTF8, RESPELLED)
     found = {what: [one for one in report.noticed if one.what == what] for what in kinds}
     never = _never({one.column for one in report.noticed if one.what == FOUND}, layout) if layout else None
+    never = never or (_no_namespace(report, layout) if layout and not goes_on else None)
     late, lacking = _late(found[LATE], layout), _lacking(found[LACKING], None if goes_on else layout)
     troubles = (
         late,
@@ -267,6 +304,34 @@ def _never(found: set[str], layout: Any) -> Trouble | None:
     hint = column_meant(names[0], others)
     option = mention(**{kinds[names[0]]: as_option_value(names[:1], layout.columns)})
     return Trouble("no-such-column", f"no row has a value in column {names[0]} ({option}): {hint}")
+
+
+def _no_namespace(report: Report, layout: Any, some: Sequence[str] = ()) -> Trouble | None:
+    """A namespace that an interaction names and no row has; `some` are those of the first rows."""
+    found = {one.column for one in report.noticed if one.what == FOUND}
+    never = [one for one in report.noticed if one.what == AWAITED and one.column not in found]
+    if not never:
+        return None
+    name = never[0].column
+    spec = next(one for one in layout.interact if name in terms_of([one]).factors)
+    what = "field" if layout.format == "libffm" else "namespace"
+    known = f": the {what}s are {first_few(some, _SHOWN)}" if some else ""
+    whole = "; give whole names, not first letters as for -q" if any(one[:1] == name for one in some) else ""
+    return Trouble(
+        "no-such-column", f"no row has the {what} '{name}' of the interaction {spec}{known}{whole}"
+    )
+
+
+def check_namespaces(source: Source, report: Report) -> None:
+    """`DataError` if no row has a namespace that an interaction names, once all rows have been read."""
+    layout = source.layout
+    if layout is None or _no_namespace(report, layout) is None:
+        return
+    name, some = source.names[0], list[str]()
+    if not is_stream(name) and not is_remote(name):
+        some = namespaces_in(head_of(name, _HEAD, {}), layout.format)
+    found = _no_namespace(report, layout, some)
+    raise DataError(f"{called(name)}: {found.message if found else ''}")
 
 
 def _header(found: Sequence[Noticed]) -> Trouble | None:

@@ -410,6 +410,15 @@ def _overfits(run: Run) -> Trouble | None:
     )
 
 
+def _unmet(run: Run) -> Trouble | None:
+    """Features whose weights were to keep a sign, and that no row has."""
+    if not run.seen.unmet:
+        return None
+    named = first_few(run.model.recipe.signs().named(run.seen.unmet, run.model.recipe.layout))
+    reason = f"no row has a number other than 0 for {named}"
+    return Trouble("no-such-column", f"{reason}: check the name, or leave it out")
+
+
 FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _no_importance,
     _labels,
@@ -421,6 +430,7 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _off_centre,
     _full_filter,
     _nothing_left,
+    _unmet,
     _overfits,
 )
 """Finders of trouble with a run, except `_loss`, in the order in which they report."""

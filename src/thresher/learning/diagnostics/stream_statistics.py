@@ -113,6 +113,10 @@ class Seen:
     """sums of losses and importances at the end of each pass, and the held-out loss"""
     span: Annotated[tuple[int, int] | None, _SPAN] = field(default=None, metadata=LATER)
     """the lowest and the highest key, if features have no columns"""
+    unmet: Annotated[list[int], Form("keys", form_of(list[Key]).fits)] = field(
+        default_factory=list, metadata=LATER
+    )
+    """features that options name and no row has had so far"""
     start: Start = field(default=Start(), metadata=LATER)
     """what the model had learned before, on other data; marks and passes do not count it"""
     columns: int | None = field(default=None, init=False)
@@ -133,6 +137,7 @@ class Seen:
         if not len(chunk):
             return
         chunk = alone(chunk, layout)
+        self.unmet = [key for key in self.unmet if not (chunk.keys == np.uint64(key)).any()]
         if self.rows < _ROWS and self.numbers < _NUMBERS:
             self._add_features(chunk, layout)
         if (layout is None or not has_columns(layout)) and (span := chunk.span()) is not None:

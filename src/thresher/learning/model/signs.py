@@ -112,6 +112,24 @@ class Signs:
             self.bind(None)
         return self._listed or (np.zeros(0, np.uint64), np.zeros(0))
 
+    def awaited(self, layout: AnyLayout | None) -> list[int]:
+        """The keys of the features that are named, where data of this layout need not have them."""
+        if not self or self.of_class != parts.LISTED or (layout is not None and has_columns(layout)):
+            return []
+        return sorted(
+            {key for option, names in self._asked.items() for key, _ in _keys(option, names, layout)}
+        )
+
+    def named(self, keys: Sequence[int], layout: AnyLayout | None) -> list[str]:
+        """Those options and names that mean one of these keys, for messages."""
+        found = {
+            name: option
+            for option, names in self._asked.items()
+            for key, name in _keys(option, names, layout)
+            if key in keys
+        }
+        return [mention(**{option: as_list([name])}) for name, option in found.items()]
+
     def projected(self, keys: U64, weights: NDArray[Any]) -> NDArray[Any]:
         """The weights (n, ...) of features, with 0 for each that has the wrong sign."""
         signs = np.full(len(keys), self.of_class)

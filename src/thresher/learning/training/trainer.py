@@ -23,7 +23,7 @@ from thresher.data.sources.pieces import prepare_readers
 from thresher.engine.atomic import discard
 from thresher.engine.compile.notices import seconds_compiling
 from thresher.engine.protocol import writes
-from thresher.learning.diagnostics.column_findings import troubles_of_reading
+from thresher.learning.diagnostics.column_findings import check_namespaces, troubles_of_reading
 from thresher.learning.diagnostics.findings import (
     Trouble,
     ended_early,
@@ -298,6 +298,8 @@ class Trainer(Generic[M]):
     def run(self) -> Outcome:
         """Run the remaining passes."""
         prepare_readers()
+        if not self.resumed and self._earlier is None and self.source.columns is None:
+            self._seen.unmet = self.model.recipe.signs().awaited(self.source.layout)
         self._started, self._compiled = time.perf_counter(), seconds_compiling()
         self._examples_before = self.model.examples
         try:
@@ -395,6 +397,8 @@ class Trainer(Generic[M]):
             self.model.mark()
         self._report = report
         if self.position.number == 1:
+            if self._earlier is None:
+                check_namespaces(self.source, report)
             self._seen.end(self.model.examples, self.model.tally)
             self.repetition.settle(True)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 
 from thresher.data.errors import DataError
-from thresher.data.feature_specs import ANY
+from thresher.data.feature_specs import ANY, terms_of
 from thresher.data.features.factors import of_namespaces
 from thresher.data.formats.lines import libffm_rows
 from thresher.data.formats.lines.parse_loop import OF_IDS, LineParser, Wording
@@ -32,7 +32,8 @@ _EXPECTED = OF_IDS | {
 
 def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of LibFFM text."""
-    return LineParser(libffm_rows.Libffm(), Wording(_EXPECTED), reading, of_namespaces(layout, _field))
+    crosses, factors = of_namespaces(layout, _field), terms_of(layout.interact).factors
+    return LineParser(libffm_rows.Libffm(), Wording(_EXPECTED), reading, crosses, factors=factors)
 
 
 def _field(name: str) -> int:

@@ -8,20 +8,21 @@ careful one (`NEEDS_CARE`): see `vw_rows`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.errors import BadLine, shown
+from thresher.data.feature_specs import ANY
 from thresher.data.features import crossing
 from thresher.data.features.factors import extra_of
 from thresher.data.files.blocks import LINES, LONG_HEAD, LONGEST_LINE, Block
 from thresher.data.formats import line_status
 from thresher.data.formats.lines import line_rows as rows
 from thresher.data.labels import ONE, hint_of_words
-from thresher.data.report import lines_not_utf8
+from thresher.data.report import AWAITED, FOUND, lines_not_utf8
 from thresher.data.sources.reader import FAIL, QUARANTINE, Arenas, LineTally, Parsed, Reading, RowArrays
 from thresher.data.text.numbers import exact_numbers
 from thresher.data.text.sorting import BUCKETS
@@ -163,13 +164,23 @@ class LineParser:
     """Parses blocks into chunks with a grammar, and adds the interactions of `crosses`."""
 
     def __init__(
-        self, grammar: Any, wording: Wording, reading: Reading, crosses: Any, named: bool = False
+        self,
+        grammar: Any,
+        wording: Wording,
+        reading: Reading,
+        crosses: Any,
+        named: bool = False,
+        factors: Sequence[str] = (),
     ) -> None:
-        """`named` says whether features have names; where they have ids, only products have names."""
+        """`named` says whether features have names; where they have ids, only products have names.
+
+        `factors` are the namespaces that are multiplied.
+        """
+        self._factors = factors
         self._grammar, self._usual, self._named = grammar, wording.usual, named
         naming = reading.naming if named or crosses else None  # None compiles less code
         self._reading, self._extra = reading, extra_of(crosses, naming)
-        self._domain = reading.domain
+        self._domain, self._crosses = reading.domain, self._extra[0]
         self._advice, self._tag = wording.advice, wording.tag if reading.ids else None
         self._expected = {**_EXPECTED, **wording.expected, line_status.LABEL_DOMAIN: self._domain.meaning}
         if self._domain.kind != ONE:
@@ -194,6 +205,8 @@ class LineParser:
         domain = self._domain.code()
         state = np.zeros(line_status.COUNTERS, np.int64)
         state[line_status.AT] = block.begin
+        if self._crosses is not None:
+            self._crosses.spans[0, crossing.MET] = 0
 
         def parse(columns: RowArrays, exact: Numbers) -> int:
             given = (text, size, columns, domain, state, self._bad, exact, self._extra)
@@ -214,9 +227,16 @@ class LineParser:
             *(state, self._bad, columns, self._reading),
         )
         self._reading.take_names()
-        if self._named:
-            parsed = parsed._replace(noticed=lines_not_utf8(block))
+        noticed = (*self._met(), *(lines_not_utf8(block) if self._named else ()))
+        parsed = parsed._replace(noticed=noticed) if noticed else parsed
         return parsed if self._tag is None else parsed._replace(ids=self._ids(block, self._tag))
+
+    def _met(self) -> list[tuple[str, str, int, str]]:
+        """The namespaces that are multiplied, and those of them that the last block had features of."""
+        met = 0 if self._crosses is None else int(self._crosses.spans[0, crossing.MET])
+        named = [(place, name) for place, name in enumerate(self._factors) if name != ANY]
+        found = [(FOUND, name, 0, "") for place, name in named if met >> place & 1]
+        return [*((AWAITED, name, 0, "") for _, name in named), *found]
 
     @staticmethod
     def _ids(block: Block, tag: Callable[[bytes], str | None]) -> list[str]:

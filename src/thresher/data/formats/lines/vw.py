@@ -25,6 +25,7 @@ from functools import partial
 
 import numpy as np
 
+from thresher.data.feature_specs import terms_of
 from thresher.data.features.factors import of_namespaces
 from thresher.data.features.murmur import SHORT, VW, WIDE, hash_bytes
 from thresher.data.formats import line_status
@@ -115,4 +116,5 @@ def parser(layout: AnyLayout, reading: Reading) -> LineParser:
         reading,
         of_namespaces(layout, seed),
         named=True,
+        factors=terms_of(layout.interact).factors,
     )

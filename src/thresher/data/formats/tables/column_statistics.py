@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
 from thresher.data.errors import shown
+from thresher.data.files.blocks import MARK
 from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
-from thresher.data.files.streams import head_of
+from thresher.data.files.streams import head_of, pieces_of
 from thresher.data.formats.listing import TABLES
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource
@@ -22,6 +23,8 @@ ROWS = 1000
 """Number of rows that are examined."""
 MOST_ROWS = 100_000
 """Number of rows that are examined in columns of numbers that are read as categories"""
+_MOST_FILES, _PIECES, _PIECE = 10, 8, 1 << 16
+"""Files of which further rows are read, in so many pieces of so many bytes, if the first ones say little"""
 _WHOLE = re.compile(r"-?[0-9]{1,18}(\.0*)?")
 _DIGITS = re.compile(r"-?[0-9]+(\.0*)?")
 _MANY = 10
@@ -86,6 +89,8 @@ class ColumnSeen(NamedTuple):
     """whether it looks like the row numbers that pandas and R write"""
     is_code: bool = False
     """whether it holds whole numbers that look like codes"""
+    is_unsure: bool = False
+    """whether all cells of a categorical column are words for a missing value, or a few numbers"""
     quoted: str = ""
     """a cell in quotes, if that is how cells are written, but quotes have no meaning"""
 
@@ -116,9 +121,15 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
     meant = {name for pattern in (*source.chosen, *chosen) for name in find(pattern)}
     meant |= _categories_in(batch, kinds)
     found = [_seen(name, kinds[name], cells[name], name in meant) for name in wanted]
-    if any(one.is_numbers for one in found):  # another cell may come after the rows examined
+    open_ = {one.name for one in found if one.is_numbers or (not one.strays and one.is_unsure)}
+    if open_:  # another cell may come after the rows examined
         more = _cells_of(source, batch, MOST_ROWS)
-        found = [_seen(one.name, one.kind, more[one.name], False) if one.is_numbers else one for one in found]
+        found = [
+            _seen(one.name, one.kind, more[one.name], False) if one.name in open_ else one for one in found
+        ]
+    if unsure := {one.name for one in found if not one.strays and one.is_unsure}:
+        more = _later_cells(source, batch, unsure)
+        found = [_reconsidered(one, more.get(one.name, ())) if one.name in unsure else one for one in found]
     return [one._replace(quoted=_quoted(cells[one.name])) for one in found] if tsv else found
 
 
@@ -161,6 +172,31 @@ def _cells_of(source: ParsedSource, batch: Any, rows: int, file: int = 0) -> Map
         if TABLES[source.layout.format].cells
         else _of_objects(lines[:rows])
     )
+
+
+def _later_cells(source: ParsedSource, batch: Any, names: Collection[str]) -> Mapping[str, Sequence[str]]:
+    """Cells of columns in rows from all parts of files of text, also those that are not examined else."""
+    found: dict[str, list[str]] = {name: [] for name in names}
+    form, layout = source.layout.format, source.layout
+    if batch is not None or form not in TABLES or TABLES[form].batches or layout.quoted_newlines:
+        return found
+    for name in source.names[:_MOST_FILES]:
+        if is_stream(name) or is_remote(name):
+            continue
+        pieces = pieces_of(name, _PIECES, _PIECE)
+        header = pieces[0].removeprefix(MARK).lstrip(b"\r\n").partition(b"\n")[0]
+        for piece in pieces:
+            lines = [line.removesuffix(b"\r") for line in piece.split(b"\n")[1:-1]]
+            rows = [header.removesuffix(b"\r"), *lines] if TABLES[form].cells and layout.header else lines
+            cells = _of_cells(layout, rows, len(rows)) if TABLES[form].cells else _of_objects(rows)
+            for one in names:
+                found[one] += cells.get(one, ())
+    return found
+
+
+def _reconsidered(column: ColumnSeen, more: Sequence[str]) -> ColumnSeen:
+    """A column of which all cells examined may be missing, after a look at further ones."""
+    return column._replace(strays=_strays(more))
 
 
 def _of_cells(layout: Any, lines: Sequence[bytes], most: int) -> Mapping[str, Sequence[str]]:
@@ -229,9 +265,11 @@ def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSee
     strays = _strays(cells) if guessed and not written else ()
     numbers, distinct = guessed and _are_numbers(cells), len(set(cells))
     counts, index = _counts_rows(name, cells), _is_index(name, cells)
+    unsure = guessed and _are_unsure(cells)
     code = kind == NUMERIC and not chosen and not index and _are_codes(name, cells)
     return ColumnSeen(
-        name, kind, len(cells), distinct, words, counts, strays, numbers, written, example, index, code
+        *(name, kind, len(cells), distinct, words, counts, strays, numbers, written, example, index, code),
+        is_unsure=unsure,
     )
 
 
@@ -304,13 +342,19 @@ def _quoted(cells: Sequence[str]) -> str:
 def _strays(cells: Sequence[str]) -> tuple[str, ...]:
     """The distinct cells that are not numbers, if at most a twentieth are not and the numbers are many.
 
-    Words for a missing value may be up to half of the cells.
+    Words for a missing value may be any share of the cells.
     """
     others = [cell for cell in cells if not NUMBER.fullmatch(_bytes(cell))]
     numbers = len(set(cells) - set(others))
     rare = len(others) <= len(cells) / 20
-    missing = len(others) <= len(cells) / 2 and all(means_missing(_bytes(cell)) for cell in others)
+    missing = all(means_missing(_bytes(cell)) for cell in dict.fromkeys(others))
     return tuple(dict.fromkeys(others)) if numbers >= _MANY and (rare or missing) else ()
+
+
+def _are_unsure(cells: Sequence[str]) -> bool:
+    """Whether there are words for a missing value, and else only numbers, fewer than `_MANY`."""
+    texts = {cell for cell in dict.fromkeys(cells) if not NUMBER.fullmatch(_bytes(cell))}
+    return len(texts) > 0 and all(means_missing(_bytes(cell)) for cell in texts)
 
 
 def shown_cell(cell: str) -> str:
