@@ -472,8 +472,7 @@ def parse_delimited(
         start = at
         outcome, column, stop, label, weight, merged = BLANK, 0, nnz, np.float32(0), np.float32(1), False
         clear_spans(spans)
-        blank = kinds[0].size > 1 and ends_line(text, at)
-        if not (blank or _repeats(text, at, header, first_at)):
+        if not ((kinds[0].size > 1 and ends_line(text, at)) or _repeats(text, at, header, first_at)):
             into = target_of(targets, row)
             at, stop, label, weight, outcome, column = _row(
                 text, start, size, described, room, grams, features, nnz, domain, known, extra, into, dialect
