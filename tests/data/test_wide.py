@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import thresher
-from thresher.data import open_source
+from thresher.data import DataError, open_source
 from thresher.data.columns import Patterns, finder, kinds_in, settle
 from thresher.data.features.murmur import hash_bytes, hash_columns
 from thresher.data.formats.tables import arrow_files, table_rows
@@ -108,6 +108,23 @@ def test_reading_does_not_search_the_columns(
     (chunk,) = (source or open_source(path, threads=1)).chunks()
     assert chunk.labels.tolist() == [1, -1]
     assert chunk.nnz == 2 * (COLUMNS - 1)
+
+
+def test_a_column_for_each_line_is_no_table(tmp_path: Path) -> None:
+    """Cells grow as lines times columns: what would have far more of them than values is refused."""
+    path, columns = tmp_path / "t.jsonl", 3_300
+    path.write_text("".join(f'{{"label": {k % 2}, "k{k}": 17}}\n' for k in range(columns)))
+    with pytest.raises(DataError, match=r"3,301 columns in its first 3,300 lines, .* as a list of names"):
+        open_source(path, threads=1)
+    layout = Layout(ignore=("k*",))
+    assert sum(len(one) for one in open_source(path, layout=layout, threads=1).chunks()) == columns
+    path.write_text("".join(f'{{"label": {k % 2}, "keys": ["k{k}"]}}\n' for k in range(columns)))
+    (chunk,) = open_source(path, threads=1).chunks()
+    assert chunk.nnz == columns
+    row = {"label": 1, **{f"k{k}": 17 for k in range(columns)}}
+    path.write_text(f"{json.dumps(row)}\n" * 20)  # as many columns, all of them with values
+    (chunk,) = open_source(path, threads=1).chunks()
+    assert chunk.nnz == 20 * columns
 
 
 def test_names_of_columns_have_the_hashes_of_names() -> None:

@@ -94,6 +94,8 @@ _TYPES = {
     dict: pa.struct([]),
 }
 
+_MOST_CELLS, _SPARSE = 10_000_000, 16
+"""Cells that the first lines may have, and how many for a byte if that is more; each takes time and memory"""
 _FEW = 16
 """Lines that are read one by one if one of them is unusual"""
 
@@ -146,6 +148,9 @@ class _JsonHead(NamedTuple):
     """their values that are texts"""
     types: Mapping[str, Mapping[type, Any]]
     """the types of their values other than lists"""
+    lines: int
+    size: int
+    """bytes of these"""
 
 
 def opened(
@@ -177,7 +182,18 @@ def opened(
     for name, rows in zip(names, heads, strict=True):
         fields = _fitting(used, rows, live and is_stream(name))
         made = made.with_file(_in_order(used, fields), used, name, ids, marked)
+        _check_dense(len(made.schemas[-1]), rows, name)
     return found, made
+
+
+def _check_dense(fields: int, head: _JsonHead, name: str) -> None:
+    """`DataError` for a table that would have far more cells than its text has values."""
+    if fields * head.lines > max(_MOST_CELLS, _SPARSE * head.size):
+        raise DataError(
+            f"{name}: {fields:,} columns in its first {head.lines:,} lines, most without a value. JSON"
+            " lines are a table, with a cell for each column and line: put such features in one field, as a"
+            " list of names or a text, or write VW text"
+        )
 
 
 def form_of(
@@ -316,7 +332,8 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
         raise DataError(f"{name}: none of its first lines is a JSON object{hint}")
     if not objects and ids:
         found[ids] = pa.null()
-    return _JsonHead(pa.schema([pa.field(field, kind) for field, kind in found.items()]), texts, types)
+    fields = pa.schema([pa.field(field, kind) for field, kind in found.items()])
+    return _JsonHead(fields, texts, types, len(lines), sum(map(len, lines)))
 
 
 def _says_missing(value: Any) -> bool:
