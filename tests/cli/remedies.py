@@ -267,6 +267,12 @@ CASES = [
         before=("train d.csv -m m -q",),
     ),
     Case(
+        ", --ignore {}",
+        {"d.csv": csv("label,refund,v", "{y},r{y},{v}", 600)},
+        "train d.csv -m m",
+        then="train d.csv -m m --ignore refund",
+    ),
+    Case(
         "if they are not in the order of time, draw the rows to hold out, --holdout 0.1",
         {"d.svm": "".join(sorted(ROWS.splitlines(keepends=True)))},
         "train d.svm -m m --holdout last:0.2",

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from thresher.data.errors import printable
+from thresher.data.columns import as_option_value
+from thresher.data.errors import first_few, printable
+from thresher.data.layout import SettledLayout
 from thresher.options.messages import as_shown, mention, warn_user
 
 FEW = 100
@@ -105,6 +107,15 @@ def no_groups(name: str) -> Trouble:
     """Groups that no row has."""
     reason = f"no row has a group{f' ({name})' if name else ''}, so rows were drawn one by one"
     return Trouble("no-groups", f"{reason}: leave {mention('group')} out, or name what rows belong to")
+
+
+def leak(against_base: str, names: Sequence[str], layout: SettledLayout | None) -> Trouble:
+    """Columns, or features, that tell the label alone, in a run whose loss is stated `against_base`."""
+    alone = f"{first_few(names)} {'alone tells' if len(names) == 1 else 'each tell'} the label"
+    columns = [name.removeprefix("column ") for name in names] if layout and layout.columns else []
+    remedy = f", {mention(ignore=as_option_value(columns[:3], layout.columns))}" if columns and layout else ""
+    known = "if it is filled in with the label or after it, leave it out"
+    return Trouble("leak", f"{against_base}, and {alone} in the first rows: {known}{remedy}")
 
 
 def learned_before() -> Trouble:

@@ -28,6 +28,7 @@ from thresher.learning.diagnostics.column_findings import (
     troubles_of_reading,
 )
 from thresher.learning.diagnostics.findings import FEW, Trouble
+from thresher.learning.diagnostics.leaks import LEAST
 from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss, worst_constant_loss
 from thresher.learning.inspection.formatting import shown
 from thresher.learning.model.preparation import LISTED, Admission
@@ -35,6 +36,8 @@ from thresher.learning.model.sampling import Sample, can_correct
 from thresher.learning.training.record import Record
 from thresher.options.messages import as_stored, mention, mention_command, or_in_estimators
 
+_SUSPICIOUS = 0.25
+"""A loss below this share of that of the best constant may come from a column that holds the label."""
 _FAR = 1.5
 """A loss this many times that of the best constant is far above it."""
 _LITTLE = 0.02
@@ -131,6 +134,12 @@ class Run:
             return False
         late = self.loss if self.is_held_out else min(self.loss, self.seen.late)
         return late > self.far
+
+    @property
+    def is_suspicious(self) -> bool:
+        """Whether the model is so good that a column may hold the label."""
+        late = self.loss if self.is_held_out else min(self.loss, self.seen.late)
+        return self.seen.rows >= LEAST and self.base is not None and late < _SUSPICIOUS * self.base
 
     @property
     def loss(self) -> float:

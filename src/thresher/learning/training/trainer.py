@@ -27,11 +27,13 @@ from thresher.learning.diagnostics.column_findings import check_namespaces, trou
 from thresher.learning.diagnostics.findings import (
     Trouble,
     ended_early,
+    leak,
     learned_before,
     learned_too,
     one_class_held_out,
     unused_groups,
 )
+from thresher.learning.diagnostics.leaks import telling
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import checkpoint
@@ -627,4 +629,6 @@ class Trainer(Generic[M]):
             beside.append(learned_before())
         if self.cut_short:
             beside.append(ended_early(self._number, self.repetition.passes))
+        if run.is_suspicious and (names := telling(self.source, self.model.head)):
+            beside.append(leak(run.against_base, names, self.source.layout))
         return [*troubles_of(run), *beside]

@@ -1,0 +1,115 @@
+"""Columns that tell the label alone are named, if the model is far better than a constant; others are not."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import thresher
+
+pytestmark = pytest.mark.usefixtures("plainly")
+
+N = 640
+CHANCE = np.random.default_rng(4)
+X = CHANCE.normal(size=(N, 2))
+NUMBERS = X[:, 0] - X[:, 1] + CHANCE.normal(size=N)
+Y = (NUMBERS > 0).astype(int)
+TABLE = pd.DataFrame(X, columns=["a", "b"])
+
+
+def leaks(data: Any, y: Any = Y, **options: Any) -> list[str]:
+    """The messages about columns that tell the label."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = thresher.train(data, y, **{"passes": 3, **options}).warnings
+    return [one.message for one in found if one.name == "leak"]
+
+
+TELLING = {
+    "copy": Y,
+    "words": np.where(Y, "yes", "no"),
+    "categories": np.where(Y, CHANCE.choice(["u", "v"], N), CHANCE.choice(["p", "q", "r"], N)),
+    "filled": [f"d{k % 5}" if label else None for k, label in enumerate(Y)],
+    "larger": np.where(Y, 5, 0) + CHANCE.random(N),
+}
+
+
+@pytest.mark.parametrize("name", TELLING)
+@pytest.mark.parametrize("options", [{}, {"holdout": 0.2}])
+def test_a_column_that_tells_the_class(name: str, options: dict[str, Any]) -> None:
+    (message,) = leaks(TABLE.assign(refund=TELLING[name]), **options)
+    assert message.startswith("the held-out loss is" if options else "the loss on rows seen before is")
+    assert message.endswith(
+        ", and column refund alone tells the label in the first rows: if it is filled in with the label or"
+        ' after it, leave it out, ignore="refund"'
+    )
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.where(np.arange(N) % 25 == 0, 1 - Y, Y),  # wrong in 4 %
+        [f"user {k // 2}" for k in range(N)],
+        np.arange(N),
+        np.zeros(N),
+        NUMBERS + CHANCE.normal(size=N),
+    ],
+)
+def test_columns_that_leave_something_open(column: Any) -> None:
+    assert not leaks(TABLE.assign(other=column))
+
+
+def test_several_that_tell_it_together_and_few_rows() -> None:
+    both = TABLE.assign(c=Y ^ (np.arange(N) % 2), d=np.arange(N) % 2)
+    assert not leaks(both.assign(e=both.c ^ both.d ^ (np.arange(N) % 3 == 0)))
+    assert not leaks(TABLE[:400].assign(refund=Y[:400]), Y[:400])
+
+
+def test_features_without_columns(tmp_path: Path) -> None:
+    (message,) = leaks(np.c_[X, Y])
+    assert "feature 2 alone tells the label" in message
+    (message,) = leaks(sparse.csr_matrix(np.c_[X, 3 * Y, 1 - Y]))
+    assert "feature 2, feature 3 each tell the label" in message
+    rows = "".join(f"{y} 1:{a:.3f}{' 7:1' if y else ''}\n" for y, a in zip(Y, X[:, 0], strict=True))
+    (tmp_path / "d.svm").write_text(rows)
+    (message,) = leaks(tmp_path / "d.svm", None)
+    assert "feature 7 alone tells the label" in message
+    (message,) = leaks(
+        [{"a": float(a), **({"refund": 1.0} if y else {})} for y, a in zip(Y, X[:, 0], strict=True)]
+    )
+    assert "(refund) alone tells the label" in message
+
+
+@pytest.mark.parametrize(
+    ("column", "tells"),
+    [
+        (NUMBERS, True),
+        (-3 * NUMBERS + 1, True),
+        (NUMBERS * (1 + 1e-4 * X[:, 0]), True),
+        (NUMBERS + 0.2 * X[:, 0], False),
+        (np.zeros(N), False),
+    ],
+)
+def test_a_column_that_tells_a_number(column: Any, tells: bool) -> None:
+    assert bool(leaks(TABLE[["b"]].assign(k=column), NUMBERS, loss="squared", passes=8)) == tells
+
+
+def test_a_category_that_tells_a_number() -> None:
+    numbers = np.round(NUMBERS.clip(-2, 2))
+    (message,) = leaks(TABLE.assign(k=[f"c{one:g}" for one in numbers]), numbers, loss="squared", passes=8)
+    assert "column k alone tells the label" in message
+
+
+def test_what_is_counted_and_cut_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    TABLE.assign(refund=Y, label=Y).to_csv(path, index=False)
+    with pytest.warns(thresher.TroubleWarning, match=r"column refund alone tells .* \[leak\]"):
+        model = thresher.train(path, passes=1, slices="refund")
+    assert {row["value"]: row["examples"] for row in model.slices["refund"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert model.warnings == thresher.train(path, passes=1, threads=1).warnings
