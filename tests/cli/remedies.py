@@ -727,7 +727,7 @@ CASES = [
         before=("train d.svm -m m -q",),
     ),
     Case(
-        "1se needs rows that are held out: give --holdout",
+        "1se needs two rows or more that are held out: give --holdout",
         {"d.svm": ROWS},
         "path d.svm -m m --l1 0.5:1:2 --holdout none --choose 1se",
         then="path d.svm -m m --l1 0.5:1:2 --holdout every-10th --choose 1se",

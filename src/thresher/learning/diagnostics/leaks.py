@@ -38,7 +38,7 @@ _SINGLE = 0.02
 F64 = NDArray[np.float64]
 
 
-class Column(NamedTuple):
+class Candidate(NamedTuple):
     """A column, or a feature: the rows where it has a value, and the values, numbers in order or codes."""
 
     name: Any
@@ -87,7 +87,7 @@ def _first(source: Source, columns: list[str], most: int) -> Chunk:
     return concat(found)
 
 
-def _columns(chunk: Chunk, kinds: dict[str, str], missing: set[str]) -> Iterator[Column]:
+def _columns(chunk: Chunk, kinds: dict[str, str], missing: set[str]) -> Iterator[Candidate]:
     """The columns of a table."""
     assert chunk.cells is not None
     for k, (name, kind) in enumerate(kinds.items()):
@@ -97,10 +97,10 @@ def _columns(chunk: Chunk, kinds: dict[str, str], missing: set[str]) -> Iterator
         if kind in NUMBERS:
             with suppress(ValueError):
                 values, ordered = values.astype(np.float64), True
-        yield Column(name, rows, values if ordered else values.astype(str), ordered)
+        yield Candidate(name, rows, values if ordered else values.astype(str), ordered)
 
 
-def _features(chunk: Chunk) -> Iterator[Column]:
+def _features(chunk: Chunk) -> Iterator[Candidate]:
     """The features of rows that have no columns."""
     rows = np.repeat(np.arange(len(chunk)), np.diff(chunk.indptr))
     order = np.argsort(chunk.keys, kind="stable")
@@ -109,10 +109,10 @@ def _features(chunk: Chunk) -> Iterator[Column]:
     for key, start, end in zip(keys.tolist(), starts.tolist(), ends.tolist(), strict=True):
         places = order[start:end]
         if end - start >= _RARE:
-            yield Column(key, rows[places], chunk.values[places].astype(np.float64), True)
+            yield Candidate(key, rows[places], chunk.values[places].astype(np.float64), True)
 
 
-def _tells_class(classes: NDArray[Any], codes: NDArray[np.intp], column: Column) -> bool:
+def _tells_class(classes: NDArray[Any], codes: NDArray[np.intp], column: Candidate) -> bool:
     """Whether the class is known from the value: with next to no mistakes, and no values that occur once."""
     counts, own = np.bincount(codes), codes[column.rows]
     others = len(codes) - counts.max()
@@ -132,7 +132,7 @@ def _tells_class(classes: NDArray[Any], codes: NDArray[np.intp], column: Column)
     return bool(absent.sum() - absent.max() + mistakes <= _OPEN * others)
 
 
-def _tells_number(ranks: F64, column: Column) -> bool:
+def _tells_number(ranks: F64, column: Candidate) -> bool:
     """Whether the number rises or falls with the value, or is the same for the same value."""
     own, absent = ranks[column.rows], np.delete(ranks, column.rows)
     most = _UNEXPLAINED * float(((ranks - ranks.mean()) ** 2).sum())
