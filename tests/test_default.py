@@ -19,6 +19,7 @@ from thresher.engine.kernels import LAST_MARGIN
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.parts import SpecError, spec_of
+from thresher.parts.ft_ftrl_state import SPREAD
 from thresher.parts.rules.ft_ftrl import FtFtrl
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
@@ -364,3 +365,14 @@ def test_classes_that_never_occur_do_not_decide_for_the_others() -> None:
         live.append(len(model.weights()[0]))
     assert wrong[1] < wrong[0] + 0.01
     assert all(8 <= columns < 30 for columns in live)
+
+
+def test_a_single_pass_after_several_adapts_the_step_size_again() -> None:
+    data = stream(3, rows=300, features=40)
+    with not_compiled():
+        several: Any = train(data.chunk.rows(0, 100), passes=5)
+        rest = data.chunk.rows(100, 300)
+        once: Any = train(rest, continue_from=several, passes=1)
+        again: Any = train(rest, continue_from=several, passes=5)
+    spreads = [one.state()["clock"][SPREAD] for one in (several, once, again)]
+    assert [spread > 0 for spread in spreads] == [False, True, False]

@@ -136,7 +136,12 @@ def place(self, S, rows, w, now):
 
 
 def begin_pass(self, clock, number, S, passes):
-    """Set the threshold and the step size of a pass, and whether it shrinks weights."""
+    """Set the threshold and the step size of a pass, and whether it shrinks weights.
+
+    In a single pass h adapts, also after a run of several, whose last h would suit no new rows.
+    """
+    if passes == 1:
+        clock[PASS] = math.copysign(1.0, clock[PASS])
     if number > abs(clock[PASS]):
         _advance(self, number, S, clock)
     without = grouped(self.group) or fades(self.half_life)
