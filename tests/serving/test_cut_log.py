@@ -1,11 +1,17 @@
 """A log that was cut, and the service whose snapshot is newer."""
 
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
+from tests.commands import run
 from tests.serving.test_service import check_law, learned, model, plain, rows, serving, until
 from thresher.data.chunk import Chunk
 from thresher.data.log.cutting import cut_after
 from thresher.runs.log import contents_of
+from thresher.serving.learning import Snapshots
 
 __all__ = ["model", "plain", "rows"]
 
@@ -33,3 +39,54 @@ def test_a_service_whose_snapshot_is_newer_than_the_log_does_not_learn(
         until(lambda: learned(service))
     check_law(model, folder, tmp_path / "expected")
     assert contents_of(folder)["rows"] == 10
+
+
+@pytest.mark.parametrize("form", ["time", "row", "clock"])
+def test_one_command_takes_the_log_and_its_models_back(
+    model: Path, rows: Chunk, tmp_path: Path, form: str
+) -> None:
+    folder, shadows = tmp_path / "log", {"other": "fobos"}
+    with serving(model, folder, shadows=shadows) as service:
+        service.learn(rows.rows(0, 7)).result()
+        service.keep(["a"], rows.rows(7, 8), service.margins(rows.rows(7, 8))).result()
+        moment = datetime.now(UTC)
+        time.sleep(0.001)
+        service.keep(["b"], rows.rows(8, 9), service.margins(rows.rows(8, 9))).result()
+        service.learn(rows.rows(9, 20)).result()
+    to = {"time": moment.isoformat(), "row": "7", "clock": moment.strftime("%H:%M:%S.%f")}[form]
+    status, said, _ = run("log", folder, "--cut", to, folder=tmp_path)
+    assert (status, "rows                   7\n" in said) == (0, True)
+    aside = {one.name for one in (folder / "cut-7").iterdir()}
+    assert {"state", "model", "other.state", "other.model"} < aside
+    with serving(model, folder, shadows=shadows) as service:
+        until(lambda: learned(service))
+        assert [*service._memory.kept] == (["a", "b"] if form == "row" else ["a"])
+        service.learn(rows.rows(30, 33)).result()
+    check_law(model, folder, tmp_path / "expected")
+    assert contents_of(folder)["rows"] == 10
+
+
+def test_a_log_without_its_beginning_is_not_taken_back(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+    with serving(model, folder, segment_bytes=1, keep_bytes=1, snapshots=Snapshots(rows=1)) as service:
+        for k in range(10):
+            service.learn(rows.rows(k, k + 1)).result()
+        until(lambda: len([*folder.glob("*.log")]) == 1)
+        service.learn(rows.rows(10, 15)).result()
+        service.learn(rows.rows(15, 20)).result()
+        before = contents_of(folder)["first_row"]
+    names = sorted(one.name for one in folder.iterdir())
+    status, _, said = run("log", folder, "--cut", str(before - 1), folder=tmp_path)
+    assert (status, "so state, which has learned rows after" in said) == (1, True)
+    assert sorted(one.name for one in folder.iterdir()) == names
+
+
+def test_a_moment_after_the_end_cuts_nothing_and_others_are_refused(
+    model: Path, rows: Chunk, tmp_path: Path
+) -> None:
+    folder = tmp_path / "log"
+    with serving(model, folder) as service:
+        service.learn(rows.rows(0, 7)).result()
+    assert '"cut_off_bytes": 0' in run("log", folder, "--cut", "2999-01-01", "--json", folder=tmp_path)[1]
+    status, _, said = run("log", folder, "--cut", "noon", folder=tmp_path)
+    assert (status, "the number of a row, or a time such as 12:00" in said) == (2, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -22,12 +23,15 @@ def command(log: str, options: LogCommand) -> None:
     1 if the log is damaged; what a write that was cut short has left at its end is no damage.
     """
     from thresher.cli.output import show
-    from thresher.data.log.cutting import cut_after
+    from thresher.data.log.cutting import cut_after, cut_before
     from thresher.runs.log import contents_of
 
     found = {}
     if options["cut"] is not None:
-        off = cut_after(Path(log), options["cut"])
+        from thresher.serving.learning import newer_than
+
+        to, beside = options["cut"], partial(newer_than, Path(log))
+        off = cut_after(Path(log), to, beside) if isinstance(to, int) else cut_before(Path(log), to, beside)
         found = {"cut_off_bytes": off.bytes, "cut_off_to": off.folder and str(off.folder)}
     told = contents_of(log, options["last"])
     told.update(found)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime, time
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, ReadOptions, WritingOptions
-from thresher.options.kinds import Choice, Column, Number, Repeated, Text, Whole, WrongValueError
+from thresher.options.kinds import Choice, Column, Number, Repeated, RowOrTime, Text, Whole, WrongValueError
 from thresher.options.model import ModulesOption
 from thresher.options.option import SHELL, Option, switch
 from thresher.options.output import JsonOption, output_file
@@ -278,12 +279,13 @@ class CacheCommand(TypedDict, total=False):
 class _Logged(TypedDict, total=False):
     last: Annotated[int, Option(Whole(0), "Show the last N records, with their rows.", "N", default=0)]
     cut: Annotated[
-        int | None,
+        int | datetime | time | None,
         Option(
-            Whole(0),
-            "Cut the log after this row, for example the last before damage. What is cut off is kept in the "
-            "folder cut-ROW within it, as a log of its own.",
-            "ROW",
+            RowOrTime(),
+            "Cut the log after this row, for example the last before damage, or before this time (UTC). What"
+            " is cut off is kept in the folder cut-ROW within it, as a log of its own, with models that have"
+            " learned it.",
+            "ROW|TIME",
             unset="nothing is cut",
         ),
     ]

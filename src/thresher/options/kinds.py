@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
+from datetime import UTC, datetime, time
 from operator import index
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -129,6 +130,23 @@ TIMES = {"s": ("seconds", 1.0), "m": ("seconds", 60.0), "h": ("seconds", 3600.0)
 """Units of time"""
 SIZES = {"KB": ("bytes", 1e3), "MB": ("bytes", 1e6), "GB": ("bytes", 1e9), "TB": ("bytes", 1e12)}
 """Units of size"""
+
+
+@dataclass(frozen=True)
+class RowOrTime(Kind):
+    """The number of a row, a time of the day, or a day with or without one; UTC unless it says otherwise."""
+
+    wanted: str = "the number of a row, or a time such as 12:00 or 2026-03-01T12:00"
+
+    def read(self, text: str) -> int | datetime | time:
+        """The number or the time."""
+        for made in (Whole(0).read, time.fromisoformat, datetime.fromisoformat):
+            try:
+                found: int | datetime | time = made(text.strip())
+            except ValueError:
+                continue
+            return found.replace(tzinfo=found.tzinfo or UTC) if isinstance(found, datetime) else found
+        raise WrongValueError(self.wanted)
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.log.segments import LogError, LogPosition
+from thresher.data.log.segments import LogError, LogPosition, read_segment, segment_paths
 from thresher.data.log.source import LiveLog, NoExamplesError
 from thresher.data.source import Chunks
+from thresher.learning.files import checkpoint
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model import Model
 from thresher.learning.training.ahead import learn_anything
@@ -141,6 +142,30 @@ def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> runs.Tr
             "put back one from a backup" if source.begin.row else "remove it, and the log is learned again"
         )
         raise LogError(f"{error}: {remedy}") from error
+
+
+def newer_than(folder: Path, end: LogPosition) -> list[Path]:
+    """Checkpoints in the folder of a log that have learned what comes after a place, and their models.
+
+    `LogError` if the log lacks its beginning, so that they could not be made again.
+    """
+    found = list[Path]()
+    for state in (folder / _CHECKPOINT, *sorted(folder.glob(f"*.{_CHECKPOINT}"))):
+        if state.exists():
+            try:
+                place = checkpoint.load(state)[1].position.place
+            except ModelFileError:  # it cannot be used as it is
+                place = Place(0, end.offset + 1, end.row)
+            if place is not None and place.offset > end.offset:
+                model = state.with_name(state.name.removesuffix(_CHECKPOINT) + MODEL)
+                found += [one for one in (state, model) if one.exists()]
+    first = read_segment(segment_paths(folder)[0]).begin.row
+    if found and first:
+        raise LogError(
+            f"{folder}: begins with row {first + 1:,}, so {found[0].name}, which has learned rows after"
+            f" {end.row:,}, cannot be made again: put back one from a backup, or begin a new log"
+        )
+    return found
 
 
 class Learning:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, time, timedelta
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +13,7 @@ from typing import NamedTuple
 from thresher.data.log.segments import (
     LogError,
     LogPosition,
+    LogRecord,
     LogSegment,
     header_bytes,
     read_segment,
@@ -21,6 +24,8 @@ from thresher.data.log.segments import (
 from thresher.data.log.writer import locked, sync_folder
 from thresher.engine.atomic import whole_file
 
+_START = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 class CutOff(NamedTuple):
     """What was cut off a log."""
@@ -30,24 +35,40 @@ class CutOff(NamedTuple):
     bytes: int
 
 
-def cut_after(folder: Path, row: int) -> CutOff:
+Beside = Callable[[LogPosition], Sequence[Path]]
+"""Files in the folder that do not belong to a log which ends there. `LogError` if it may not end there."""
+
+
+def cut_after(folder: Path, row: int, beside: Beside = lambda end: ()) -> CutOff:
     """Cut a log after a row, which may be the last before a damaged place.
 
     If the computer stops on the way, the log is the old one, without its last segments at most, and these
-    are in the other folder. `LogError` if there is no such row, if one request brought it together with
-    later ones, or if a server writes the log; OSError.
+    are in the other folder, with the files `beside`. `LogError` if there is no such row, if one request
+    brought it together with later ones, or if a server writes the log; OSError.
     """
+    return _cut(folder, lambda: _end_of(folder, row), beside)
+
+
+def cut_before(folder: Path, moment: datetime | time, beside: Beside = lambda end: ()) -> CutOff:
+    """Cut a log before the first record from this moment on, or from the last such time of a day (UTC)."""
+    return _cut(folder, lambda: _end_before(folder, moment), beside)
+
+
+def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOff:
     segment_paths(folder)
     lock = locked(folder)
     try:
-        end = _end_of(folder, row)
+        end = find()
+        files = beside(end)
         kept, others = _kept(folder, end)
         place = end.offset - kept.begin.offset + kept.header
         tail = kept.path.stat().st_size - place
-        if not tail and not others:
+        if not tail and not others and not files:
             return CutOff(None, 0)
         size = tail + sum(path.stat().st_size for path in others)
-        spare = _new_folder(folder, f"cut-{row}")
+        spare = _new_folder(folder, f"cut-{end.row}")
+        for path in files:  # first: a server that finds none learns what is left
+            path.rename(spare / path.name)
         if tail:
             _copy(kept, end, place, spare)
         for path in reversed(others):  # from the end: what is left is a log at any time
@@ -76,6 +97,24 @@ def _end_of(folder: Path, row: int) -> LogPosition:
         trouble = f": {error}"
     at = at or read_segment(segment_paths(folder)[0]).begin
     return _checked(at, row, "", folder, trouble)
+
+
+def _records(folder: Path) -> Iterator[LogRecord]:
+    return (record for some in records_from(folder) for record in some)
+
+
+def _end_before(folder: Path, moment: datetime | time) -> LogPosition:
+    """Where the first record begins that was written at this moment or later; the end if there is none."""
+    if isinstance(moment, time):
+        last = _START + timedelta(microseconds=max((one.head.time for one in _records(folder)), default=0))
+        found = datetime.combine(last.date(), moment, UTC)
+        moment = found if found <= last else found - timedelta(days=1)
+    limit, end = (moment - _START) / timedelta(microseconds=1), read_segment(segment_paths(folder)[0]).begin
+    for record in _records(folder):
+        if record.head.time >= limit:
+            break
+        end = record.end
+    return end
 
 
 def _checked(at: LogPosition, row: int, together: str, folder: Path, trouble: str = "") -> LogPosition:
