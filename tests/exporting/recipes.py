@@ -28,6 +28,7 @@ from thresher.data.features.murmur import hash_bytes
 from thresher.engine.lookup import mix, scatter
 from thresher.engine.preparing import FAR
 from thresher.exporting.onnx import KEYS
+from thresher.learning.model.divergence import DivergedError
 from thresher.options.option import UsageError
 
 TRAINED, ROWS = 90, 60
@@ -177,7 +178,7 @@ def made(recipe: Drawn, folder: Path, seed: int) -> Any:
             return train(
                 path, passes=1 if recipe.options.get("calibrate") else 2, on_error="skip", **options, **more
             )
-    except (UsageError, DataError, OverflowError):  # plain Python's exp overflows
+    except (UsageError, DataError, OverflowError, DivergedError):  # plain Python's exp overflows
         return None
 
 
@@ -261,7 +262,7 @@ def check_json(told: dict[str, Any], recipe: Drawn, cells: Any, wanted: Any) -> 
         [margins_of(told, one, features_of(told, recipe, row)) for one in told["models"]] for row in cells
     ]
     found = np.mean(each, axis=1).reshape(wanted.shape)
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9, err_msg="JSON")
+    np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-7, err_msg="JSON")
 
 
 def features_of(told: dict[str, Any], recipe: Drawn, row: list[str]) -> dict[int, float]:

@@ -63,6 +63,8 @@ LINES = {
     "bare.csv": (b'1,"a""b",3\n0,c,2\n', b'"a""b",3\nc,1\n'),
     "blank.csv": (b'1,"a""b",3\n0,c,2\n', b'\n\r\n1,c,3\n\n0,c,"4"\n  \n'),
     "headed.csv": (b"label,w,x\n1,a,3\n0,c,2\n", b'\n\nw,x\n\na,1\nc,""\n'),
+    "single.csv": (b"label,x\n" + b"1,3\n0,2\n", b"x\n1\n\n2\n\r\n\n"),
+    "finite.csv": (b"label,c\n" + b"1,3\n0,2.0\n", b"c,d\n3,\nnan,\n-INF,\n inf ,\n2,\nnano,\n"),
     "ids.svm": (b"1 1:2\n0 2:1\n", b"\n \t \n# 1:2\n1 1:3 # 2:5\n1\n  # no row\n0\n"),
     "odd.svm": (
         b"1 1:2\n0 2:1\n",
@@ -87,11 +89,12 @@ def test_the_lines_that_are_rows_are_those_of_predict(tmp_path: Path, name: str)
     data, new = tmp_path / f"train_{name}", tmp_path / name
     trained_on, given = LINES[name]
     data.write_bytes(trained_on * 20)
-    if name == "headed.csv":
-        data.write_bytes(trained_on[:10] + trained_on[10:] * 20)
+    if trained_on.startswith(b"label"):
+        head = trained_on.index(b"\n") + 1
+        data.write_bytes(trained_on[:head] + trained_on[head:] * 20)
     new.write_bytes(given)
     options: Any = {"header": False, "label": "1", "categorical": "2"} if name[0] in "qb" else {}
-    options |= {"label_weights": True} if name[0] == "w" else {}
+    options |= {"label_weights": True} if name[0] == "w" else {"categorical": "c"} if name[0] == "f" else {}
     with not_compiled():
         model = thresher.train(data, passes=1, **options)
     check(model, c_program(str(thresher.export(model, "c")), tmp_path / "model"), new, "margin")

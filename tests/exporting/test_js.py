@@ -120,6 +120,19 @@ def test_what_is_no_row_is_an_error(tmp_path: Path, run: str) -> None:
     assert found == [f"Error: {one}" for one in wrong]
 
 
+def test_categories_that_are_numbers_are_finite(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("label,c\n" + "1,3\n0,2.0\n" * 30)
+    with not_compiled():
+        model = thresher.train(tmp_path / "d.csv", passes=1, categorical="c")
+    rows = [{"c": one} for one in (3, "3.0", None, "nan", "-INF", 1e999)]
+    text = str(thresher.export(model, "js"))
+    same, three, _, *bad = json.loads(
+        quickjs(text, tmp_path / "m.js", json.dumps(rows).replace("Infinity", "1e999"))
+    )
+    assert same == three
+    assert all(one.startswith('Error: column "c" takes a finite number') for one in bad)
+
+
 def test_what_is_no_id_is_an_error(tmp_path: Path) -> None:
     with not_compiled():
         model = thresher.train(np.eye(4), [1.0, -1.0, 1.0, -1.0], passes=1, rule="sgd")

@@ -200,4 +200,4 @@ def _text(text: str) -> str:
 
 
 def _column(one: ExportedColumn) -> str:
-    return f"{{{_KINDS[one.kind]}, {int(one.spelled)}, {_word(one.key)}, {_word(one.seed)}}}"
+    return f"{{{_KINDS[one.kind]}, {one.spelled + one.numbers}, {_word(one.key)}, {_word(one.seed)}}}"

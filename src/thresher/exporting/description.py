@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.columns import CATEGORICAL, FEATURES, LIST, SPELLED, TEXT
+from thresher.data.columns import AS_NUMBER, CATEGORICAL, FEATURES, LIST, SPELLED, TEXT
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import Grams, grams_of, terms_of
 from thresher.data.features.factors import of_columns
@@ -44,6 +44,8 @@ class ExportedColumn(NamedTuple):
     kind: str
     spelled: bool
     """whether values have one spelling, as 1 for 1.0"""
+    numbers: bool
+    """whether they are numbers, of which NaN and infinity are refused"""
     key: int
     """of a numeric column"""
     seed: int
@@ -190,7 +192,8 @@ def _columns(layout: SettledLayout) -> list[ExportedColumn]:
         if kind in FEATURES:
             spelled = kind in (CATEGORICAL, TEXT) and how in SPELLED
             seed = key if name else layout.seed
-            found.append(ExportedColumn(name, kind, spelled, key & layout.mask, seed, place, bare))
+            numbers = spelled and how == AS_NUMBER
+            found.append(ExportedColumn(name, kind, spelled, numbers, key & layout.mask, seed, place, bare))
         bare += kind not in UNLABELLED
     return found
 

@@ -48,7 +48,7 @@ def described(found: RawPrediction) -> dict[str, Any]:
 
 def _column(one: ExportedColumn) -> dict[str, Any]:
     key = {"key": str(one.key)} if one.kind == NUMERIC else {"seed": str(one.seed)}
-    return {"name": one.name, "kind": one.kind, "spelled": one.spelled, **key}
+    return {"name": one.name, "kind": one.kind, "spelled": one.spelled, "numbers": one.numbers, **key}
 
 
 def _model(one: ExportedModel) -> dict[str, Any]:

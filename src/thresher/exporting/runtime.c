@@ -44,7 +44,7 @@ typedef struct {
 enum { IGNORED, NUMERIC, BINS, CATEGORICAL, TEXT };
 
 typedef struct {
-    int kind, spelled; /* spelled: whether values have one spelling, as 1 for 1.0 */
+    int kind, spelled; /* spelled: whether values have one spelling, as 1 for 1.0; 2: they are finite numbers */
     uint64_t key, seed;
 } column;
 
@@ -1053,6 +1053,9 @@ static int add_cell(list *row, const column *of, thresher_cell cell)
 #endif
 #if THRESHER_SPELLED
     if (cell.text && of->spelled) spell(&cell.text, &cell.size, room);
+    if (cell.text && of->spelled == 2
+        && (is_word(cell.text, cell.size, "nan") || is_word(cell.text, cell.size, "inf") || is_word(cell.text, cell.size, "-inf")))
+        return 1;
 #endif
     while (cell.text && blanks < cell.size && is_blank(cell.text[blanks])) blanks++;
     empty = cell.text ? blanks == cell.size : isnan(cell.number);
@@ -1323,7 +1326,7 @@ static int predict_input(const char *wanted)
     for (; waiting || read_line(&line); waiting = 0) {
         double margins[THRESHER_OUTPUTS] = {0};
         int failed;
-        if (line.size == 0) continue;
+        if (line.size == 0 && width > 1) continue; /* of one column, it is a row whose cell is missing */
         failed = cells_of(&line, cells, width) != width || memchr(line.at, 0, line.size) ? -2 : 0;
         for (int c = 0; c < THRESHER_COLUMNS; c++)
             row[c] = place[c] < 0 || failed ? (thresher_cell){"", 0, 0} : cells[place[c]];

@@ -427,12 +427,12 @@ const thresher = (() => {
       else if (column.spelled) cell = spelled(cell);
     }
     const wrong = () => {
-      const takes = column.kind === "numeric" || column.kind === "bins" ? "a finite number or a boolean" : "text, a number or a boolean";
+      const takes = column.kind === "numeric" || column.numbers || column.kind === "bins" ? "a finite number or a boolean" : "text, a number or a boolean";
       const shown = typeof given === "string" ? JSON.stringify(given) : ArrayBuffer.isView(given) ? asText(given) : typeof given === "object" ? "an object" : String(given);
       return new Error(`column ${JSON.stringify(column.name)} takes ${takes}, not ${shown}`);
     };
     const plain = cell === null || /^(?:undefined|number|boolean|string)$/.test(typeof cell) || ArrayBuffer.isView(cell);
-    if (!plain) throw wrong();
+    if (!plain || (column.numbers && (Math.abs(cell) === Infinity || /^(?:nan|-?inf)$/.test(String(cell)) && cell === cell))) throw wrong();
     const missing = isMissing(column, cell);
     if (missing && !(column.kind === "numeric" && model.missing_is_mean)) return;
     if (column.kind === "categorical" || column.kind === "text") {
