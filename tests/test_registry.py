@@ -252,7 +252,7 @@ def test_a_loss_says_which_labels_it_takes() -> None:
     class Odd(REGISTRY["loss"]["hinge"]):  # type: ignore[misc]
         DOMAIN = "positive"
 
-    with pytest.raises(TypeError, match="loss Odd: DOMAIN must be binary, real or nonnegative"):
+    with pytest.raises(TypeError, match="loss Odd: DOMAIN must be binary, real, nonnegative or positive"):
         part("loss")(Odd)
 
 
