@@ -8,6 +8,7 @@ executed but the entry points of installed packages.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import re
@@ -15,6 +16,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
@@ -40,6 +42,10 @@ _OWN = __name__.partition(".")[0] + "."
 _FILES: dict[str, tuple[Path, tuple[int, ...]]] = {}
 """Module -> the file that was executed, and its state then"""
 _WARNED: set[str] = set()
+MAIN = "thresher_main_"
+"""Begins the name of the module that parts of a script belong to"""
+_ELSEWHERE: dict[tuple[str, str], tuple[str, str]] = {}
+"""Kind and name -> module and file of parts of the process that sent an estimator"""
 
 
 class SpecError(ValueError):
@@ -68,7 +74,14 @@ def entry_points() -> list[EntryPoint]:
 
 
 def load_named(name: str) -> None:
-    """Import the package that has a part of this name, if there is one. SpecError; also for two packages."""
+    """Import the package that has a part of this name, if there is one. SpecError; also for two packages.
+
+    A part of the process that sent an estimator here comes first.
+    """
+    for kind in REGISTRY:
+        if (kind, name) in _ELSEWHERE and name not in REGISTRY[kind]:
+            _load_home(*_ELSEWHERE[kind, name])
+            return
     found = [one for one in entry_points() if one.name == name]
     if len(found) > 1:
         several = " and ".join(sorted(_package(one)[0] for one in found))
@@ -110,6 +123,52 @@ def load_files(files: Iterable[str | os.PathLike[str]]) -> None:
         _load_file(Path(file))
 
 
+def homes() -> dict[tuple[str, str], tuple[str, str]]:
+    """Module and file of all parts that are not built in, for `expect` in another process."""
+    return {key: _home_of(cls) for key, cls in _all_parts().items() if not is_built_in(cls)}
+
+
+def expect(homes: dict[tuple[str, str], tuple[str, str]]) -> None:
+    """Load these parts once they are asked for."""
+    _ELSEWHERE.update(homes)
+
+
+def reduced(self: Any) -> Any:
+    """``__reduce__`` of parts that are not built in: another process defines the class first."""
+    cls = next(cls for cls in type(self).__mro__ if cls in DEFINED)
+    (kind, name), (module, file) = DEFINED[cls], _home_of(cls)
+    where = cls if module == "__main__" else None  # typed at a prompt: cloudpickle sends it whole
+    return _received, (kind, name, module, file, where, tuple(self))
+
+
+def _received(kind: str, name: str, module: str, file: str, cls: Any, values: tuple[Any, ...]) -> Any:
+    if name not in REGISTRY[kind]:
+        if cls is None:
+            _load_home(module, file)
+        else:
+            REGISTRY[kind][name], DEFINED[cls] = cls, (kind, name)
+    made: Any = REGISTRY[kind][name]
+    return made(*values)
+
+
+def _home_of(cls: type) -> tuple[str, str]:
+    """The module of a part, and its file if the module cannot be imported by its name."""
+    name = cls.__module__
+    own = name in _FILES or name.startswith(MAIN)
+    return name, os.path.abspath(str(sys.modules[name].__file__)) if own else ""
+
+
+def _load_home(module: str, file: str) -> None:
+    """Define the parts of a module; of a script only what it defines is executed. SpecError."""
+    if not file:
+        import_module(module)
+    elif module.startswith(MAIN):
+        with _registering():
+            _execute(Path(file), Path(file), module, (), _Definitions)
+    else:
+        _load_file(Path(file))
+
+
 def _load_file(file: Path) -> None:
     path = file.resolve()
     try:
@@ -132,10 +191,12 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]
 
 
-def _execute(file: Path, path: Path, name: str, stamp: tuple[int, ...]) -> None:
+def _execute(
+    file: Path, path: Path, name: str, stamp: tuple[int, ...], reader: type[_FileOfParts] | None = None
+) -> None:
     """Execute a file as a module of its own. SpecError with file and line."""
     before = _all_parts()
-    loader = _FileOfParts(name, str(path))
+    loader = (reader or _FileOfParts)(name, str(path))
     module = module_from_spec(ModuleSpec(name, loader, origin=str(path)))
     module.__file__ = str(path)
     sys.modules[name], _FILES[name] = module, (path, stamp)
@@ -162,6 +223,23 @@ class _FileOfParts(SourceFileLoader):
         """The compiled file."""
         found: CodeType = self.source_to_code(self.get_data(self.path), self.path)
         return found
+
+
+class _Definitions(_FileOfParts):
+    """Reads what a script imports and defines, and its constants, and nothing that it does."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The compiled definitions."""
+        tree = ast.parse(self.get_data(self.path), self.path)
+        kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+        tree.body = [one for one in tree.body if isinstance(one, kinds) or _is_constant(one)]
+        return compile(tree, self.path, "exec")
+
+
+def _is_constant(statement: ast.stmt) -> bool:
+    """Whether a statement gives a name to an expression without calls."""
+    assigns = isinstance(statement, ast.Assign | ast.AnnAssign)
+    return assigns and not any(isinstance(one, ast.Call | ast.Subscript) for one in ast.walk(statement))
 
 
 def _line_of(error: BaseException, path: Path) -> str:

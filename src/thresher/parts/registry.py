@@ -25,7 +25,7 @@ from thresher.options.messages import mention, mention_command
 from thresher.parts.clamped import clamped_class
 from thresher.parts.declarations import LIMITS, check_declarations, check_first_steps
 from thresher.parts.known_as import NAMES, PARAMETERS, SPARSE_RULES
-from thresher.parts.origins import DEFINED, entry_points, is_built_in, load_all, load_named
+from thresher.parts.origins import DEFINED, MAIN, entry_points, is_built_in, load_all, load_named, reduced
 from thresher.parts.origins import REGISTRY as REGISTRY
 from thresher.parts.origins import SpecError as SpecError
 
@@ -67,6 +67,8 @@ def part(kind: str) -> Callable[[T], T]:
         _attach_to_module(cls)
         REGISTRY[kind][part_name(cls)] = cls
         DEFINED[cls] = kind, part_name(cls)
+        if not is_built_in(cls):
+            cls.__reduce__ = reduced  # type: ignore[assignment]
         return cls
 
     return register
@@ -212,7 +214,7 @@ def _attach_to_module(cls: type) -> None:
     main = sys.modules["__main__"]
     if cls.__module__ != "__main__" or not os.path.isfile(getattr(main, "__file__", None) or ""):
         return
-    name = "thresher_main_" + re.sub(r"\W", "_", str(main.__file__))
+    name = MAIN + re.sub(r"\W", "_", str(main.__file__))
     home = sys.modules.setdefault(name, ModuleType(name))
     home.__file__ = main.__file__
     home.__dict__.update({k: v for k, v in vars(main).items() if not k.startswith("__")})

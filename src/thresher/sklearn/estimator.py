@@ -414,10 +414,13 @@ class SparseEstimator(BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """The model as the bytes of a model file, everything else unchanged."""
+        """The model as the bytes of a model file, and where parts of your own are; else unchanged."""
         from thresher.learning.modelbytes import as_bytes
+        from thresher.parts.origins import homes
 
         state = dict(super().__getstate__())
+        if own := homes():
+            state["_homes"] = own
         if "_model" in state:
             state["_model"] = as_bytes(state["_model"])
         return state
@@ -425,7 +428,10 @@ class SparseEstimator(BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore; `ModelFileError` for damaged bytes."""
         from thresher.learning.modelbytes import from_bytes
+        from thresher.parts.origins import expect
 
+        state = dict(state)
+        expect(state.pop("_homes", {}))
         if "_model" in state:
             state = {**state, "_model": from_bytes(state["_model"], "the model in the estimator")}
         super().__setstate__(state)
