@@ -9,7 +9,7 @@ from importlib import import_module
 from thresher.parts import fading, groups, joint, losses, rates, rules
 from thresher.parts.clamped import LISTED, NONNEGATIVE, NONPOSITIVE
 from thresher.parts.description import Description, describe
-from thresher.parts.origins import REGISTRY, Need, SpecError, check_there, load_files, needs_of
+from thresher.parts.origins import REGISTRY, Need, SpecError, check_there, expect, homes, load_files, needs_of
 from thresher.parts.registry import (
     AUTO,
     as_saved,
@@ -45,10 +45,12 @@ __all__ = [
     "check_there",
     "clamped",
     "describe",
+    "expect",
     "fading",
     "fields_said",
     "find",
     "groups",
+    "homes",
     "joint",
     "lacking",
     "load_files",

@@ -416,7 +416,7 @@ class SparseEstimator(BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """The model as the bytes of a model file, and where parts of your own are; else unchanged."""
         from thresher.learning.modelbytes import as_bytes
-        from thresher.parts.origins import homes
+        from thresher.parts import homes
 
         state = dict(super().__getstate__())
         if own := homes():
@@ -428,7 +428,7 @@ class SparseEstimator(BaseEstimator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore; `ModelFileError` for damaged bytes."""
         from thresher.learning.modelbytes import from_bytes
-        from thresher.parts.origins import expect
+        from thresher.parts import expect
 
         state = dict(state)
         expect(state.pop("_homes", {}))
