@@ -250,7 +250,7 @@ def test_a_rule_without_a_state_of_all_coordinates_needs_no_clock(monkeypatch: p
 
 def test_a_loss_says_which_labels_it_takes() -> None:
     class Odd(REGISTRY["loss"]["hinge"]):  # type: ignore[misc]
-        DOMAIN = "positive"
+        DOMAIN = "odd"
 
     with pytest.raises(TypeError, match="loss Odd: DOMAIN must be binary, real, nonnegative or positive"):
         part("loss")(Odd)
