@@ -244,7 +244,7 @@ def test_columns_of_one_name_may_be_ignored(form: str, name: str, tmp_path: Path
         Path(path).write_text(f"a,label,{name},{name}\n1,0,0,0\n2,1,1,1\n2,1,1,1\n1,0,0,0\n")
     data = {"table": rows, "frame": rows.to_pandas()}.get(form, path)
     expected = thresher.train(rows.select([0, 1]))
-    for ignore in ([name], "3-4", "3,4", "[!al]*," + in_list(name)):
+    for ignore in ([name], "3-4", "3,4", in_list(name)):
         model = thresher.train(data, ignore=ignore)
         assert model.weights()[1].tolist() == expected.weights()[1].tolist()
         assert thresher.evaluate(model, data)["examples"] == 4

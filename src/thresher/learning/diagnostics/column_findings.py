@@ -214,7 +214,8 @@ def _unmatched(table: SeenTable) -> Trouble | None:
     layout = table.layout
     if layout is None or layout.format == "jsonl" or not has_columns(layout):
         return None
-    never = [one for one in layout.ignore if not matching(one, layout.columns)]
+    patterns = [one for one in layout.ignore if {*one} & {*"*?["}]  # a name or a place is an error before
+    never = [one for one in patterns if not matching(one, layout.columns)]
     if not never:
         return None
     return Trouble(
