@@ -62,6 +62,9 @@ check: $(READY)  ## format, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	@mkdir -p build
+	@$(BIN)/python -c 'from tests.pages import blocks; print(*blocks("docs/own", "python"), sep="\n\n")' >build/own_page.py
+	$(BIN)/mypy build/own_page.py # parts as docs/own.md writes them
 
 format: $(READY)  ## put the code into its one format
 	$(BIN)/ruff format .

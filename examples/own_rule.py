@@ -18,7 +18,7 @@ state stores tau as `paid`, and `weight` applies the missing shrinkage.
 
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,32 +30,34 @@ STEPS = 0  # the place in the clock
 DATA = Path(__file__).parent / "data" / "rcv1_train2000.dat.gz"
 
 
-@part("rule")
+@part(
+    "rule",
+    SLOTS=("w", "squares", "paid"),  # state of a coordinate, initially all zeros
+    CLOCK=("steps",),  # scalars shared by all coordinates
+    PENALTIES=("l1",),  # not applied to the intercept
+    DTYPE="float64",  # `paid` counts steps, which must be exact
+)
 class AdagradL1(NamedTuple):
     """w' = soft(w - eta g / a, eta l1 / a), a = delta + sqrt(sum of g^2), for each coordinate."""
 
     eta: float = 0.5
     l1: float = 3e-4
     delta: float = 0.01
-    SLOTS = ("w", "squares", "paid")  # state of a coordinate, initially all zeros
-    CLOCK = ("steps",)  # scalars shared by all coordinates
-    PENALTIES = ("l1",)  # not applied to the intercept
-    DTYPE = "float64"  # `paid` counts steps, which must be exact
 
-    def clock0(self):
+    def clock0(self) -> Any:
         return np.zeros(1)
 
-    def weight(self, S, j, now):
+    def weight(self, S: Any, j: int, now: Any) -> Any:
         a = self.delta + math.sqrt(S[j, SQUARES])
         return soft(S[j, W], (now[STEPS] - S[j, PAID]) * self.eta * self.l1 / a)
 
-    def step(self, S, j, w, x, slope, now):
+    def step(self, S: Any, j: int, w: float, x: float, slope: float, now: Any) -> None:
         g = slope * x
         S[j, SQUARES] += g * g
         S[j, W] = w - self.eta * g / (self.delta + math.sqrt(S[j, SQUARES]))
         S[j, PAID] = now[STEPS]  # the penalty is owed from this step on
 
-    def tick(self, clock):
+    def tick(self, clock: Any) -> None:
         clock[STEPS] += 1.0
 
 

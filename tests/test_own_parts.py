@@ -93,6 +93,24 @@ def test_a_wrong_declaration_is_refused(kind: str, cls: Any, said: str) -> None:
     assert "mine" not in REGISTRY[kind]
 
 
+def test_the_decorator_takes_what_a_class_declares() -> None:
+    class Mine(NamedTuple):
+        e: float = 0.1
+
+        def weight(self, S: Any, j: Any, now: Any) -> Any:
+            return S[j, 0]
+
+        def step(self, S: Any, j: Any, w: Any, x: Any, slope: Any, now: Any) -> None:
+            S[j, 0] = w - self.e * slope * x
+
+    with pytest.raises(TypeError, match=r"a rule cannot declare SLOT; it can declare AUTOMATIC, .*, SLOTS"):
+        part("rule", SLOT=("w",))
+    made: Any = part("rule", SLOTS=("w",), LIMITS={"e": "> 0"}, DTYPE="float64")(Mine)
+    assert (made.SLOTS, made.DTYPE, made.CLOCK) == (("w",), "float64", ("unused",))
+    with pytest.raises(SpecError, match="e must be > 0"):
+        Mine(e=0.0)
+
+
 def test_what_a_first_step_cannot_know_is_left_to_the_compiler() -> None:
     """A name that the module defines below the class, and a number that Python cannot compute."""
     part("rule")(rule_of(weight=lambda self, S, j, now: defined_later(S[j, 0])))  # type: ignore[name-defined]  # noqa: F821

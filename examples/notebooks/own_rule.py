@@ -32,15 +32,13 @@ from thresher.testing import check_rule
 W, M, N = range(3)
 
 
-@thresher.part("rule")
+@thresher.part("rule", SLOTS=("w", "m", "n"), LIMITS={"beta": "in [0, 1]", "epsilon": "> 0"})
 class Momentum(NamedTuple):
     """m' = beta m + g, n' = n + g^2, w' = w - eta m' / (epsilon + sqrt(n'))."""
 
     eta: float = 0.3
     beta: float = 0.5
     epsilon: float = 0.01
-    SLOTS = ("w", "m", "n")
-    LIMITS = {"beta": "in [0, 1]", "epsilon": "> 0"}
 
     def weight(self, S, j, now):
         """The weight; no penalty is owed."""
@@ -68,12 +66,11 @@ check_rule(Momentum())
 # A broken rule does not get far. This one counts its steps in the row of another feature:
 
 
-@thresher.part("rule")
+@thresher.part("rule", SLOTS=("w", "uses"))
 class Broken(NamedTuple):
     """w' = w - eta g / (1 + how often row 0 was used)."""
 
     eta: float = 0.3
-    SLOTS = ("w", "uses")
 
     def weight(self, S, j, now):
         """The weight."""

@@ -1,10 +1,12 @@
+from typing import Any
+
 import numpy as np
 from own_package.rules import ForgetfulSgd
 
 from thresher.testing import check_rule
 
 
-def dense(rule, loss, X, y, importance):
+def dense(rule: Any, loss: Any, X: Any, y: Any, importance: Any) -> Any:
     """The same rule without laziness: every step changes all weights."""
     w = np.zeros(X.shape[1])
     for x, label, times in zip(X, y, importance, strict=True):
@@ -13,5 +15,5 @@ def dense(rule, loss, X, y, importance):
     return w
 
 
-def test_forgetful_sgd():
+def test_forgetful_sgd() -> None:
     check_rule(ForgetfulSgd(decay=0.01), oracle=dense)

@@ -29,6 +29,8 @@ LIMITS: dict[str, Callable[[float], bool]] = {
     "any number": lambda v: True,
 }
 """The ranges that a part can set for a field"""
+OPTIONAL = "LIMITS", "TUNED"
+"""What parts of any kind can declare of their fields"""
 _DOMAINS = "binary", "real", "nonnegative", "positive"
 """labels that a loss of one output can take"""
 _DTYPES = "float32", "float64"
@@ -61,7 +63,7 @@ def _check_limits(begin: str, cls: Any) -> None:
         if limit not in LIMITS:
             known = ", ".join(map(repr, LIMITS))
             raise TypeError(f"{begin}: LIMITS[{field!r}] must be one of {known}; not {limit!r}")
-    for name in ("LIMITS", "TUNED", "PENALTIES", "LATER"):
+    for name in (*OPTIONAL, "PENALTIES", "LATER"):
         for field in getattr(cls, name, ()):
             if field not in cls._fields:
                 raise TypeError(f"{begin}: {name} names {field!r}; its fields are {', '.join(cls._fields)}")

@@ -23,7 +23,7 @@ from thresher.engine import verbs as verbs  # declares the verbs checked here
 from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, NUMBERED, implements, rebuilt
 from thresher.options.messages import mention, mention_command
 from thresher.parts.clamped import clamped_class
-from thresher.parts.declarations import LIMITS, check_declarations, check_first_steps
+from thresher.parts.declarations import LIMITS, OPTIONAL, check_declarations, check_first_steps
 from thresher.parts.known_as import NAMES, PARAMETERS, SPARSE_RULES
 from thresher.parts.origins import DEFINED, MAIN, entry_points, is_built_in, load_all, load_named, reduced
 from thresher.parts.origins import REGISTRY as REGISTRY
@@ -38,17 +38,24 @@ AUTO = "auto"
 _FAMILIES = {"loss": ("loss", "joint loss")}  # a SPEC of kind "loss" may name either
 
 
-def part(kind: str) -> Callable[[T], T]:
+def part(kind: str, **declared: Any) -> Callable[[T], T]:
     """Class decorator: check a NamedTuple against its protocol, complete it, register it.
 
-    Raises TypeError for another kind, if a required verb is missing or if parameters have other names.
+    `declared` are constants of the class, such as SLOTS: type checkers take those in the body for fields.
+    Raises TypeError for another kind or constant, if a required verb is missing or if parameters have other
+    names.
     """
     if kind not in REGISTRY:
         kinds = ", ".join(f'@part("{one}")' for one in REGISTRY)
         raise TypeError(f"a part is one of {kinds}; not {getattr(kind, '__name__', kind)!r}")
+    known = {*NEEDED[kind], *ATTRIBUTES[kind], *OPTIONAL}
+    if unknown := declared.keys() - known:
+        raise TypeError(f"a {kind} cannot declare {min(unknown)}; it can declare {', '.join(sorted(known))}")
 
     def register(cls: T) -> T:
         _check_is_named_tuple(kind, cls)
+        for name, value in declared.items():
+            setattr(cls, name, value)
         implements(kind)(cls)
         for needed in NEEDED[kind]:
             if needed not in vars(cls):

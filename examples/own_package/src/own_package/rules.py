@@ -1,6 +1,6 @@
 """Stochastic gradient descent that forgets. Copy this package, and write your own rule in place of it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from thresher import part
 
@@ -8,7 +8,13 @@ W, PAID = range(2)  # columns of S
 STEPS = 0  # the place in the clock
 
 
-@part("rule")
+@part(
+    "rule",
+    SLOTS=("w", "paid"),  # state of a coordinate, initially all zeros
+    CLOCK=("steps",),  # scalars shared by all coordinates
+    PENALTIES=("decay",),  # not applied to the intercept
+    DTYPE="float64",  # `paid` counts steps, which must be exact
+)
 class ForgetfulSgd(NamedTuple):
     """w' = (1 - decay) (w - eta g), for each coordinate.
 
@@ -18,17 +24,13 @@ class ForgetfulSgd(NamedTuple):
 
     eta: float = 0.1
     decay: float = 1e-4
-    SLOTS = ("w", "paid")  # state of a coordinate, initially all zeros
-    CLOCK = ("steps",)  # scalars shared by all coordinates
-    PENALTIES = ("decay",)  # not applied to the intercept
-    DTYPE = "float64"  # `paid` counts steps, which must be exact
 
-    def weight(self, S, j, now):
+    def weight(self, S: Any, j: int, now: Any) -> Any:
         return S[j, W] * (1.0 - self.decay) ** (now[STEPS] - S[j, PAID])
 
-    def step(self, S, j, w, x, slope, now):
+    def step(self, S: Any, j: int, w: float, x: float, slope: float, now: Any) -> None:
         S[j, W] = w - self.eta * slope * x
         S[j, PAID] = now[STEPS]  # it shrinks from this step on
 
-    def tick(self, clock):
+    def tick(self, clock: Any) -> None:
         clock[STEPS] += 1.0
