@@ -1,6 +1,7 @@
 """Columns of categories that are written otherwise than in the training data."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ import pandas as pd
 import pytest
 
 from tests.cli.conftest import Thresher
-from thresher import load
+from thresher import load, train
 from thresher.data import open_source, table_source
 from thresher.data.layout import Layout
 from thresher.data.report import RESPELLED
 from thresher.learning.diagnostics.findings import TroubleWarning
+from thresher.sklearn import SparseOnlineClassifier
 
 FORMATS = ["data.csv", "data.tsv", "data.jsonl", "data.parquet"]
 OF: dict[str, Callable[[int], Any]] = {
@@ -106,3 +108,76 @@ def test_predict_evaluate_and_a_start_from_weights_warn(folder: Path, thresher: 
         assert thresher(command.replace("new", "old")).err == ""
     with pytest.warns(TroubleWarning, match="column a of new.csv has 'yes'"):
         load("m").predict("new.csv")
+
+
+CODES = ["01730", "00501", "10001", "94110"]
+WORDS = ["new york", "rome", "köln", "ulm"]
+
+
+def table(values: list[str], change: Callable[[str], Any] = str) -> pd.DataFrame:
+    return pd.DataFrame({"label": [0, 1, 1, 0] * 15, "a": [change(one) for one in values] * 15})
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Any]:
+    return {
+        values[0]: train(table(values), categorical="a", rule="sgd", passes=1) for values in (CODES, WORDS)
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "change", "now", "before"),
+    [
+        (CODES, int, "'1730'", "'01730'"),
+        (CODES, float, "'1730'", "'01730'"),
+        (CODES, lambda code: str(float(code)), "'1730.0'", "'01730'"),
+        (WORDS, str.title, "'New York'", "'new york'"),
+        (WORDS, str.upper, "'NEW YORK'", "'new york'"),
+        (WORDS, lambda word: f" {word}", "' new york'", "'new york'"),
+        (WORDS, lambda word: f'"{word}"', "'\"new york\"'", "'new york'"),
+    ],
+)
+def test_values_that_the_model_knows_in_another_spelling(
+    models: dict[str, Any], values: list[str], change: Callable[[str], Any], now: str, before: str
+) -> None:
+    model = models[values[0]]
+    said = re.escape(f"column a of the table has {now} where the training data had {before}, which")
+    for rows in (table(values, change), table(values, change)[:3]):
+        with pytest.warns(TroubleWarning, match=said) as caught:
+            model.predict(rows)
+        assert ("dtype={'a': str}" in str(caught[0].message)) == (values is CODES)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        CODES,
+        ["1730", "01730"] * 2,  # one code that is not known, of which others are
+        ["1730"] * 4,
+        ["1000", "3", "17", "5"],
+        ["Rome"] * 4,
+        ["berlin", "Bonn", "KIEL", "?"],
+    ],
+)
+def test_other_values_that_are_not_known_are_no_trouble(models: dict[str, Any], cells: list[str]) -> None:
+    for model in models.values():
+        model.predict(table(cells))
+
+
+def test_estimators_warn_too() -> None:
+    words = table(WORDS)
+    fitted = SparseOnlineClassifier("sgd").fit(words[["a"]], words["label"])
+    fitted.predict(words[["a"]])
+    with pytest.warns(TroubleWarning, match="column a of the table has 'ROME' where"):
+        fitted.predict(table(WORDS[1:] + WORDS[:1], str.upper)[["a"]])
+
+
+@pytest.mark.usefixtures("plainly")
+def test_commands_warn_of_codes(folder: Path, thresher: Thresher) -> None:
+    table(CODES).to_csv("old.csv", index=False)
+    table(CODES, int).to_csv("new.csv", index=False)
+    assert thresher("train old.csv -m m --categorical a -q").err == ""
+    for command in ("predict m new.csv", "evaluate m new.csv", "train new.csv --continue m -m n -q"):
+        with pytest.warns(TroubleWarning, match="column a of new.csv has '1730' where the training data had"):
+            thresher(command)
+        assert "column" not in thresher(command.replace("new", "old")).err

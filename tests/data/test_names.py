@@ -126,3 +126,39 @@ def test_what_is_kept() -> None:
     joined = names.only(np.array([5], np.uint64)).joined(Names.of({7: b"", 1: b"one"}))
     assert [joined.get(key) for key in (1, 5, 7)] == ["one", "five", ""]
     assert Names.of({}).joined(names).get(5) == "five"
+
+
+def test_names_that_coincide_get_their_keys() -> None:
+    """Whatever is known already, and in whatever order names are found, each name is that of one feature."""
+    given = {1: b"a=b", 4: b"\\xff", 6: b"c", 7: b"a=b", 8: b"\xff", 9: b"3", 11: b"12"}
+    keys = np.array([*given, 3], np.uint64)
+    names = Names.of(given).distinct(keys)
+    marked = ["a=b [1]", "\\xff [4]", "c", "a=b [7]", "\\xff [8]", "3 [9]", "12"]
+    assert [names[key] for key in given] == marked
+    again = names.only(np.array([1, 4, 6, 11], np.uint64))
+    assert [*again.distinct(again.features).values()] == ["a=b", "\\xff", "c", "12"], "the others are gone"
+    for first in given:
+        known = Names.of({first: given[first]}).joined(
+            Names.of({key: name for key, name in given.items() if key != first})
+        )
+        assert [*known.distinct(keys).values()] == marked
+
+
+@pytest.mark.parametrize(
+    ("layout", "text", "expected"),
+    [
+        (Layout("vw"), "1 |a b=c\n1 | a=b=c\n1 |a=b c d\n", ["a=b=c [", "a=b=c [", "a=b=c [", "a=b=d"]),
+        (Layout("csv"), "label,a,a=b\n1,b=c,c\n1,x,c\n", ["a=b=c [", "a=b=c [", "a=x"]),
+        (
+            Layout("csv", text=("t",), ngrams="words=1,chars=3"),
+            "label,t\n1,the cat\n",
+            ['t="cat"', 't="e c"', 't="he "', 't="the"', 't=" ca"', "t=cat", "t=the"],
+        ),
+    ],
+)
+def test_names_differ_in_every_format(tmp_path: Path, layout: Layout, text: str, expected: list[str]) -> None:
+    (path := tmp_path / "data").write_text(text)
+    keys = np.unique(concat([*opened(path, layout).chunks()]).keys)
+    names = find_names(opened(path, layout), keys).distinct(keys)
+    assert sorted(name.partition("[")[0] + "[" * ("[" in name) for name in names.values()) == sorted(expected)
+    assert all(name.endswith(f" [{key}]") for key, name in names.items() if "[" in name)

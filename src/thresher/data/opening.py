@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -234,21 +234,33 @@ def respelled(source: ParsedSource, first: int = 0) -> list[Noticed]:
     Such a column held only numbers, booleans or dates, and now holds something else, so the model knows none
     of its values.
     """
-    from thresher.data.formats.tables.column_statistics import first_cells
     from thresher.data.formats.tables.spellings import kind_of
+
+    known = {name: what for name, what in categories_of(source.layout).items() if what in SPELLED}
+    found = list[Noticed]()
+    for name, file, cells in first_values(source, known, first):
+        kinds = {kind_of(cell.strip().encode("utf-8", "surrogatepass")) for cell in cells}
+        if len(cells) >= _FEW and not kinds & {what := known[name], ""}:
+            found.append(Noticed(RESPELLED, name, file, f"{what} {cells[0].strip()}"))
+    return found
+
+
+def categories_of(layout: SettledLayout) -> dict[str, str]:
+    """The categorical columns, each with what its values were in training: see `SettledLayout.spelling`."""
+    pairs = zip(layout.columns, layout.kinds, layout.spelling or ("",) * len(layout.columns), strict=True)
+    return {name: what for name, kind, what in pairs if kind == CATEGORICAL}
+
+
+def first_values(
+    source: ParsedSource, columns: Collection[str], first: int = 0
+) -> Iterator[tuple[str, str, list[str]]]:
+    """Column, file and the cells that are not missing, in the first rows of files, from file `first` on."""
+    from thresher.data.formats.tables.column_statistics import first_cells
     from thresher.data.text.numbers import means_missing
 
-    layout, found = source.layout, list[Noticed]()
-    pairs = zip(layout.columns, layout.kinds, layout.spelling or ("",) * len(layout.columns), strict=True)
-    known = {name: what for name, kind, what in pairs if kind == CATEGORICAL and what in SPELLED}
-    files = range(first, min(len(source.names), _MOST_FILES)) if known else ()
-    for file in files:
-        cells = first_cells(source, known, _ROWS, file)
-        for name, what in known.items():
-            values = [cell.strip().encode("utf-8", "surrogatepass") for cell in cells.get(name, ())]
-            values = [value for value in values if not means_missing(value)]
-            kinds = {kind_of(value) for value in values}
-            if len(values) >= _FEW and not kinds & {what, ""}:
-                example = values[0].decode("utf-8", "replace")
-                found.append(Noticed(RESPELLED, name, source.names[file], f"{what} {example}"))
-    return found
+    for file in range(first, min(len(source.names), _MOST_FILES)) if columns else ():
+        cells = first_cells(source, columns, _ROWS, file)
+        for name in columns:
+            there = cells.get(name, ())
+            missing = {one for one in {*there} if means_missing(one.encode("utf-8", "surrogatepass"))}
+            yield name, source.names[file], [one for one in there if one not in missing]

@@ -291,7 +291,7 @@ class Bodies:
                 self._parser(text, False, "", namer).parse(_block_of(text.text))
             if not namer.left:
                 break
-        return namer.names(wanted)
+        return namer.names(wanted).distinct(wanted)
 
     def _form(self, media: str, body: bytes = b"") -> str:
         """The format of a media type; if that says nothing, of a body that begins like JSON."""

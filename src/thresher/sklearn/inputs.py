@@ -227,6 +227,7 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data import concat
     from thresher.data.columns import check_same
     from thresher.data.formats.tables.arrow_streams import reader_of
+    from thresher.learning.model.agreement import warn_of_spellings
     from thresher.learning.model.recipe import with_gaps
 
     if reset:
@@ -235,6 +236,8 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
         estimator.n_features_in_ = len(estimator._layout.columns)
     check_same(estimator._layout, reader_of(X).schema.names, "X", ignores=False)
     source = source_of_table(estimator, X)
+    if not reset:
+        warn_of_spellings(estimator.model_, source)
     return _numbers(concat([concat([chunk]) for chunk in source.chunks()]))
 
 
@@ -319,7 +322,7 @@ def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
         found = Names.of({key: columns[key].encode() for key in unnamed.tolist() if key < len(columns)})
     else:
         found = find_names(_source(estimator, X), unnamed)
-    named = known.joined(found)
+    named = known.joined(found).distinct(wanted)
     for model, own in zip(models, keys, strict=True):
         model.names = named.only(own)
 

@@ -216,7 +216,7 @@ def hash_columns(names: Iterable[str], seed: int = 0) -> NDArray[np.uint64]:
     >>> bool(hash_columns(["hello"])[0] == hash_bytes(b"hello"))
     True
     """
-    encoded = [name.encode() for name in names]
+    encoded = [name.encode("utf-8", "surrogatepass") for name in names]
     by_size = defaultdict[int, list[int]](list)
     for place, name in enumerate(encoded):
         by_size[len(name)].append(place)

@@ -21,7 +21,7 @@ and its size; for a product the number of factors and their keys."""
 ENTRIES, LETTERS, KEYS, LEFT_OUT, COUNTERS = 0, 1, 2, 3, 4
 NOWHERE = 2**64 - 1
 """The space of a name that includes its namespace."""
-_NOWHERE, _BETWEEN, _MINUS = np.uint64(NOWHERE), ord("="), ord("-")
+_NOWHERE, _BETWEEN, _MINUS, _QUOTE = np.uint64(NOWHERE), ord("="), ord("-"), ord('"')
 
 
 class Naming(NamedTuple):
@@ -113,6 +113,19 @@ def offer(naming, key, text, at, size, space):
         if _wanted(naming, row, size):
             _write(naming, text, at, size)
             _note(naming, row, 0, np.uint64(space), np.uint64(used), np.uint64(size))
+
+
+@scalar
+def offer_quoted(naming, key, text, at, size, space):
+    """`offer` with quotes round the name."""
+    if naming is not None and naming.on:
+        row, used = _row(naming, key & naming.mask), naming.state[LETTERS]
+        if _wanted(naming, row, size + 2):
+            naming.letters[used] = naming.letters[used + size + 1] = _QUOTE
+            naming.state[LETTERS] += 1
+            _write(naming, text, at, size)
+            naming.state[LETTERS] += 1
+            _note(naming, row, 0, np.uint64(space), np.uint64(used), np.uint64(size + 2))
 
 
 @scalar

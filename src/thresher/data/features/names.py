@@ -9,6 +9,7 @@ once cannot be named; the original plan (store a name, and drop it with its weig
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 
@@ -82,6 +83,25 @@ class Names(Mapping[int, str]):
         ends = np.cumsum(sizes[order])
         places = np.arange(letters.size) + np.repeat(firsts[order] - (ends - sizes[order]), sizes[order])
         return Names(keys[order], ends, letters[places])
+
+    def distinct(self, keys: NDArray[np.uint64]) -> Names:
+        """The names; the key is added to one that several have, or that is one of the `keys` without a name.
+
+        So the names depend on the features alone, not on the order in which they were found.
+        """
+        letters, ends, marks = (
+            self.letters.tobytes(),
+            self.ends.tolist(),
+            {key: b" [%d]" % key for key in self},
+        )
+        plain = [
+            letters[begin:end].removesuffix(mark)
+            for begin, end, mark in zip([0, *ends], ends, marks.values(), strict=False)
+        ]
+        shown = [name.decode("utf-8", "backslashreplace") for name in plain]
+        taken = Counter(shown) + Counter(map(str, np.setdiff1d(keys, self.features).tolist()))
+        each = zip(marks.items(), plain, shown, strict=True)
+        return Names.of({key: name + mark * (taken[as_text] > 1) for (key, mark), name, as_text in each})
 
     def only(self, keys: NDArray[np.uint64]) -> Names:
         """The names of the features in `keys`."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import BINARY, BLANKS, LETTERS, LOG, WORDS, Grams
 from thresher.data.features.murmur import padded_murmur3_64
-from thresher.data.features.name_table import offer
+from thresher.data.features.name_table import offer, offer_quoted
 from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, byte
 from thresher.engine.compile.jit import helper, kernel, scalar
@@ -140,7 +140,7 @@ def _characters(scratch, stop, begins):
 
 
 @scalar
-def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz, naming, space):
+def _hash_runs(scratch, begins, count, low, high, gap, seed, quoted, keys, values, nnz, naming, space):
     """Append the keys of all runs of `low` to `high` pieces, without their last `gap` bytes, with value 1."""
     if high == 0:
         return nnz
@@ -150,7 +150,10 @@ def _hash_runs(scratch, begins, count, low, high, gap, seed, keys, values, nnz, 
             begin = begins[first]
             size = begins[first + length] - gap - begin
             keys[nnz], values[nnz] = padded_murmur3_64(text, begin, size, seed), np.float32(1)
-            offer(naming, keys[nnz], text, begin, size, space)
+            if quoted:
+                offer_quoted(naming, keys[nnz], text, begin, size, space)
+            else:
+                offer(naming, keys[nnz], text, begin, size, space)
             nnz += 1
     return nnz
 
@@ -188,12 +191,15 @@ def text_features(text, at, end, code, known, seed, scratch, begins, keys, value
     word_low, word_high, char_low, char_high, lowercase, shortest, scale, norm = code
     start = nnz
     count = _words(text, at, end, known, lowercase, shortest, scratch, begins)
-    nnz = _hash_runs(scratch, begins, count, word_low, word_high, 1, seed, keys, values, nnz, naming, space)
+    nnz = _hash_runs(
+        scratch, begins, count, word_low, word_high, 1, seed, False, keys, values, nnz, naming, space
+    )
     if char_high > 0:
         count = _characters(scratch, max(begins[count] - 1, 0), begins)
         other = seed ^ np.uint64(1)
         nnz = _hash_runs(
-            scratch, begins, count, char_low, char_high, 0, other, keys, values, nnz, naming, space
+            *(scratch, begins, count, char_low, char_high, 0, other, word_high > 0, keys, values, nnz),
+            *(naming, space),
         )
     if nnz > start:
         nnz, _ = merge_row(keys, values, start, nnz, begins.view(np.uint64))

@@ -33,7 +33,7 @@ def keep_names(own: Model | Readout, source: Source) -> Names:
     readout = own.readout() if isinstance(own, Model) else own
     kept = (own.names or Names.of({})).only(readout.keys)
     unnamed = np.setdiff1d(readout.keys, kept.features, assume_unique=True)
-    own.names = named = kept.joined(find_names(source, unnamed))
+    own.names = named = kept.joined(find_names(source, unnamed)).distinct(readout.keys)
     return named
 
 

@@ -9,16 +9,24 @@ Where the kinds differ no feature has a weight, and every prediction would be th
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from thresher.data.chunk import Chunk
-from thresher.data.errors import DataError
+from thresher.data.columns import AS_NUMBER, SPELLED
+from thresher.data.errors import DataError, shown
+from thresher.data.features.murmur import hash_columns, seed_of
 from thresher.data.formats.choosing import features_of
 from thresher.data.formats.listing import FORMATS, LINES
+from thresher.data.formats.tables.spellings import other_spellings, spelling_of
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.offsets import without_offsets
+from thresher.data.opening import categories_of, first_values
 from thresher.data.source import Source, Watched
-from thresher.learning.diagnostics.findings import TroubleWarning
+from thresher.data.sources.parsed import ParsedSource
+from thresher.learning.diagnostics.findings import Trouble, TroubleWarning, warn
 from thresher.options.messages import warn_user
 
 _MOST = 2**32
@@ -259,6 +267,8 @@ def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str
         raise refusal(before, now, trained, given)
     if model.numbering is not None and model.numbering.matrix and not model.matches_names:
         _warn_by_position(source, "the model was trained on a matrix")
+    if before.features == now.features == COLUMNS:
+        warn_of_spellings(model, source)
     if before.features == IDS and now.features == NAMES:
         source = _NumbersAsInModel(source, refusal(before, now, trained, given), wanted=True)
     if before.data == _NAMED == now.data:
@@ -275,6 +285,39 @@ def _warn_by_position(source: Source, reason: str) -> None:
             " order of the matrix, or train on a table [by-position]",
             TroubleWarning,
         )
+
+
+def warn_of_spellings(model: Any, source: Source) -> None:
+    """Warn of columns of which the model knows several of the first values only in another spelling.
+
+    It may know others, if all are numbers now and were texts, as codes are some of which begin with 0.
+    """
+    if not isinstance(source, ParsedSource) or source.layout.bits:
+        return
+    columns, found = categories_of(source.layout), list[tuple[str, str, str, str]]()
+    texts = [name for name, what in columns.items() if what not in SPELLED]
+    each = ((name, file, [*dict.fromkeys(cells)]) for name, file, cells in first_values(source, texts))
+    if not (seen := [one for one in each if len(one[2]) > 1]):
+        return
+    seeds = [seed_of(name, source.layout.seed) for name, _, _ in seen]
+    keys = [hash_columns(now, seed) for (_, _, now), seed in zip(seen, seeds, strict=True)]
+    known_of = iter(model.knows(np.concatenate(keys)).tolist())
+    for (name, file, now), seed in zip(seen, seeds, strict=True):
+        own = [*islice(known_of, len(now))]
+        if not any(own) or spelling_of(now) == AS_NUMBER:
+            unknown = [text for text, there in zip(now, own, strict=True) if not there]
+            pairs = [(text, before) for text in unknown for before in other_spellings(text)]
+            known = model.knows(hash_columns([before for _, before in pairs], seed))
+            meant = dict(pair for pair, there in zip(pairs, known, strict=True) if there)
+            found += [(name, file, *next(iter(meant.items())))] if len(meant) > 1 else []
+    for name, file, text, before in found[:1]:
+        others = len({one[0] for one in found}) - 1
+        more = f" (and {others} more column{'s' * (others > 1)} likewise)" if others else ""
+        given, was = (shown(one.encode("utf-8", "surrogatepass")) for one in (text, before))
+        codes = f"; in pandas, read codes with dtype={{{name!r}: str}}" * (spelling_of([text]) == AS_NUMBER)
+        reason = f"column {name} of {file} has {given} where the training data had {was}{more}"
+        remedy = f"write them as in the training data{codes}"
+        warn([Trouble("respelled-column", f"{reason}, which is another value for the model: {remedy}")])
 
 
 class _NumbersAsInModel(Watched):

@@ -140,6 +140,11 @@ class Ensemble(Predictor, Generic[M]):
         """Turn `margins` into predictions: see `predict`."""
         return self.head.respond(margins, output, self.lowest_label)
 
+    def knows(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which of these features have a weight in any of the models."""
+        found: NDArray[np.bool_] = np.any([model.knows(keys) for model in self.models], axis=0)
+        return found
+
     def _some_keys(self) -> NDArray[np.uint64]:
         return self.models[0]._some_keys()
 

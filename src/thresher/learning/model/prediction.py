@@ -27,6 +27,7 @@ from thresher.engine.index import HashedIndex, Index
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.model.agreement import Numbering, check_format, in_agreement, numbering_of
+from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, Head, Output
 from thresher.learning.model.recipe import with_gaps
 from thresher.learning.model.scaling import alone
@@ -224,6 +225,16 @@ class Predictor:
     def _some_keys(self) -> NDArray[np.uint64]:
         """Keys of some features that the model knows; none if they cannot be told from its rows."""
         raise NotImplementedError
+
+    def knows(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which of these features have a weight that is not 0; none if a weight may be that of several."""
+        own: Any = self
+        if own.store.startswith(HashedIndex.NAME):
+            return np.zeros(len(keys), np.bool_)
+        row = np.unique(keys)
+        found = self.terms(Chunk.from_csr([0, len(row)], row, np.ones(len(row)), [0]))
+        live = any_output(found.weights != 0)
+        return np.isin(keys, found.rows.keys[live])
 
     def respond(self, margins: F64, output: Output) -> F64:
         """Turn `margins` into predictions: see `predict`."""

@@ -54,6 +54,7 @@ _CODE = re.compile(
 """Names of columns whose numbers are codes, such as those of click logs, C14 to C21"""
 _MANY_CODES = 20
 """Minimum number of different codes"""
+_WIDE = 1e15
 _INEXACT = 16
 """Whole numbers with this many digits are not exact, even in float64"""
 _TIMES = re.compile(r"1\d{9}(\d{3}){0,3}|(19|20)?\d\d(0[1-9]|1[0-2])[0-3]\d([0-2]\d([0-5]\d([0-5]\d)?)?)?")
@@ -229,7 +230,7 @@ def _of_objects(lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
             continue
         for name, value in read.items() if isinstance(read, dict) else ():
             if isinstance(value, str | int | float):
-                cells.setdefault(name, []).append(str(value))
+                cells.setdefault(name, []).append(_text_of(value))
     return cells
 
 
@@ -254,7 +255,14 @@ def _of_column(column: Any, kind: str | None) -> list[str]:
     cells = (column if plain == column.type else column.view(plain)).to_pylist()
     if plain != column.type:
         cells = [str(cell, "utf-8", "replace") if isinstance(cell, bytes) else cell for cell in cells]
-    return [str(cell) for cell in cells if isinstance(cell, str | int | float)]
+    return [_text_of(cell) for cell in cells if isinstance(cell, str | int | float)]
+
+
+def _text_of(value: str | int | float) -> str:
+    """A value of Arrow or JSON as a category is written, up to the last digits of a fraction."""
+    return (
+        f"{value:.0f}" if isinstance(value, float) and value % 1 == 0 and abs(value) < _WIDE else str(value)
+    )
 
 
 def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 
 from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT
 from thresher.data.text.numbers import NUMBER
@@ -14,6 +15,15 @@ _BOOLEAN = re.compile(rb"true|false", re.IGNORECASE)
 _NOT_FINITE = re.compile(rb"nan|-?inf", re.IGNORECASE)
 _PADDED = re.compile(rb"\+.*|-?0[0-9].*", re.DOTALL)
 _FRACTION = re.compile(rb"[^.]*\.([0-9]*)")
+_WIDEST = 20
+"""Digits of the longest codes that have lost their zeros"""
+_CHANGED: tuple[Callable[[str], str], ...] = (
+    *(str.lower, str.upper, str.title, str.capitalize, str.strip),
+    *(lambda text, form=form: form.format(text.strip()) for form in (" {}", "{} ", " {} ", '"{}"', "'{}'")),
+    *(lambda text, form=form: unicodedata.normalize(form, text) for form in ("NFC", "NFD")),
+    lambda text: text.strip("\"'"),
+)
+"""What programs do to texts on the way from one file to another"""
 
 
 def kind_of(cell: bytes) -> str:
@@ -70,8 +80,39 @@ class Observed:
 
 def spelling_of_texts(texts: Iterable[bytes | str | None]) -> str:
     """What the values are that a format holds as texts; a text of digits is not a number."""
+    spelling = spelling_of(texts)
+    return AS_TEXT if spelling == AS_NUMBER else spelling
+
+
+def spelling_of(texts: Iterable[bytes | str | None]) -> str:
+    """What the values of a column are, by all of its texts."""
     observed = Observed()
     observed.look_at(
         text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in texts if text
     )
-    return AS_TEXT if observed.spelling == AS_NUMBER else observed.spelling
+    return observed.spelling
+
+
+def other_spellings(text: str) -> Iterator[str]:
+    """How a value may have been written before programs took it for a number, or changed its letters.
+
+    >>> some = set(other_spellings("1730.0"))
+    >>> "01730" in some, "1730" in some, "1730.00" in some, "NY" in set(other_spellings("ny "))
+    (True, True, True, True)
+    """
+    for change in _CHANGED:
+        yield change(text)
+        yield change(text).strip()
+    number = text.strip()
+    if not NUMBER.fullmatch(number.encode("utf-8", "surrogatepass")):
+        return
+    sign, digits = ("-", number[1:]) if number[0] == "-" else ("", number.removeprefix("+"))
+    whole, _, decimals = digits.partition(".")
+    short = decimals.rstrip("0")
+    for width in range(_WIDEST + 1):
+        yield sign + whole.zfill(width) + (f".{short}" if short else "")
+        yield f"{sign}{whole}.{decimals.ljust(width, '0')}"
+    yield f"+{whole}"
+    power = len(whole) - len(whole.rstrip("0"))
+    for k in range(1, power + 1):
+        yield from (f"{sign}{whole[:-k]}{e}{k}" for e in ("e", "E", "e0", "E0", "e+", "E+"))
