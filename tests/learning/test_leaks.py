@@ -69,6 +69,48 @@ def test_several_that_tell_it_together_and_few_rows() -> None:
     assert not leaks(TABLE[:400].assign(refund=Y[:400]), Y[:400])
 
 
+FOR_ONE = (
+    "column refund alone tells the label in the first rows: if it is filled in with the label or after it"
+)
+
+
+@pytest.mark.parametrize(("value", "share"), [(1, 1), (0, 0.9)])
+def test_numbers_that_are_filled_for_one_class(value: int, share: float) -> None:
+    filled = (value == Y) & (CHANCE.random(N) < share)
+    (message,) = leaks(TABLE.assign(refund=np.where(filled, CHANCE.lognormal(size=N), np.nan)), passes=1)
+    assert message.startswith(FOR_ONE)
+
+
+def test_words_that_are_filled_for_most_of_one_class() -> None:
+    boats = np.where((Y == 1) & (np.arange(N) % 40 > 0), "boat", None)
+    (message,) = leaks(TABLE.assign(refund=boats), holdout=0.2)
+    assert FOR_ONE in message
+
+
+@pytest.mark.parametrize("shares", [[0.5, 0.5], [0.05, 1], [0, 0.6]])
+def test_numbers_that_are_missing_more_often_in_one_class(shares: list[float]) -> None:
+    kept = CHANCE.random(N) < np.array(shares)[Y]
+    assert not leaks(TABLE.assign(other=np.where(kept, CHANCE.lognormal(size=N), np.nan)), passes=1)
+
+
+def test_numbers_that_are_filled_for_one_of_several_classes() -> None:
+    classes = np.digitize(NUMBERS, [-1, 1])
+    table = TABLE.assign(refund=np.where(classes == 1, CHANCE.lognormal(size=N), np.nan))
+    (message,) = leaks(table, classes, classes=[0, 1, 2], passes=1)
+    assert message.startswith(FOR_ONE)
+
+
+def test_more_rows_are_asked_of_columns_that_tell_the_label_in_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("thresher.learning.diagnostics.leaks.ROWS", (500, 640))
+    later = np.where(np.arange(N) < 500, Y, 0)
+    (message,) = leaks(TABLE.assign(other=later, refund=5 * Y))
+    assert "column refund alone tells" in message
+    (message,) = leaks(np.c_[X, later, 5 * Y])
+    assert "feature 3 alone tells" in message
+
+
 def test_features_without_columns(tmp_path: Path) -> None:
     (message,) = leaks(np.c_[X, Y])
     assert "feature 2 alone tells the label" in message
@@ -113,3 +155,8 @@ def test_what_is_counted_and_cut_is_left_alone(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert model.warnings == thresher.train(path, passes=1, threads=1).warnings
+        (warning,) = thresher.train(path, passes=2, cache=True).warnings
+        assert warning.message.endswith(
+            "column refund alone tells the label in the first rows: if it is filled"
+            ' in with the label or after it, leave it out, ignore="refund"'
+        )

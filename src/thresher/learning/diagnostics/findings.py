@@ -110,12 +110,13 @@ def no_groups(name: str) -> Trouble:
 
 
 def leak(against_base: str, names: Sequence[str], layout: SettledLayout | None) -> Trouble:
-    """Columns, or features, that tell the label alone, in a run whose loss is stated `against_base`."""
+    """Columns, or features, that tell the label alone; the loss is stated `against_base` if it is good."""
     alone = f"{first_few(names)} {'alone tells' if len(names) == 1 else 'each tell'} the label"
     columns = [name.removeprefix("column ") for name in names] if layout and layout.columns else []
     remedy = f", {mention(ignore=as_option_value(columns[:3], layout.columns))}" if columns and layout else ""
     known = "if it is filled in with the label or after it, leave it out"
-    return Trouble("leak", f"{against_base}, and {alone} in the first rows: {known}{remedy}")
+    good = f"{against_base}, and " if against_base else ""
+    return Trouble("leak", f"{good}{alone} in the first rows: {known}{remedy}")
 
 
 def learned_before() -> Trouble:

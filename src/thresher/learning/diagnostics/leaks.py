@@ -1,8 +1,10 @@
 """Columns that tell the label alone, as one that is filled in with the label, or after it, does.
 
-They are looked for only if a model is far better than a constant, in the first rows of data that can be read
-again. A column is named if it leaves next to nothing open there by itself: what a linear model can use of
-it, which is its order if it holds numbers, its values if it holds categories, and where it has none.
+They are looked for in the first rows of data that can be read again, if a model is far better than a
+constant. A column is named if it leaves next to nothing open there by itself: what a linear model can use of
+it, which is its order if it holds numbers, its values if it holds categories, and where it has none. So is
+one that is filled for one class only: a model does not see where numbers are missing, so those are looked at
+however good it is.
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from thresher.data.source import Source
 from thresher.learning.diagnostics.advice import feature_names
 from thresher.learning.model.objective import Head
 
-ROWS = 4096
-"""The rows that are looked at"""
+ROWS = 4096, 65536
+"""The rows that are looked at: at first, and for columns that tell the label in these"""
 LEAST = 500
 """With fewer, a column may tell the label by chance, or because the data are a small example."""
 _CELLS = 1 << 20
@@ -33,6 +35,8 @@ _OPEN = 0.01
 """Share of the mistakes of a constant that a column may leave"""
 _UNEXPLAINED = 1e-3
 """Share of the variance of the ranks of numbers that it may leave"""
+_FILLED, _STRAY = 0.75, 0.02
+"""Shares of a class, at least, and of the others, at most, where a column filled for it has values"""
 _SINGLE = 0.02
 """Share of rows whose category occurs once, up to which others tell enough"""
 F64 = NDArray[np.float64]
@@ -48,24 +52,34 @@ class Candidate(NamedTuple):
     ordered: bool
 
 
-def telling(source: Source, head: Head) -> list[str]:
-    """The names of the columns or features of `source` of which each tells the label alone. `DataError`."""
-    if not source.rereadable or head.outputs.kind not in ("one", "classes"):
-        return []
+def telling(source: Source, head: Head, is_good: bool) -> list[str]:
+    """The names of the columns or features of `source` of which each tells the label alone. `DataError`.
+
+    Of a model that is not `is_good`, only columns that are filled for one class.
+    """
+    source = source.origin or source  # a cache has no cells
     layout = source.layout
+    if not (source.rereadable and head.outputs.kind in ("one", "classes") and (is_good or head.classifies)):
+        return []
     named = zip(layout.columns, layout.kinds, strict=True) if layout and source.has_cells else ()
     kinds = {name: kind for name, kind in named if kind in FEATURES}
-    chunk = _first(source, [*kinds], min(ROWS, _CELLS // max(len(kinds), 1)))
-    if len(chunk) < LEAST:
-        return []
-    of_class = partial(_tells_class, *np.unique(chunk.labels, return_inverse=True))
-    tells = of_class if head.classifies else partial(_tells_number, _ranks(chunk.labels))
     missing = {"", *(layout.missing if layout else ())}
-    columns = _columns(chunk, kinds, missing) if kinds else _features(chunk)
-    found = [one.name for one in columns if len(one.rows) and tells(one)]
-    if kinds or not found:
-        return [f"column {name}" for name in found]
-    report, keys = source.report, np.array(found, np.uint64)
+    found, columns = set[Any](), kinds
+    for rows in ROWS:
+        chunk = _first(source, [*columns], min(rows, _CELLS // max(len(columns), 1)))
+        if len(chunk) < LEAST:
+            return []
+        of_number = partial(_tells_number, _ranks(chunk.labels))
+        codes = np.unique(chunk.labels, return_inverse=True)[1]
+        tells = partial(_tells_class, codes, is_good, bool(kinds)) if head.classifies else of_number
+        each = _columns(chunk, columns, missing) if kinds else _features(chunk)
+        found = {one.name for one in each if (not found or one.name in found) and tells(one)}
+        columns = {name: kind for name, kind in kinds.items() if name in found}
+        if not found:
+            return []
+    if kinds:
+        return [f"column {name}" for name in columns]
+    report, keys = source.report, np.array(sorted(found), np.uint64)
     names = find_names(source, keys) if source.nameable else None
     source.report = report
     return feature_names(keys.tolist(), layout, names)
@@ -112,19 +126,26 @@ def _features(chunk: Chunk) -> Iterator[Candidate]:
             yield Candidate(key, rows[places], chunk.values[places].astype(np.float64), True)
 
 
-def _tells_class(classes: NDArray[Any], codes: NDArray[np.intp], column: Candidate) -> bool:
-    """Whether the class is known from the value: with next to no mistakes, and no values that occur once."""
+def _tells_class(codes: NDArray[np.intp], is_good: bool, in_table: bool, column: Candidate) -> bool:
+    """Whether the class is known from the value: with next to no mistakes, and no values that occur once.
+
+    Or a column of a table is filled for one class; only these count unless `is_good`.
+    """
     counts, own = np.bincount(codes), codes[column.rows]
-    others = len(codes) - counts.max()
-    absent = counts - np.bincount(own, minlength=len(classes))
-    if others < _RARE or absent.sum() - absent.max() > _OPEN * others:
+    filled = np.bincount(own, minlength=len(counts))
+    rest, absent = len(codes) - counts, counts - filled
+    for_one = (filled >= _FILLED * counts) & (len(own) - filled <= _STRAY * rest)
+    if in_table and (for_one & (counts >= _RARE) & (rest >= _RARE)).any():
+        return True
+    others = rest.min()
+    if not is_good or not len(own) or others < _RARE or absent.sum() - absent.max() > _OPEN * others:
         return False
     values, places = np.unique(column.values, return_inverse=True)
-    table = np.zeros((len(values), len(classes)), np.int64)
+    table = np.zeros((len(values), len(counts)), np.int64)
     np.add.at(table, (places, own), 1)
     mistakes = (table.sum(axis=1) - table.max(axis=1)).sum()
     if column.ordered:  # values of a class are side by side
-        mistakes += max(np.count_nonzero(np.diff(table.argmax(axis=1))) - (len(classes) - 1), 0)
+        mistakes += max(np.count_nonzero(np.diff(table.argmax(axis=1))) - (len(counts) - 1), 0)
     else:
         single = table[table.sum(axis=1) == 1]
         mistakes += np.count_nonzero(single.argmax(axis=1) != counts.argmax())
@@ -137,7 +158,7 @@ def _tells_number(ranks: F64, column: Candidate) -> bool:
     own, absent = ranks[column.rows], np.delete(ranks, column.rows)
     most = _UNEXPLAINED * float(((ranks - ranks.mean()) ** 2).sum())
     beside = float(((absent - absent.mean()) ** 2).sum()) if len(absent) else 0.0
-    if beside >= most:
+    if beside >= most or not len(own):
         return False
     if column.ordered:
         x, y = _ranks(column.values) - (len(own) - 1) / 2, own - own.mean()

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from thresher.data.columns import LABEL
+from thresher.data.columns import LABEL, NUMERIC
 from thresher.data.errors import first_few, shortened
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.labels import is_number
@@ -140,6 +140,13 @@ class Run:
         """Whether the model is so good that a column may hold the label."""
         late = self.loss if self.is_held_out else min(self.loss, self.seen.late)
         return self.seen.rows >= LEAST and self.base is not None and late < _SUSPICIOUS * self.base
+
+    @property
+    def lacks_numbers(self) -> bool:
+        """Whether columns lack numbers in the first rows, which tells a model nothing."""
+        rows = max((one.rows for one in self.columns), default=0)
+        lacking = any(one.kind == NUMERIC and one.rows < rows for one in self.columns)
+        return lacking and self.seen.rows >= LEAST
 
     @property
     def loss(self) -> float:

@@ -629,6 +629,7 @@ class Trainer(Generic[M]):
             beside.append(learned_before())
         if self.cut_short:
             beside.append(ended_early(self._number, self.repetition.passes))
-        if run.is_suspicious and (names := telling(self.source, self.model.head)):
-            beside.append(leak(run.against_base, names, self.source.layout))
+        good = run.is_suspicious
+        if (good or run.lacks_numbers) and (names := telling(self.source, self.model.head, good)):
+            beside.append(leak(run.against_base if good else "", names, self.source.layout))
         return [*troubles_of(run), *beside]

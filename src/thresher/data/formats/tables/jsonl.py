@@ -701,7 +701,9 @@ def _fits(value: Any, kind: Any) -> bool:
     if pa.types.is_list(kind):
         return isinstance(value, list) and all(_fits(one, kind.value_type) for one in value)
     if pa.types.is_null(kind):  # text
-        return _is_text(value) or (isinstance(value, int | float) and abs(value) < math.inf)
+        return _is_text(value) or (
+            isinstance(value, int | float) and (abs(value) < math.inf or isinstance(value, _Beyond))
+        )
     return isinstance(value, int | float)
 
 
