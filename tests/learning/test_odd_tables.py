@@ -247,6 +247,7 @@ def test_columns_of_one_name_may_be_ignored(form: str, name: str, tmp_path: Path
     for ignore in ([name], "3-4", "3,4", in_list(name)):
         model = thresher.train(data, ignore=ignore)
         assert model.weights()[1].tolist() == expected.weights()[1].tolist()
+        assert "no-such-column" not in [one.name for one in model.warnings]
         assert thresher.evaluate(model, data)["examples"] == 4
     for one_of_them in ("3", "4"):
         with pytest.raises(DataError, match=f"two columns are called '{name}': rename one, or use ignore="):

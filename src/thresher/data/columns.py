@@ -52,7 +52,7 @@ _SHOWN, _LONGEST = 12, 60
 MOST_COLUMNS, LONGEST_NAME = 1_000_000, 1 << 16
 """Maximum number of columns of a table, and of characters in the name of one"""
 _BY_STAR, _BY_PATTERN, _BY_NAME = 1, 2, 3
-_WILD = re.compile(r"[*?\[]")
+WILD = re.compile(r"[*?\[]")
 _POSITIONS = re.compile(r"(\d+)(?:-(\d+))?")
 _SEVERAL = re.compile(r"[*?\[]|^\d+(-\d+)?$")
 
@@ -112,7 +112,7 @@ def settle(
         found = (find_place if _POSITIONS.fullmatch(pattern) else find)(pattern)
         if not found and open_ended and kind not in (LABEL, *SINGLE) and not _SEVERAL.search(pattern):
             found = [pattern]
-        if not found and not (kind == IGNORE and _WILD.search(pattern)):
+        if not found and not (kind == IGNORE and WILD.search(pattern)):
             raise DataError(f"{file}: no column is called '{pattern}'; {column_meant(pattern, names)}")
         _assign(chosen, kind, found, _precision(pattern, found), file)
     _check_unchanged(chosen, before, file)
@@ -264,7 +264,7 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool =
             raise DataError(f"the model was trained with other columns; leave {mention(option)} out")
         known = {name: kind for name, kind in known.items() if kind != ABSENT or name not in named}
     like = for_new_data(trained, {name: value for name, value in chosen.items() if name not in given})
-    patterns = tuple(one for one in trained.ignore if _WILD.search(one))
+    patterns = tuple(one for one in trained.ignore if WILD.search(one))
     given["ignore"] = (*patterns, *given.get("ignore", ()))
     spelling = tuple(zip(trained.columns, trained.spelling, strict=bool(trained.spelling)))
     return Extension(
@@ -376,7 +376,7 @@ def finder(names: Sequence[str]) -> Callable[[str], list[str]]:
             if found[1] in known and found[2] in known:  # as for one number, names go before places
                 return [name for name in names if name.isdecimal() and first <= int(name) <= last]
             return list(names[first - 1 : last]) if 1 <= first <= last <= len(names) else []
-        return [*filter(_shape(pattern), names)] if _WILD.search(pattern) else _from_to(pattern, names, known)
+        return [*filter(_shape(pattern), names)] if WILD.search(pattern) else _from_to(pattern, names, known)
 
     return find
 
@@ -400,7 +400,7 @@ class Patterns:
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._names = frozenset(patterns)
-        self._wild = [_shape(pattern) for pattern in self._names if _WILD.search(pattern)]
+        self._wild = [_shape(pattern) for pattern in self._names if WILD.search(pattern)]
 
     def __contains__(self, name: str) -> bool:
         return name in self._names or any(match(name) for match in self._wild)

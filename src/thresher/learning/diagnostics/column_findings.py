@@ -210,7 +210,10 @@ def _names(table: SeenTable) -> Trouble | None:
 
 
 def _unmatched(table: SeenTable) -> Trouble | None:
-    """Patterns of columns to leave out that match none; in JSON lines, fields that come late may match."""
+    """Patterns of columns to leave out that match none; in JSON lines, fields that come late may match.
+
+    A name or a place that is not there has been refused before.
+    """
     layout = table.layout
     if layout is None or layout.format == "jsonl" or not has_columns(layout):
         return None
