@@ -15,10 +15,14 @@ from starlette.types import Message
 import thresher
 from tests.serving.asking import Asked, Learning, done
 from thresher.data.errors import DataError
+from thresher.learning.model.ensemble import load
+from thresher.serving.batching import BatchKind
+from thresher.serving.bodies import Bodies, Rows
 from thresher.serving.endpoints import FileResponse
 from thresher.serving.errors import RefusedError
 from thresher.serving.openapi import ENDPOINTS, PATHS, Refusal
 from thresher.serving.requests import Ack
+from thresher.serving.service import Service
 
 RED, BLUE = b'{"hour": 3, "colour": "red"}', b'{"hour": 3, "colour": "blue"}'
 JSON = "application/json"
@@ -191,6 +195,56 @@ def test_the_open_inference_protocol(ask: Asked) -> None:
     assert ask("GET", "/v2").json["name"] == "thresher"
     assert ask("POST", "/v2/models/other/infer", body).status == 404
     assert ask("POST", "/v2/models/clicks/infer", b"{}").status == 400
+
+
+@pytest.fixture(scope="module")
+def colours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a model of other columns and labels."""
+    path = tmp_path_factory.mktemp("colours") / "a.csv"
+    rows = "".join(f"{'abc'[k % 3]},s{k % 4},{'red' if k % 5 else 'blue'}\n" for k in range(60))
+    path.write_text(f"label,size,colour\n{rows}")
+    thresher.train(path, passes=1).save(path.with_suffix(".model"))
+    return path.with_suffix(".model")
+
+
+BOTH = b'{"hour": 3, "colour": "red", "size": "s1"}'
+TENSOR = b'{"inputs": [{"name": "colour", "datatype": "BYTES", "shape": [1], "data": ["red"]}]}'
+
+
+@pytest.mark.parametrize(
+    ("target", "body"),
+    [
+        ("/predict", BOTH),
+        ("/predict?output=label", BOTH),
+        ("/predict?output=explain", BOTH),
+        ("/v2/models/a/infer", TENSOR),
+    ],
+)
+def test_all_of_a_request_belongs_to_one_model(
+    clicks: Path, colours: Path, target: str, body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    after = Asked(Service(colours, "a"))("POST", target, body, content_type=JSON)
+    service = Service(clicks, "a")
+    ask, read, found = Asked(service), Bodies.read, load(colours)
+    before = ask("POST", target, body, content_type=JSON)
+
+    def then_replaced(*given: Any, **more: Any) -> Rows:
+        rows = read(*given, **more)
+        service.model = found
+        return rows
+
+    monkeypatch.setattr(Bodies, "read", then_replaced)
+    assert ask("POST", target, body, content_type=JSON) == before
+    assert ask("POST", target, body, content_type=JSON) == after != before
+
+
+def test_bodies_that_came_together_belong_to_one_model(clicks: Path, colours: Path) -> None:
+    service = Service(clicks)
+    ask, kind = Asked(service), BatchKind("/predict", JSON, "label")
+    for path in (clicks, colours, clicks):
+        service.model = load(path)
+        expected = Asked(Service(path))("POST", "/predict?output=label", BOTH, content_type=JSON).body
+        assert [one.body for one in ask.predicting.together([BOTH] * 2, kind)] == [expected] * 2
 
 
 def test_a_body_is_limited_however_it_comes(ask: Asked, service: Learning) -> None:

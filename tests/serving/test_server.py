@@ -164,6 +164,30 @@ def test_answers_come_in_the_order_of_requests(serving: Serving) -> None:
     assert found[4:] == [{"probability": red}, {"live": True}, {"probability": blue}]
 
 
+def test_requests_behind_others_find_what_these_left(clicks: Path, tmp_path: Path) -> None:
+    row = b'{"id": "%d", "hour": 3, "colour": "red", "label": %d}'
+    label = b'{"id": "%d", "label": 1}'
+    with started(clicks, tmp_path, "--learn", "--log", "log") as process:
+        client = Serving(process).connect()
+        sent = [
+            post(row % (1, 0), "/predict?ids=id"),
+            post(label % 1, "/label"),
+            post(row % (2, 1) + b"\n" + row % (3, 0), "/learn"),
+            post(row % (4, 7), "/learn"),  # refused: no such label
+            post(row % (4, 0), "/learn", "content-encoding: identity"),  # the other way
+            post(row % (5, 1), "/learn"),
+            post(row % (6, 0), "/learn", "content-length: 1"),  # cannot be told from the next
+            post(row % (7, 0), "/learn"),
+        ]
+        client.sendall(b"".join(sent))
+        text = until_closed(client)
+    found = bodies(text)
+    assert (found[0]["id"], found[1]["learned"], found[1]["unknown"]) == ("1", 1, [])
+    assert [one.get("first") for one in found[1:]] == [1, 2, None, 4, 5, None]
+    assert [one.get("last") for one in found[1:]] == [1, 3, None, 4, 5, None]
+    assert text.count(b"connection: close") == 1
+
+
 def test_bodies_may_arrive_in_small_parts(serving: Serving) -> None:
     client, text = serving.connect(), post(RED, "/predict", "connection: keep-alive")
     for k in range(0, len(text), 7):

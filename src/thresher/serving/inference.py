@@ -85,7 +85,7 @@ class Inference:
 
     def __init__(self, model: Any, name: str, bodies: Bodies, answers: Answers) -> None:
         """`name` is the name of the model in addresses."""
-        self._model, self._name, self._bodies, self._answers = model, name, bodies, answers
+        self.model, self._name, self._bodies, self._answers = model, name, bodies, answers
         layout: SettledLayout | None = model.layout
         self._of_table = layout is not None and has_columns(layout)
         kinds = zip(layout.columns, layout.kinds, strict=True) if layout is not None else ()
@@ -120,7 +120,7 @@ class Inference:
                 TensorKind(name, "FP64" if kind in (NUMERIC, BINS) else "BYTES", [-1])
                 for name, kind in self._features.items()
             ]
-        margins = np.zeros((1, self._model.head.count))
+        margins = np.zeros((1, self.model.head.count))
         outputs = list[TensorKind]()
         for output in dict.fromkeys([self._answers.usual, "label", "margin"]):
             tensor = self._tensor(output, margins if margins.shape[1] > 1 else margins[0])
@@ -148,10 +148,10 @@ class Inference:
 
     def _tensor(self, output: str, margins: F64) -> TensorData:
         """An output for rows with these margins."""
-        found, head = self._model.respond(margins, output), self._model.head
+        found, head = self.model.respond(margins, output), self.model.head
         several = head.outputs.kind == "labels"
-        if output == "label" and self._model.classes:
-            kind, data, shape = "BYTES", [*head.worded(found, self._model.classes)], [len(found)]
+        if output == "label" and self.model.classes:
+            kind, data, shape = "BYTES", [*head.worded(found, self.model.classes)], [len(found)]
         elif output == "label" and several:
             kind, data, shape = "BOOL", (found > 0).ravel().tolist(), [*found.shape]
         elif output == "label" and head.classifies:

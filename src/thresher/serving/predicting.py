@@ -31,58 +31,68 @@ class Predicted(NamedTuple):
     rows: Rows
     margins: Any
     output: str
+    answers: Answers
+    """of the model that they are by"""
     explanation: Explanation | None = None
     top: int | None = None
     """maximum number of features of an explanation"""
+
+
+class _Serving(NamedTuple):
+    """A model that serves, and what reads rows and writes answers for it."""
+
+    model: Any
+    bodies: Bodies
+    answers: Answers
+    kinds: dict[tuple[bytes, bytes, bytes], BatchKind | None]
 
 
 class Predictions:
     """Predicts the rows of bodies; threads may use it at once."""
 
     def __init__(self, service: Service, most_rows: int, metrics: Metrics) -> None:
-        self._service, self._metrics = service, metrics
-        self._bodies, self._model = Bodies(service.model, most_rows), service.model
-        self._own = Answers(self._model)
-        self._kinds: dict[tuple[bytes, bytes, bytes], BatchKind | None] = {}
+        self._service, self._most, self._metrics = service, most_rows, metrics
+        self._own: _Serving | None = None
 
     @property
-    def _answers(self) -> Answers:
-        """Those of the model that serves, which another may have replaced."""
-        if self._model is not self._service.model:
-            self._model = self._service.model
-            self._own = Answers(self._model)
-        return self._own
+    def _now(self) -> _Serving:
+        """The model that serves, which another may have replaced: a request takes one from here to its end."""
+        own, model = self._own, self._service.model
+        if own is None or own.model is not model:
+            self._own = own = _Serving(model, Bodies(model, self._most), Answers(model), {})
+        return own
 
     def predict(self, body: bytes, media: str, output: str = "", ids: str = "", top: str = "") -> Predicted:
         """The rows of a body and their margins. `RefusedError`."""
-        self._answers.check(output, top)
-        rows = self._bodies.read(body, media, labelled=False, ids=ids)
+        model, bodies, answers, _ = self._now
+        answers.check(output, top)
+        rows = bodies.read(body, media, labelled=False, ids=ids)
         self._count(rows, "predicted")
         if output != EXPLAIN:
-            return Predicted(rows, self._service.margins(rows.chunk), output)
+            return Predicted(rows, self._service.margins(rows.chunk, model), output, answers)
         try:
-            names = self._bodies.names(body, media, rows.chunk.keys)
-            found = self._service.explain(rows.chunk, names)
+            names = bodies.names(body, media, rows.chunk.keys)
+            found = self._service.explain(rows.chunk, names, model)
         except ValueError as error:
             raise RefusedError(400, str(error)) from error
-        return Predicted(rows, found.margins, output, found, int(top) if top else None)
+        return Predicted(rows, found.margins, output, answers, found, int(top) if top else None)
 
     @property
     def inference(self) -> Inference:
         """The Open Inference Protocol for the model that serves."""
-        answers = self._answers
-        return Inference(self._model, self._service.name, self._bodies, answers)
+        model, bodies, answers, _ = self._now
+        return Inference(model, self._service.name, bodies, answers)
 
     def infer(self, body: bytes) -> bytes:
         """The answer to a request of that protocol. `RefusedError`."""
         inference = self.inference
         request, rows = inference.read(body)
         self._count(rows, "predicted")
-        return inference.answer(request, self._service.margins(rows.chunk))
+        return inference.answer(request, self._service.margins(rows.chunk, inference.model))
 
     def labelled(self, body: bytes, media: str) -> Rows:
         """The rows of a body, with labels. `RefusedError`, `BodyError`."""
-        rows = self._bodies.read(body, media, labelled=True)
+        rows = self._now.bodies.read(body, media, labelled=True)
         self._count(rows, "labelled")
         return rows
 
@@ -91,35 +101,35 @@ class Predictions:
         if found.explanation is not None:
             if arrow:
                 raise RefusedError(406, "explanations are lines of JSON, not an Arrow stream")
-            return self._answers.explained(found.rows, found.explanation, found.top)
-        write = self._answers.stream if arrow else self._answers.lines
+            return found.answers.explained(found.rows, found.explanation, found.top)
+        write = found.answers.stream if arrow else found.answers.lines
         return write(found.rows, found.margins, found.output)
 
     def warm(self) -> None:
         """Load or compile the code for small bodies, so that the first clients need not wait."""
-        for body, media in self._bodies.examples():
+        for body, media in self._now.bodies.examples():
             for count in (1, 2):
                 self.together([body] * count, BatchKind("/predict", media, ""))
             with suppress(RefusedError):
                 self.written(self.predict(body, media, EXPLAIN))
                 if self._service.learns:
-                    self._bodies.read(body, media, labelled=True)
+                    self._now.bodies.read(body, media, labelled=True)
         self._metrics.rows.clear()
 
     def is_loaded(self, media: str) -> bool:
         """Whether small bodies of this kind are read in no time; the first may be long in compiling."""
-        return self._bodies.is_loaded(media)
+        return self._now.bodies.is_loaded(media)
 
     def kind_of(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
         """What a request for predictions asks for; None if it is not one of the simple kinds."""
-        asked = target, media, accepted
-        if asked not in self._kinds:
-            if not self.is_loaded(media.decode("latin-1")):
+        asked, (_, bodies, _, kinds) = (target, media, accepted), self._now
+        if asked not in kinds:
+            if not bodies.is_loaded(media.decode("latin-1")):
                 return None
-            if len(self._kinds) >= _REMEMBERED:
-                self._kinds.clear()
-            self._kinds[asked] = self._kind(*asked)
-        return self._kinds[asked]
+            if len(kinds) >= _REMEMBERED:
+                kinds.clear()
+            kinds[asked] = self._kind(*asked)
+        return kinds[asked]
 
     def _kind(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
         path, _, query = target.partition(b"?")
@@ -138,7 +148,7 @@ class Predictions:
 
     def labelled_together(self, bodies: Sequence[bytes], media: str) -> list[Rows | Exception]:
         """The labelled rows of several bodies, or why there are none."""
-        several = self._bodies.read_together(bodies, media, labelled=True) if len(bodies) > 1 else None
+        several = self._now.bodies.read_together(bodies, media, labelled=True) if len(bodies) > 1 else None
         if several is None or not all(rows.good for rows in several):
             return [self._labelled_alone(body, media) for body in bodies]
         self._count(several[0]._replace(last=len(several[0].whole), first=0), "labelled")
@@ -153,13 +163,14 @@ class Predictions:
 
     def together(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer]:
         """The answers to several bodies, whatever is wrong with them."""
+        model, reader, answers, _ = self._now
         try:
-            several = self._bodies.read_together(bodies, kind.media) if len(bodies) > 1 else None
+            several = reader.read_together(bodies, kind.media) if len(bodies) > 1 else None
             if several is None:
                 return [self._alone(body, kind) for body in bodies]
-            self._answers.check(kind.output)
+            answers.check(kind.output)
             whole = several[0].whole
-            found = self._answers.together(several, self._service.margins(whole), kind.output)
+            found = answers.together(several, self._service.margins(whole, model), kind.output)
             self._metrics.rows.labels("predicted").inc(len(whole))
         except Exception as error:  # noqa: BLE001  (each client gets an answer)
             return [refusal(error)] * len(bodies)

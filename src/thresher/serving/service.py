@@ -157,21 +157,20 @@ class Service:
                 self._reload()
 
     def _reload(self) -> None:
-        """Predict with what the file holds now, if that is a model of the same kind."""
+        """Predict with what the file holds now, if that is a model."""
         try:
             found = load(self.path)
         except (model_file.ModelFileError, OSError) as error:
             self._keep(str(error))
             return
-        if (found.layout, str(found.head.domain)) != (self.model.layout, str(self.model.head.domain)):
-            self._keep(f"{self.path} reads other columns or labels now: restart the server")
-            return
+        before, now = (LogOrigin(one.layout, str(one.head.domain), "") for one in (self.model, found))
+        other = before.unlike(now)
         self.model, self._reason = found, ""
-        self._say(f"reloaded {self.path}")
+        self._say(f"reloaded {self.path}{other and f', a model of {other}'}")
 
-    def margins(self, chunk: Chunk) -> F64:
-        """Margins of some rows, by the model as it is between two examples."""
-        found: F64 = self.model.margins(chunk)
+    def margins(self, chunk: Chunk, model: Any = None) -> F64:
+        """Margins of some rows, by `model`, which they were read for, or the one that serves."""
+        found: F64 = (self.model if model is None else model).margins(chunk)
         return found
 
     def _keep(self, reason: str) -> None:
@@ -179,9 +178,9 @@ class Service:
         self._reason = f"not reloaded: {reason}"
         self._say(self._reason)
 
-    def explain(self, chunk: Chunk, names: Mapping[int, str]) -> Explanation:
-        """Why these are the margins of some rows, whose features may have `names`. ValueError."""
-        return explain(self.model, chunk, names)
+    def explain(self, chunk: Chunk, names: Mapping[int, str], model: Any) -> Explanation:
+        """Why these are the margins of some rows by a model; their features may have `names`. ValueError."""
+        return explain(model, chunk, names)
 
     def info(self) -> dict[str, Any]:
         """What ``thresher info`` says of the model."""
@@ -329,8 +328,8 @@ class LearningService(Service):
                 self.model = load(self.snapshot()[0])  # weights of the one that learned may not be finite
             self._reason = reason
 
-    def margins(self, chunk: Chunk) -> F64:
-        """Margins of some rows, each by the model as it is between two examples."""
+    def margins(self, chunk: Chunk, model: Any = None) -> F64:
+        """Margins of some rows, each by the model as it is between two examples; all models read the same."""
         if len(chunk) <= _PIECE:
             with self._learning.gate.reading():
                 found: F64 = self.model.margins(chunk)
@@ -338,10 +337,10 @@ class LearningService(Service):
         parts = [chunk.rows(lo, lo + _PIECE) for lo in range(0, len(chunk), _PIECE)]
         return np.concatenate([self.margins(one) for one in parts])
 
-    def explain(self, chunk: Chunk, names: Mapping[int, str]) -> Explanation:
+    def explain(self, chunk: Chunk, names: Mapping[int, str], model: Any) -> Explanation:
         """Why these are the margins of some rows, all by one model. ValueError."""
         with self._learning.gate.reading():
-            return super().explain(chunk, names)
+            return super().explain(chunk, names, self.model)
 
     def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
         """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
