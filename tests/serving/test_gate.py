@@ -3,11 +3,27 @@
 import threading
 import time
 
+import pytest
+
+import thresher.serving.gate
 from thresher.serving.gate import Gate
 
 
-def test_a_reader_comes_before_the_next_turn() -> None:
-    gate, order = Gate(), list[str]()
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    """A gate whose learning waits for readers as long as a busy machine needs to let them run."""
+    monkeypatch.setattr(thresher.serving.gate, "_PATIENCE", 60)
+    return Gate()
+
+
+def in_line(gate: Gate) -> None:
+    """Return once a reader waits."""
+    while gate._nobody.is_set():
+        time.sleep(0.001)
+
+
+def test_a_reader_comes_before_the_next_turn(gate: Gate) -> None:
+    order = list[str]()
 
     def reads() -> None:
         with gate.reading():
@@ -16,7 +32,7 @@ def test_a_reader_comes_before_the_next_turn() -> None:
     with gate.learning():
         reader = threading.Thread(target=reads)
         reader.start()
-        time.sleep(0.05)
+        in_line(gate)
         order.append("first")
     with gate.learning():
         order.append("second")
@@ -24,8 +40,8 @@ def test_a_reader_comes_before_the_next_turn() -> None:
     assert order == ["first", "read", "second"]
 
 
-def test_a_reader_comes_in_a_pause() -> None:
-    gate, order = Gate(), list[str]()
+def test_a_reader_comes_in_a_pause(gate: Gate) -> None:
+    order = list[str]()
 
     def reads() -> None:
         with gate.reading():
@@ -35,7 +51,7 @@ def test_a_reader_comes_in_a_pause() -> None:
         gate.pause()  # nobody waits
         reader = threading.Thread(target=reads)
         reader.start()
-        time.sleep(0.05)
+        in_line(gate)
         order.append("half")
         gate.pause()
         order.append("rest")

@@ -436,18 +436,21 @@ def _mean(loss: Any, margin: float, labels: Weighted) -> tuple[float, float]:
 
 
 def _of_classes(head: Head, shares: Weighted) -> float | None:
-    """The least mean loss of three margins: zero, the logarithms of the shares, and their log odds."""
+    """The least mean loss of three margins: zero, the logarithms of the shares, and their log odds.
+
+    Classes with the same share have the same margin and loss: one of them stands for all.
+    """
     count, low = head.count, head.outputs.low
     p = np.full(count, 1e-6)
     for label, share in shares:
         p[int(label) - low] += share
     p /= p.sum()
     values, slopes = np.zeros(count), np.zeros(count)
-    found: list[float] = []
+    like, found = Counter(share for _, share in shares), list[float]()
     for margins in (np.zeros(count), np.log(p), np.log(p / (1 - p))):
         losses: list[float] = []
-        for label, share in shares:
+        for share, label in {share: label for label, share in shares}.items():
             target = np.array([label - low], np.float32)
-            losses.append(share * head.joint.values_slopes(margins, target, values, slopes))
+            losses.append(like[share] * share * head.joint.values_slopes(margins, target, values, slopes))
         found.append(sum(losses))
     return min(found)
