@@ -56,7 +56,7 @@ class Predictions:
 
     @property
     def _now(self) -> _Serving:
-        """The model that serves, which another may have replaced: a request takes one from here to its end."""
+        """The model that serves, which another may have replaced: each request takes it from here once."""
         own, model = self._own, self._service.model
         if own is None or own.model is not model:
             self._own = own = _Serving(model, Bodies(model, self._most), Answers(model), {})
