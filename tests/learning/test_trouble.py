@@ -379,9 +379,14 @@ def test_the_loss_of_the_best_constant_of_classes(loss: str, least: float) -> No
 
 
 def test_classes_with_the_same_share_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    labels, computed = [*range(98)] + [98] * 2 + [99] * 2, list[int]()
-    one = Softmax.values_slopes
-    monkeypatch.setattr(Softmax, "values_slopes", lambda *given: computed.append(1) or one(*given))
+    labels, computed = [*range(98)] + [98] * 2 + [99] * 2, list[Any]()
+    one: Any = Softmax.values_slopes
+
+    def counted(*given: Any) -> Any:
+        computed.append(given)
+        return one(*given)
+
+    monkeypatch.setattr(Softmax, "values_slopes", counted)
     seen = Seen()
     seen.add(Chunk.from_csr(np.zeros(103, int), [], [], labels), None)
     expected = (98 * math.log(102) + 4 * math.log(51)) / 102
