@@ -3,17 +3,7 @@
 import threading
 import time
 
-import pytest
-
-import thresher.serving.gate
 from thresher.serving.gate import Gate
-
-
-@pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
-    """A gate whose learning waits for readers as long as a busy machine needs to let them run."""
-    monkeypatch.setattr(thresher.serving.gate, "_PATIENCE", 60)
-    return Gate()
 
 
 def in_line(gate: Gate) -> None:
@@ -22,8 +12,8 @@ def in_line(gate: Gate) -> None:
         time.sleep(0.001)
 
 
-def test_a_reader_comes_before_the_next_turn(gate: Gate) -> None:
-    order = list[str]()
+def test_a_reader_comes_before_the_next_turn() -> None:
+    gate, order = Gate(patience=60), list[str]()  # as long as a busy machine needs to let a thread run
 
     def reads() -> None:
         with gate.reading():
@@ -40,8 +30,8 @@ def test_a_reader_comes_before_the_next_turn(gate: Gate) -> None:
     assert order == ["first", "read", "second"]
 
 
-def test_a_reader_comes_in_a_pause(gate: Gate) -> None:
-    order = list[str]()
+def test_a_reader_comes_in_a_pause() -> None:
+    gate, order = Gate(patience=60), list[str]()  # as long as a busy machine needs to let a thread run
 
     def reads() -> None:
         with gate.reading():

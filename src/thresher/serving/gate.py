@@ -14,10 +14,11 @@ class Gate:
     """Lets one thread at a time read or change a model.
 
     A plain lock would be taken again by the thread that learns before any reader wakes up. Here that thread
-    waits until the readers that stand in line have been let in, or `_PATIENCE` is over.
+    waits until the readers that stand in line have been let in, or its `patience` is over.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = _PATIENCE) -> None:
+        self._patience = patience
         self._lock = threading.Lock()
         self._counting = threading.Lock()
         self._waiting, self._nobody = 0, threading.Event()
@@ -41,13 +42,13 @@ class Gate:
         if self._waiting:
             self._lock.release()
             try:
-                self._nobody.wait(_PATIENCE)
+                self._nobody.wait(self._patience)
             finally:
                 self._lock.acquire()
 
     @contextmanager
     def learning(self) -> Iterator[None]:
         """Within this context nothing is read."""
-        self._nobody.wait(_PATIENCE)
+        self._nobody.wait(self._patience)
         with self._lock:
             yield
