@@ -221,7 +221,7 @@ def test_frontiers_go_on_lane_by_lane(whole: Chunk, tmp_path: Path) -> None:
         expected = thresher.path(whole, passes=1, **options)
         before = thresher.path(first, passes=1, **options)
         kept = [fingerprint(model) for model in before.models]
-        before.save(tmp_path / "f")
+        before.save(tmp_path / "f", state=True)
         for given in (before, tmp_path / "f"):
             found = thresher.path(second, continue_from=given, passes=1)
             for one, other in zip(found.models, expected.models, strict=True):

@@ -28,6 +28,10 @@ def sizes(path: str) -> list[int]:
     return [point.nonzero for point in folder.load(Path(path)).points]
 
 
+def has_state(path: str) -> bool:
+    return any(name.startswith("state.") for name in model_file.read(path)[1])
+
+
 def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
     assert thresher(f"path train.svm -m coarse {GRID}").status == 0
     coarse = sizes("coarse")
@@ -45,7 +49,7 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
     }
     assert 0.93 * BUDGET <= use["fullest"] <= BUDGET
     for k in range(11):
-        alone = "train train.svm -m alone --holdout every-10th --passes 1 -q --json --rule"
+        alone = "train train.svm -m alone --weights-only --holdout every-10th --passes 1 -q --json --rule"
         figures = thresher(f"{alone} {table.points[k].spec}").json
         assert Path("alone").read_bytes() == Path(f"f/{folder.file_of(k)}").read_bytes()
         assert figures["holdout_loss"] == (table.points[k].holdout or {})["loss"]
@@ -53,7 +57,7 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
     zero = [k for k, point in enumerate(table.points) if point.paired_error == 0]
     assert zero == [losses.index(min(losses))]
     command = shlex.split(ran.json["command"].replace("MODEL", "again"))[1:]
-    assert thresher(*command, "-q").status == 0
+    assert thresher(*command, "-q", "--weights-only").status == 0
     assert Path("again").read_bytes() == Path(f"f/{folder.file_of(table.chosen)}").read_bytes()
     ran_out = thresher(f"path train.svm -m g {GRID} --choose nnz:3 --json")
     sparsest = f"weights: the sparsest has {min(coarse)}; stronger penalties, --l1, leave fewer"
@@ -94,12 +98,36 @@ def test_a_second_reading_that_is_stopped_continues(
         ran = thresher(command.replace("--order once", "") + " --resume")
     assert (ran.status, "checkpoint in f.checkpoint, continue with --resume" in ran.err) == (130, True)
     assert len(sizes("f")) == 3  # usable already
+    assert all(has_state(f"f/{folder.file_of(k)}") for k in range(3))
     Path("f").rename("g")
     assert "does not have the others: run again without --resume" in thresher(f"{command} --resume").err
     Path("g").rename("f")
     ran = thresher(f"{command} --resume")
     assert (ran.status, Path("f.checkpoint").exists()) == (0, False), ran.err
+    assert not any(has_state(f"f/{folder.file_of(k)}") for k in range(11))
     assert contents("f") == contents("whole")
+
+
+def test_state_is_written_for_a_checkpoint(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, and only if the second reading makes one, which `--resume` adds to what is in the folder."""
+    save, states = folder.save, list[bool]()
+
+    def noting(path: Path, found: Any, models: Any, state: bool) -> None:
+        states.append(state)
+        save(path, found, models, state)
+
+    monkeypatch.setattr(folder, "save", noting)
+    monkeypatch.setattr(model_file, "MUCH", 0)
+    monkeypatch.setattr(model_file, "LARGE", 0)
+    for more, expected in (
+        ("", [False, False]),
+        ("--checkpoint-every 120", [False, True, False]),
+        ("--state --checkpoint-every 120", [True, True]),
+    ):
+        states.clear()
+        err = thresher(f"{COMMAND} {more}").err
+        assert states == expected
+        assert ("of weights; --resume needs it" in err) == (expected == [False, True, False])
 
 
 @pytest.mark.usefixtures("narrow")

@@ -264,10 +264,10 @@ def interrupted(thresher: Thresher) -> None:
 
 
 def test_a_frontier_goes_on(thresher: Thresher) -> None:
-    thresher("path a.svm -m A --l1 0.1:1:3 --passes 1 -q")
+    thresher("path a.svm -m A --l1 0.1:1:3 --passes 1 -q --state")
     ran = thresher("path b.svm -m B --continue A --passes 1 -q --json")
     assert ran.status == 0, ran.err
-    thresher("path ab.svm -m AB --l1 0.1:1:3 --passes 1 -q")
+    thresher("path ab.svm -m AB --l1 0.1:1:3 --passes 1 -q --state")
     for k in range(3):
         assert tensors(f"B/lane-00{k}.model") == tensors(f"AB/lane-00{k}.model")
     assert f"--continue A/lane-00{ran.json['chosen']}.model" in ran.json["command"]
@@ -288,7 +288,7 @@ def test_a_frontier_goes_on(thresher: Thresher) -> None:
 
 
 def test_the_range_that_was_asked_for_may_be_said_again(thresher: Thresher) -> None:
-    thresher("path a.svm -m A --l1 0.1:1:3 --passes 1 -q")
+    thresher("path a.svm -m A --l1 0.1:1:3 --passes 1 -q --state")
     ran = thresher("path b.svm -m B --continue A --l1 0.1:1:3 --rule ft-ftrl --passes 1 -q --choose nnz:14")
     assert ran.status == 0, ran.err
     assert "they would lack the data learned before" in ran.err

@@ -27,7 +27,7 @@ def contents(path: str) -> dict[str, bytes]:
 
 
 def test_each_model_is_that_of_train_byte_for_byte(thresher: Thresher) -> None:
-    found = thresher(f"{FRONTIER} --json").json
+    found = thresher(f"{FRONTIER} --state --json").json
     values = np.geomspace(0.05, 2, 5)
     assert [one["l1"] for one in found["lanes"]] == pytest.approx(values)
     for k, one in enumerate(found["lanes"]):
@@ -42,6 +42,35 @@ def test_each_model_is_that_of_train_byte_for_byte(thresher: Thresher) -> None:
     assert len(set(counts)) == 5
 
 
+def test_state_is_kept_if_it_is_asked_for(thresher: Thresher) -> None:
+    """Without it, the models are those of ``train --weights-only``, predict the same and cannot go on."""
+    assert thresher(f"{FRONTIER} --passes 1 --state").status == 0
+    Path("f").rename("whole")
+    found = thresher(f"{FRONTIER} --passes 1 --json").json
+    assert contents("f").keys() == contents("whole").keys()
+    for name in LANES:
+        light, whole = (model_file.read(f"{place}/{name}") for place in ("f", "whole"))
+        own = {key: value for key, value in whole[1].items() if not key.startswith("state.")}
+        assert light[1].keys() == own.keys() < whole[1].keys()
+        assert all(np.array_equal(light[1][key], own[key]) for key in own)
+        assert light[0] | {"crc32": None} == whole[0] | {"crc32": None}
+        kept = thresher(f"predict f/{name} test.svm").out
+        assert kept == thresher(f"predict whole/{name} test.svm").out
+    spec = found["lanes"][2]["spec"]
+    command = f"train train.svm -m alone --weights-only --passes 1 --holdout every-10th -q --rule {spec}"
+    assert thresher(command).status == 0
+    assert Path("alone").read_bytes() == Path(f"f/{LANES[2]}").read_bytes()
+    assert "--weights-only" in thresher(f"info f/{LANES[2]} --json").json["command"]
+    thresher("path f -m taken")
+    wrong = "contains only weights and cannot keep learning: --init can start a new model from them"
+    for command, file in (("path", "f"), ("train", f"f/{LANES[1]}"), ("train", "taken")):
+        ran = thresher(f"{command} test.svm -m g --continue {file} --passes 1 -q")
+        assert (ran.status, Path("g").exists()) == (1, False)
+        assert f"{wrong}; thresher path --state keeps what learning needs\n" in ran.err
+    assert thresher("path test.svm -m g --continue whole --passes 1 -q").status == 0
+    assert thresher("path f --state").status == 2
+
+
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize(
     "options",
@@ -54,7 +83,7 @@ def test_each_model_is_that_of_train_byte_for_byte(thresher: Thresher) -> None:
     ],
 )
 def test_options_mean_what_they_mean_to_train(thresher: Thresher, options: str) -> None:
-    ran = thresher(f"path train.svm -m f --l1 0.001:1:3 {options} --json")
+    ran = thresher(f"path train.svm -m f --l1 0.001:1:3 {options} --state --json")
     assert ran.status == 0, ran.err
     alike = options.replace(" --holdout none", "").replace("--holdout none", "")
     alike += "" if "--holdout" in options else " --holdout every-10th"
@@ -154,7 +183,7 @@ def test_a_lane_that_rests_goes_on_resting(thresher: Thresher, monkeypatch: pyte
 
 def test_each_lane_stops_early_by_itself(thresher: Thresher) -> None:
     options = f"--holdout test.svm --passes 8 --early-stop 1 {OVERFIT} --rule fobos"
-    lanes = thresher(f"path train.svm -m f --l1 1e-9:0.1:3 {options} --json").json["lanes"]
+    lanes = thresher(f"path train.svm -m f --l1 1e-9:0.1:3 {options} --state --json").json["lanes"]
     examples = []
     for k, one in enumerate(lanes):
         words = options.replace("fobos", one["spec"])
@@ -397,7 +426,8 @@ def test_the_error_of_a_difference_is_that_of_the_rows(thresher: Thresher) -> No
     ]
     difference = losses[0] - losses[1]
     mean = difference.sum() / weights.sum()
-    expected = np.sqrt(((difference - mean * weights) ** 2).sum()) / weights.sum()
+    expected = np.sqrt(((difference - mean * weights) ** 2).sum() * len(weights) / (len(weights) - 1))
+    expected /= weights.sum()
     assert holdout.judgement.error_of_difference(0, 1) == pytest.approx(expected, rel=1e-9)
     assert holdout.judgement.error_of_difference(1, 0) == pytest.approx(expected, rel=1e-9)
     assert holdout.judgement.error_of_difference(1, 1) == 0.0

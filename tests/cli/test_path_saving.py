@@ -148,8 +148,8 @@ def test_two_runs_that_save_at_once_leave_the_folder_of_one(
     one.save("f" if older else "g")
     save, calls = model_file.save, []
 
-    def interleaved(*given: Any) -> None:
-        save(*given)
+    def interleaved(*given: Any, **named: Any) -> None:
+        save(*given, **named)
         calls.append(given)
         if len(calls) == 2:
             one.save("f")
@@ -193,7 +193,9 @@ def test_a_full_disk_leaves_the_older_folder(thresher: Thresher, monkeypatch: py
     assert names() == NAMES
 
 
-def test_a_frontier_in_python_is_saved_in_the_same_way(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frontier_in_python_is_saved_in_the_same_way(
+    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found: Frontier = path("train.svm", "ft-ftrl", l1="0.1:1:3")
     found.save("f", "1se")
     before = contents("f")
@@ -209,6 +211,10 @@ def test_a_frontier_in_python_is_saved_in_the_same_way(folder: Path, monkeypatch
     assert names() == NAMES
     found.save("f")
     assert frontiers.load(Path("f")).choice == "best"
+    found.save("g", state=True)
+    for place, more in (("f", ""), ("g", "--state")):
+        assert thresher(COMMAND.replace("-m f", f"-m h {more}")).status == 0
+        assert contents("h") == contents(place)
     Path("f/notes.txt").write_text("mine")
     with pytest.raises(FileExistsError, match="other files in it"):
         found.save("f")

@@ -23,7 +23,7 @@ FRONTIER = "path train.svm -m f --rule ft-ftrl --l1 0.05:2:5"
 def test_the_command_trains_the_choice_on_all_rows(
     options: str, examples: int | None, thresher: Thresher
 ) -> None:
-    found = thresher(f"{FRONTIER} {options} --json").json
+    found = thresher(f"{FRONTIER} {options} --state --json").json
     words = shlex.split(found["command"])
     assert words[:3] == ["thresher", "train", "train.svm"]
     assert not {"--holdout", "--early-stop"} & set(words)

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from tests.cli.conftest import NARROW, Thresher
 from tests.models import without_record
 from tests.plain import not_compiled
 from tests.stopping import in_pass, once_learned, stopping
-from thresher import evaluate, load, train
+from thresher import evaluate, info, load, train
 from thresher.learning.files import model_file
 from thresher.learning.training.shares import held_out
 from thresher.parts import REGISTRY
@@ -194,6 +195,44 @@ def test_weights_only_predicts_the_same(thresher: Thresher, model: Path) -> None
     assert thresher("train train.svm -m light -q --weights-only").status == 0
     assert Path("light").stat().st_size < model.stat().st_size
     assert thresher("predict light test.svm").out == thresher("predict model test.svm").out
+
+
+@pytest.mark.parametrize("given", [{"MUCH": 1000, "TIMES": 1}, {"MUCH": 1000, "LARGE": 1000}])
+def test_much_state_is_told_of(
+    given: dict[str, int], thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default 10 MB that are a thousand times the weights, or a gigabyte."""
+    said, only = (
+        r"^writing (.+) kB of learning state beside .+ (bytes|kB) of weights; ",
+        "--l1 0.1:1:2",
+    )
+    commands = {
+        "train train.svm -m m": "--weights-only leaves it out$",
+        "train train.svm -m e --ensemble 2": "--weights-only leaves it out$",
+        f"path train.svm -m p --state {only}": "without --state, it is left out$",
+        f"cv train.svm -m c --folds 2 {only}": "the printed command leaves it out with --weights-only$",
+        "tune train.svm -m t --budget 2 --rules ftrl": "the printed command leaves it out with ",
+    }
+
+    def sizes(command: str, words: str = "") -> list[float]:
+        ran = thresher(f"{command} --passes 1")
+        assert ran.status == 0, ran.err
+        return [float(one[0]) for one in re.findall(said + words, ran.err, re.MULTILINE)]
+
+    assert [sizes(command) for command in commands] == [[]] * 5
+    for name, value in given.items():
+        monkeypatch.setattr(model_file, name, value)
+    told = {command: sizes(command, words) for command, words in commands.items()}
+    assert [len(one) for one in told.values()] == [1] * 5
+    assert told["train train.svm -m m"][0] == pytest.approx(info("m")["bytes"]["state"] / 1000, rel=0.01)
+    for more in ("--weights-only", "-q"):
+        assert sizes(f"train train.svm -m m {more}") == []
+    assert sizes(f"path train.svm -m p {only}") == []
+
+
+def test_state_of_many_rows_is_told_of(thresher: Thresher) -> None:
+    command = "train train.svm -m m --store hashed:19 --l1 1 --passes 1"
+    assert re.search(r"writing [\d.]+ MB of learning state beside .+ kB", thresher(command).err)
 
 
 @pytest.mark.parametrize(

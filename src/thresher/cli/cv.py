@@ -27,6 +27,7 @@ def command(data: list[str], options: CvCommand) -> None:
     from thresher.cli.output import figures_of_run, show_run, shown_use, tell_outcome
     from thresher.data.sources.pieces import prepare_readers
     from thresher.lanes.models import of_estimates
+    from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
     from thresher.runs import cv as runs
     from thresher.runs.preparing import Inputs
 
@@ -42,7 +43,8 @@ def command(data: list[str], options: CvCommand) -> None:
     took = {"seconds": round(time.perf_counter() - started, 3)}
     with nullcontext() if model is None else saving.unbroken(model):
         if model is not None:
-            (final := found.model(which)).save(model)
+            tell_large_state([final := found.model(which)], ui.say, OF_THE_COMMAND)
+            final.save(model)
             own = {"nonzero": final.nonzero, "model": str(model)}
         outcome.warnings = run.troubles(outcome)
         tell_outcome(outcome)

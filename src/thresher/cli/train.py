@@ -47,6 +47,8 @@ def _train(run: Training, options: TrainCommand) -> Outcome:
     said = run.without_names(path) if run.names else f"the model is saved in {path}"
     outcome: Outcome = saving.ended(run, lambda: run.model.save(path, state=state), said)
     with saving.unbroken(path, run.trainer.stopper):
+        if state:
+            run.tell_large_state()
         complete = run.save(path, state)
         with saving.saved_before(path):
             write_curve(options["curve"], outcome.table)

@@ -23,6 +23,7 @@ def command(data: list[str], options: TuneCommand) -> None:
 
     The choice is by the loss on rows before they are learned. The report is on other rows.
     """
+    from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
     from thresher.runs import tune as runs
     from thresher.runs.preparing import Inputs
 
@@ -33,6 +34,7 @@ def command(data: list[str], options: TuneCommand) -> None:
         search.run()
     found = search.tuned()
     with saving.unbroken(path):
+        tell_large_state([found.model], ui.say, OF_THE_COMMAND)
         found.model.save(path)
         _tell(search, found, data, options)
     saving.tell_interrupted(search.interrupted, path)

@@ -71,12 +71,15 @@ def check_folder(path: Path) -> None:
     FRONTIER.check(path)
 
 
-def save(path: Path, frontier: FrontierTable, models: Sequence[Model]) -> None:
-    """Write the whole folder, replacing an older frontier; call `check_folder` first. Raises OSError."""
+def save(path: Path, frontier: FrontierTable, models: Sequence[Model], state: bool) -> None:
+    """Write the whole folder, replacing an older frontier; call `check_folder` first. Raises OSError.
+
+    With the `state` of the models, which is many times the weights, they can continue learning.
+    """
     with FRONTIER.written(path) as temporary:
         for k, model in enumerate(models):
             if frontier.points[k].dropped is None:
-                model_file.save(model, temporary / file_of(k))
+                model_file.save(model, temporary / file_of(k), state=state)
         frontier.draw(temporary / PICTURE)
         with whole_file(temporary / TABLE) as file:
             json.dump({"format": _FORMAT, "version": __version__, **frontier.as_dict()}, file, indent=1)
@@ -99,7 +102,7 @@ def load(path: Path) -> FrontierTable:
 def load_models(path: Path, frontier: FrontierTable) -> Learned:
     """The models of a folder, which can continue learning; dropped ones are models that know nothing.
 
-    Raises `ModelFileError`, OSError.
+    Raises OSError; `ModelFileError`, also if the folder was written without their state.
     """
     there = [k for k, point in enumerate(frontier.points) if point.dropped is None]
     loaded = {k: model_file.load(path / file_of(k))[0] for k in there}

@@ -207,14 +207,17 @@ class Frontier:
         chosen = self.choose(which)
         write(target, picture(self.points, chosen))
 
-    def save(self, path: str | PathLike[str], which: str | None = None) -> None:
-        """Write the same folder as ``thresher path``, replacing an older one. Raises OSError."""
+    def save(self, path: str | PathLike[str], which: str | None = None, *, state: bool = False) -> None:
+        """Write the same folder as ``thresher path``, replacing an older one. Raises OSError.
+
+        With `state`, also what the models need to keep learning: often a thousand times the weights.
+        """
         folder.check_folder(Path(path))
         chosen = self.choose(which)
         found = folder.FrontierTable(
             self.penalty, self.points, chosen, self.choice if which is None else which
         )
-        folder.save(Path(path), found, self.models)
+        folder.save(Path(path), found, self.models, state)
 
 
 F = TypeVar("F", "Frontier", "CrossValidation")

@@ -15,7 +15,7 @@ from thresher.options.model import (
     RuleOption,
     ShapeOptions,
 )
-from thresher.options.option import SHELL, Option
+from thresher.options.option import SHELL, Option, switch
 from thresher.options.output import TalkOptions, model_file
 from thresher.options.training import (
     HOLDOUT,
@@ -146,6 +146,14 @@ class _PathFolder(TypedDict, total=False):
             "DIR|MODEL",
             "The folder to write: a table, a picture, a model for each penalty. If DATA is such a folder: "
             "where to write the chosen model; without it, the table is shown.",
+        ),
+    ]
+    state: Annotated[
+        bool,
+        switch(
+            "Save with each model the state that --continue needs, often a thousand times its weights. Models"
+            " that went on from others with --continue keep it anyway.",
+            face=SHELL,
         ),
     ]
 

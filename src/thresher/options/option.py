@@ -148,6 +148,7 @@ COMMAND_ONLY = {
     "quiet": "nothing is printed here",
     "json": "here the result has the figures",
     "weights_only": "use model.save(path, state=False)",
+    "state": "use frontier.save(path, state=True)",
     "curve": "model.curve has the points",
     "strict": "warnings.simplefilter('error', thresher.TroubleWarning) makes warnings errors",
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 from thresher.lanes.stability import troubles_of
 from thresher.learning.diagnostics.run_findings import NO_WEIGHT
+from thresher.learning.inspection.formatting import size_shown
 from thresher.learning.model.objective import Head
 from thresher.learning.training.record import passes_made
 from thresher.options.messages import as_stored
@@ -113,7 +114,7 @@ def _of_training(facts: Facts) -> list[Key]:
     size = info["bytes"]["to_predict"]
     return [
         ("Progressive loss", found, "each example is predicted before it is first learned from"),
-        ("Memory to predict", _bytes(size), f"the file has {_bytes(info['bytes']['file'])}"),
+        ("Memory to predict", size_shown(size), f"the file has {size_shown(info['bytes']['file'])}"),
     ]
 
 
@@ -189,14 +190,6 @@ def percent(share: float | None) -> str:
     ('7.31%', 'unknown')
     """
     return "unknown" if share is None or math.isnan(share) else f"{100 * share:.3g}%"
-
-
-def _bytes(size: float) -> str:
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:,.3g} GB"
 
 
 def warnings(facts: Facts) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.models import Frontier
 from thresher.lanes.penalties import PenaltyRange, penalty_in, penalty_name, with_penalty
+from thresher.learning.files import model_file
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
@@ -84,6 +85,11 @@ class FrontierTraining:
         held = self.judging.given
         return not self.goes_on and self.trainer.source.rereadable and (held is None or held.rereadable)
 
+    @property
+    def keeps_state(self) -> bool:
+        """Whether the models in the folder can go on: if that was asked for, or if they went on already."""
+        return bool(self.options["state"]) or self.goes_on
+
     def run(self) -> Outcome:
         """Train. Raises `Interrupted`, `DataError`, `DivergedError`."""
         return self.trainer.run()
@@ -100,14 +106,14 @@ class FrontierTraining:
         self,
         before: Learned,
         penalties: list[float],
-        beside: Sequence[float] = (),
         outcome: Outcome | None = None,
+        save: Callable[..., None] | None = None,
     ) -> Learned:
         """The models of an earlier run, and those with further penalties, unless learning diverges.
 
-        The time for these is added to an `outcome`.
+        The time for these is added to an `outcome`. `save` writes a checkpoint of these.
         """
-        further = self.again(penalties, beside)
+        further = self.again(penalties, save)
         try:
             again = further.run()
         except DivergedError:
@@ -124,7 +130,7 @@ class FrontierTraining:
         """The trained models, and for a budget that lies between two, some with penalties between theirs.
 
         `saved` is called before the data are read again for these. `path` is the folder to which a checkpoint
-        of such models adds them.
+        of such models adds them: before there is one, the models in the folder get their state.
         """
         if self.beside:
             return self.joined(folder.load_models(path, folder.load(path)))
@@ -136,13 +142,26 @@ class FrontierTraining:
             return learned
         saved(learned)
         self.ui.say(budget.reading_again(between))
-        return self.add(learned, between, [point.penalty for point in learned.points], outcome)
+        whole = cache(partial(self.save, learned, path, which, say=False, state=True))
 
-    def save(self, learned: Learned, path: Path, which: str, say: bool = True) -> FrontierTable:
-        """Write the folder of the models; return its table. OSError, `DataError`."""
+        def save(*given: Any, **more: Any) -> None:
+            if not self.keeps_state:
+                whole()
+            checkpoint.save(*given, **more | {"beside": [point.penalty for point in learned.points]})
+
+        return self.add(learned, between, outcome, save)
+
+    def save(
+        self, learned: Learned, path: Path, which: str, *, say: bool = True, state: bool = False
+    ) -> FrontierTable:
+        """Write the folder, with `state` in any case; return its table. OSError, `DataError`."""
+        kept = state or self.keeps_state
+        if kept:
+            why = f"{mention('resume')} needs it" if state else f"without {mention('state')}, it is left out"
+            model_file.tell_large_state(learned.models, self.ui.say, why)
         number, which = chosen_of(learned.points, which, self.ui.warn if say else lambda line: None)
         found = FrontierTable(self.penalty, learned.points, number, which)
-        folder.save(path, found, learned.models)
+        folder.save(path, found, learned.models, kept)
         return found
 
     def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str | None:
@@ -166,7 +185,7 @@ class FrontierTraining:
             data, None, {**given_in(self.options), **own, "resume": None, "early_stop": None}
         )
 
-    def again(self, penalties: list[float], beside: Sequence[float] = ()) -> FrontierTraining:
+    def again(self, penalties: list[float], save: Callable[..., None] | None = None) -> FrontierTraining:
         """Lanes with further penalties on the same data; a signal stops them with a checkpoint."""
         first, plan = self.trainer, self.trainer.plan
         base = first.model.models[0].recipe
@@ -175,11 +194,11 @@ class FrontierTraining:
         held = self.judging.given
         judging = LanesHoldout(plan.holdout_every, held)
         lanes.layout, order = source.layout, make_order(first.order.spec, base.seed)
-        save = partial(checkpoint.save, holdout=judging, beside=beside)
-        more: Any = {"judging": lambda every, given: judging, "save": save, "stopper": first.stopper}
+        more: Any = {"judging": lambda every, given: judging, "stopper": first.stopper}
+        more["save"] = partial(save or checkpoint.save, holdout=judging)
         trainer = trainer_of(lanes, source, plan, order, held, self.options["cache"], self.ui, **more)
         trainer.owns_checkpoint = first.owns_checkpoint
-        return replace(self, trainer=trainer, judging=judging, beside=[*beside])
+        return replace(self, trainer=trainer, judging=judging)
 
 
 _OF_FOLDERS = ("model", "choose", "plot", "quiet", "strict", "json")

@@ -33,7 +33,7 @@ SAID = (
 UNSAID = (
     *("model", "curve", "plot", "quiet", "strict", "json", "report_every"),
     *("checkpoint_every", "threads", "workers", "ray", "cache", "replay", "slices"),
-    *("l1", "l2", "alpha", "eta0"),
+    *("l1", "l2", "alpha", "eta0", "state"),
 )
 """Options that do not change the model, whose value is another, or that are in the rule and rate"""
 

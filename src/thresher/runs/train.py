@@ -20,6 +20,7 @@ from thresher.learning.files.model_file import looks_like_ours
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
+from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.prediction import ModelOrFile, Predictor
 from thresher.learning.model.recipe import Recipe
@@ -95,6 +96,11 @@ class Training:
             raise DataError(f"{error} ({self.without_names(path)})") from error
         self.model.save(path, state=state)
         return True
+
+    def tell_large_state(self) -> None:
+        """Say how much learning state `save` will write, if that is much."""
+        models = self.model.models if isinstance(self.model, Ensemble) else [self.model]
+        model_file.tell_large_state(models, self.ui.say, f"{mention('weights_only')} leaves it out")
 
     def without_names(self, path: Path) -> str:
         """What is saved if the names are not read, in words."""

@@ -11,7 +11,7 @@ import stat
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -41,6 +41,7 @@ from thresher.learning.files.schema import (
     form_of,
     kinds_of,
 )
+from thresher.learning.inspection.formatting import size_shown
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.calibration import FittedLink, check_calibrated
 from thresher.learning.model.model import Model, as_model
@@ -51,7 +52,7 @@ from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.model.weights import Readout, names_of
 from thresher.learning.training.progress import Curve, curve_of, is_curve
 from thresher.learning.training.record import Record
-from thresher.options.messages import mention
+from thresher.options.messages import mention, spelled
 
 FORMAT = 2
 _HEAD = 64
@@ -103,6 +104,11 @@ NAMES = "names."
 
 
 _START = f"{mention('init')} can start a new model from them"
+_KEEPING = spelled("thresher path --state", "save(path, state=True)")
+OF_THE_COMMAND = f"the printed command leaves it out with {mention('weights_only')}"
+"""How to do without the learning state of a model that a command has chosen"""
+LARGE, MUCH, TIMES = 10**9, 10**7, 1000
+"""Bytes of learning state that are told of: always, or if they are so many times those of the weights"""
 
 
 class ModelFileError(OneLineError):
@@ -234,6 +240,20 @@ def tensors_of(model: Model, *, state: bool = True) -> Tensors:
     if state:
         tensors |= {f"state.{name}": array for name, array in model.state().items()}
     return tensors
+
+
+def tell_large_state(models: Sequence[Model], say: Callable[[str], None], otherwise: str) -> None:
+    """Call `say` before the learning state of these models is written, if it is large.
+
+    `otherwise` tells how to do without, or why it is written.
+    """
+    state = sum(array.nbytes for model in models for array in model.state().values())
+    if state < MUCH:
+        return
+    weights = sum(array.nbytes for model in models for array in model.weights())
+    if state >= min(LARGE, TIMES * weights):
+        beside = f"{size_shown(state)} of learning state beside {size_shown(weights)} of weights"
+        say(f"writing {beside}; {otherwise}")
 
 
 def tensors_of_names(names: Names) -> Tensors:
@@ -541,7 +561,8 @@ def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
         )
     state = under(tensors, "state.")
     if not state:
-        raise ModelFileError(f"{path}: contains only weights and cannot keep learning: {_START}")
+        reason = "contains only weights and cannot keep learning"
+        raise ModelFileError(f"{path}: {reason}: {_START}; {_KEEPING} keeps what learning needs")
     check_parts(path, header)
     with naming_file(path, header), _naming_unknown_parts(path, header):
         model = Model(Recipe.from_dict(header["recipe"]))

@@ -27,6 +27,19 @@ def shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else printable(str(value))
 
 
+def size_shown(size: float) -> str:
+    """A number of bytes with three digits and a unit.
+
+    >>> size_shown(23_016), size_shown(3.6e9)
+    ('23 kB', '3.6 GB')
+    """
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:,.3g} GB"
+
+
 def figure_lines(figures: Mapping[str, Any]) -> list[str]:
     """One line per figure."""
     return [f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}" for name, value in figures.items()]
