@@ -337,6 +337,16 @@ def test_a_loss_worse_than_that_of_a_constant() -> None:
     assert warned(chunk(noise), rule="sgd", rate="constant:0.1") == {}
 
 
+def test_offsets_that_make_a_loss_worse_than_that_of_a_constant() -> None:
+    rows = chunk([(float(k % 3), {1: k % 7 / 7}) for k in range(200)])
+    poisson: dict[str, Any] = {"loss": "poisson", "rule": "sgd", "passes": 1}
+    years = np.full(200, 5.0)
+    assert (
+        "check the offsets (of an exposure" in warned(rows, offsets=years, **poisson)["worse-than-constant"]
+    )
+    assert warned(rows, offsets=np.log(years), **poisson) == {}
+
+
 def test_a_bad_first_pass_is_forgiven_by_a_good_last_one() -> None:
     numbers = np.random.default_rng(6).normal(size=(104, 60))
     rows = [(float(k * k % 7 < 3), dict(enumerate(numbers[k].tolist()))) for k in range(104)]

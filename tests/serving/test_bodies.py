@@ -398,7 +398,7 @@ def test_rows_with_an_offset_that_no_model_survives_are_bad(tmp_path: Path) -> N
         assert [one.line for one in found.bad] == [3, 5]
         assert [*found.gaps] == [1, 2]
         limits = "expected an offset from -1e+15 to 34.53, the limits of this loss"
-        assert {one.error for one in found.bad} == {f"{limits}; of an exposure, give the logarithm"}
+        assert {one.error for one in found.bad} == {f"{limits} (of an exposure, give the logarithm)"}
         assert len(found.chunk) == 2
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from inspect import Parameter, Signature, signature
 from typing import Any, TypeVar, cast, get_type_hints
 
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, shortened
 from thresher.options.kinds import Flag, Kind, WrongValueError
 from thresher.options.messages import as_shown, flag_of, function_of, mention, negated
 
@@ -28,6 +28,8 @@ T = TypeVar("T")
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 BOTH, SHELL, PYTHON = "both", "shell", "python"
 DEFAULT_RULE = "ft-ftrl"
+_LONGEST = 80
+"""Characters of a wrong value in a message"""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class Declared:
         try:
             return self.option.kind.take(value)
         except WrongValueError as error:
-            raise UsageError(f"{self.name} must be {error.wanted}, not {value!r}{error.near}") from None
+            found = shortened(" ".join(repr(value).split()), _LONGEST)
+            raise UsageError(f"{self.name} must be {error.wanted}, not {found}{error.near}") from None
 
     def read(self, text: str) -> Any:
         """The value of a word of the command line. ValueError without the name of the option."""

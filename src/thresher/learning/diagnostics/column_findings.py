@@ -13,6 +13,7 @@ from thresher.data.columns import (
     CATEGORICAL,
     LABEL,
     NUMERIC,
+    WILD,
     as_option_value,
     column_meant,
     matching,
@@ -217,8 +218,7 @@ def _unmatched(table: SeenTable) -> Trouble | None:
     layout = table.layout
     if layout is None or layout.format == "jsonl" or not has_columns(layout):
         return None
-    patterns = [one for one in layout.ignore if {*one} & {*"*?["}]  # a name or a place is an error before
-    never = [one for one in patterns if not matching(one, layout.columns)]
+    never = [one for one in layout.ignore if WILD.search(one) and not matching(one, layout.columns)]
     if not never:
         return None
     return Trouble(

@@ -348,6 +348,10 @@ def _loss(run: Run) -> Trouble | None:
     smaller, tune = step_size(run.model.recipe), f"let {mention_command('tune')} find a better setting"
     remedy = f"use a smaller step size{smaller}, or {tune}" if smaller else tune
     if run.fails:
+        offsets = (
+            "check the offsets (of an exposure, give the logarithm), " if run.model.recipe.offset else ""
+        )
+        remedy = f"{offsets}{remedy}"
         return Trouble("worse-than-constant", f"{run.against_base}: {remedy}")
     if run.seen.rows < 10 * FEW or len(run.seen.passes) > 1 or run.is_held_out or run.base is None:
         return None

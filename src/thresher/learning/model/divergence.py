@@ -48,7 +48,7 @@ class Offsets(NamedTuple):
     @property
     def expected(self) -> str:
         """What is expected of an offset, for messages."""
-        exposure = "; of an exposure, give the logarithm" if self.high < -self.low else ""
+        exposure = " (of an exposure, give the logarithm)" if self.high < -self.low else ""
         return f"an offset from {self.low:.4g} to {self.high:.4g}, the limits of this loss{exposure}"
 
     def beyond(self, chunk: Chunk) -> NDArray[np.bool_]:
