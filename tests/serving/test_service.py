@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -64,8 +65,10 @@ def model(tmp_path: Path, rows: Chunk) -> Path:
 
 
 @contextmanager
-def serving(model: Path, folder: Path, **settings: Any) -> Iterator[LearningService]:
-    service = LearningService(model, folder, Settings(**settings))
+def serving(
+    model: Path, folder: Path, said: list[str] | None = None, **settings: Any
+) -> Iterator[LearningService]:
+    service = LearningService(model, folder, Settings(**settings), say=([] if said is None else said).append)
     service.start()
     try:
         yield service
@@ -474,25 +477,55 @@ def test_readers_read_while_rows_are_learned(model: Path, rows: Chunk, tmp_path:
     check_law(model, tmp_path / "log", tmp_path / "expected")
 
 
-def test_a_model_that_diverges_predicts_as_it_was(tmp_path: Path, rows: Chunk) -> None:
-    model, said = tmp_path / "begin.model", list[str]()
-    before = thresher.train(rows, "sgd", "squared", rate="constant:0.01", passes=1)
-    before.save(model)
-    service = LearningService(model, tmp_path / "log", say=said.append)
-    service.start()
-    huge = replace(rows, values=rows.values * np.float32(1e30))
-    service.learn(huge).result()
-    until(lambda: bool(service.status().reason))
-    assert said[0].startswith("learning has stopped: ")
-    assert np.array_equal(service.margins(rows), before.margins(rows))
-    with pytest.raises(RefusedError, match="learning has stopped") as refused:
-        service.learn(rows)
-    assert refused.value.status == 503
-    assert service.status().ready
-    service.close()
-    with serving(model, tmp_path / "log") as service:  # the row is still there
-        until(lambda: service.status().ready and bool(service.status().reason))
-        assert np.array_equal(service.margins(rows), before.margins(rows))
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_rows_that_would_make_the_model_not_finite_are_skipped(tmp_path: Path, rows: Chunk) -> None:
+    model, folder, again, said = *(tmp_path / name for name in ("begin", "log", "again")), list[str]()
+    recipe = model_of("sgd", "squared", rate="constant:0.01", dtype="float32").recipe
+    begin = thresher.train(rows.rows(0, 10), recipe, passes=1)
+    begin.save(model)
+    huge = replace(rows, values=rows.values * np.float32(1e30)).rows(10, 13)
+    with serving(model, folder, said) as service:
+        service.learn(huge).result()
+        until(lambda: learned(service))
+        assert np.array_equal(service.margins(rows), begin.margins(rows))
+        for k in range(13, 20):
+            service.learn(rows.rows(k, k + 1)).result()
+        service.learn(huge).result()
+        until(lambda: learned(service))
+        assert (service.status().skipped, service.status().reason) == (6, "")
+    assert said[0].startswith("rows that were not learned: ")
+    assert "is not finite" in said[0]
+    check_law(model, folder, tmp_path / "expected")
+    begin.learn(rows.rows(13, 20))
+    assert np.array_equal(thresher.load(folder / MODEL).margins(rows), begin.margins(rows))
+    with serving(model, folder) as service:
+        assert service.status().skipped == 6
+        service.learn(concat([huge.rows(0, 1), rows.rows(20, 25)])).result()
+        until(lambda: learned(service))
+        assert service.status().skipped == 7
+    check_law(model, folder, tmp_path / "expected")
+    shutil.copytree(folder, again)
+    (again / "state").unlink()
+    with serving(model, again) as service:  # learns all from the beginning, in other pieces
+        until(lambda: learned(service))
+        assert service.status().skipped == 7
+    assert (again / MODEL).read_bytes() == (folder / MODEL).read_bytes()
+
+
+def test_a_model_whose_learning_fails_predicts_as_it_was(
+    model: Path, rows: Chunk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, before = list[str](), thresher.load(model).margins(rows)
+    with serving(model, tmp_path / "log", said) as service:
+        monkeypatch.setattr(Model, "learn", Mock(side_effect=ValueError("something is wrong")))
+        service.learn(rows).result()
+        until(lambda: bool(service.status().reason))
+        assert said == ["learning has stopped: something is wrong"]
+        assert np.array_equal(service.margins(rows), before)
+        with pytest.raises(RefusedError, match="learning has stopped") as refused:
+            service.learn(rows)
+        assert refused.value.status == 503
+        assert service.status().ready
 
 
 def test_too_many_rows_that_wait_are_refused(model: Path, rows: Chunk, tmp_path: Path) -> None:

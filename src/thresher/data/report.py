@@ -92,6 +92,12 @@ class Report:
         self.merged += merged
         self.first_bad += bad[: FIRST_BAD - len(self.first_bad)]
 
+    def leave_out(self, bad: BadLine, count: int) -> None:
+        """Count `count` examples, which `bad` tells of, as skipped."""
+        self.examples -= count
+        self.skipped += count
+        self.first_bad += [bad][: FIRST_BAD - len(self.first_bad)]
+
     def as_dict(self) -> dict[str, Any]:
         """The report as a dictionary that can be written as JSON."""
         counts: dict[str, Any] = {name: getattr(self, name) for name in _COUNTS}

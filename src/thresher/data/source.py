@@ -76,6 +76,8 @@ class Source:
     """whether `content` identifies what was read; rows in memory are hashed for that"""
     namer: Namer | None = None
     """receives the names of features"""
+    acknowledged = False
+    """whether rows were taken on by somebody who waits no more: one that cannot be learned is skipped"""
     keep_hash = False
     """whether to hash what is read, so that changes are noticed"""
     has_cells = False

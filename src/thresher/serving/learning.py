@@ -20,6 +20,7 @@ import numpy as np
 from thresher.data.chunk import Chunk, Place
 from thresher.data.log.segments import LogError, LogPosition, read_segment, segment_paths
 from thresher.data.log.source import LiveLog, NoExamplesError
+from thresher.data.report import Report
 from thresher.data.source import Chunks
 from thresher.learning.files import checkpoint
 from thresher.learning.files.model_file import ModelFileError
@@ -203,6 +204,8 @@ class Learning:
         trainer.at_once, trainer.pause = _AT_ONCE, self.gate.pause
         self.learned = self.saved = self._place.line
         """the rows of the log that are learned, and those of the newest snapshot"""
+        self.skipped = self._skipped
+        """rows that would have made the model not finite, and were not learned"""
         self.saved_offset = self._place.offset
         """where the log is read from after a restart"""
         self.nonzero = self.model.nonzero
@@ -220,6 +223,17 @@ class Learning:
     def _place(self) -> Place:
         """Where the log is read on."""
         return self._run.trainer.position.place or Place(0, 0, 0)
+
+    @property
+    def _skipped(self) -> int:
+        return int(self._run.trainer.position.report["skipped"])
+
+    def _tell_skipped(self) -> None:
+        """Say that rows are skipped, at the first, the second, the fourth ..."""
+        before, self.skipped = self.skipped, self._skipped
+        if self.skipped.bit_length() > before.bit_length():
+            last = Report.from_dict(self._run.trainer.position.report).first_bad[-1]
+            self._say(f"rows that were not learned: {self.skipped:,}; row {last.line:,}: {last.found}")
 
     def reached(self, at: LogPosition) -> None:
         """All before a place is learned: records without rows need not be read again, and may be removed."""
@@ -258,6 +272,7 @@ class Learning:
 
     def _between(self, rows: int) -> None:
         """A piece is learned, and no other has begun."""
+        self._tell_skipped()
         self.learned = self._place.line
         new = self.model.tally.since(self._before)
         self._window.add(Recent(rows, new, self._predicted, self._labels, self._looked))

@@ -31,9 +31,10 @@ OF_STATUS = {
     "label": "mean label of the last rows, which is the mean prediction of a calibrated model",
     "nonzero": "weights of the model that are not zero",
     "features_seen": "features that the model has seen",
+    "skipped": "rows that were not learned because the model would not have stayed finite",
 }
 """Fields of the status that are figures, with what they mean"""
-_GROWING = ("sequence", "learned", "syncs", "sync_seconds")
+_GROWING = ("sequence", "learned", "syncs", "sync_seconds", "skipped")
 
 
 class Metrics:

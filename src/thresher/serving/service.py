@@ -97,6 +97,8 @@ class Status(NamedTuple):
     """mean prediction and label of some of them"""
     nonzero: int = 0
     features_seen: int = 0
+    skipped: int = 0
+    """rows that were not learned because the model would not have stayed finite"""
 
 
 class Standing(NamedTuple):
@@ -469,6 +471,7 @@ class LearningService(Service):
             label=lately.label,
             nonzero=learning.nonzero,
             features_seen=learning.model.features_seen,
+            skipped=learning.skipped,
         )
 
     def info(self) -> dict[str, Any]:

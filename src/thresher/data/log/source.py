@@ -127,7 +127,7 @@ class LogSource(Source):
     """
 
     position_bytes = 0
-    knows_content = True
+    knows_content = acknowledged = True
     most_rows, most_values = MOST_ROWS, MOST_VALUES
 
     def __init__(self, folder: str | os.PathLike[str], domain: str | Domain = "") -> None:
@@ -171,7 +171,7 @@ class LogSource(Source):
                 if len(chunk):
                     self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
                     yield chunk.at(_place(piece.begin), _place(at))
-        if start is None and not self.report.examples:
+        if start is None and not self.report.lines:
             raise NoExamplesError(f"{self.folder}: no examples: the log holds no labelled rows yet")
 
     def _position(self, start: Place) -> LogPosition:

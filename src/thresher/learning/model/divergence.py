@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.offsets import offsets_of
+from thresher.engine.index import Resolved
 from thresher.engine.preparing import any_beyond
 
 EXTREME = np.float32(2.0**61)
@@ -165,6 +166,35 @@ def _rows_of(loop: Any, chunk: Chunk) -> NDArray[Any]:
     found = loop.index.find(*(read_only(a) for a in (chunk.keys, chunk.indptr, chunk.values)))
     rows: NDArray[Any] = found.rows[: found.indptr[-1]]
     return rows
+
+
+class Undo:
+    """The state before the examples lo..hi-1 of `resolved` are learned, and the way back to it.
+
+    Only the rows of their features are copied, unless the rule may write others, or there are few others.
+    """
+
+    def __init__(self, loop: Any, resolved: Resolved, lo: int) -> None:
+        self._loop, rows = loop, resolved.rows[resolved.indptr[lo] : resolved.indptr[resolved.hi]]
+        rows = rows[rows < np.uint64(len(loop.S))]  # there is no room for the others yet
+        self._rows = read_only(rows.astype(np.uint32))
+        whole = loop.writes_all_rows or loop.index.used <= len(rows)
+        self._table: Any = slice(loop.index.used) if whole else self._rows
+        self._before = loop.S[self._table].copy()
+        self._beside = [one.copy() for one in loop.beside_rows()]
+
+    def is_sound(self) -> bool:
+        """Whether all that may have been written since is finite."""
+        weights = np.empty((len(self._rows), *self._loop.inner), self._loop.dtype)
+        self._loop.read_rows(self._rows, weights)
+        written = (weights, self._loop.S[self._table], self._loop.bias(), *self._loop.clocks().values())
+        return all(map(is_finite, written))
+
+    def undo(self) -> None:
+        """Go back."""
+        self._loop.S[self._table] = self._before
+        for now, before in zip(self._loop.beside_rows(), self._beside, strict=True):
+            now[...] = before
 
 
 class Before:

@@ -34,7 +34,15 @@ from thresher.data.layout import SettledLayout
 from thresher.data.offsets import F32, split_offsets
 from thresher.engine.index import Resolved, make_index
 from thresher.engine.sound import MOST_STEPS, Tensors, beneath, copied, given, offsets, require, under
-from thresher.learning.model.divergence import EXTREME, Before, DivergedError, Offsets, has_extremes, ranges
+from thresher.learning.model.divergence import (
+    EXTREME,
+    Before,
+    DivergedError,
+    Offsets,
+    Undo,
+    has_extremes,
+    ranges,
+)
 from thresher.learning.model.objective import Head, Listener
 from thresher.learning.model.preparation import Intake
 from thresher.learning.model.recipe import Recipe
@@ -123,6 +131,9 @@ def check(state: Tensors, batch: int, head: Head) -> None:
 PIECE = 1 << 19
 """Nonzeros resolved at a time: few calls, and the rows stay in cache."""
 
+MOST_AT_ONCE = 1 << 20
+"""Most examples that are learned before what they have changed is looked at, if rows may be skipped."""
+
 _LOOKED_AT = 1000
 """How many examples before a non-finite loss are searched for large values."""
 
@@ -192,6 +203,10 @@ class Feed:
         self.lowest_label = 0.0
         self.listener: Listener | None = None
         """gets new examples and the margins that the only learner predicts them with"""
+        self.skip: Callable[[int, int, DivergedError], None] | None = None
+        """called for an example, or a batch, that would make the only learner not finite: with the place
+        of the first among the rows with an importance, their number, and the reason; None: raise it"""
+        self._at, self._stride = 0, MOST_AT_ONCE
         self._extremes = False
         self._turn, self._rests, self._resting = Lock(), Lock(), 0
         self._rows = np.empty(0, np.uint32)
@@ -276,6 +291,7 @@ class Feed:
             self.lowest_label = min(self.lowest_label, lowest)
         for learner in learners:
             learner.loop.count_as(again)
+        self._at = 0
         for raw in chunk.pieces(PIECE):  # small enough for its values to stay in cache
             piece = self.intake.learned(raw, again, self.shifted)
             if not (self._extremes or again or self._watched(learners)):
@@ -284,6 +300,7 @@ class Feed:
                 self._learn(learners, piece)
             else:
                 self._learn_in_batches(learners, piece)
+            self._at += len(raw)
 
     def _keep_signs(self, learners: Learners) -> None:
         """Before anything is learned, write the signs that weights keep."""
@@ -305,10 +322,14 @@ class Feed:
             missing = min(self.batch - len(self._pending), stop - lo)
             self._pending = concat([self._pending, chunk.rows(lo, lo + missing)])
             lo += missing
+            self._at -= self.batch - missing
             if len(self._pending) == self.batch:
                 self._finish(learners)
+            self._at += self.batch - missing
         whole = stop - (stop - lo) % self.batch
+        self._at += lo
         self._learn(learners, chunk.rows(lo, whole))
+        self._at -= lo
         if whole < stop:
             self._pending = concat([chunk.rows(whole, stop)])
 
@@ -371,7 +392,7 @@ class Feed:
         return lo
 
     def _learn_piece(self, chunk: Chunk, fed: list[_Feeding], lo: int, stop: int) -> int:
-        hi = stop
+        hi = stop if self.skip is None else min(stop, lo + self._stride)
         indptr, keys, values = read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values)
         if len(keys) > PIECE:
             hi = int(np.searchsorted(indptr, indptr[lo] + PIECE, side="right")) - 1
@@ -383,21 +404,54 @@ class Feed:
         if len(fed) > 1 or self.batch > 1 or fed[0].loop.S.ndim > 2:
             self.index.extend(keys[indptr[lo] : indptr[hi]])
             resolved = self._narrow(resolved, indptr[lo], indptr[hi])
+        undo = None if self.skip is None else Undo(fed[0].loop, resolved, lo)
         ends, before = self._ends(fed, resolved, lo, len(keys)), self.learned + 1 - lo
+        if undo is not None and not undo.is_sound():
+            undo.undo()
+            return self._learn_less(chunk, fed[0], lo, resolved.hi)
+        self._stride = min(2 * self._stride, MOST_AT_ONCE)
         done = max(ends)
         self.learned += done - lo
         last = min(done + self.batch, stop)
+        if done == resolved.hi < hi:
+            self.index.make_room(int(indptr[last] - indptr[done]))
+        return self._stopped(chunk, fed, ends, resolved.hi, before, last)
+
+    def _stopped(
+        self, chunk: Chunk, fed: list[_Feeding], ends: list[int], hi: int, before: int, last: int
+    ) -> int:
+        """Go on where learning has stopped before row `hi`, or say why not. Return the next row."""
+        done = max(ends)
+        keys = read_only(chunk.keys)[chunk.indptr[done] : chunk.indptr[last]]
         for one, end in zip(fed, ends, strict=True):
-            if end == resolved.hi or (end == done and self.index.extend(keys[indptr[done] : indptr[last]])):
+            if end == hi or (end == done and self.index.extend(keys)):
                 continue
             if one.loop.limit < np.inf and has_extremes(chunk.rows(end, end + 1)):
                 self._extremes, one.loop.limit = True, np.inf
             else:
                 what = f"the loss of example {before + end} is not finite"
-                one.learner.stop(one.learner.diverged(what, chunk.rows(max(0, end - _LOOKED_AT), end + 1)))
-        if done == resolved.hi < hi:
-            self.index.make_room(int(indptr[last] - indptr[done]))
+                error = one.learner.diverged(what, chunk.rows(max(0, end - _LOOKED_AT), end + 1))
+                if self.skip is not None:
+                    return self._skip(done, last, error)
+                one.learner.stop(error)
         return done
+
+    def _learn_less(self, chunk: Chunk, one: _Feeding, lo: int, hi: int) -> int:
+        """Try half as many examples next; skip a single one, or a batch. Return the next row.
+
+        A number that is not finite stays so: how many are tried at a time makes no difference to the model.
+        """
+        if hi - lo > self.batch:
+            self._stride = max((hi - lo) // 2 // self.batch, 1) * self.batch
+            return lo
+        what = f"a weight is not finite after example {self.learned + 1}"
+        return self._skip(lo, hi, one.learner.diverged(what, chunk.rows(lo, hi)))
+
+    def _skip(self, lo: int, hi: int, error: DivergedError) -> int:
+        """Leave out rows lo <= i < hi of the chunk, and say so. Return the next row."""
+        assert self.skip is not None
+        self.skip(self._at + lo, hi - lo, error)
+        return hi
 
     def _narrow(self, resolved: Resolved, begin: int, end: int) -> Resolved:
         """Rows begin..end-1 as uint32, also those of the direct store, which are keys.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from copy import copy
 from dataclasses import replace
@@ -137,6 +138,7 @@ class Model(Predictor):
         model = Model(self.recipe)
         with self.at_rest():
             model.restore(self.state())
+        model._feed.skip = self._feed.skip and (lambda first, count, error: None)
         model.names, model.curve = self.names, self.curve
         model.record, model.warm, model.numbering = self.record, self.warm, self.numbering
         return model
@@ -150,6 +152,13 @@ class Model(Predictor):
         from thresher.learning.modelbytes import as_bytes, from_bytes
 
         return from_bytes, (as_bytes(self),)
+
+    def skip_with(self, skip: Callable[[int, int, DivergedError], None]) -> None:
+        """Stay as it was before an example, or a batch, that would make the model not finite, and go on.
+
+        `skip` is called with the first of these among the rows to learn, their number, and the reason.
+        """
+        self._feed.skip = skip
 
     def at_rest(self) -> AbstractContextManager[None]:
         """Block learning in this context, for consistent reads; RuntimeError while another thread learns."""

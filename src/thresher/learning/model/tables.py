@@ -335,6 +335,19 @@ class Loop:
         """Clocks and intercept."""
         return {"clock": self.clock, "bclock": self.bclock, "B": self.B}
 
+    @property
+    def writes_all_rows(self) -> bool:
+        """Whether an example may change rows other than those of its features."""
+        return writes(type(self.rule), "constrain") or writes(type(self.rule), "renorm")
+
+    def beside_rows(self) -> list[Array]:
+        """What learning changes besides rows."""
+        return [*self.clocks().values(), self.tally]
+
+    def read_rows(self, rows: Array, out: Array) -> None:
+        """Write the weights of `rows` (n,) to `out` (n, *inner)."""
+        self._read()(rows, out)
+
     def state(self) -> dict[str, Array]:
         """Rows, clocks, intercept and sums, now and before the end."""
         now = {"S": self.S[: self.index.used], **self.clocks(), **self._tallies()}
@@ -425,6 +438,10 @@ class Calibrated(Loop):
         super().__init__(head, rule, dtype, *rest)
         self.calibration = np.zeros(calibrating.SIZE)
 
+    def beside_rows(self) -> list[Array]:
+        """Add what was learned of margins."""
+        return [*super().beside_rows(), self.calibration]
+
     def state(self) -> dict[str, Array]:
         """Add what was learned of margins."""
         return super().state() | {"calibration": np.array(self.calibration)}
@@ -494,6 +511,12 @@ class Averaged(Loop):
             means = first_rows(read, len(rows), self.inner, self.dtype)
             idle[begin : begin + len(rows)] &= ~means.any(axis=tuple(range(1, means.ndim)))
         return idle
+
+    writes_all_rows = True  # when the ring is full
+
+    def beside_rows(self) -> list[Array]:
+        """Add the history."""
+        return [*super().beside_rows(), self._history.ring, self._history.place]
 
     def state(self) -> dict[str, Array]:
         """Add the history."""

@@ -11,8 +11,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from thresher.data.chunk import Chunk
-from thresher.data.errors import DataError
+import numpy as np
+
+from thresher.data.chunk import Chunk, concat
+from thresher.data.errors import BadLine, DataError
 from thresher.data.files.paths import in_both
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.inputs.matrices import identified
@@ -38,6 +40,7 @@ from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import DataOrigin, Held, Position, Sliced, TrainingState
+from thresher.learning.model.divergence import DivergedError
 from thresher.learning.training import progress
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
@@ -207,7 +210,7 @@ class Trainer(Generic[M]):
         self.label = float("nan")
         """label of the last example learned"""
         self.recent = Recent()
-        self._report = Report()
+        self._report, self._reading, self._stretch = Report(), self.source, (concat([]), 0)
         self._started, self._compiled, self._in_groups, self._examples_before = 0.0, 0.0, False, 0
         self.owns_checkpoint = False
         """whether this training wrote the checkpoint or resumed from it"""
@@ -375,7 +378,7 @@ class Trainer(Generic[M]):
         source = self.order.over(self._rows_of(number), number)
         if number > 1 and self.repetition.keeps and (number == 2 or self.resumed):
             self._begin_replay()
-        source.report = Report.from_dict(self.position.report)
+        source.report, self._reading = Report.from_dict(self.position.report), source
         with closing(source.chunks(self.position.place)) as chunks:
             for chunk in self._until_stopped(chunks):
                 if self.resumed:
@@ -429,6 +432,7 @@ class Trainer(Generic[M]):
             hi = chunk.end_of(lo, self._until_due())
             hi = min(hi, lo + self.at_once) if self.at_once else hi
             again, rows = self.position.number > 1, chunk.rows(lo, hi)
+            self._stretch = rows, lo + (0 if chunk.place is None else chunk.place.line)
             self.model.learn(self._numbered(rows, again), again=again)
             if not again:
                 self._seen.add(rows, self.model.recipe.layout)
@@ -441,6 +445,13 @@ class Trainer(Generic[M]):
             lo = hi
             if lo < len(chunk):
                 self.pause()
+
+    def skip(self, first: int, count: int, error: DivergedError) -> None:
+        """Count rows that the model leaves out as skipped: see `Model.skip_with`."""
+        rows, line = self._stretch
+        line += int(np.flatnonzero(rows.weights)[max(first, 0)]) + 1
+        bad = BadLine(self.source.names[0], line, 1, "an example to learn", str(error), b"")
+        self._reading.report.leave_out(bad, count)
 
     def _numbered(self, rows: Chunk, again: bool) -> Chunk:
         """The rows with the numbers of their values, if these are counted."""
