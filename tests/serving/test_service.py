@@ -65,9 +65,7 @@ def model(tmp_path: Path, rows: Chunk) -> Path:
 
 
 @contextmanager
-def serving(
-    model: Path, folder: Path, said: list[str] | None = None, **settings: Any
-) -> Iterator[LearningService]:
+def serving(model: Path, folder: Path, said: Any = None, **settings: Any) -> Iterator[LearningService]:
     service = LearningService(model, folder, Settings(**settings), say=([] if said is None else said).append)
     service.start()
     try:
