@@ -992,7 +992,8 @@ ELSEWHERE = {
     " or leave it out": STOPPED,
     "the checkpoint was made with --order {}; leave --order out": STOPPED,
     "the checkpoint was made with --replay {}; leave --replay out": STOPPED,
-    "{} is left from an earlier run and not used; --resume continues from it": STOPPED,
+    "{} is left from an interrupted run, from which --resume continues; this run"
+    " starts anew and replaces it": STOPPED,
     "All weights are zero, so every prediction is the same."
     " Train with a smaller penalty (--l1), or on more data.": "a sentence of the page that report writes",
 }

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.data.logs import NOON, write_log
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout
+from thresher.data.log import cutting
 from thresher.data.log.records import GONE, KEPT, ROWS, LogEntry
 from thresher.data.log.source import LogOrigin, LogSource
 from thresher.data.log.writer import LogWriter
@@ -138,6 +140,46 @@ def test_what_is_cut_off_is_a_log(log: Path, row: int, thresher: Thresher) -> No
     assert np.array_equal(both.values, whole.values)
     assert np.array_equal(both.labels, whole.labels)
     assert thresher(f"log c.log/cut-{row} --json").json["first_row"] == row + 1
+
+
+@pytest.mark.parametrize("to", ["2026-03-01T12:00", "2026-02-28T23:59", "12:00", "11:59", "2026-03-01T13:00+01:00"])
+def test_a_time_up_to_which_there_is_no_record_is_refused(log: Path, to: str, thresher: Thresher) -> None:
+    before = {one.name: one.read_bytes() for one in log.glob("*")}
+    ran = thresher(f"log c.log --cut {to}")
+    assert ran.status == 1
+    assert "this would cut all 7 rows: the log spans 2026-03-01 12:00:00 to 12:00:04 UTC; " in ran.err
+    assert "or the row 0 to cut all" in ran.err
+    assert {one.name: one.read_bytes() for one in log.glob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("to", "at", "rows"),
+    [("12:00:02", "12:00:02", 5), ("14:00:02+02:00", "12:00:02", 5), ("12:01", "12:01:00", 0)],
+)
+def test_a_time_of_day_is_one_of_the_last_day(
+    log: Path, to: str, at: str, rows: int, thresher: Thresher
+) -> None:
+    ran = thresher(f"log c.log --cut {to} --json")
+    assert (ran.status, ran.json["cut_at"], ran.json["rows_cut_off"]) == (0, f"2026-03-01T{at}Z", rows)
+    assert ("nothing is cut off: the last record was written at 2026-03-01T12:00:04Z" in ran.err) == (not rows)
+
+
+def test_a_time_that_is_still_to_come_is_refused(
+    folder: Path, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime(2026, 3, 1, 12, 17, tzinfo=tz)
+
+    monkeypatch.setattr(cutting, "datetime", Clock)
+    write_log(folder / "c.log", ENTRIES, LAYOUT)
+    ran = thresher("log c.log --cut 23:59")
+    assert ran.status == 1
+    assert "23:59 is still to come, as it is 12:17 UTC now: give a date, such as 2026-02-28T23:59" in ran.err
+    assert "still to come" in thresher("log c.log --cut 13:18+01:00").err
+    assert thresher("log c.log --cut 13:17+01:00").status == 0
+    assert thresher("log c.log --json").json["rows"] == 7
 
 
 def test_a_second_cut_keeps_the_first(log: Path, thresher: Thresher) -> None:

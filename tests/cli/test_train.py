@@ -337,7 +337,9 @@ def test_an_order_that_is_none_is_wrong_usage(thresher: Thresher) -> None:
 
 
 def test_a_checkpoint_not_used_is_told_of(thresher: Thresher, stopped: str) -> None:
-    assert "m.checkpoint is left from an earlier run" in thresher(f"{stopped} -q").err
+    assert "m.checkpoint is left from an interrupted run" in thresher(f"{stopped} -q").err
+    assert not Path("m.checkpoint").exists()
+    assert thresher(f"{stopped} --resume").status == 1
 
 
 @pytest.fixture
@@ -369,13 +371,32 @@ def test_what_is_no_checkpoint_is_not_written_over_or_removed(folder: Path, thre
     assert not (folder / "m").exists()
 
 
-def test_a_checkpoint_of_another_run_stays(folder: Path, thresher: Thresher) -> None:
-    thresher("train train.svm -m m -q")
-    (folder / "m.checkpoint").write_bytes((folder / "m").read_bytes())
-    assert "is left from an earlier run" in thresher("train train.svm -m m -q").err
-    assert (folder / "m.checkpoint").exists()
-    assert thresher("train train.svm -m m -q --checkpoint-every 100").status == 0
+@pytest.mark.parametrize(
+    "command",
+    [
+        "train train.svm",
+        "train train.svm --checkpoint-every 100",
+        "train train.svm --ensemble 3",
+        "path train.svm",
+        "select train.svm",
+    ],
+)
+def test_a_run_that_ends_leaves_no_checkpoint_of_an_earlier_one(
+    folder: Path, thresher: Thresher, stopped: str, command: str
+) -> None:
+    ran = thresher(f"{command} -m m -q")
+    assert ran.status == 0, ran.err
+    assert ran.err.count("is left from an interrupted run") == 1
     assert not (folder / "m.checkpoint").exists()
+
+
+def test_a_run_that_fails_leaves_the_checkpoint_of_an_earlier_one(
+    folder: Path, thresher: Thresher, stopped: str
+) -> None:
+    before = (folder / "m.checkpoint").read_bytes()
+    (folder / "bad.svm").write_text("1 1:1\nbad\n")
+    assert thresher("train bad.svm -m m -q").status == 1
+    assert (folder / "m.checkpoint").read_bytes() == before
 
 
 def test_a_hold_out_that_can_be_read_once_is_refused_for_many_passes(

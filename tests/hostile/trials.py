@@ -28,7 +28,7 @@ with open("/proc/self/status") as file:
     (peak,) = (line.split()[1] for line in file if line.startswith("VmHWM:"))
 print("peak", int(peak) >> 10)
 """
-_LEFT = "is left from an earlier run and not used"
+_LEFT = "is left from an interrupted run"
 
 
 def svmlight(path: Path, rows: int, features: int = 50, seed: int = 0) -> Path:

@@ -14,6 +14,8 @@ from thresher.runs.log import contents_of
 from thresher.serving.learning import Snapshots
 
 __all__ = ["model", "plain", "rows"]
+_SIZES = ("segments", "bytes")
+"""Figures of a log that do not depend on its records alone"""
 
 
 def test_a_service_whose_snapshot_is_newer_than_the_log_does_not_learn(
@@ -54,8 +56,19 @@ def test_one_command_takes_the_log_and_its_models_back(
         service.keep(["b"], rows.rows(8, 9), service.margins(rows.rows(8, 9))).result()
         service.learn(rows.rows(9, 20)).result()
     to = {"time": moment.isoformat(), "row": "7", "clock": moment.strftime("%H:%M:%S.%f")}[form]
+    whole = contents_of(folder, 9)
+    before = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
     status, said, _ = run("log", folder, "--cut", to, folder=tmp_path)
-    assert (status, "rows                   7\n" in said) == (0, True)
+    assert (status, "rows                   7\n" in said, "rows cut off           11\n" in said) == (0, True, True)
+    assert ("cut at                 " in said) == (form != "row")
+    for one in (folder / "cut-7").iterdir():  # it can be undone
+        one.rename(folder / one.name)
+    (folder / "cut-7").rmdir()
+    assert contents_of(folder, 9) | dict.fromkeys(_SIZES) == whole | dict.fromkeys(_SIZES)
+    assert {name: (folder / name).read_bytes() for name in before if not name.endswith(".log")} == {
+        name: content for name, content in before.items() if not name.endswith(".log")
+    }
+    assert run("log", folder, "--cut", to, folder=tmp_path)[0] == 0
     aside = {one.name for one in (folder / "cut-7").iterdir()}
     assert {"state", "model", "other.state", "other.model"} < aside
     with serving(model, folder, shadows=shadows) as service:
@@ -87,6 +100,9 @@ def test_a_moment_after_the_end_cuts_nothing_and_others_are_refused(
     folder = tmp_path / "log"
     with serving(model, folder) as service:
         service.learn(rows.rows(0, 7)).result()
-    assert '"cut_off_bytes": 0' in run("log", folder, "--cut", "2999-01-01", "--json", folder=tmp_path)[1]
+    for to in ("2999-01-01", "7"):
+        status, said, told = run("log", folder, "--cut", to, "--json", folder=tmp_path)
+        assert (status, '"cut_off_bytes": 0' in said, '"rows_cut_off": 0' in said) == (0, True, True)
+        assert "warning: nothing is cut off: the last record was written at 2" in told
     status, _, said = run("log", folder, "--cut", "noon", folder=tmp_path)
     assert (status, "the number of a row, or a time such as 12:00" in said) == (2, True)

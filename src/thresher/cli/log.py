@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from functools import partial
 from pathlib import Path
 
@@ -32,9 +33,14 @@ def command(log: str, options: LogCommand) -> None:
 
         to, beside = options["cut"], partial(newer_than, Path(log))
         off = cut_after(Path(log), to, beside) if isinstance(to, int) else cut_before(Path(log), to, beside)
-        found = {"cut_off_bytes": off.bytes, "cut_off_to": off.folder and str(off.folder)}
+        at = off.at and f"{off.at.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
+        found = {"cut_at": at, "rows_cut_off": off.rows}
+        found |= {"cut_off_bytes": off.bytes, "cut_off_to": off.folder and str(off.folder)}
     told = contents_of(log, options["last"])
     told.update(found)
+    if found and found["cut_off_to"] is None:
+        end = told["last_time"] and f": the last record was written at {told['last_time']}"
+        click.echo(f"warning: nothing is cut off{end or ''}", err=True)
     show(told, options["json"])
     if told["damage"]:
         raise click.exceptions.Exit(DAMAGED)

@@ -123,7 +123,6 @@ class FrontierTraining:
                 outcome.seconds + again.seconds,
                 outcome.compiling + again.compiling,
             )
-        self.trainer.owns_checkpoint |= further.trainer.owns_checkpoint
         return further.joined(before)
 
     def filled(self, outcome: Outcome, path: Path, which: str, saved: Callable[[Learned], object]) -> Learned:
@@ -197,7 +196,6 @@ class FrontierTraining:
         more: Any = {"judging": lambda every, given: judging, "stopper": first.stopper}
         more["save"] = partial(save or checkpoint.save, holdout=judging)
         trainer = trainer_of(lanes, source, plan, order, held, self.options["cache"], self.ui, **more)
-        trainer.owns_checkpoint = first.owns_checkpoint
         return replace(self, trainer=trainer, judging=judging)
 
 

@@ -344,7 +344,10 @@ def look_at(spare: Path, ui: Ui) -> None:
             f"{spare} is not a checkpoint, but checkpoints would be written there: move or rename it"
         )
     if ours:
-        ui.warn(f"{spare} is left from an earlier run and not used; {mention('resume')} continues from it")
+        ui.warn(
+            f"{spare} is left from an interrupted run, from which {mention('resume')} continues; this run"
+            " starts anew and replaces it"
+        )
 
 
 def check_names_again(source: Source, store: str) -> None:

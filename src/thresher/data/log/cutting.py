@@ -33,6 +33,10 @@ class CutOff(NamedTuple):
     folder: Path | None
     """where it is; None if there was nothing"""
     bytes: int
+    rows: int
+    """of those that can be read"""
+    at: datetime | None = None
+    """the moment before which the log ends, if it was cut at a time"""
 
 
 Beside = Callable[[LogPosition], Sequence[Path]]
@@ -50,8 +54,12 @@ def cut_after(folder: Path, row: int, beside: Beside = lambda end: ()) -> CutOff
 
 
 def cut_before(folder: Path, moment: datetime | time, beside: Beside = lambda end: ()) -> CutOff:
-    """Cut a log before the first record from this moment on, or from the last such time of a day (UTC)."""
-    return _cut(folder, lambda: _end_before(folder, moment), beside)
+    """Cut a log before the first record from this moment on, or this time on the day of the last record (UTC).
+
+    `LogError` also for a time that is still to come, and for one up to which there is no record.
+    """
+    at = moment if isinstance(moment, datetime) else _on_last_day(folder, moment)
+    return _cut(folder, lambda: _end_before(folder, at), beside)._replace(at=at)
 
 
 def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOff:
@@ -64,8 +72,8 @@ def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOf
         place = end.offset - kept.begin.offset + kept.header
         tail = kept.path.stat().st_size - place
         if not tail and not others and not files:
-            return CutOff(None, 0)
-        size = tail + sum(path.stat().st_size for path in others)
+            return CutOff(None, 0, 0)
+        size, rows = tail + sum(path.stat().st_size for path in others), _last_row(folder) - end.row
         spare = _new_folder(folder, f"cut-{end.row}")
         for path in files:  # first: a server that finds none learns what is left
             path.rename(spare / path.name)
@@ -78,7 +86,7 @@ def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOf
         with open(kept.path, "r+b") as file:
             file.truncate(place)
             os.fsync(file.fileno())
-        return CutOff(spare, size)
+        return CutOff(spare, size, rows)
     finally:
         os.close(lock)
 
@@ -103,17 +111,54 @@ def _records(folder: Path) -> Iterator[LogRecord]:
     return (record for some in records_from(folder) for record in some)
 
 
-def _end_before(folder: Path, moment: datetime | time) -> LogPosition:
-    """Where the first record begins that was written at this moment or later; the end if there is none."""
-    if isinstance(moment, time):
-        last = _START + timedelta(microseconds=max((one.head.time for one in _records(folder)), default=0))
-        found = datetime.combine(last.date(), moment, UTC)
-        moment = found if found <= last else found - timedelta(days=1)
-    limit, end = (moment - _START) / timedelta(microseconds=1), read_segment(segment_paths(folder)[0]).begin
+def _last_row(folder: Path) -> int:
+    """The last row that can be read."""
+    row = read_segment(segment_paths(folder)[0]).begin.row
+    with suppress(LogError):
+        for record in _records(folder):
+            row = record.end.row
+    return row
+
+
+def _span(folder: Path) -> tuple[datetime, datetime]:
+    """When the first and the last record were written."""
+    times = [one.head.time for one in _records(folder)] or [0]
+    return _START + timedelta(microseconds=min(times)), _START + timedelta(microseconds=max(times))
+
+
+def _on_last_day(folder: Path, moment: time) -> datetime:
+    """A time on the day of the last record. `LogError` if it is still to come."""
+    zone = moment.tzinfo or UTC
+    found = datetime.combine(_span(folder)[1].astimezone(zone).date(), moment, zone)
+    if found > (now := datetime.now(UTC)):
+        raise LogError(
+            f"{moment:%H:%M} is still to come, as it is {now:%H:%M} UTC now: give a date, such as"
+            f" {found - timedelta(days=1):%Y-%m-%dT%H:%M}"
+        )
+    return found
+
+
+def _end_before(folder: Path, moment: datetime) -> LogPosition:
+    """Where the first record begins that was written at this moment or later; the end if there is none.
+
+    `LogError` if that is the first of all.
+    """
+    limit = (moment - _START) / timedelta(microseconds=1)
+    begin = end = read_segment(segment_paths(folder)[0]).begin
     for record in _records(folder):
         if record.head.time >= limit:
             break
         end = record.end
+    else:
+        return end
+    if end == begin:
+        first, last = _span(folder)
+        until = f"{last:%H:%M:%S}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+        raise LogError(
+            f"{folder}: this would cut all {_last_row(folder) - begin.row:,} rows: the log spans"
+            f" {first:%Y-%m-%d %H:%M:%S} to {until} UTC; give a time in between, or the row {begin.row} to cut"
+            " all"
+        )
     return end
 
 

@@ -44,7 +44,7 @@ _LITTLE = 0.02
 """Share of the loss of a constant at the edge of the labels that counts as small."""
 _LET_IN = 0.25
 """Share of new features that a filter lets in at once; with four counters per feature it is 16 %."""
-_GROUPED = 0.05
+_GROUPED = 0.08
 """Labels are sorted if they change less than this share of the changes expected in random order."""
 _UNEQUAL = 10.0
 """Importances this many times as large, on average, as those of another class, or as 1, do harm."""

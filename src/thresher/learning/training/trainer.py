@@ -212,8 +212,6 @@ class Trainer(Generic[M]):
         self.recent = Recent()
         self._report, self._reading, self._stretch = Report(), self.source, (concat([]), 0)
         self._started, self._compiled, self._in_groups, self._examples_before = 0.0, 0.0, False, 0
-        self.owns_checkpoint = False
-        """whether this training wrote the checkpoint or resumed from it"""
         self.resumed = False
         """whether the rows learned by an earlier run are still to be verified"""
         self._ready, self._successor = ready, successor
@@ -289,15 +287,15 @@ class Trainer(Generic[M]):
             self.watcher.say(
                 "reading the data again up to the checkpoint, to check that they have not changed"
             )
-        self.resumed = self.owns_checkpoint = True
+        self.resumed = True
         whole = before.position.number > 1
         self.source.expect(before.read, whole=whole)
         if self.holdout.given is not None:
             self.holdout.given.expect(before.evaluated, whole=whole, now=True)
 
     def discard_checkpoint(self) -> None:
-        """Remove the checkpoint of this run, if there is one: its result is saved, or in memory."""
-        if self.plan.checkpoint is not None and self.owns_checkpoint:
+        """Remove the checkpoint of this run, or the one it replaces: its result is saved, or in memory."""
+        if self.plan.checkpoint is not None:
             discard(self.plan.checkpoint)
 
     def run(self) -> Outcome:
@@ -559,7 +557,6 @@ class Trainer(Generic[M]):
         """Write model, position and table to the checkpoint of the plan."""
         if self.plan.checkpoint is not None:
             self._save(self.plan.checkpoint, self.model, self.training_state())
-            self.owns_checkpoint = True
 
     def interrupt(self) -> None:
         """Save a checkpoint and raise `Interrupted`."""
