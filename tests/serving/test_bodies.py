@@ -286,6 +286,11 @@ def test_ids(tmp_path: Path) -> None:
     json_rows = b'{"id": 7.10, "size": 1}\n{"size": "x", "id": "a"}\n{"size": 2}\n'
     read = Bodies(model_of(tmp_path, "jsonl"), 10).read
     assert read(json_rows, "", labelled=False, ids="id").ids == ["7.10", "a", ""]
+    for body in (json_rows, json_rows[:24], b"[" + json_rows[:24] + b"]"):
+        with pytest.raises(BodyError, match=r"no column is called 'iid'; did you mean 'id'\?"):
+            read(body, "", labelled=False, ids="iid")
+    assert read(b'{"size": 2, "id": null}', "", labelled=False, ids="id").ids == [""]
+    assert len(read(b'{"size": 2,}', "", labelled=False, ids="iid").bad) == 1
     read = Bodies(model_of(tmp_path, "csv"), 10).read
     assert read(b"size,id\n1,a\nx,b\n", "", labelled=False, ids="id").ids == ["a", "b"]
     with pytest.raises(BodyError, match="no column is called 'id'"):
@@ -294,6 +299,18 @@ def test_ids(tmp_path: Path) -> None:
     assert read(b"'a|a x\n|a y\n", "", labelled=False, ids="tag").ids == ["a", ""]
     with pytest.raises(BodyError, match="what identifies a row is its tag"):
         read(b"'a|a x\n", "", labelled=False, ids="id")
+
+
+@pytest.mark.parametrize("between", ["", " "])
+def test_objects_whose_line_ends_are_gone(tmp_path: Path, between: str) -> None:
+    read = Bodies(model_of(tmp_path, "jsonl"), 10).read
+    body = between.join(['{"size": 1, "city": "Köln"}'] * 3).encode()
+    (bad,) = read(body, "", labelled=False).bad
+    assert bad.column == 28 + len(between)
+    assert bad.error.startswith('expected the end of the line after its object, found \'{"size": 1')
+    assert bad.error.endswith("; curl -d removes line ends: use --data-binary")
+    (bad,) = read(b'{"size": 1,}', "", labelled=False).bad
+    assert "curl" not in bad.error
 
 
 def test_what_a_model_cannot_read(tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ def test_one_command_takes_the_log_and_its_models_back(
     whole = contents_of(folder, 9)
     before = {one.name: one.read_bytes() for one in folder.iterdir() if one.is_file()}
     status, said, _ = run("log", folder, "--cut", to, folder=tmp_path)
-    assert (status, "rows                   7\n" in said, "rows cut off           11\n" in said) == (0, True, True)
+    assert (status, "rows                   7\n" in said) == (0, True)
+    assert "rows cut off           11\n" in said
     assert ("cut at                 " in said) == (form != "row")
     for one in (folder / "cut-7").iterdir():  # it can be undone
         one.rename(folder / one.name)

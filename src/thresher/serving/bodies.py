@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.columns import BINS, FEATURES, LABEL, NUMERIC
+from thresher.data.columns import BINS, FEATURES, LABEL, NUMERIC, identity
 from thresher.data.errors import BadLine, DataError, printable
 from thresher.data.features.names import Namer, Names
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
@@ -65,6 +65,7 @@ _SHOWN = 3
 MOST_UNKNOWN = 10_000
 """Columns that the model does not know, each of which costs some time and memory"""
 _MOST_CELLS = 10_000_000
+_CURL = "; curl -d removes line ends: use --data-binary"
 _OPTION_ID = re.compile(r"--id\b")
 _MOST_KINDS = 64
 """Kinds of parsers that are kept"""
@@ -96,6 +97,7 @@ class BadRow(NamedTuple):
     def of(cls, bad: BadLine) -> BadRow:
         """From the bad line of a reader."""
         error = without_options(f"expected {bad.expected}, found {bad.found}")
+        error += _CURL if bad.expected == jsonl.LINE_END else ""
         return cls(bad.line, bad.column, printable(error))
 
 
@@ -209,6 +211,8 @@ class Bodies:
             else:
                 text = self._text(form, body)
                 parsed, header = self._parsed(text, labelled, ids), text.header
+            if form == "jsonl" and ids and not any(parsed.ids or ()) and (objects := self._objects(body)):
+                identity(ids, [*dict.fromkeys(name for one in objects for name in one)], _NAME)
         except DataError as error:
             raise BodyError(400, _OPTION_ID.sub("ids", without_options(error.args[0]))) from error
         self._loaded.add(form)
@@ -231,14 +235,17 @@ class Bodies:
 
     def _check_known(self, body: bytes, rows: Rows) -> None:
         """`BodyError` for objects of which none has a column of the model, as others wrap them in another."""
-        columns = {*self._layouts["jsonl"].columns}
-        try:
-            objects = _decode(self._text("jsonl", body).text)
-        except NOT_JSON:  # a bad line among good ones
-            return
-        if not any(isinstance(one, dict) and one.keys() & columns for one in objects):
+        columns, objects = {*self._layouts["jsonl"].columns}, self._objects(body)
+        if objects and not any(one.keys() & columns for one in objects):
             there, known = (", ".join(one[:_SHOWN]) for one in (rows.unknown, self._layouts["jsonl"].columns))
             raise BodyError(400, f"no column of {_NAME} ({there}) is one of the model's ({known}, ...)")
+
+    def _objects(self, body: bytes) -> list[dict[str, Any]]:
+        """The objects of a body; none if a line is not JSON."""
+        try:
+            return [one for one in _decode(self._text("jsonl", body).text) if isinstance(one, dict)]
+        except NOT_JSON:  # a bad line among good ones
+            return []
 
     def is_loaded(self, media: str) -> bool:
         """Whether bodies of this kind have been read before; the first may take seconds, to compile."""

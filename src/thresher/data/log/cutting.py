@@ -54,7 +54,7 @@ def cut_after(folder: Path, row: int, beside: Beside = lambda end: ()) -> CutOff
 
 
 def cut_before(folder: Path, moment: datetime | time, beside: Beside = lambda end: ()) -> CutOff:
-    """Cut a log before the first record from this moment on, or this time on the day of the last record (UTC).
+    """Cut a log before the first record from this moment on, or this time (UTC) of the day of the last one.
 
     `LogError` also for a time that is still to come, and for one up to which there is no record.
     """
@@ -156,8 +156,8 @@ def _end_before(folder: Path, moment: datetime) -> LogPosition:
         until = f"{last:%H:%M:%S}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M:%S}"
         raise LogError(
             f"{folder}: this would cut all {_last_row(folder) - begin.row:,} rows: the log spans"
-            f" {first:%Y-%m-%d %H:%M:%S} to {until} UTC; give a time in between, or the row {begin.row} to cut"
-            " all"
+            f" {first:%Y-%m-%d %H:%M:%S} to {until} UTC; give a time in between, or the row {begin.row} to"
+            " cut all"
         )
     return end
 

@@ -96,6 +96,8 @@ _TYPES = {
 
 _MOST_CELLS, _SPARSE = 10_000_000, 16
 """Cells that the first lines may have, and how many for a byte if that is more; each takes time and memory"""
+LINE_END = "the end of the line after its object"
+"""What is expected where another object follows"""
 _FEW = 16
 """Lines that are read one by one if one of them is unusual"""
 
@@ -552,7 +554,9 @@ class JsonlParser(BatchParser):
         try:
             read = _loaded(str(line, "utf-8"))
         except json.JSONDecodeError as error:
-            return BadLine("", 0, error.pos + 1, "a JSON object", shown(line[error.pos :]), line)
+            rest = error.doc[error.pos :].encode()
+            expected = LINE_END if error.msg == "Extra data" and line[:1] == b"{" else "a JSON object"
+            return BadLine("", 0, error.pos + 1, expected, shown(rest), line)
         except RecursionError:
             return BadLine("", 0, 1, "a JSON object", "one that is nested too deeply", line)
         except UnicodeDecodeError as error:
