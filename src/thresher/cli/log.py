@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,7 +28,7 @@ def command(log: str, options: LogCommand) -> None:
     from thresher.data.log.cutting import cut_after, cut_before
     from thresher.runs.log import contents_of
 
-    found = {}
+    found = dict[str, Any]()
     if options["cut"] is not None:
         from thresher.serving.learning import newer_than
 
