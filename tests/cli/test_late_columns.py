@@ -77,6 +77,21 @@ def test_files_with_other_columns(thresher: Thresher, folder: Path) -> None:
     assert "one.csv: no column is called 'bb'" in ran.err
 
 
+@pytest.mark.parametrize("name", ["amonut", "Amount", "amount_"])
+def test_a_misspelt_column_of_new_data(thresher: Thresher, folder: Path, name: str) -> None:
+    (folder / "d.csv").write_text("label,amount,x\n" + "1,2,5\n0,1,6\n" * 20)
+    (folder / "e.csv").write_text(f"label,{name},x,other\n" + "1,2,5,3\n0,1,6,3\n" * 20)
+    assert thresher("train d.csv -m m -q").status == 0
+    meant = (
+        "e.csv has no column amount, so every row has a missing value there;"
+        f" column {name} is ignored: did you mean amount?"
+    )
+    for command in ("predict", "evaluate"):
+        unknown, renamed = warned(thresher(f"{command} m e.csv").err)
+        assert "column other (e.csv) is ignored" in unknown
+        assert renamed == f"warning: {meant}"
+
+
 def test_a_hold_out_with_other_columns(thresher: Thresher, folder: Path) -> None:
     write_two(folder)
     found = thresher("train one.csv -m m -q --json --passes 1 --holdout two.csv").json["warnings"]

@@ -12,6 +12,7 @@ import pytest
 import thresher
 from thresher.data import DataError
 from thresher.data.layout import Layout
+from thresher.sklearn import SparseOnlineClassifier
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -108,6 +109,17 @@ def test_a_column_is_no_table(column: Any) -> None:
     for call in (model.predict, lambda data: thresher.train(data, WORDS), lambda data: thresher.train(data)):
         with pytest.raises(DataError, match="is a single column: give a table"):
             call(column)
+
+
+@pytest.mark.parametrize("columns", [["a", "c"], ["c", "a"]])
+def test_a_row_is_no_table(columns: list[str]) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "c": ["x", "y"]})[columns]
+    model = thresher.train(frame, [0, 1])
+    estimator = SparseOnlineClassifier().fit(frame, [0, 1])
+    for one in (model, estimator):
+        with pytest.raises(DataError, match=r"one row of a frame: frame\.iloc\[\[0\]\]"):
+            one.predict(frame.iloc[0])
+        assert len(one.predict(frame.iloc[[0]])) == 1
 
 
 def test_a_column_of_texts_is_one_of_examples() -> None:

@@ -119,9 +119,11 @@ class AnyLayout:
 
     def in_format(self, form: str) -> Self:
         """This layout for another format, with that format's default syntax and the same features."""
-        if form == self.format:
-            return self
-        return replace(self, format=form, **{name: getattr(AnyLayout, name) for name in SYNTAX_FIELDS})
+        if form == self.format or (not self.format and form in DELIMITERS):
+            return replace(self, format=form)
+        kept = ("missing",) if {form, self.format} <= {*DELIMITERS} else ()
+        own = [name for name in SYNTAX_FIELDS if name not in kept]
+        return replace(self, format=form, **{name: getattr(AnyLayout, name) for name in own})
 
     def shared(self) -> dict[str, Any]:
         """The fields that every layout has."""

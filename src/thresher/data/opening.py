@@ -20,9 +20,10 @@ from thresher.data.formats.choosing import (
     parser_of,
     source_of,
 )
-from thresher.data.formats.format_hints import looks_like, looks_to_a_model
+from thresher.data.formats.format_hints import looks_like, looks_to_a_model, seems
 from thresher.data.formats.listing import FORMATS, TABLES
 from thresher.data.layout import (
+    DELIMITERS,
     AnyLayout,
     Extension,
     SettledLayout,
@@ -94,9 +95,29 @@ def _naming_table_formats(name: str, layout: AnyLayout | None) -> Iterator[None]
     except DataError as error:
         if (layout is not None and layout.format) or " has no columns: " not in str(error):
             raise
+        line = b"" if is_stream(name) else head_of(name, _FIRST, {}).partition(b"\n")[0]
+        if hint := looks_like(line, format_of([name])):
+            raise DataError(f"{name}: {hint}") from error
         which = "standard input" if is_stream(name) else f"{name}, by its name,"
         hint = f"{which} is read as {format_of([name])}: for a table, add {mention(format='csv')}"
         raise DataError(f"{error}; {hint}") from error
+
+
+def _in_its_format(given: AnyLayout, names: list[str]) -> AnyLayout:
+    """The layout in the format of the files: the one that their names imply, unless it is settled.
+
+    New data for a model of another table format are in the one of their names if they look like it, too.
+    """
+    settled = isinstance(given, Extension) or has_columns(given)
+    if not given.format:
+        form = format_of(names)
+        return given.in_format(form) if settled else replace(given, format=form)
+    if not settled or given.format not in TABLES or is_stream(names[0]):
+        return given
+    form, *others = {format_of([name]) for name in names}
+    if others or form == given.format or form not in TABLES or (given.delimiter and form in DELIMITERS):
+        return given
+    return given.in_format(form) if seems(form, head_of(names[0], _FIRST, {}), given.format) else given
 
 
 def check_ids(form: str, ids: str) -> None:
@@ -200,7 +221,7 @@ def open_source(
 
     names, streams = expand_files(data), dict[str, Any]()
     given, readers = _checked(layout), readers_for(names)
-    given = check_layout(given if given.format else replace(given, format=format_of(names)))
+    given = check_layout(_in_its_format(given, names))
     with _hinting(names[0], given), _naming_table_formats(names[0], layout):
         chosen = {"where": where, "ids": ids, "marked": marked}
         settled, form = _settled(names, given, streams, unlabelled, live, **chosen)

@@ -56,10 +56,14 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
 
     Raises ValueError (TypeError for non-numbers), like scikit-learn's own estimators; `DataError`.
     """
+    from thresher.data.inputs.any_data import single
+
     X = held(X)
     kind = _kind_of(X, layout_of(estimator)) if reset else estimator._kind
     if kind == TABLE and not hasattr(X, "__arrow_c_stream__"):
         raise ValueError(f"{_name(estimator)} was fitted on {TABLE}: give a table, not {type(X).__name__}")
+    if kind == TABLE and len(getattr(X, "shape", (0, 0))) == 1:
+        raise single(X)
     if kind in (ROWS, TEXTS) or not (reset or kind == TABLE):
         given = _kind_of(X)
         if kind in (ROWS, TEXTS) and isinstance(X, str | Mapping):

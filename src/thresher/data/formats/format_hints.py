@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from thresher.data.files.paths import binary_kind
 from thresher.data.formats.listing import FORMATS, LINES, kind_of_features
 from thresher.options.messages import mention
 
@@ -103,6 +104,18 @@ def looks_to_a_model(line: bytes, form: str) -> str:
     if found.form and kind_of_features(found.form) != kind_of_features(form):
         return f"this looks like {found.what}, but the model was trained on {FORMATS[form].title}"
     return f"this looks like {found.said(training=False)}"
+
+
+def seems(form: str, head: bytes, other: str) -> bool:
+    """Whether a file that begins with `head` looks like this format, and not like the `other`.
+
+    >>> seems("jsonl", b'{"size": 1}', "csv"), seems("jsonl", b"label,size", "csv")
+    (True, False)
+    """
+    if kind := binary_kind(head):
+        return mention(format=form) in kind
+    found = _look(head.partition(b"\n")[0].strip(b"\r"), other)
+    return found is not None and found.form == form and found.what == FORMATS[form].title
 
 
 def without_format(message: str, form: str) -> str:

@@ -456,10 +456,16 @@ def _is_texts(data: Any) -> bool:
     """Whether it is one column, of texts. `DataError` for a column of anything else."""
     if len(getattr(data, "shape", (0, 0))) != 1 and not hasattr(data, "num_chunks"):
         return False
-    if isinstance(first_of(data), str):
+    if isinstance(first_of(data), str) and all(isinstance(one, str) or is_missing(one) for one in data):
         return True
-    raise DataError(
+    raise single(data)
+
+
+def single(data: Any) -> DataError:
+    """The error for a column, or for a row of a frame, in place of a table."""
+    return DataError(
         f"{type(data).__name__} is a single column: give a table or a matrix with one row per example"
+        f"{' (one row of a frame: frame.iloc[[0]])' * hasattr(data, 'iloc')}"
     )
 
 

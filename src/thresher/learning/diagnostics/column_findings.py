@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from thresher.data.columns import (
@@ -49,6 +50,8 @@ _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 """A number that is rarely the name of a column."""
 _SHOWN, _HEAD = 12, 1 << 16
 """How many namespaces are listed, and from how many bytes of a file"""
+_NEAR = 0.75
+"""Names at least so similar may be one, misspelt"""
 _WORDS = 3.0
 """Cells with this many words on average are text."""
 
@@ -245,9 +248,13 @@ def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = Fals
     found = {what: [one for one in report.noticed if one.what == what] for what in kinds}
     never = _never({one.column for one in report.noticed if one.what == FOUND}, layout) if layout else None
     never = never or (_no_namespace(report, layout) if layout and not goes_on else None)
-    late, lacking = _late(found[LATE], layout), _lacking(found[LACKING], None if goes_on else layout)
+    misspelt = _misspelt(found[LATE] if layout is None else (), found[LACKING])
+    late = _late([one for one in found[LATE] if one not in misspelt], layout)
+    rest = [one for one in found[LACKING] if one not in misspelt.values()]
+    lacking = _lacking(rest, None if goes_on else layout)
     troubles = (
         late,
+        *(_renamed(*pair) for pair in misspelt.items()),
         lacking,
         never,
         _header(found[HEADER]),
@@ -255,6 +262,26 @@ def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = Fals
         _respelled(found[RESPELLED]),
     )
     return [trouble for trouble in troubles if trouble is not None]
+
+
+def _misspelt(late: Sequence[Noticed], lacking: Sequence[Noticed]) -> dict[Noticed, Noticed]:
+    """Columns that a model does not know, each with one of nearly the same name that the same file lacks."""
+    found = dict[Noticed, Noticed]()
+    for one in late:
+        there = [other for other in lacking if one.place.startswith(other.place)]
+        free = {other.column.casefold(): other for other in there if other not in found.values()}
+        for name in get_close_matches(one.column.casefold(), free, 1, _NEAR):
+            found[one] = free[name]
+    return found
+
+
+def _renamed(late: Noticed, lacking: Noticed) -> Trouble:
+    """A column of new data whose name seems to be misspelt."""
+    return Trouble(
+        "missing-columns",
+        f"{lacking.place} has no column {lacking.column}, so every row has a missing value there;"
+        f" column {late.column} is ignored: did you mean {lacking.column}?",
+    )
 
 
 def _late(found: Sequence[Noticed], layout: Any) -> Trouble | None:

@@ -25,7 +25,7 @@ from thresher.data.formats.tables.arrow_files import (
 )
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.inputs.arrays import is_missing
-from thresher.data.layout import AnyLayout, Layout
+from thresher.data.layout import AnyLayout, Extension, Layout
 from thresher.data.sources.parsed import ParsedSource
 from thresher.options.messages import mention
 
@@ -183,7 +183,7 @@ class StreamSource(ParsedSource):
         **options: Any,
     ) -> None:
         """`weighed_beside`: whether importances were given beside the table."""
-        if isinstance(layout, Layout) and layout.missing:
+        if isinstance(layout, Layout) and not isinstance(layout, Extension) and layout.missing:
             raise DataError(
                 f"{NAME}: {mention('missing')} is only for csv and tsv; replace these cells by None"
             )
