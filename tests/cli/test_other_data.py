@@ -40,30 +40,32 @@ def models(folder: Path, thresher: Thresher) -> None:
 def test_another_format_is_named_and_what_is_said_works(thresher: Thresher, command: str) -> None:
     expected = thresher(f"{command} m t.csv").out
     for name, title in (("tsv", "TSV"), ("jsonl", "JSON lines"), ("parquet", "Parquet")):
-        ran = thresher(f"{command} m t.{name}")
+        Path(f"t.{name}").rename(f"{name}.data")  # a name that tells nothing
+        ran = thresher(f"{command} m {name}.data")
         assert ran.status == 1
         assert ran.err.endswith((f"{title}: try --format {name}\n", f"{title}: try --format {name})\n"))
-        assert ("columns" in ran.err) == (name == "tsv"), ran.err
-        assert thresher(f"{command} m t.{name} --format {name}").out == expected
+        assert ("no column" in ran.err) == (name == "tsv"), ran.err
+        assert thresher(f"{command} m {name}.data --format {name}").out == expected
 
 
 @pytest.mark.usefixtures("models")
 def test_objects_without_blanks_are_recognised_too(thresher: Thresher) -> None:
     rows = [{**row, "c": f"{row['c']} {row['c']}"} for row in ROWS]
-    Path("compact.jsonl").write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
-    assert thresher("predict m compact.jsonl").err.endswith(
-        "this looks like JSON lines: try --format jsonl\n"
-    )
-    assert thresher("predict m compact.jsonl --format jsonl").status == 0
+    Path("compact.data").write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows))
+    assert thresher("predict m compact.data").err.endswith("this looks like JSON lines: try --format jsonl\n")
+    assert thresher("predict m compact.data --format jsonl").status == 0
 
 
 @pytest.mark.usefixtures("models")
 def test_a_model_of_parquet_names_the_format_of_a_text(thresher: Thresher) -> None:
     assert thresher("train t.parquet --label click -m p -q").status == 0
     for name, title in (("csv", "CSV"), ("tsv", "TSV"), ("jsonl", "JSON lines")):
-        ran = thresher(f"predict p t.{name}")
-        assert ran.err == f"thresher: t.{name}: not Parquet: this looks like {title}: try --format {name}\n"
-        assert thresher(f"predict p t.{name} --format {name}").out == thresher("predict p t.parquet").out
+        Path(f"t.{name}").rename(f"{name}.data")
+        ran = thresher(f"predict p {name}.data")
+        assert (
+            ran.err == f"thresher: {name}.data: not Parquet: this looks like {title}: try --format {name}\n"
+        )
+        assert thresher(f"predict p {name}.data --format {name}").out == thresher("predict p t.parquet").out
     whole = Path("t.parquet").read_bytes()
     Path("t.parquet").write_bytes(whole[:-9])
     assert "damaged or cut off" in thresher("predict p t.parquet").err
