@@ -14,7 +14,7 @@ import pytest
 import thresher
 from tests.data.reference import BadLineError, float32_of
 from tests.data.table_reference import cells_of
-from tests.exporting.engines import js_answers, quickjs
+from tests.exporting.engines import c_program, js_answers, quickjs
 from tests.exporting.rows import TRIALS, ExportTrial, trained, written
 from tests.plain import not_compiled
 from thresher.exporting.description import describe
@@ -131,6 +131,46 @@ def test_categories_that_are_numbers_are_finite(tmp_path: Path) -> None:
     )
     assert same == three
     assert all(one.startswith('Error: column "c" takes a finite number') for one in bad)
+
+
+def test_texts_that_javascript_alone_takes_for_infinite_are_categories(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("label,c\n" + "1,3\n0,Infinity\n" * 30)
+    cells = ["Infinity", "-Infinity", "+Infinity", "1e400", "-1e400", "+inf", "inf", "-inf", "3"]
+    (tmp_path / "new.csv").write_text("c\n" + "".join(f"{one}\n" for one in cells))
+    with not_compiled(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = thresher.train(tmp_path / "d.csv", passes=1, categorical="c")
+        expected = model.predict(tmp_path / "new.csv", "margin", on_error="skip").reshape(-1)
+    c = c_program(str(thresher.export(model, "c")), tmp_path / "m")
+    in_c = [float(one) for one in c("margin", (tmp_path / "new.csv").read_bytes())[1].split()]
+    found = js_answers(str(thresher.export(model, "js")), tmp_path / "m.js", [{"c": one} for one in cells])
+    in_js = [np.nan if isinstance(one, str) else one[0][0] for one in found]
+    np.testing.assert_array_equal([in_c, in_js], [expected, expected])
+    assert [cell for cell, one in zip(cells, in_js, strict=True) if np.isnan(one)] == ["inf", "-inf"]
+
+
+def test_what_is_no_object_of_columns_is_an_error(tmp_path: Path) -> None:
+    from quickjs import Context
+
+    with not_compiled():
+        (tmp_path / "d.csv").write_text("label,n\n" + "1,3\n0,2\n" * 30)
+        columns = thresher.export(thresher.train(tmp_path / "d.csv", passes=1, rule="sgd"), "js")
+        ids = thresher.export(thresher.train(np.eye(2), [1.0, -1.0], passes=1, rule="sgd"), "js")
+
+    def said(text: object, rows: str) -> list[str]:
+        code = "(row) => { try { return `${thresher.margins(row).length}`; } catch (error) { return `${error}`; } }"
+        return list(json.loads(Context().eval(f"{text}\nJSON.stringify([{rows}].map({code}))")))
+
+    wrong = "5, null, undefined, 'text', new Map([['n', 1]]), new Date(0), Object.create({n: 1})"
+    above = "new (class { get n() { return 1; } })()"
+    need = "Error: a row is an object that has the columns as properties of its own, or an array of values"
+    assert said(columns, f"{wrong}, {above}") == [need] * 8
+    right = "{}, [], {n: 1}, Object.create(null), new (class { n = 1; })()"
+    assert said(columns, right) == ["1"] * 5
+    bigint = 'Error: column "n" takes a finite number or a boolean, not a BigInt'
+    assert said(columns, "{n: 1n}") == [bigint]
+    assert said(ids, f"{wrong}, [5], ['12']") == ["Error: a row is an array of pairs [id, value]"] * 9
+    assert said(ids, "[[0, 1]], []") == ["1"] * 2
 
 
 def test_what_is_no_id_is_an_error(tmp_path: Path) -> None:

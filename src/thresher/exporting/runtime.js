@@ -428,11 +428,11 @@ const thresher = (() => {
     }
     const wrong = () => {
       const takes = column.kind === "numeric" || column.numbers || column.kind === "bins" ? "a finite number or a boolean" : "text, a number or a boolean";
-      const shown = typeof given === "string" ? JSON.stringify(given) : ArrayBuffer.isView(given) ? asText(given) : typeof given === "object" ? "an object" : String(given);
+      const shown = typeof given === "string" ? JSON.stringify(given) : ArrayBuffer.isView(given) ? asText(given) : typeof given === "object" ? "an object" : typeof given === "bigint" ? "a BigInt" : String(given);
       return new Error(`column ${JSON.stringify(column.name)} takes ${takes}, not ${shown}`);
     };
     const plain = cell === null || /^(?:undefined|number|boolean|string)$/.test(typeof cell) || ArrayBuffer.isView(cell);
-    if (!plain || (column.numbers && (Math.abs(cell) === Infinity || /^(?:nan|-?inf)$/.test(String(cell)) && cell === cell))) throw wrong();
+    if (!plain || (column.numbers && (cell === Infinity || cell === -Infinity || /^(?:nan|-?inf)$/.test(String(cell)) && cell === cell))) throw wrong();
     const missing = isMissing(column, cell);
     if (missing && !(column.kind === "numeric" && model.missing_is_mean)) return;
     if (column.kind === "categorical" || column.kind === "text") {
@@ -485,6 +485,10 @@ const thresher = (() => {
   function featuresOfCells(given) {
     const row = [], parts = [], listed = Array.isArray(given);
     const has = (column) => listed || Object.prototype.hasOwnProperty.call(given, column.name);
+    const inherits = (column) => !has(column) && column.name in given && !(column.name in {});
+    const plain = (above) => above === null || Object.getPrototypeOf(above) === null;
+    if (given === null || typeof given !== "object" || COLUMNS.some(inherits) || !(listed || COLUMNS.some(has) || Object.keys(given).length || plain(Object.getPrototypeOf(given))))
+      throw new Error("a row is an object that has the columns as properties of its own, or an array of values");
     if (!listed && Object.keys(given).length && !COLUMNS.some(has))
       throw new Error(`no column is named ${Object.keys(given).join(", ")}; there are ${COLUMNS.map((one) => one.name).join(", ")}`);
     if (listed && given.length > COLUMNS.length) throw new Error(`a row has ${COLUMNS.length} values, not ${given.length}`);
@@ -510,6 +514,7 @@ const thresher = (() => {
   }
 
   function featuresOfIds(given) {
+    if (!Array.isArray(given) || !given.every(Array.isArray)) throw new Error("a row is an array of pairs [id, value]");
     return given.map(([id, value]) => {
       const float = finite(Math.fround(value)), whole = wholeOf(id);
       return entry(Number(whole >> 32n), Number(whole & 0xffffffffn), float, lost(value, float));

@@ -9,6 +9,9 @@ executed but the entry points of installed packages.
 from __future__ import annotations
 
 import ast
+import builtins
+import copyreg
+import dis
 import hashlib
 import os
 import re
@@ -20,7 +23,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thresher.engine.protocol import ATTRIBUTES
@@ -80,7 +83,7 @@ def load_named(name: str) -> None:
     """
     for kind in REGISTRY:
         if (kind, name) in _ELSEWHERE and name not in REGISTRY[kind]:
-            _load_home(*_ELSEWHERE[kind, name])
+            _load_home(kind, name, *_ELSEWHERE[kind, name])
             return
     found = [one for one in entry_points() if one.name == name]
     if len(found) > 1:
@@ -135,20 +138,31 @@ def expect(homes: dict[tuple[str, str], tuple[str, str]]) -> None:
 
 def reduced(self: Any) -> Any:
     """``__reduce__`` of parts that are not built in: another process defines the class first."""
-    cls = next(cls for cls in type(self).__mro__ if cls in DEFINED)
+    cls = type(self)
+    if cls not in DEFINED:  # a subclass, which is found as any class is
+        return copyreg.__newobj__, (cls, *self), getattr(self, "__dict__", None) or None  # type: ignore[attr-defined]
     (kind, name), (module, file) = DEFINED[cls], _home_of(cls)
     where = cls if module == "__main__" else None  # typed at a prompt: cloudpickle sends it whole
-    return _received, (kind, name, module, file, where, tuple(self))
+    return _received, (kind, name, module, file, where, self._asdict())
 
 
-def _received(kind: str, name: str, module: str, file: str, cls: Any, values: tuple[Any, ...]) -> Any:
-    if name not in REGISTRY[kind]:
-        if cls is None:
-            _load_home(module, file)
-        else:
-            REGISTRY[kind][name], DEFINED[cls] = cls, (kind, name)
-    made: Any = REGISTRY[kind][name]
-    return made(*values)
+def itself(self: Any, memo: Any = None) -> Any:
+    """``__copy__`` and ``__deepcopy__`` of parts that are not built in, which cannot change."""
+    return self
+
+
+def _received(kind: str, name: str, module: str, file: str, cls: Any, values: dict[str, Any]) -> Any:
+    if cls is not None and cls not in DEFINED:
+        REGISTRY[kind][name], DEFINED[cls] = cls, (kind, name)
+    if cls is None and name not in REGISTRY[kind]:
+        _load_home(kind, name, module, file)
+    made: Any = cls or REGISTRY[kind][name]
+    if {*made._fields} != {*values}:
+        raise SpecError(
+            f"the {kind} {name} was sent with the fields {', '.join(values)}, but has the fields"
+            f" {', '.join(made._fields)} in {_place(made)}: use one definition in both processes"
+        )
+    return made(**values)
 
 
 def _home_of(cls: type) -> tuple[str, str]:
@@ -158,15 +172,27 @@ def _home_of(cls: type) -> tuple[str, str]:
     return name, os.path.abspath(str(sys.modules[name].__file__)) if own else ""
 
 
-def _load_home(module: str, file: str) -> None:
-    """Define the parts of a module; of a script only what it defines is executed. SpecError."""
-    if not file:
-        import_module(module)
-    elif module.startswith(MAIN):
-        with _registering():
-            _execute(Path(file), Path(file), module, (), _Definitions)
-    else:
-        _load_file(Path(file))
+def _load_home(kind: str, name: str, module: str, file: str) -> None:
+    """Define a part by its module; of a script only what it defines is executed. SpecError."""
+    place = file or module
+    try:
+        if not file:
+            import_module(module)
+        elif module.startswith(MAIN):
+            with _registering():
+                _execute(Path(file), Path(file), module, (), _Definitions)
+        else:
+            _load_file(Path(file))
+        if name not in REGISTRY[kind]:
+            raise SpecError(f"{place}: defines no {kind} called {name}")
+    except (ImportError, OSError, SpecError) as error:
+        said = f"{place}: {str(error.strerror).lower()}" if isinstance(error, OSError) else str(error)
+        if isinstance(error.__cause__, NameError):
+            said += "; of a script, only imports, definitions and constants are executed in other processes"
+        raise SpecError(
+            f"the {kind} {name} of another process is not known here: {said}: put it in a module that both"
+            " can import"
+        ) from error
 
 
 def _load_file(file: Path) -> None:
@@ -231,15 +257,48 @@ class _Definitions(_FileOfParts):
     def get_code(self, fullname: str) -> CodeType:
         """The compiled definitions."""
         tree = ast.parse(self.get_data(self.path), self.path)
-        kinds = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
-        tree.body = [one for one in tree.body if isinstance(one, kinds) or _is_constant(one)]
-        return compile(tree, self.path, "exec")
+        tree.body = [one for one in tree.body if _is_definition(one)]
+        for place, one in enumerate(tree.body):
+            if not isinstance(one, _DEFINITIONS):  # it may read what was left out, and not be needed
+                unless = ast.ExceptHandler(ast.Name("NameError", ast.Load()), None, [ast.Pass()])
+                tree.body[place] = ast.copy_location(ast.Try([one], [unless], [], []), one)
+        return compile(ast.fix_missing_locations(tree), self.path, "exec")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Execute the definitions; NameError if parts, or functions that they call, read a missing name."""
+        super().exec_module(module)
+        known, seen = vars(module), set[Any]()
+        waiting = [one for cls in DEFINED if cls.__module__ == module.__name__ for one in vars(cls).values()]
+        for one in waiting:  # which grows
+            function = getattr(one, "py_func", one)
+            if getattr(function, "__globals__", None) is not known or function in seen:
+                continue
+            seen.add(function)
+            for name in _globals_of(function.__code__):
+                if name not in known and not hasattr(builtins, name):
+                    raise NameError(f"name {name!r} is not defined, which {function.__name__} reads")
+                waiting.append(known.get(name))
 
 
-def _is_constant(statement: ast.stmt) -> bool:
-    """Whether a statement gives a name to an expression without calls."""
-    assigns = isinstance(statement, ast.Assign | ast.AnnAssign)
-    return assigns and not any(isinstance(one, ast.Call | ast.Subscript) for one in ast.walk(statement))
+_DEFINITIONS = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+
+
+def _is_definition(node: ast.AST) -> bool:
+    """Whether a statement, or all within an if or try, imports, defines or names a value without calls."""
+    if isinstance(node, ast.expr):
+        return not any(isinstance(one, ast.Call | ast.Subscript) for one in ast.walk(node))
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.If | ast.Try | ast.ExceptHandler):
+        annotation = getattr(node, "annotation", None)
+        return all(_is_definition(one) for one in ast.iter_child_nodes(node) if one is not annotation)
+    return isinstance(node, _DEFINITIONS | ast.Pass)
+
+
+def _globals_of(code: CodeType) -> Iterator[str]:
+    """The global names that a function reads."""
+    yield from (one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL")
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _globals_of(inner)
 
 
 def _line_of(error: BaseException, path: Path) -> str:

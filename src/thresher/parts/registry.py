@@ -25,7 +25,16 @@ from thresher.options.messages import mention, mention_command
 from thresher.parts.clamped import clamped_class
 from thresher.parts.declarations import LIMITS, OPTIONAL, check_declarations, check_first_steps
 from thresher.parts.known_as import NAMES, PARAMETERS, SPARSE_RULES
-from thresher.parts.origins import DEFINED, MAIN, entry_points, is_built_in, load_all, load_named, reduced
+from thresher.parts.origins import (
+    DEFINED,
+    MAIN,
+    entry_points,
+    is_built_in,
+    itself,
+    load_all,
+    load_named,
+    reduced,
+)
 from thresher.parts.origins import REGISTRY as REGISTRY
 from thresher.parts.origins import SpecError as SpecError
 
@@ -76,6 +85,7 @@ def part(kind: str, **declared: Any) -> Callable[[T], T]:
         DEFINED[cls] = kind, part_name(cls)
         if not is_built_in(cls):
             cls.__reduce__ = reduced  # type: ignore[assignment]
+            cls.__copy__ = cls.__deepcopy__ = itself  # type: ignore[attr-defined]
         return cls
 
     return register
