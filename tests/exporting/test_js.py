@@ -134,7 +134,7 @@ def test_categories_that_are_numbers_are_finite(tmp_path: Path) -> None:
 
 
 def test_texts_that_javascript_alone_takes_for_infinite_are_categories(tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("label,c\n" + "1,3\n0,Infinity\n" * 30)
+    (tmp_path / "d.csv").write_text("label,c\n" + "1,3\n0,2.0\n" * 30)
     cells = ["Infinity", "-Infinity", "+Infinity", "1e400", "-1e400", "+inf", "inf", "-inf", "3"]
     (tmp_path / "new.csv").write_text("c\n" + "".join(f"{one}\n" for one in cells))
     with not_compiled(), warnings.catch_warnings():
@@ -159,9 +159,7 @@ def test_what_is_no_object_of_columns_is_an_error(tmp_path: Path) -> None:
         ids = thresher.export(thresher.train(np.eye(2), [1.0, -1.0], passes=1, rule="sgd"), "js")
 
     def said(text: object, rows: str) -> list[str]:
-        code = (
-            "(row) => { try { return `${thresher.margins(row).length}`; } catch (one) { return `${one}`; } }"
-        )
+        code = "row => { try { return `${thresher.margins(row).length}`; } catch (one) { return `${one}`; } }"
         return list(json.loads(Context().eval(f"{text}\nJSON.stringify([{rows}].map({code}))")))
 
     wrong = "5, null, undefined, 'text', new Map([['n', 1]]), new Date(0), Object.create({n: 1})"
