@@ -44,7 +44,8 @@ def own_registry() -> Iterator[None]:
 
 def defined(*fields: str) -> Any:
     """A rate called `cooled` with these fields."""
-    made: Any = NamedTuple("Cooled", [(one, float) for one in fields])
+    named: Any = NamedTuple  # which type checkers take with literal fields only
+    made = named("Cooled", [(one, float) for one in fields])
     made.__new__.__defaults__ = (0.5,) * len(fields)
     made._field_defaults.update(dict.fromkeys(fields, 0.5))
     made.__module__, made.at = __name__, lambda self, t: 1.0
