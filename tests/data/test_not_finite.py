@@ -111,3 +111,13 @@ def test_nan_is_a_word_among_words(form: str, tmp_path: Path) -> None:
         WRITERS[form](rows, tmp_path / form)
     found, _ = read(data, Layout("", label="label", categorical=("c",)))
     assert len({tuple(row[2]) for row in found}) == 3
+
+
+@pytest.mark.parametrize("given", [{}, {"numeric": "a"}, {"categorical": "a"}], ids=str)
+def test_nan_is_bad_in_a_column_of_json_that_has_nothing_else(given: Any, tmp_path: Path) -> None:
+    for other in ("NaN", "null"):
+        lines = [f'{{"label":{k % 2},"b":{k % 3},"a":{other if k % 2 else "NaN"}}}\n' for k in range(100)]
+        (tmp_path / "a.jsonl").write_text("".join(lines))
+        with pytest.raises(DataError, match=r"a\.jsonl:1:.* in column 'a', found '?NaN"):
+            thresher.train(tmp_path / "a.jsonl", **given)
+    thresher.train(tmp_path / "a.jsonl", ignore="a")

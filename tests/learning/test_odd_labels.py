@@ -1,6 +1,7 @@
 """Invalid labels and columns: one line that names them, before anything is learned."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,7 @@ def test_columns_with_one_name() -> None:
     for call in (model.predict, lambda data: thresher.train(data, WORDS)):
         with pytest.raises(DataError, match="two columns are called 'age'"):
             call(twice)
-    with pytest.raises(DataError, match=r"a column is not all text or all numbers: .*city"):
+    with pytest.raises(DataError, match="column 'city' is not all text or all numbers"):
         thresher.train(X.assign(city=["a", 1, "b", 2]), WORDS)
 
 
@@ -165,3 +166,35 @@ def test_a_share_may_be_of_numpy() -> None:
     share: Any
     for share in (np.array(0.25), np.float32(0.25)):
         assert thresher.train(X, WORDS, holdout=share, passes=1).examples == 3
+
+
+@pytest.mark.parametrize("label", [0.99999999, 1.00000001, 1e-46, -1e-46])
+def test_a_label_that_float32_would_make_a_class(label: float, tmp_path: Path) -> None:
+    lines = {
+        "a.csv": ["label,a", "1,1", "0,2", f"{label!r},3"],
+        "a.vw": ["1 | a:1", "0 | a:2", f"{label!r} | a:3"],
+        "a.svm": ["1 1:1", "0 1:2", f"{label!r} 1:3"],
+        "a.jsonl": [f'{{"label":{one},"a":{one}}}' for one in ("1", "0", repr(label))],
+    }
+    for name, text in lines.items():
+        (tmp_path / name).write_text("\n".join([*text, ""]))
+        with pytest.raises(DataError, match=f"expected a label -1, 0 or 1.*, found '?{label!r}'?$"):
+            thresher.train(tmp_path / name)
+    for X in (np.eye(3), pl.DataFrame({"a": [1.0, 2.0, 3.0]})):
+        with pytest.raises(DataError, match=f"expected a label -1, 0 or 1.*, found '?{label!r}"):
+            thresher.train(X, [1, 0, label])
+
+
+def test_classes_beyond_those_of_float32(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="example 2: expected a whole number from -16777216 to 16777216"):
+        thresher.train(np.eye(2), [16777216, 16777217], outputs="classes")
+    (tmp_path / "a.vw").write_text("16777216 | a\n16777217 | b\n")
+    with pytest.raises(DataError, match="expected a whole number from -16777216 to 16777216"):
+        thresher.train(tmp_path / "a.vw", outputs="classes")
+
+
+def test_labels_of_128_bits() -> None:
+    with pytest.raises(DataError, match="labels y have type Int128, which numpy lacks: cast them"):
+        thresher.train(np.eye(4), pl.Series([0, 1, 0, 1]).cast(pl.Int128))
+    with pytest.raises(DataError, match="labels y have type Int128, which numpy lacks: cast them"):
+        SparseOnlineClassifier().fit(np.eye(4), pl.Series([0, 1, 0, 1]).cast(pl.Int128))

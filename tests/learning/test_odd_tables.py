@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix, dok_array, dok_matrix
 import thresher
 from thresher.data import DataError
 from thresher.data.feature_specs import in_list
+from thresher.sklearn import SparseOnlineClassifier
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -38,13 +39,17 @@ X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]})
         ([date(2020, 1, 1)] * 4, 'has type date32.*: use categorical="c" .* make numbers of the times'),
         (pd.to_timedelta([1, 2, 3, 4], "h"), "has type duration.*, or make numbers of the durations"),
         ([{"k": 1}] * 4, 'has type struct<k: int64>: use ignore="c"$'),
-        (["a", 1, "b", 2], "a column is not all text or all numbers"),
-        (pd.Series(["a", "\ud800", "b", "c"], dtype=object), r"ud800' is not valid Unicode"),
-        ([2**70, "a", 1, 2], "a column is not all text or all numbers"),
-        (X.a + 1j, "a column is not all text"),
+        (["a", 1, "b", 2], "column 'c' is not all text or all numbers"),
+        (
+            pd.Series(["a", "\ud800", "b", "c"], dtype=object),
+            r"column 'c', row 2: .*ud800' is not valid Unicode",
+        ),
+        ([2**70, "a", 1, 2], "column 'c' is not all text or all numbers"),
+        (X.a + 1j, "column 'c' has type complex128, which pyarrow cannot read: cast it"),
+        (X.a.astype(np.longdouble), "column 'c' has type .*, which pyarrow cannot read: cast it"),
         ([1.0, np.inf, 0.0, 1.0], "the table:2:2: expected a finite number in column 'c'"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_columns_that_are_no_features(column: Any, error: str) -> None:
     with pytest.raises(DataError, match=error):
@@ -112,7 +117,7 @@ def test_rows_of_a_table() -> None:
     model = thresher.train(rows, label="y")
     assert model.layout is not None
     assert model.layout.columns == ("a", "7", "y")
-    with pytest.raises(DataError, match="column 'a' of the rows is not all text or all numbers"):
+    with pytest.raises(DataError, match="the rows: column 'a' is not all text or all numbers"):
         thresher.train([*rows, {"a": "x", "y": 1}], label="y")
 
 
@@ -265,3 +270,24 @@ def test_two_columns_of_one_name(kind: str, tmp_path: Path) -> None:
     data = {"table": rows, "frame": rows.to_pandas()}.get(kind, path)
     with pytest.raises(DataError, match="two columns are called 'a'"):
         thresher.train(data)
+
+
+def test_objects_of_polars_are_not_hashed_by_their_addresses() -> None:
+    frame = pl.DataFrame({"c": pl.Series([object() for _ in Y], dtype=pl.Object), "d": [1, 2, 3, 4]})
+    text = frame.with_columns(c=pl.Series("c", ["a", "b", "a", "b"]))
+    with pytest.raises(DataError, match=r"'c' has type Object: use ignore=\"c\", or make it text"):
+        thresher.train(frame, Y)
+    for kind in ("categorical", "text", "numeric"):
+        with pytest.raises(DataError, match=f"'c' is {kind}, but has type Object here: make it text"):
+            thresher.train(frame, Y, **keyword(kind, "c"))
+    with pytest.raises(DataError, match="'c' is categorical, but has type Object here: make it text"):
+        thresher.train(text, Y, categorical="c").predict(frame)
+    with pytest.raises(DataError, match="'c' is of Object: use "):
+        SparseOnlineClassifier().fit(frame, Y)
+    model = thresher.train(frame, Y, ignore="c")
+    assert model.predict(frame).tolist() == model.predict(text).tolist()
+
+
+def test_half_of_a_character_in_rows() -> None:
+    with pytest.raises(DataError, match=r"column 'c', row 2: .*ud800' is not valid Unicode"):
+        thresher.train([{"c": "a", "y": 0}, {"c": "\ud800", "y": 1}], label="y")

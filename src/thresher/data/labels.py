@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,23 +101,24 @@ class Domain:
             reason = f"there are {count} classes, but {len(words)} words: {listed_words(words)}"
             raise DataError(f"{reason}; for all these use {outputs}")
 
-    def allows(self, labels: NDArray[np.float32]) -> NDArray[np.bool_]:
+    def allows(self, labels: NDArray[Any]) -> NDArray[np.bool_]:
         """Mask of the `labels` that are in the domain, of the same shape."""
         fits: NDArray[np.bool_] = (labels >= self.low) & (labels <= self.high)
         return fits & (labels == np.floor(labels)) if self.whole else fits
 
-    def check(self, labels: NDArray[np.float32], targets: NDArray[np.float32] | None) -> None:
+    def check(self, labels: NDArray[Any], targets: NDArray[Any] | None) -> None:
         """Raise `DataError` for the first label outside the domain.
 
         Checks `labels` (n,), or `targets` (n, outputs) if an example has several labels.
         """
         self._check_each(labels)
 
-    def _check_each(self, labels: NDArray[np.float32]) -> None:
+    def _check_each(self, labels: NDArray[Any]) -> None:
         wrong = np.argwhere(~self.allows(labels))
         if len(wrong):
             place = tuple(wrong[0])
-            raise DataError(f"example {place[0] + 1}: expected {self.meaning}, found {labels[place]:g}")
+            found = str(labels[place]).removesuffix(".0")
+            raise DataError(f"example {place[0] + 1}: expected {self.meaning}, found {found}")
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ class _Several(Domain):
         """Targets per example."""
         return self.outputs
 
-    def _of(self, targets: NDArray[np.float32] | None) -> NDArray[np.float32]:
+    def _of(self, targets: NDArray[Any] | None) -> NDArray[Any]:
         if targets is None and not self.outputs:
             return np.empty((0, 0), np.float32)
         found = 1 if targets is None else targets.shape[1]
@@ -146,7 +147,7 @@ class Values(_Several):
 
     kind: ClassVar[int] = VALUES
 
-    def check(self, labels: NDArray[np.float32], targets: NDArray[np.float32] | None) -> None:
+    def check(self, labels: NDArray[Any], targets: NDArray[Any] | None) -> None:
         """Raise `DataError` for the first of `targets` (n, outputs) outside the domain."""
         self._check_each(self._of(targets))
 
@@ -157,7 +158,7 @@ class Listed(_Several):
 
     kind: ClassVar[int] = LISTED
 
-    def check(self, labels: NDArray[np.float32], targets: NDArray[np.float32] | None) -> None:
+    def check(self, labels: NDArray[Any], targets: NDArray[Any] | None) -> None:
         """Raise `DataError` for the first of `targets` (n, classes) that is not 1, 0 or -1."""
         DOMAINS["binary"]._check_each(self._of(targets))
 
@@ -175,7 +176,7 @@ _KNOWN = (
     Domain("real", -_LARGEST, _LARGEST, False, "a finite number as label"),
     Domain("nonnegative", 0.0, _LARGEST, False, "a label that is not negative"),
     Domain("positive", _SMALLEST, _LARGEST, False, "a label above 0"),
-    Domain("whole", -(2.0**24), 2.0**24, True, "a whole number as label"),
+    Domain("whole", -(2.0**24), 2.0**24, True, "a whole number from -16777216 to 16777216 as label"),
     Domain("open", -_LARGEST, _LARGEST, False, "a finite number as label", open=True),
     Values("values", -_LARGEST, _LARGEST, False, "finite numbers as labels", open=True),
     Listed("labels", -_LARGEST, _LARGEST, False, "finite numbers as labels", open=True),

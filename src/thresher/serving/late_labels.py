@@ -83,7 +83,7 @@ def _numbers(given: Sequence[Any], model: Any) -> NDArray[np.float32]:
     except ValueError:
         raise RefusedError(400, f"expected {domain.meaning}") from None
     labels = np.array(numbers, np.float32)
-    fits = domain.allows(labels)
+    fits = domain.allows(labels) & (domain.allows(np.array(numbers)) if domain.whole else True)
     if not fits.all():
         wrong = _first(~fits)
         shown = repr(str(given[wrong - 1])[:_SHOWN])

@@ -60,6 +60,9 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return tags
 
     def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
+        from thresher.data.inputs.label_arrays import check_unmasked
+
+        check_unmasked("labels y", y)
         y = check_array(
             y, accept_sparse="csr", ensure_2d=False, dtype=None, input_name="y", ensure_min_samples=0
         )

@@ -265,7 +265,7 @@ def _settled(layout: Any, table: Any) -> Any:
     """The layout with the kind of each column of `table`, which has no label column."""
     from thresher.data.columns import LABEL, settle
     from thresher.data.errors import DataError
-    from thresher.data.formats.tables.arrow_batches import guesses
+    from thresher.data.formats.tables.arrow_batches import guesses, type_name
     from thresher.data.formats.tables.arrow_files import kinds_for, spelling_by
     from thresher.data.formats.tables.arrow_streams import reader_of
     from thresher.data.layout import Layout
@@ -284,7 +284,7 @@ def _settled(layout: Any, table: Any) -> Any:
     for field, kind in zip(schema, kinds, strict=True):
         if not kind:
             remedy = in_estimators(kinds_for(field, schema.names), as_parameters)
-            raise DataError(f"X: column '{field.name}' is of {field.type}: use {remedy}")
+            raise DataError(f"X: column '{field.name}' is of {type_name(field.type)}: use {remedy}")
     return replace(settled, columns=tuple(schema.names), kinds=kinds, spelling=settled.spelling[:-1])
 
 

@@ -9,9 +9,12 @@ import numpy as np
 
 from thresher.data.class_words import BASIS, COUNT, ENTRIES, FIELDS, MOST, OUTSIDE, PRIME, ROOM, USED
 from thresher.data.formats.line_status import EXAMPLE, LABEL_COUNT, LABEL_DOMAIN, LABEL_REPEATED
+from thresher.data.text.numbers import read_double
 from thresher.data.text.words import byte, is_blank, load_word, store_byte, store_word
-from thresher.engine.compile.jit import helper, scalar
+from thresher.engine.compile.jit import compiled_apart, helper, scalar
 
+_SURE = 4
+"""Characters within which a number is whole in float32 only if it is whole"""
 _BASIS, _PRIME = np.uint64(BASIS), np.uint64(PRIME)
 
 
@@ -20,6 +23,21 @@ def check_label(label, domain):
     """The outcome of a label that is a finite number; `domain` is a `labels.Range`."""
     fits = domain.low <= label <= domain.high and (not domain.whole or label == np.floor(label))
     return EXAMPLE if fits else LABEL_DOMAIN
+
+
+@compiled_apart
+def _check_double(text, at, domain):
+    while is_blank(byte(text, at)):
+        at += 1
+    return check_label(read_double(text, at), domain)
+
+
+@scalar
+def check_written(text, at, end, label, domain):
+    """As `check_label`, of the number written in [at, end), which float32 may have rounded to a whole one."""
+    if domain.whole and end - at > _SURE:
+        return _check_double(text, at, domain)
+    return check_label(label, domain)
 
 
 @scalar

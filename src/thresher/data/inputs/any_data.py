@@ -438,14 +438,15 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
         return None
     import pyarrow as pa
 
-    from thresher.data.formats.tables.arrow_streams import column_of
+    from thresher.data.formats.tables.arrow_streams import UNREADABLE, column_of, fault_of
 
     columns: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in data for name in row):
         try:
-            columns[str(name)] = column_of([row.get(name) for row in data], nan_is_missing=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            raise DataError(f"column '{name}' of the rows is not all text or all numbers: {error}") from error
+            values = [row.get(name) for row in data]
+            columns[str(name)] = column_of(values, nan_is_missing=True)
+        except UNREADABLE as error:
+            raise fault_of("the rows: column", name, values, error) from error
     for name, kind in zip(settled.columns, settled.kinds, strict=True) if settled else ():
         if kind in (BINS, CATEGORICAL, NUMERIC, TEXT):  # a feature that is missing in every row
             columns.setdefault(name, pa.nulls(len(data), pa.string() if kind in _TEXTUAL else pa.float64()))

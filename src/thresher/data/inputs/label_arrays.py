@@ -61,9 +61,11 @@ def array_of(labels: Any) -> NDArray[Any]:
 
 
 def check_unmasked(what: str, numbers: Any) -> None:
-    """Raise `DataError` for a masked array: numpy would take what is hidden."""
+    """Raise `DataError` for a masked array, of which numpy would take what is hidden, and 128-bit numbers."""
     if isinstance(numbers, np.ma.MaskedArray):
         raise DataError(f"{what} cannot be a masked array: remove the examples that are masked")
+    if (kind := str(getattr(numbers, "dtype", ""))).endswith("Int128"):
+        raise DataError(f"{what} have type {kind}, which numpy lacks: cast them, for example to Int64")
 
 
 def _check_alike(labels: Sequence[Any]) -> None:
@@ -111,7 +113,10 @@ def _without_words(labels: NDArray[Any], domain: Domain) -> NDArray[Any]:
 def numbers_of(labels: Any, domain: Domain) -> Any:
     """Labels in memory as numbers: words become the classes of `domain`, or raise `DataError`."""
     if domain.words is None:
-        return _without_words(array_of(labels), domain)
+        array = _without_words(array_of(labels), domain)
+        if domain.whole and array.dtype.kind in "iuf" and np.isfinite(array).all():
+            domain.check(array, array if array.ndim == 2 else None)  # before they are rounded to float32
+        return array
     texts = texts_of(labels) or (_whole(labels) if domain.words.are_numbers else None)
     if texts is None:
         return labels

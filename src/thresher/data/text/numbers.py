@@ -218,10 +218,13 @@ def nearest_double(mantissa, exponent):
 
     If it is not the `nearest`, it is still `certain` that it has the same float32, or `certain` is false.
     """
-    if -_LARGEST_EXACT <= exponent <= _LARGEST_EXACT and mantissa < _FULL:
-        return _double(mantissa, exponent), True, True
+    number = np.float64(mantissa) * POWERS[ZERO + min(max(exponent, _LOW), _HIGH)]
+    if -_LARGEST_EXACT <= exponent <= _LARGEST_EXACT:
+        number = _double(mantissa, exponent)
+        if mantissa < _FULL:
+            return number, True, True
     below, above = _between(mantissa, exponent)
-    return np.float64(above), below == above and np.isfinite(above), False
+    return number, below == above and np.isfinite(above), False
 
 
 @scalar

@@ -19,6 +19,7 @@ from numba.extending import overload
 from thresher.data.features import crossing
 from thresher.data.formats.label_rows import (
     check_label,
+    check_written,
     enter_class,
     enter_value,
     no_class,
@@ -151,7 +152,7 @@ def _label(text, at, domain, exact, listed):
         return at, label, LABEL_RANGE
     if not (ends_token(text, end) or byte(text, end) == _COLON or (listed and byte(text, end) == _COMMA)):
         return end, label, AFTER_LABEL
-    outcome = check_label(label, domain)
+    outcome = check_written(text, at, end, label, domain)
     return end if outcome == EXAMPLE else at, label, outcome
 
 

@@ -31,7 +31,7 @@ from thresher.data.features.murmur import (
     word_murmur3_64,
 )
 from thresher.data.features.name_table import names_any, offer_with
-from thresher.data.formats.label_rows import check_label
+from thresher.data.formats.label_rows import check_written
 from thresher.data.formats.line_status import (
     AFTER_LABEL,
     AFTER_VALUE,
@@ -254,7 +254,8 @@ def quick_head(text, at, domain):
     ends, unlike = stops(text, at)
     end = lowest_bit(ends)
     label, sure = _quick_value(text + at, 0, end, unlike)
-    if not sure or byte(text, at + end) != _SPACE or check_label(label, domain) != EXAMPLE:
+    sure = sure and byte(text, at + end) == _SPACE
+    if not sure or check_written(text, at, at + end, label, domain) != EXAMPLE:
         return at, label, weight, base, UNUSUAL
     at = skip_blanks(text, at + end)
     return at, label, weight, base, EXAMPLE if byte(text, at) == _BAR else UNUSUAL

@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 _TRUTHS = {b"true": 1.0, b"false": 0.0}
 _NUMBERS = (LABEL, *NUMBERS)
 _NAN = nonfinite(math.nan)
+OBJECT = pa.opaque(pa.null(), "Object", "polars")
+"""The type of a column of Python objects in a table of polars"""
 
 
 def guesses(schema: Any) -> list[str]:
@@ -120,12 +122,21 @@ def check_types(layout: SettledLayout, schema: Any, file: str) -> None:
     fields = dict(zip(schema.names, schema.types, strict=True))
     for name, kind in zip(layout.columns, layout.kinds, strict=True):
         if name in fields and not fits(fields[name], kind):
-            how = f": {of_times(fields[name]) or 'convert it to numbers'}" if kind in _NUMBERS else ""
-            raise DataError(f"{file}: column '{name}' is {kind}, but has type {fields[name]} here{how}")
+            numbers = kind in _NUMBERS or fields[name] == OBJECT
+            how = f": {remedy_of(fields[name]) or 'convert it to numbers'}" if numbers else ""
+            found = type_name(fields[name])
+            raise DataError(f"{file}: column '{name}' is {kind}, but has type {found} here{how}")
 
 
-def of_times(kind: Any) -> str:
-    """How to make numbers of dates, times and durations; empty for other types."""
+def type_name(kind: Any) -> str:
+    """The name of a type in messages."""
+    return "Object" if kind == OBJECT else str(kind)
+
+
+def remedy_of(kind: Any) -> str:
+    """How to make numbers of dates, times and durations, and text of objects; empty for other types."""
+    if kind == OBJECT:
+        return "make it text with .map_elements(str, return_dtype=pl.String)"
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_duration(kind):
         return "make numbers of the durations, such as hours"

@@ -31,8 +31,9 @@ from thresher.data.formats.tables.arrow_batches import (
     guesses,
     is_of_text,
     is_written,
-    of_times,
+    remedy_of,
     sound,
+    type_name,
 )
 from thresher.data.formats.tables.arrow_texts import spelling_of_column, spelling_of_type
 from thresher.data.formats.tables.table_rows import Kinds, kinds_of
@@ -135,7 +136,7 @@ def by_schema(
     for field, kind in zip(schema, found.kinds, strict=False):
         if not kind:
             remedy = kinds_for(field, schema.names)
-            raise DataError(f"{name}: column '{field.name}' has type {field.type}: use {remedy}")
+            raise DataError(f"{name}: column '{field.name}' has type {type_name(field.type)}: use {remedy}")
     return found
 
 
@@ -143,7 +144,7 @@ def kinds_for(field: Any, names: Sequence[str]) -> str:
     """The kinds that a column may have whose type cannot be a feature, as options, for messages."""
     kinds = (CATEGORICAL, IGNORE) if is_written(field.type) else (IGNORE,)
     options = " or ".join(mention(**{kind: as_option_value([field.name], names)}) for kind in kinds)
-    return f"{options}, or {how}" if (how := of_times(field.type)) else options
+    return f"{options}, or {how}" if (how := remedy_of(field.type)) else options
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,8 @@ def _target(kind, data, valid, at, domain):
     if kind == LABEL:
         if not there:
             return value, NO_LABEL
-        return value, check_label(value, domain) if outcome == EXAMPLE else LABEL_NUMBER
+        exact = load_double(data, at) if domain.whole else np.float64(value)
+        return value, check_label(exact, domain) if outcome == EXAMPLE else LABEL_NUMBER
     if kind == OFFSET:
         return value, NO_OFFSET if not there else EXAMPLE if outcome == EXAMPLE else OFFSET_NUMBER
     if not there:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError, shown
+from thresher.data.formats.tables.arrow_batches import OBJECT
 from thresher.data.formats.tables.arrow_files import (
     BatchFormat,
     BatchReader,
@@ -30,6 +31,15 @@ from thresher.data.sources.parsed import ParsedSource
 from thresher.options.messages import mention
 
 _LARGE, _LARGEST = pa.decimal256(76, 0), 10**76
+UNREADABLE = (
+    pa.ArrowInvalid,
+    pa.ArrowTypeError,
+    pa.ArrowNotImplementedError,
+    OverflowError,
+    UnicodeEncodeError,
+)
+"""Errors of pyarrow for values that it cannot convert"""
+_CAST = ", which pyarrow cannot read: cast it, for example to float64, or leave it out"
 NAME = "the table"
 """Its name in messages."""
 _FEW = 1000
@@ -42,24 +52,50 @@ def reader_of(table: Any) -> Any:
         return _stream_of(table)
     try:
         return _of_frame(table).to_reader()
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
-        why = "; ".join(map(str, error.args))
-        raise DataError(f"{NAME}: a column is not all text or all numbers: {why}") from error
-    except UnicodeEncodeError as error:
+    except UNREADABLE:
+        for k, name in enumerate(table.columns):
+            try:
+                _of_frame(table.iloc[:, [k]])
+            except UNREADABLE as error:
+                raise fault_of(f"{NAME}: column", name, table.iloc[:, k], error) from error
+        raise
+
+
+def fault_of(what: str, name: Any, values: Any, error: Exception) -> DataError:
+    """Why the column `name` of a table or of rows cannot be read: `error`, one of `UNREADABLE`."""
+    where = f"{what} {shown(str(name).encode('utf-8', 'backslashreplace'))}"
+    if isinstance(error, UnicodeEncodeError):
+        row = next((k for k, one in enumerate(values, 1) if isinstance(one, str) and one == error.object), 0)
         text = shown(error.object.encode("utf-8", "backslashreplace"))
-        raise DataError(f"{NAME}: {text} is not valid Unicode (it holds a lone surrogate)") from error
+        where += f", row {row}" if row else ""
+        return DataError(f"{where}: {text} is not valid Unicode (it holds a lone surrogate): correct it")
+    kind = getattr(values, "dtype", None)
+    if getattr(kind, "kind", "O") != "O":
+        return DataError(f"{where} has type {kind}{_CAST}")
+    return DataError(f"{where} is not all text or all numbers: {'; '.join(map(str, error.args))}")
+
+
+def _without_objects(table: Any, names: list[str]) -> Any:
+    """The stream of a table of polars without its Python objects, which it would give by their addresses."""
+    found = pa.table(table)
+    for name in names:
+        nothing = pa.nulls(len(found), OBJECT)
+        found = found.set_column(found.column_names.index(name), name, nothing)
+    return found.to_reader()
 
 
 def _stream_of(table: Any) -> Any:
     """The stream of a table. `DataError` for a column of a type that Arrow lacks, as some of polars."""
     try:
+        types = zip(getattr(table, "columns", ()), getattr(table, "dtypes", ()), strict=False)
+        if objects := [name for name, kind in types if str(kind) == "Object"]:
+            return _without_objects(table, objects)
         return pa.RecordBatchReader.from_stream(table)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         names = list(getattr(table, "columns", ()))
         if len(names) < 2:
             what = f"column '{names[0]}' has type {table.dtypes[0]}" if names else "a column has a type"
-            how = "cast it, for example to float64, or leave it out"
-            raise DataError(f"{NAME}: {what}, which pyarrow cannot read: {how}") from error
+            raise DataError(f"{NAME}: {what}{_CAST}") from error
         for name in names:
             _stream_of(table.select([name]))
         raise
@@ -73,7 +109,8 @@ def _of_frame(frame: Any) -> Any:
     frame = _spelled(frame)
     alike = defaultdict[Any, list[int]](list)
     for place, kind in enumerate(frame.dtypes):
-        alike[kind if isinstance(kind, np.dtype) and kind.kind in "iufb" else None].append(place)
+        plain = isinstance(kind, np.dtype) and kind.kind in "iufb" and kind.itemsize <= 8
+        alike[kind if plain else None].append(place)
     columns = dict[int, Any]()
     for kind, places in alike.items():
         some = frame.iloc[:, places]

@@ -38,7 +38,7 @@ from thresher.data.features.crossing import clear_spans, note_column
 from thresher.data.features.murmur import padded_murmur3_64
 from thresher.data.features.name_table import offer, offer_whole
 from thresher.data.features.ngrams import text_features
-from thresher.data.formats.label_rows import keep_label, target_of, word_label
+from thresher.data.formats.label_rows import check_written, keep_label, target_of, word_label
 from thresher.data.formats.line_status import (
     AFTER_QUOTE,
     AT,
@@ -53,6 +53,7 @@ from thresher.data.formats.line_status import (
     NEEDS_EXACT,
     NEEDS_ROOM,
     NNZ,
+    NO_LABEL,
     NUL,
     NUMBER,
     OUTCOMES,
@@ -380,6 +381,8 @@ def _value(kind, cell, at, end, place, domain, exact):
     value, status = _number(cell, at, end, place, exact)
     if status == NOT_A_NUMBER and truth(cell, at, end) >= 0:
         value, status = np.float32(truth(cell, at, end)), FINE
+    elif kind == LABEL and status == FINE:
+        return value, NO_LABEL if at == end else check_written(cell, at, end, value, domain)
     return value, outcome_of(kind, value, status, at == end, domain)
 
 

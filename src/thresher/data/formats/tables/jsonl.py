@@ -308,7 +308,7 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
     if pretty := looks_pretty(lines[0]):
         raise OddFileError(f"{name}: {pretty}")
     found, objects, texts = dict[str, Any](), 0, defaultdict[str, list[str]](list)
-    types = defaultdict[str, dict[type, Any]](dict)
+    types, seen = defaultdict[str, dict[type, Any]](dict), defaultdict[str, set[type]](set)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
             raise DataError(f"{name}: {too_many(count)}")
@@ -323,11 +323,13 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
                 kind = found.setdefault(field, pa.null())
                 if isinstance(value, str):
                     texts[field].append(value)
+                seen[field].add(type(value))
                 if not _says_missing(value):
                     found[field] = _wider(kind, value)
                     if type(value) in _TYPES:
                         types[field][type(value)] = _TYPES[type(value)]
-    found |= {field: pa.string() for field in texts if pa.types.is_null(found[field])}
+    untyped = {field: seen[field] & {str, float} for field, kind in found.items() if pa.types.is_null(kind)}
+    found |= {field: pa.string() if str in some else pa.float64() for field, some in untyped.items() if some}
     if not objects and not live:
         wrong = undecoded(np.frombuffer(b"\n".join(lines), np.uint8))
         hint = f" in UTF-8; {REMEDIES[wrong.looks]}" if wrong else ""
