@@ -95,6 +95,17 @@ def test_labels_come_late(ask: Asked, service: Learning) -> None:
     assert [(name, weight) for name, _, weight in service.labels] == [("a", 1.0), ("7", 2.0)]
 
 
+def test_a_row_with_a_wrong_id_costs_no_other_its_answer(ask: Asked, service: Learning) -> None:
+    rows = ['{"event": "\\ud800", "hour": 3}', '{"event": "[1]", "hour": 3}', '{"event": ["a"], "hour": 3}']
+    told = ask("POST", "/predict?ids=event", "\n".join(rows).encode(), content_type=JSON)
+    assert told.status == 200
+    assert ["error" in one for one in told.lines] == [True, False, True]
+    assert [one["id"] for one in told.lines] == ["\\ud800", "[1]", '["a"]']
+    assert [*service.kept] == ["[1]"]
+    assert ask("POST", "/predict?ids=event", rows[0].encode(), content_type=JSON).status == 400
+    assert [*service.kept] == ["[1]"]
+
+
 @pytest.mark.parametrize(
     "given", ["1e3", "1.50", "-0", "12345678901234567890123", "true", '"1e3"', '"\\u00e9"']
 )
@@ -121,8 +132,14 @@ def test_a_label_finds_its_row_however_the_id_is_written(ask: Asked, service: Le
         (b'[{"id": "a", "label": 1, "colour": 1}]', "expected lines such as"),
         (b"\xff\xfe", "expected lines such as"),
         (b'{"id": "\xff", "label": 1}', "expected lines such as"),
-        (b'{"id": null, "label": 1}', "expected a text or a number as id, found null"),
-        (b'{"id": [1], "label": 1}', "expected a text or a number as id"),
+        (b'{"id": null, "label": 1}', "true or false, found null"),
+        (b'{"id": "a", "label": 1}\n{"id": [1], "label": 1}', "line 2: expected an id: a text of 1 to 1,000"),
+        (b'{"id": {"a": 1}, "label": 1}', 'found {"a": 1}'),
+        (b'{"id": NaN, "label": 1}', "expected lines such as"),
+        (b'{"id": "", "label": 1}', 'found ""'),
+        (b'{"id": "' + b"a" * 1001 + b'", "label": 1}', "line 1: expected an id"),
+        (b'{"id": "\\ud800", "label": 1}', "expected"),
+        (b'{"id": ' + b"[" * 9000, "nested too deeply"),
     ],
 )
 def test_labels_that_are_wrong_are_refused(ask: Asked, service: Learning, body: bytes, words: str) -> None:

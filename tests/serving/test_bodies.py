@@ -19,6 +19,7 @@ from thresher.data.formats.listing import TABLES
 from thresher.data.opening import open_source
 from thresher.data.source import ReadRows
 from thresher.serving.bodies import MEDIA, Bodies, BodyError
+from thresher.serving.predicting import ids_of
 
 BOM = b"\xef\xbb\xbf"
 TYPES = {form: media for media, form in MEDIA.items()}
@@ -248,7 +249,9 @@ def test_json_over_several_lines(tmp_path: Path) -> None:
         b'[{"size": 1} {"size": 2}]': r"the body:1:14: not JSON: expected ',' or ']'",
         b'[{"size": 1}] 2': r"the body:1:14: not JSON: expected nothing after the list",
         b'[{"size": "\xff"}]': "the body is not JSON: 'utf-8' codec can't decode",
-        b"[" * 100_000: "the body is not JSON",
+        b'[{"size": 1},]': "the body:1:14: not JSON: expected a value after ','",
+        b'[{"size": 1}\n,\n ]': "the body:3:2: not JSON: expected a value after ','",
+        b"[" * 100_000: "the body is not JSON: it is nested too deeply",
         b"[ ]": "the body is empty",
         b"": "the body is empty",
         b"\n \r\n": "the body is empty",
@@ -285,7 +288,9 @@ def test_an_arrow_stream(tmp_path: Path) -> None:
 def test_ids(tmp_path: Path) -> None:
     json_rows = b'{"id": 7.10, "size": 1}\n{"size": "x", "id": "a"}\n{"size": 2}\n'
     read = Bodies(model_of(tmp_path, "jsonl"), 10).read
-    assert read(json_rows, "", labelled=False, ids="id").ids == ["7.10", "a", ""]
+    found = read(json_rows, "", labelled=False, ids="id")
+    assert found.ids == ["7.10", "a", ""]
+    assert [(one.line, "an id" in one.error) for one in found.bad] == [(2, False), (3, True)]
     for body in (json_rows, json_rows[:24], b"[" + json_rows[:24] + b"]"):
         with pytest.raises(BodyError, match=r"no column is called 'iid'; did you mean 'id'\?"):
             read(body, "", labelled=False, ids="iid")
@@ -311,6 +316,47 @@ def test_objects_whose_line_ends_are_gone(tmp_path: Path, between: str) -> None:
     assert bad.error.endswith("; curl -d removes line ends: use --data-binary")
     (bad,) = read(b'{"size": 1,}', "", labelled=False).bad
     assert "curl" not in bad.error
+
+
+LONG = "a" * 1000
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ('"\\ud800"', "\\ud800"),
+        ('["a"]', '["a"]'),
+        ('{"a": {}}', '{"a": {}}'),
+        ("NaN", "NaN"),
+        ("-Infinity", "-Infinity"),
+        ("null", ""),
+        ('""', ""),
+        (f'"{LONG}a"', f"{LONG}a"),
+    ],
+)
+def test_what_is_no_id_makes_its_row_bad(given: str, shown: str, tmp_path: Path) -> None:
+    bodies = Bodies(model_of(tmp_path, "jsonl"), 20)
+    texts = ["[1]", "{a", "NaN", "inf", "null", "nullable", "\U0001f600", LONG]
+    good = [*map(json.dumps, texts), "7.10", "true"]
+    rows = [f'{{"size": {k}, "id": {one}}}' for k, one in enumerate([*good[:4], given, *good[4:]])]
+    rows.insert(2, '{"size": "no", "id": "\\udfff"}')
+    found = bodies.read("\n".join(rows).encode(), "", labelled=False, ids="id")
+    assert found.ids == [*texts[:2], "\\udfff", *texts[2:4], shown, *texts[4:], "7.10", "true"]
+    assert ids_of(found) == [*texts, "7.10", "true"]
+    assert (found.good, len(found.chunk), found.gaps) == (10, 10, [2, 4])
+    assert [one.line for one in found.bad] == [3, 6]
+    assert found.bad[1].error.startswith("expected an id: a text of 1 to 1,000 letters in valid Unicode")
+
+
+@pytest.mark.parametrize("ids", [[[1]], [{"a": 1}], [float("nan")], [None]])
+def test_what_is_no_id_in_an_arrow_stream(ids: list[Any], tmp_path: Path) -> None:
+    bodies, sink = Bodies(model_of(tmp_path, "jsonl"), 10), pa.BufferOutputStream()
+    table = pa.table({"size": [1.0], "id": pa.array(ids), "name": ["[1]"]})
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    body = sink.getvalue().to_pybytes()
+    assert [one.line for one in bodies.read(body, TYPES["arrow"], labelled=False, ids="id").bad] == [1]
+    assert not bodies.read(body, TYPES["arrow"], labelled=False, ids="name").bad
 
 
 def test_what_a_model_cannot_read(tmp_path: Path) -> None:

@@ -128,6 +128,18 @@ SIZE = tensor("size", "FP64", [1, 2])
         ({"inputs": [tensor("size", "FP64", [1, 2], [3])]}, "'size' has 2 elements, not 3"),
         ({"inputs": [tensor("size", "FP4", [1])]}, "'size' has the type FP4, not one of BOOL"),
         ({"inputs": [tensor("size", "INT64", [1.5])]}, "'size' has elements that are not of its type"),
+        (
+            {"inputs": [tensor("size", "UINT64", [None, -1])]},
+            "'size' has elements beyond the range of its",
+        ),
+        (
+            {"inputs": [tensor("size", "INT8", [300])]},
+            "beyond the range of its type, INT8",
+        ),
+        ({"inputs": [tensor("size", "INT8", [-129])]}, "beyond the range of its type, INT8"),
+        ({"inputs": [tensor("size", "INT64", [2**63])]}, "beyond the range of its type, INT64"),
+        ({"inputs": [tensor("size", "FP16", [1, 65505])]}, "beyond the range of its type, FP16"),
+        ({"inputs": [tensor("size", "FP32", [-1e39])]}, "beyond the range of its type, FP32"),
         ({"inputs": [tensor("size", "BYTES", ["x"])]}, "row 1: expected a number in column 'size'"),
         ({"inputs": [tensor("rows", "BYTES", ["{}\n{}"])]}, "'rows' must be a line of text"),
         ({"inputs": [tensor("rows", "BYTES", ["[1, 2]"])]}, "row 1|must be a row"),
@@ -141,6 +153,21 @@ def test_refused(tmp_path: Path, request_: Any, message: str) -> None:
     with pytest.raises(BodyError, match=message) as caught:
         inference.read(json.dumps(request_).encode())
     assert caught.value.status in (400, 413)
+
+
+@pytest.mark.parametrize(
+    ("datatype", "data"),
+    [("INT8", [-128, 127]), ("UINT64", [0, None]), ("FP16", [-65504, 65504]), ("FP64", [1, 2.5])],
+)
+def test_all_of_the_range_of_a_type_is_taken(datatype: str, data: list[Any], tmp_path: Path) -> None:
+    _, inference = inference_of(tmp_path, TABLE, "csv")
+    assert inference.read(json.dumps({"inputs": [tensor("size", datatype, data)]}).encode())[1].good == 2
+
+
+def test_a_request_that_is_nested_too_deeply(tmp_path: Path) -> None:
+    _, inference = inference_of(tmp_path, TABLE, "csv")
+    with pytest.raises(BodyError, match="this is not a request for inference: it is nested too deeply"):
+        inference.read(b'{"a": ' + b"[" * 100_000)
 
 
 def test_a_model_without_columns_takes_lines(tmp_path: Path) -> None:

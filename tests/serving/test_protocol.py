@@ -332,6 +332,8 @@ HEAD = b"POST /learn HTTP/1.1\r\nhost: a\r\n"
         (HEAD + b"transfer-encoding: chunked\r\ncontent-length: 0\r\n", 400),
         (b"POST / HTTP/1.0\r\ntransfer-encoding: chunked\r\n", 400),
         (HEAD + b"idempotency-key: a\r\nidempotency-key: b\r\n", 400),
+        (HEAD + b"idempotency-key:\r\n", 400),
+        (HEAD + b"Idempotency-Key: \t \r\n", 400),
         (HEAD + b"authorization: a\r\nauthorization: b\r\n", 400),
         (HEAD + b"content-type: text/csv\r\ncontent-type: text/csv\r\n", 400),
         (HEAD + b"accept: a\r\naccept: b\r\n", 200),

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import msgspec
@@ -39,7 +40,8 @@ from thresher.learning.model.prediction import layout_for
 from thresher.options.data import ReadOptions
 from thresher.options.messages import as_shown, without_options
 from thresher.options.option import UsageError, settled
-from thresher.serving.errors import NOT_JSON, RefusedError
+from thresher.serving.errors import NOT_JSON, RefusedError, why_not_json
+from thresher.serving.requests import AN_ID, is_id
 
 MEDIA = {
     "application/json": "jsonl",
@@ -216,8 +218,15 @@ class Bodies:
         except DataError as error:
             raise BodyError(400, _OPTION_ID.sub("ids", without_options(error.args[0]))) from error
         self._loaded.add(form)
-        rows = _rows(parsed)
-        if limits := self._beyond(parsed.chunk, labelled):
+        rows, limits = _rows(parsed), self._beyond(parsed.chunk, labelled)
+        if rows.ids is not None:
+            wrong = self._wrong_ids(form, rows.ids, body, ids)
+            if wrong.any():
+                rows = rows._replace(
+                    ids=[one.encode("utf-8", "backslashreplace").decode() for one in rows.ids]
+                )
+                limits.append((np.delete(wrong, _places_of_bad(rows)), AN_ID))
+        if limits:
             rows = _without(rows, limits, header.count(b"\n"))
         if form == "jsonl" and rows.unknown and rows.good and not parsed.chunk.values.any():
             self._check_known(body, rows)
@@ -232,6 +241,17 @@ class Bodies:
         if self._offsets is not None:
             found.append((self._offsets.beyond(chunk), self._offsets.expected))
         return [one for one in found if one[0].any()]
+
+    def _wrong_ids(self, form: str, found: Sequence[str], body: bytes, ids: str) -> NDArray[np.bool_]:
+        """Which of the ids of all rows can be none: a list is read as the text that it is written as."""
+        texts: Iterable[bool] = repeat(True)
+        if form in ("jsonl", "arrow") and not all(is_id(one, False) for one in found):
+            if form == "jsonl":
+                texts = jsonl.are_texts(self._text(form, body).text, ids)
+            else:
+                kind = self._table(body).schema.field(ids).type
+                texts = repeat(not (pa.types.is_nested(kind) or pa.types.is_floating(kind)))
+        return np.array([not is_id(one, is_text) for one, is_text in zip(found, texts, strict=False)], bool)
 
     def _check_known(self, body: bytes, rows: Rows) -> None:
         """`BodyError` for objects of which none has a column of the model, as others wrap them in another."""
@@ -472,12 +492,14 @@ def _elements(text: bytes, at: int) -> bytes:
                 if written[at : at + 1] != ",":
                     raise json.JSONDecodeError("expected ',' or ']'", written, at)
                 at = _space(written, at + 1)
+                if written[at : at + 1] == "]":
+                    raise json.JSONDecodeError("expected a value after ','", written, at)
         if listed and at + 1 < len(written):
             raise json.JSONDecodeError("expected nothing after the list", written, at + 1)
     except json.JSONDecodeError as error:
         raise DataError(f"{_NAME}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{_NAME} is not JSON: {error}") from error
+        raise DataError(f"{_NAME} is not JSON: {why_not_json(error)}") from error
     if not found:
         raise DataError(f"{_NAME} is empty: there are no rows")
     return "\n".join(found).encode()
@@ -504,11 +526,16 @@ def _rows(parsed: Parsed) -> Rows:
     return Rows(parsed.chunk, 0, count, parsed.gaps, parsed.ids, bad, parsed.tally.lines, unknown)
 
 
+def _places_of_bad(rows: Rows) -> NDArray[np.int64]:
+    """Where the bad rows are among all rows."""
+    return np.array(rows.gaps, np.int64) + np.arange(len(rows.gaps))
+
+
 def _without(rows: Rows, limits: Sequence[_Limit], header: int) -> Rows:
     """The rows of a body, of which those beyond `limits` are bad too; their lines do not count blank ones."""
     heavy = np.any([beyond for beyond, _ in limits], axis=0)
     gaps = np.array(rows.gaps, np.int64)
-    places = np.delete(np.arange(len(heavy) + len(gaps)), gaps + np.arange(len(gaps)))
+    places = np.delete(np.arange(len(heavy) + len(gaps)), _places_of_bad(rows))
     bad = {
         int(at): BadRow(header + int(at) + 1, 1, f"expected {expected}")
         for beyond, expected in limits

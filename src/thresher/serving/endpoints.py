@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from thresher._version import __version__
-from thresher.serving.errors import NOT_JSON, RefusedError
+from thresher.serving.errors import NOT_JSON, RefusedError, why_not_json
 from thresher.serving.intake import BodyIntake, Limits
 from thresher.serving.late_labels import read_labels
 from thresher.serving.metrics import Metrics
@@ -150,7 +150,7 @@ class Endpoints:
             try:
                 wanted = msgspec.json.decode(body, type=_Promotion)
             except NOT_JSON as error:
-                raise RefusedError(400, f'expected {{"model": NAME}}: {error}') from error
+                raise RefusedError(400, f'expected {{"model": NAME}}: {why_not_json(error)}') from error
             return _json(Promoted(*await _kept(self._service.promote(wanted.model))))
 
     def _check_name(self, request: Request) -> None:

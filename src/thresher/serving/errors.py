@@ -16,6 +16,11 @@ NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for a body"""
 
 
+def why_not_json(error: Exception) -> str:
+    """What is wrong with a body that is not JSON, or not the JSON that is wanted."""
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
 class RefusedError(Exception):
     """A request cannot be carried out, with the status that HTTP has for it, and headers of the answer."""
 

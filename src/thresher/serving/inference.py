@@ -18,7 +18,7 @@ from thresher.data.layout import SettledLayout, has_columns
 from thresher.learning.model.objective import F64
 from thresher.serving.answers import Answers
 from thresher.serving.bodies import Bodies, BodyError, Rows
-from thresher.serving.errors import NOT_JSON
+from thresher.serving.errors import NOT_JSON, why_not_json
 from thresher.serving.openapi import DescribedModel, Inferred, TensorData, TensorKind
 
 _LINES, _JSON = "rows", "application/json"
@@ -30,6 +30,11 @@ _TYPES: dict[str, set[type]] = {
     **{name: {int, float, type(None)} for name in _FRACTIONS.split()},
 }
 """What the data of a type may be; null is a missing value"""
+_LARGEST = {name: float(np.finfo(name.lower().replace("fp", "float")).max) for name in _FRACTIONS.split()}
+_RANGES: dict[str, tuple[float, float]] = {
+    **{name: (np.iinfo(name.lower()).min, np.iinfo(name.lower()).max) for name in _WHOLE.split()},
+    **{name: (-most, most) for name, most in _LARGEST.items()},
+}
 _encoder = msgspec.json.Encoder()
 
 
@@ -56,6 +61,10 @@ class Tensor(msgspec.Struct):
             raise BodyError(400, f"{where} has {len(found)} elements, not {self.shape[0]}")
         if not {*map(type, found)} <= _TYPES[self.datatype]:
             raise BodyError(400, f"{where} has elements that are not of its type, {self.datatype}")
+        if self.datatype in _RANGES:
+            (lowest, highest), numbers = _RANGES[self.datatype], [one for one in found if one is not None]
+            if numbers and not lowest <= min(numbers) <= max(numbers) <= highest:
+                raise BodyError(400, f"{where} has elements beyond the range of its type, {self.datatype}")
         return found
 
 
@@ -96,7 +105,7 @@ class Inference:
         try:
             request = _decode(body)
         except NOT_JSON as error:
-            raise BodyError(400, f"this is not a request for inference: {error}") from error
+            raise BodyError(400, f"this is not a request for inference: {why_not_json(error)}") from error
         for output in request.wanted(self._answers.usual):
             self._answers.check(output)
             if output == "explain":

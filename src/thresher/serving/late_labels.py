@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from thresher.data.labels import ONE
 from thresher.learning.model.divergence import LIGHT, too_heavy
-from thresher.serving.errors import NOT_JSON, RefusedError
+from thresher.serving.errors import NOT_JSON, RefusedError, why_not_json
+from thresher.serving.requests import AN_ID, is_id
 
 _SHOWN = 40
 
@@ -49,14 +50,14 @@ def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
     return LateLabels(ids, labels, given.astype(np.float32))
 
 
-def _id_of(line: _Line) -> str:
+def _id_of(line: _Line, number: int) -> str:
     """The id as it was written, or the text that it is. `RefusedError`."""
     written = bytes(line.id).decode()
-    if written[0] == '"':
-        return msgspec.json.decode(line.id, type=str)
-    if written[0] in "[{" or written == "null":
-        raise RefusedError(400, f"expected a text or a number as id, found {written[:_SHOWN]}")
-    return written
+    is_text = written[0] == '"'
+    found = msgspec.json.decode(line.id, type=str) if is_text else written
+    if not is_id(found, is_text):
+        raise RefusedError(400, f"line {number}: expected {AN_ID}, found {written[:_SHOWN]}")
+    return found
 
 
 def _lines(body: bytes) -> tuple[list[_Line], list[str]]:
@@ -64,9 +65,11 @@ def _lines(body: bytes) -> tuple[list[_Line], list[str]]:
     text = body.strip()
     try:
         found = _SEVERAL.decode(text) if text.startswith(b"[") else _ONE.decode_lines(text)
-        ids = [_id_of(one) for one in found]
+        ids = [_id_of(one, k) for k, one in enumerate(found, 1)]
     except NOT_JSON as error:
-        raise RefusedError(400, f'expected lines such as {{"id": "a", "label": 1}}: {error}') from error
+        raise RefusedError(
+            400, f'expected lines such as {{"id": "a", "label": 1}}: {why_not_json(error)}'
+        ) from error
     if not found:
         raise RefusedError(400, "the body is empty: send a line of id and label for each row")
     return found, ids

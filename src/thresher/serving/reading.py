@@ -77,6 +77,8 @@ def _head_of(text: bytes) -> RequestHead:
         headers = _joined([(name.lower(), value.strip(b" \t")) for name, _, value in fields])
     if not _HOST.fullmatch(headers.get(b"host", b" " if minor == b"1" else b"")):
         raise RequestError(400, b"the header Host is missing or wrong")
+    if not headers.get(b"idempotency-key", b"-"):
+        raise RequestError(400, b"the header Idempotency-Key is empty: give a key, or leave it out")
     if not target.startswith(b"/") and target != b"*":  # as a proxy is asked
         rest = target[_ORIGIN.match(target).end() :]  # type: ignore[union-attr]
         target = rest if rest.startswith(b"/") else b"/" + rest

@@ -7,6 +7,7 @@ nothing has changed if the write fails.
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat
+from thresher.data.formats.tables.jsonl import is_broken
 from thresher.data.log.records import (
     GONE,
     KEPT,
@@ -38,6 +40,9 @@ FIRST = "-"
 """What the log calls the model that the server was started with, which no shadow can be called"""
 MOST_LETTERS = 1000
 """Of a key or an id, many of which are in memory"""
+AN_ID = f"an id: a text of 1 to {MOST_LETTERS:,} letters in valid Unicode, a number, true or false"
+_NO_ID = re.compile(r"[\[{]|null|-?(?:nan|inf)", re.IGNORECASE)
+"""How values begin that can be no ids, unless they are texts"""
 MICRO = 1_000_000
 """Microseconds in a second"""
 _EACH = 300
@@ -47,6 +52,12 @@ _EACH = 300
 def ticking() -> int:
     """Microseconds by a clock that nobody sets, so that rows are waited for as long as they should be."""
     return time.monotonic_ns() // 1000
+
+
+def is_id(written: str, is_text: bool) -> bool:
+    """Whether what is written so, without the quotes of a text, can be the id of a row."""
+    fits = 0 < len(written) <= MOST_LETTERS and not is_broken(written)
+    return fits and (is_text or _NO_ID.match(written) is None)
 
 
 def fingerprint(text: str) -> bytes:

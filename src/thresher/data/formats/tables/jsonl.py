@@ -570,7 +570,7 @@ class JsonlParser(BatchParser):
         if not isinstance(read, dict):
             return BadLine("", 0, 1, "a JSON object", shown(line), line)
         for name, value in read.items():
-            if _is_broken(name):
+            if is_broken(name):
                 written = shown(name.encode("utf-8", "backslashreplace"))
                 return BadLine("", 0, 1, "names that are valid Unicode", written, line)
             kind = schema.field(name).type if name in schema.names else None
@@ -616,7 +616,7 @@ def _looks(field: Any) -> str:
     return kind if kind in (NUMERIC, CATEGORICAL) else ""
 
 
-def _is_broken(text: str) -> bool:
+def is_broken(text: str) -> bool:
     """Whether a text has half of a surrogate pair."""
     return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
 
@@ -630,6 +630,11 @@ def _cells(text: bytes, fields: Sequence[str]) -> list[list[str]]:
             for field, cells in zip(fields, found, strict=True):
                 cells.append(_cell_of(read.get(field)))
     return found
+
+
+def are_texts(text: bytes, field: str) -> list[bool]:
+    """Whether a field is a text, or a finite number, in each line that is not blank."""
+    return [isinstance(_read(line).get(field), str) for line in text.split(b"\n") if line.strip()]
 
 
 def _read(line: bytes) -> dict[str, Any]:
@@ -715,7 +720,7 @@ def _fits(value: Any, kind: Any) -> bool:
 
 def _is_text(value: Any) -> bool:
     """Whether a value is null or a text without half of a surrogate pair."""
-    return value is None or (isinstance(value, str) and not _is_broken(value))
+    return value is None or (isinstance(value, str) and not is_broken(value))
 
 
 def _as(value: Any, kind: Any, spelled: bool) -> Any:
