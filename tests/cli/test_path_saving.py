@@ -93,7 +93,7 @@ def test_a_kill_while_the_folder_is_written_costs_nothing(
 def test_what_was_half_written_in_place_is_replaced(
     more: str, thresher: Thresher, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder as left by killed runs of earlier versions."""
+    """A folder as left by a copy that was interrupted."""
     with monkeypatch.context() as patch:
         patch.setattr(frontiers, "save", lambda *given: exit(3))
         with pytest.raises(SystemExit):

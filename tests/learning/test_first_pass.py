@@ -18,7 +18,7 @@ from thresher.learning.files import checkpoint, model_file
 from thresher.learning.inspection.plots import stages_of_curve, stages_of_table
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.progress import ProgressLines, Row
+from thresher.learning.training.progress import ProgressLines
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 
 pytestmark = pytest.mark.usefixtures("plainly")
@@ -121,21 +121,6 @@ def test_files_copies_and_checkpoints_keep_them(options: dict[str, Any], tmp_pat
     found = thresher.info(path)
     assert found["progressive_loss"] == whole.tally.average
     assert found["loss_of_later_passes"] == whole.repeated.average
-
-
-def test_a_model_of_an_earlier_version_shows_what_it_did(tmp_path: Path) -> None:
-    """Its one tally counts all passes, and it does not say that it is that of the first."""
-    model = Model(RULE)
-    for _ in range(2):
-        model.learn(DATA)
-    model.save(tmp_path / "m")
-    header, tensors = model_file.read(tmp_path / "m")
-    assert "state.again" not in tensors
-    assert "loss_of_later_passes" not in header
-    assert Model.load(tmp_path / "m").tally == model.tally
-    old = [9, 0.5, 0.5, 1.0, 0.3, 2, 3, 1000.0]
-    assert Row.of(old) == (9, 0.5, 0.5, 1.0, 0.3, 2, 3, 1, 1000.0)
-    assert Row.of(Row.of(old)) == Row.of(old)
 
 
 def test_the_table_tells_from_where_on_rows_come_again() -> None:

@@ -101,7 +101,7 @@ def test_another_format_is_named(path: Path) -> None:
     whole = path.read_bytes()
     for version, remedy in (("7.0", r"pip install 'thresher>=7\.0'"), ("0.0.1", "train the model again")):
         rewritten(path, format=99, version=version)
-        with pytest.raises(ModelFileError, match=rf"format 99, .* thresher {version}; .* format 2: {remedy}"):
+        with pytest.raises(ModelFileError, match=rf"format 99, .* thresher {version}; .* format 1: {remedy}"):
             model_file.load_readout(path)
         path.write_bytes(whole)
 

@@ -18,7 +18,6 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.options.model import RecipeOptions
 from thresher.options.option import UsageError, declared
-from thresher.parts.rules.ft_ftrl import FtFtrl
 from thresher.runs.learners import check_same
 
 OTHERS: dict[str, tuple[Any, Any]] = {
@@ -182,12 +181,3 @@ def test_a_loss_beside_a_recipe_is_refused_whatever_it_is() -> None:
     rows = Chunk.of_rows([(1.0, {1: 1.0})])
     with pytest.raises(ValueError, match="a recipe contains its loss"):
         thresher.train(rows, Recipe("ftrl", "hinge"), "logistic")
-
-
-def test_a_parameter_that_is_newer_than_a_file_has_the_value_of_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FtFtrl, "LATER", {"relax": 0.75})  # not what it is today
-    today = Recipe("ft-ftrl:l1=2,relax=0.5").as_dict()
-    before = today | {"rule": today["rule"].replace(",relax=0.5", "")}
-    assert before != today
-    assert Recipe.from_dict(before).make_rule().relax == 0.75
-    assert Recipe.from_dict(today).make_rule().relax == 0.5

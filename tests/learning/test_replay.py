@@ -221,17 +221,6 @@ def test_a_run_whose_rows_do_not_fit_goes_on_without_them(order: str) -> None:
     assert end(resumed) == whole
 
 
-def test_older_checkpoints_are_those_of_a_number_of_passes() -> None:
-    stop_in_pass(trainer(Case(), MADE), 2)
-    header, tensors = model_file.read("checkpoint")
-    for name in ("replay", "settled"):
-        del header["training"][name]
-    model_file.write("checkpoint", header, tensors)
-    loaded = checkpoint.load(Path("checkpoint"))
-    assert (loaded[1].replay, loaded[1].settled, loaded[1].passes) == (0, True, MADE)
-    assert end(trainer(Case(), MADE, loaded)) == end(trainer(Case(), MADE))
-
-
 def checkpoint_pass() -> int:
     return checkpoint.load(Path("checkpoint"))[1].position.number
 

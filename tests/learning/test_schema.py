@@ -1,13 +1,13 @@
 """Types are the schema of headers: what fits one becomes a value of it; all else is refused in one line."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import pytest
 
 from thresher.engine.sound import StateError
-from thresher.learning.files.schema import LATER, Finite, form_of, read
+from thresher.learning.files.schema import Finite, form_of, read
 
 
 class Pair(NamedTuple):
@@ -26,7 +26,7 @@ class Outer:
     inner: Inner
     mark: tuple[float, bool] | None
     words: list[str]
-    share: Finite = field(default=0.5, metadata=LATER)
+    share: Finite = 0.5
 
 
 WHOLE = Outer((Pair("a", 1), Pair("b", None)), Inner(3), (0.5, True), ["x"], 2.0)
@@ -34,8 +34,11 @@ WHOLE = Outer((Pair("a", 1), Pair("b", None)), Inner(3), (0.5, True), ["x"], 2.0
 
 def test_what_was_written_is_read() -> None:
     assert read(Outer, json.loads(json.dumps(asdict(WHOLE))), "outer") == WHOLE
-    given: dict[str, Any] = {"pairs": [], "inner": {"number": 0}, "mark": None, "words": []}
+    given: dict[str, Any] = {"pairs": [], "inner": {"number": 0}, "mark": None, "words": [], "share": 0.5}
     assert read(Outer, given, "outer") == Outer((), Inner(0), None, [])
+    del given["share"]
+    with pytest.raises(StateError, match="outer: share is missing"):
+        read(Outer, given, "outer")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, Place
 from thresher.data.sources.reader import Arenas
 
-VERSION = 2
+VERSION = 3
 """Version of the file layout and of the parsers; caches of other versions are not found."""
 
 Note = dict[str, Any]

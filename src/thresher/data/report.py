@@ -101,8 +101,7 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """The report as a dictionary that can be written as JSON."""
         counts: dict[str, Any] = {name: getattr(self, name) for name in _COUNTS}
-        if self.noticed:
-            counts["noticed"] = [list(one) for one in self.noticed]
+        counts["noticed"] = [list(one) for one in self.noticed]
         counts["first_bad"] = [
             {
                 **bad._asdict(),
@@ -118,7 +117,7 @@ class Report:
     def from_dict(cls, given: Mapping[str, Any]) -> Report:
         """The inverse of `as_dict`."""
         bad = [BadLine(**{**one, "raw": base64.b64decode(one["raw"])}) for one in given["first_bad"]]
-        noticed = [Noticed(*one) for one in given.get("noticed", ())]
+        noticed = [Noticed(*one) for one in given["noticed"]]
         return cls(**{name: int(given[name]) for name in _COUNTS}, first_bad=bad, noticed=noticed)
 
 

@@ -74,7 +74,6 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
         "DTYPE": "float32",
         "DRIFTS": None,
         "CLAMPS": None,  # verbs after which a clamped weight is written, see `parts.clamped`; None: unable
-        "LATER": {},  # parameters that older files do not name, and the values that they have there
         "RELATIVE_IMPORTANCE": False,  # whether multiplying all importances by a number changes nothing
         "AUTOMATIC": False,  # columns are centred and short streams replayed, unless the user says otherwise
     },

@@ -215,8 +215,7 @@ class Bagging(Ensemble[Model], SplitModelSet):
 
     def check(self, state: Tensors) -> None:
         """StateError if an ensemble with this recipe and these bags cannot be in `state`."""
-        counters = given(state, _COUNTERS, (None,), np.int64)
-        require(len(counters) in (4, 5), _COUNTERS, "four or five numbers")  # four in older checkpoints
+        counters = given(state, _COUNTERS, (5,), np.int64)
         known = bool((counters >= 0).all()) and counters[3] < len(self.models)
         require(known, _COUNTERS, "numbers of examples and the number of a model")
         for k, model in enumerate(self.models):
@@ -227,7 +226,7 @@ class Bagging(Ensemble[Model], SplitModelSet):
         self.check(state)
         for k, model in enumerate(self.models):
             model.restore(under(state, f"{k}."))
-        self._given, self._pass, self._rows, self._last, self._first = [*state[_COUNTERS].tolist(), 0][:5]
+        self._given, self._pass, self._rows, self._last, self._first = state[_COUNTERS].tolist()
 
 
 def to_go_on(ensemble: Any) -> Bagging:

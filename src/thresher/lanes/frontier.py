@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from thresher.data.errors import OneLineError
@@ -14,7 +14,7 @@ from thresher.drawing import Axis, Series, chart
 from thresher.lanes.judging import Judgement, LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import penalty_in
-from thresher.learning.files.schema import LATER, check, read
+from thresher.learning.files.schema import check, read
 from thresher.learning.model.model import Model
 from thresher.options.messages import mention
 
@@ -53,7 +53,7 @@ class Point:
     """figures of `Evaluation` on the hold-out; None without a hold-out"""
     paired_error: float | None
     """standard error of the difference between its held-out loss and the best one"""
-    dropped: str | None = field(default=None, metadata=LATER)
+    dropped: str | None = None
     """why it was dropped, or None"""
 
     @property

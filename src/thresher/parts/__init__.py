@@ -12,7 +12,6 @@ from thresher.parts.description import Description, describe
 from thresher.parts.origins import REGISTRY, Need, SpecError, check_there, expect, homes, load_files, needs_of
 from thresher.parts.registry import (
     AUTO,
-    as_saved,
     changed,
     clamped,
     fields_said,
@@ -40,7 +39,6 @@ __all__ = [
     "Description",
     "Need",
     "SpecError",
-    "as_saved",
     "changed",
     "check_there",
     "clamped",

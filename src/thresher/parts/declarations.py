@@ -63,7 +63,7 @@ def _check_limits(begin: str, cls: Any) -> None:
         if limit not in LIMITS:
             known = ", ".join(map(repr, LIMITS))
             raise TypeError(f"{begin}: LIMITS[{field!r}] must be one of {known}; not {limit!r}")
-    for name in (*OPTIONAL, "PENALTIES", "LATER"):
+    for name in (*OPTIONAL, "PENALTIES"):
         for field in getattr(cls, name, ()):
             if field not in cls._fields:
                 raise TypeError(f"{begin}: {name} names {field!r}; its fields are {', '.join(cls._fields)}")

@@ -458,18 +458,6 @@ def clamped(rule: Any, sign: float) -> Any:
     return tuple.__new__(clamped_class(cls, sign), rule)
 
 
-def as_saved(spec: str) -> str:
-    """The SPEC in a file, with the parameters of its rule that did not exist when the file was written.
-
-    >>> as_saved("ft-ftrl:alpha=3.0,l1=1.0,adapt=0.3,forget=0.0,group=single")
-    'ft-ftrl:alpha=3.0,l1=1.0,adapt=0.3,forget=0.0,group=single,relax=0.0,taper=0.0,half_life=inf'
-    """
-    name, _, given = spec.partition(":")
-    named = {one.partition("=")[0] for one in given.split(",")}
-    later: dict[str, float] = getattr(find("rule", name), "LATER", {})
-    return ",".join([spec, *(f"{field}={value!r}" for field, value in later.items() if field not in named)])
-
-
 def _written(value: Any) -> str:
     if isinstance(value, tuple):
         numbered = any(type(value) in REGISTRY[kind].values() for kind in NUMBERED)

@@ -13,7 +13,6 @@ from thresher.learning.files.model_file import needs_in
 from thresher.learning.model.preparation import LISTED
 from thresher.learning.model.recipe import Recipe, layout_of
 from thresher.learning.training.passes import is_automatic
-from thresher.learning.training.shares import NUMBERED
 from thresher.options.boost import SolverOptions
 from thresher.options.data import TableOptions
 from thresher.options.model import RecipeOptions
@@ -56,8 +55,8 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
     """The command, with DATA and INIT in place of files; for a checkpoint, the command that resumes it.
 
     `info` is the description of the model by `describe`. None if the data came from memory, the
-    rule is the user's own and not there, the file does not record how the model was trained, its
-    features were selected, or an earlier version chose the rows to hold out.
+    rule is the user's own and not there, the file does not record how the model was trained, or
+    its features were selected.
     """
     layout = layout_of(header["recipe"])
     if layout is None or not layout.format or header["recipe"].get("admit") == LISTED:
@@ -66,21 +65,19 @@ def remaking(path: Path, header: dict[str, Any], info: dict[str, Any]) -> str | 
         return _boosted(header, layout)
     if not _is_known(header["recipe"]["rule"]):
         return None
-    if (info.get("stopped") or info["record"] or {}).get("holdout", "").startswith(NUMBERED):
-        return None
     recipe, stopped, record = Recipe.from_dict(header["recipe"]), info.get("stopped"), info["record"]
     defining = {**_asked(recipe), **_table(layout), **_modules(header)}
     if stopped and "models" not in stopped:
         own = {**defining, "where": stopped["where"] or None, **_stopped(stopped)}
         return train_command(stopped["data"].split(", "), _started(path), own)
-    patience = 0 if record is None else record.get("patience", 0)
-    if stopped or record is None or (record.get("planned") and not patience):
+    patience = 0 if record is None else record["patience"]
+    if stopped or record is None or (record["planned"] and not patience):
         return None
     more = {
         **defining,
-        **({"continue_from": "OLD"} if record.get("continued") else {}),
+        **({"continue_from": "OLD"} if record["continued"] else {}),
         "where": record["where"] or None,
-        **({"init": "INIT"} if info["warm"] and not record.get("continued") else {}),
+        **({"init": "INIT"} if info["warm"] and not record["continued"] else {}),
         **({"passes": record["passes"]} if is_automatic(recipe) else {}),
         **_training(record),
         **({"passes": record["planned"], "early_stop": patience} if patience else {}),

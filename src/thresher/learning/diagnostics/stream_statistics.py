@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
-from thresher.learning.files.schema import LATER, Finite, Form, Key, Positive, form_of
+from thresher.learning.files.schema import Finite, Form, Key, Positive, form_of
 from thresher.learning.model.objective import Head
 from thresher.learning.model.scaling import alone
 from thresher.learning.training.learner import Tally, total
@@ -58,7 +58,11 @@ _SPANS = Form(
     form_of(list[tuple[Key, Finite, Finite, int]]).fits,
     lambda v: {key: tuple(span) for key, *span in v},
 )
-_SPAN = Form("a span of keys", lambda v: form_of(tuple[Key, Key]).fits(v) and v[0] <= v[1], tuple)
+_SPAN = Form(
+    "a span of keys or null",
+    lambda v: v is None or (form_of(tuple[Key, Key]).fits(v) and v[0] <= v[1]),
+    lambda v: v and tuple(v),
+)
 
 
 class Start(NamedTuple):
@@ -83,13 +87,13 @@ class Seen:
     positive: Finite = 0.0
     weight: Finite = 0.0
     """total importance of the examples with a positive label, and of all"""
-    positives: int = field(default=0, metadata=LATER)
+    positives: int = 0
     """examples with a positive label"""
     last: Finite = 0.0
     low: Finite = 0.0
     high: Finite = 0.0
     """the last label, the lowest and the highest"""
-    counts: Annotated[dict[int, int], _COUNTS] = field(default_factory=dict, metadata=LATER)
+    counts: Annotated[dict[int, int], _COUNTS] = field(default_factory=dict)
     """how often each label occurs; empty if one is not whole, or they spread too far"""
     stride: Positive = 1
     labels: list[Finite] = field(default_factory=list)
@@ -99,25 +103,23 @@ class Seen:
     """values in the rows whose features were measured"""
     features: Annotated[dict[int, float], _SIZES] = field(default_factory=dict)
     """the largest magnitude of each measured feature"""
-    spans: Annotated[dict[int, tuple[float, float, int]], _SPANS] = field(
-        default_factory=dict, metadata=LATER
-    )
+    spans: Annotated[dict[int, tuple[float, float, int]], _SPANS] = field(default_factory=dict)
     """its lowest and highest value other than 0 (0: none), and in how many measured rows it is not 0"""
-    measured: int = field(default=0, metadata=LATER)
+    measured: int = 0
     """rows whose features were measured"""
-    weightless: int = field(default=0, metadata=LATER)
+    weightless: int = 0
     """rows of importance 0, which count nowhere else"""
     marks: list[tuple[int, float, float]] = field(default_factory=list)
     """examples, sum of losses, sum of importances; the number of examples at least doubles"""
     passes: list[tuple[float, float, float | None]] = field(default_factory=list)
     """sums of losses and importances at the end of each pass, and the held-out loss"""
-    span: Annotated[tuple[int, int] | None, _SPAN] = field(default=None, metadata=LATER)
+    span: Annotated[tuple[int, int] | None, _SPAN] = None
     """the lowest and the highest key, if features have no columns"""
     unmet: Annotated[list[int], Form("keys", form_of(list[Key]).fits)] = field(
-        default_factory=list, metadata=LATER
+        default_factory=list
     )
     """features that options name and no row has had so far"""
-    start: Start = field(default=Start(), metadata=LATER)
+    start: Start = field(default=Start())
     """what the model had learned before, on other data; marks and passes do not count it"""
     columns: int | None = field(default=None, init=False)
     """the number of columns of a matrix"""
@@ -366,7 +368,7 @@ class Seen:
         own = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         own |= {"features": list(self.features.items()), "counts": sorted(self.counts.items())}
         own |= {"spans": [(key, *span) for key, span in self.spans.items()]}
-        return {name: value for name, value in own.items() if value is not None}
+        return own
 
 
 _STEPS = 40

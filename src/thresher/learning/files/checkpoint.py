@@ -15,13 +15,13 @@ from thresher.data.source import Source
 from thresher.engine.sound import StateError, Tensors, beneath, under
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file, schema
-from thresher.learning.files.schema import LATER, Form, Key, Positive, check_all, form_of, kinds_of
+from thresher.learning.files.schema import Form, Key, Positive, check_all, form_of, kinds_of
 from thresher.learning.model.model import Model
 from thresher.learning.training.holdout import Best, Holdout
 from thresher.learning.training.learner import Recent, Tally
 from thresher.learning.training.progress import Row
 from thresher.learning.training.record import Record
-from thresher.learning.training.shares import NUMBERED, as_text, is_old, is_text, renewed
+from thresher.learning.training.shares import as_text, is_text
 from thresher.options.messages import mention
 
 
@@ -67,20 +67,16 @@ class Sliced(NamedTuple):
 
 def _is_held(given: Any) -> bool:
     whole = isinstance(given, list) and len(given) == 4
-    return whole and (is_text(given[0]) or is_old(given[0])) and form_of(DataOrigin).fits(given[1:])
+    return whole and is_text(given[0]) and form_of(DataOrigin).fits(given[1:])
 
 
 def _is_table(given: Any) -> bool:
-    sizes = (len(Row._fields) - 1, len(Row._fields))  # older checkpoints do not have the pass
-    rows = isinstance(given, list) and all(isinstance(row, list) and len(row) in sizes for row in given)
-    return rows and all(form_of(Row).fits([*Row.of(row)]) for row in given)
+    return isinstance(given, list) and all(form_of(Row).fits(row) for row in given)
 
 
 def _report(given: dict[str, Any]) -> dict[str, Any]:
     """Line counts in a header, once they have been checked."""
-    lacks = () if "noticed" in given else ("noticed",)
-    known = {name: kind for name, kind in kinds_of(Report).items() if name not in lacks}
-    check_all(given, {**known, "first_bad": list}, "report")
+    check_all(given, {**kinds_of(Report), "first_bad": list}, "report")
     for bad in given["first_bad"]:
         check_all(bad, {**kinds_of(BadLine), "raw": str}, "first_bad")
     Report.from_dict(given)
@@ -105,8 +101,8 @@ _CONTENTS = Form(
     "hashes and sizes", form_of(list[tuple[Key, Key]]).fits, lambda v: [Content(*one) for one in v]
 )
 _SLICED = form_of(list[str] | None)._replace(made=lambda v: None if v is None else Sliced(v, {}))
-_HELD = Form("what is held out", _is_held, lambda v: Held(renewed(v[0]), DataOrigin(*v[1:])))
-_TABLE = Form("rows of numbers", _is_table, lambda v: [Row.of(one) for one in v])
+_HELD = Form("what is held out", _is_held, lambda v: Held(v[0], DataOrigin(*v[1:])))
+_TABLE = Form("rows of numbers", _is_table, lambda v: [Row(*one) for one in v])
 
 
 @dataclass(frozen=True)
@@ -161,14 +157,14 @@ class TrainingState:
     """passes since the best one"""
     seen: Seen
     """statistics of the examples"""
-    replay: int = field(default=0, metadata=LATER)
+    replay: int = 0
     """bytes of the rows that may be kept in memory; 0: none"""
-    settled: bool = field(default=True, metadata=LATER)
+    settled: bool = True
     """whether the number of passes is known"""
-    earlier: Record | None = field(default=None, metadata=LATER)
+    earlier: Record | None = None
     """the record of the model that goes on, if it had learned other data before"""
-    slices: Annotated[Sliced | None, _SLICED] = field(default=None, metadata=LATER)
-    recent: Recent = field(default=Recent(), metadata=LATER)
+    slices: Annotated[Sliced | None, _SLICED] = None
+    recent: Recent = field(default=Recent())
 
     def check_same(self, before: TrainingState) -> None:
         """Raise ValueError unless data, hold-out and order are those of `before`.
@@ -185,10 +181,6 @@ class TrainingState:
         if then.where != now.where:
             raise ValueError(
                 f"made with {mention(where=then.where) if then.where else 'no ' + mention('where')}"
-            )
-        if before.holdout.share.startswith(NUMBERED):
-            raise ValueError(
-                "made by an earlier version, which held out other rows: train again from the start"
             )
         if before.holdout != self.holdout:
             raise ValueError(f"made with another {mention('holdout')} ({before.holdout})")

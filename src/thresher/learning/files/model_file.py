@@ -54,7 +54,7 @@ from thresher.learning.training.progress import Curve, curve_of, is_curve
 from thresher.learning.training.record import Record
 from thresher.options.messages import mention, spelled
 
-FORMAT = 2
+FORMAT = 1
 _HEAD = 64
 """Bytes needed to recognise a model"""
 _LONGEST_HEADER = 100_000_000
@@ -176,7 +176,7 @@ def header_of_weights(readout: Readout, intercept: bool = True) -> Header:
         "store": readout.store,
         "intercept": intercept,
         "layout": None if readout.layout is None else readout.layout.as_dict(),
-        **({"offset": True} if readout.shifted else {}),
+        "offset": readout.shifted,
     }
     return {**_header_of_any(readout), **_needing([readout.head.joint]), "recipe": recipe}
 
@@ -483,17 +483,9 @@ def _check_model(given: Any) -> None:
     check(recipe, {"rule": str | None}, "recipe")
     if recipe["rule"] is None:
         known = {name: RECIPE[name] for name in (*_WEIGHTS, "offset")}
-        check_all({"offset": False, **recipe}, {**known, "rule": str | None}, "recipe")
+        check_all(recipe, {**known, "rule": str | None}, "recipe")
     else:
-        older = {
-            "centre": False,
-            "sample": None,
-            "calibrate": False,
-            "nonnegative": None,
-            "nonpositive": None,
-            "offset": False,
-        }  # which they do not say
-        check_all({**older, **recipe}, RECIPE, "recipe")
+        check_all(recipe, RECIPE, "recipe")
 
 
 def load_readout(path: str | Path) -> tuple[Readout, Header]:
@@ -515,7 +507,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
             head = head.with_calibration(FittedLink(*numbers))
         readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
         readout.layout, readout.names = layout_of(recipe), names_of(tensors, NAMES)
-        readout.numbering, readout.shifted = numbering_in(header), recipe.get("offset", False)
+        readout.numbering, readout.shifted = numbering_in(header), recipe["offset"]
         readout.made = None if recipe["rule"] is None else (recipe["rule"], recipe["seed"])
         if readout.layout is not None and head.domain.has_classes:
             head.domain.of_words(readout.layout.classes)  # a word for each class

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from thresher.data.errors import shortened
 from thresher.engine.sound import StateError
@@ -19,8 +19,6 @@ from thresher.engine.sound import StateError
 T = TypeVar("T")
 Fields = Mapping[str, Any]
 """The type of each field of an object."""
-LATER = {"later": True}
-"""Metadata of a dataclass field that files may lack"""
 _SHOWN = 40
 
 
@@ -145,10 +143,7 @@ def check_known(given: Mapping[str, Any], fields: Collection[str], where: str) -
 
 def read(cls: type[T], given: Any, where: str) -> T:
     """The object of a dataclass with these fields. Raises StateError, as do the functions above."""
-    check(given, {}, where)
-    kind: Any = cls
-    later = {one.name for one in fields(kind) if "later" in one.metadata}
-    wanted = {name: own for name, own in kinds_of(kind).items() if name in given or name not in later}
+    wanted = kinds_of(cast(Any, cls))
     check_all(given, wanted, where)
     return cls(**{name: form_of(wanted[name]).made(value) for name, value in given.items()})
 

@@ -24,7 +24,6 @@ from thresher.learning.inspection.feature_names import known_names
 from thresher.learning.model.recipe import Header
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.passes import AUTO
-from thresher.learning.training.record import of_this_version
 
 _BETWEEN = BETWEEN.encode()
 _UNNAMED = 0
@@ -206,7 +205,6 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
 def _facts_of_data(header: Header, stopped: dict[str, Any]) -> dict[str, Any]:
     """Line counts and layout of the data."""
     layout, record = header["recipe"]["layout"] or {}, header.get("record")
-    record = record and of_this_version(record)
     report = record or (header["training"]["position"]["report"] if stopped else {})
     counts = {name: report[name] for name in ("lines", "examples", "blank", "skipped", "merged") if report}
     return {

@@ -223,9 +223,7 @@ class Recipe:
     @classmethod
     def from_dict(cls, given: Header) -> Recipe:
         """The inverse. ValueError, `DataError` for an invalid recipe; TypeError for unknown names."""
-        rule = given["rule"]
-        rule = parts.as_saved(rule) if isinstance(rule, str) else rule
-        return cls(**{"centre": False, **given, "rule": rule, "layout": layout_of(given)})
+        return cls(**{**given, "layout": layout_of(given)})
 
 
 def is_centred(rule: Any, scale: str | None, centre: bool | None) -> bool:
@@ -248,7 +246,7 @@ def without_means(of_model: Mapping[str, Any], weights: Any) -> dict[str, Any]:
 def settings(stored: Header) -> dict[str, Any]:
     """The fields of a stored recipe to show: those that define every model, and others if not the default."""
     shown = {one.name: one.default for one in fields(Recipe) if one.name != "layout" and one.name in stored}
-    shown |= {"centre": False} if "centre" in stored else {}
+    shown |= {"centre": False}
     return {
         name: stored[name]
         for name, default in shown.items()

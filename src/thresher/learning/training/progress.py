@@ -56,11 +56,6 @@ class Row(NamedTuple):
     rate: float
     """examples per second since the start"""
 
-    @classmethod
-    def of(cls, given: Sequence[Any]) -> Row:
-        """The row in a checkpoint; older ones do not have the pass."""
-        return cls(*given) if len(given) == len(cls._fields) else cls(*[*given[:-1], 1, given[-1]])
-
 
 class PassEnd(NamedTuple):
     """The end of one pass over the data."""

@@ -7,14 +7,12 @@ from typing import Annotated, Any
 
 from thresher.data.report import Report
 from thresher.engine.sound import StateError
-from thresher.learning.files.schema import LATER, Fields, Form, Positive, check, check_present, read
-from thresher.learning.training.shares import is_old, is_text, renewed
+from thresher.learning.files.schema import Fields, Form, Positive, check, read
+from thresher.learning.training.shares import is_text
 
 _SLICE: Fields = {"value": str, "examples": int, "weight": float, "small": bool, "loss": float | None}
 """What a row of slices has in any case"""
 _COUNTS = ("lines", "examples", "blank", "skipped", "merged")
-_RARE = ("planned", "patience", "continued", "content", "slices")
-"""Fields that are stored only if they are not 0 or empty"""
 
 
 def _is_sliced(given: Any) -> bool:
@@ -59,18 +57,18 @@ class Record:
     """examples with repeated or unsorted ids"""
     warnings: tuple[str, ...] = ()
     """messages about trouble with the data or the training"""
-    planned: Positive = field(default=0, metadata=LATER)
+    planned: int = 0
     """the number of passes that were to be made, if Ctrl-C ended training in pass `passes`, or if that pass
     was the best and the rule depends on how many there are; else 0"""
-    patience: Positive = field(default=0, metadata=LATER)
+    patience: int = 0
     """the passes without a better hold-out loss for which training waited; 0 unless `planned`, and if Ctrl-C
     ended it"""
-    content: int = field(default=0, metadata=LATER)
+    content: int = 0
     """a checksum of what is known of the rows that were learned last, to notice that they come again"""
-    continued: Positive = field(default=0, metadata=LATER)
+    continued: int = 0
     """how often training went on with other data; counts of lines are sums, all else is of the last data"""
     slices: Annotated[dict[str, Any], Form("figures by column and value", _is_sliced)] = field(
-        default_factory=dict, metadata=LATER
+        default_factory=dict
     )
     """see `evaluation.slices`: by the margins before each example of the first pass"""
 
@@ -91,8 +89,7 @@ class Record:
 
     def as_dict(self) -> dict[str, Any]:
         """The record as stored in the header."""
-        own = asdict(self) | {"warnings": list(self.warnings)}
-        return {name: value for name, value in own.items() if value or name not in _RARE}
+        return asdict(self) | {"warnings": list(self.warnings)}
 
     def of_pass(self, number: int) -> Record:
         """The record of the model of this pass."""
@@ -103,25 +100,18 @@ class Record:
     @classmethod
     def from_dict(cls, given: Any) -> Record:
         """The inverse of `as_dict`. StateError if it is not valid."""
-        check_present(given, {"holdout_every": Annotated[str, Form("every N-th", is_old)]}, "record")
-        return read(cls, of_this_version(given), "record")
+        return read(cls, given, "record")
 
 
 def passes_made(record: dict[str, Any]) -> int | str:
     """The passes of a record in a header, or where Ctrl-C ended training, or which of them was the best.
 
-    >>> passes_made({"passes": 3}), passes_made({"passes": 3, "planned": 40})
-    (3, 'stopped in pass 3 of 40')
+    >>> passes_made({"passes": 3, "planned": 0, "patience": 0})
+    3
     >>> passes_made({"passes": 3, "planned": 40, "patience": 2})
     'pass 3 of 40, the best on the hold-out'
     """
     made: int = record["passes"]
-    if record.get("patience"):
+    if record["patience"]:
         return f"pass {made} of {record['planned']}, the best on the hold-out"
-    return f"stopped in pass {made} of {record['planned']}" if record.get("planned") else made
-
-
-def of_this_version(given: dict[str, Any]) -> dict[str, Any]:
-    """A record in a header as this version writes it, from one that may be older."""
-    rest = {name: value for name, value in given.items() if name != "holdout_every"}
-    return {"holdout": renewed(given["holdout_every"]), **rest} if "holdout_every" in given else rest
+    return f"stopped in pass {made} of {record['planned']}" if record["planned"] else made

@@ -51,8 +51,6 @@ class Meeting(NamedTuple):
 Part = Every | Last | Meeting
 """What is held out of a stream; 0: nothing"""
 MOST_EVERY = 10**9
-NUMBERED = "by-number-"
-"""Begins the description of a hold-out that an earlier version chose."""
 _EVERY = re.compile(r"every-(\d+)(?:st|nd|rd|th)?")
 _LAST = re.compile(r"last:(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)%?", re.IGNORECASE)
@@ -194,29 +192,13 @@ def check_ungrouped(part: Part, groups: Any) -> None:
 
 
 def is_text(value: Any) -> bool:
-    """Whether `value` is what `as_text` or `numbered` returns."""
+    """Whether `value` is what `as_text` returns."""
     if not isinstance(value, str):
         return False
     try:
-        return value == "" or value.startswith(NUMBERED) or part_of(value) is not None
+        return value == "" or part_of(value) is not None
     except ValueError:
         return False
-
-
-def is_old(value: Any) -> bool:
-    """Whether `value` is how earlier versions wrote a share: ``10`` or ``5/2``; 0 for none."""
-    if not isinstance(value, str):
-        return type(value) is int and 0 <= value < 1 << 63
-    found = re.fullmatch(r"([1-9]\d{0,6})/([1-9]\d{0,6})", value)
-    return found is not None and int(found[1]) > int(found[2])
-
-
-def renewed(value: int | str) -> str:
-    """A share in a header as this version writes it.
-
-    Earlier versions chose rows by their number alone, which no option does now.
-    """
-    return f"{NUMBERED}{value}" if value and is_old(value) else str(value or "")
 
 
 U64 = NDArray[np.uint64]

@@ -279,8 +279,6 @@ class Trainer(Generic[M]):
         self._number_after(before.earlier)
         if self._slices is not None and before.slices is not None:
             self._slices.restore(before.slices.state)
-        if before.position.number > 1 and not self.model.repeated.weight:
-            self.reported = self.model.repeated  # an older checkpoint has one sum of all passes
         self.holdout.best, self.holdout.passes_since = before.best, before.passes_since
         self.repetition.resume(before.passes, before.settled)
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:

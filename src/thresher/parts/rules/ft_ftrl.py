@@ -122,7 +122,6 @@ class FtFtrl(NamedTuple):
     CLAMPS = ("step_within",)
     LIMITS = {"alpha": "> 0", "forget": "0, or >= 1", "relax": "in [0, 1]"}
     TUNED = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}
-    LATER = {"relax": 0.0, "taper": 0.0, "half_life": math.inf}
     clock0, tick = ft_ftrl_state.clock0, ft_ftrl_state.tick
     place, sound, couple = ft_ftrl_state.place, ft_ftrl_state.sound, ft_ftrl_state.couple
     begin_pass, end_passes = ft_ftrl_state.begin_pass, ft_ftrl_state.end_passes

@@ -64,7 +64,6 @@ class Ftrl(NamedTuple):
     PENALTIES = ("l1", "l2")
     LIMITS = {"alpha": "> 0"}
     TUNED = {"alpha": (0.01, 3.0), "l1": (0.01, 10.0)}
-    LATER = {"half_life": math.inf}
 
     def clock0(self):
         """1 / alpha: multiplying is cheaper than dividing, and every step needs it twice. Or the time, 0."""
