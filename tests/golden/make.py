@@ -140,7 +140,7 @@ def folders() -> Iterator[Entry]:
             one = {"function": name, "data": data, "margins": margins_of(whole, data)}
             yield {"kind": "checkpoint", "file": file, "options": options, **one}
         if name != "train":
-            whole.save(name)
+            whole.save(name, state=True)
             again = function(data, continue_from=name, passes=1)
             yield {"kind": "folder", "file": name, **one, "continued": margins_of(again, data)}
     found = thresher.select(LINES, bags=8, passes=2, nonzero=3, l1=0.1, keep=True)

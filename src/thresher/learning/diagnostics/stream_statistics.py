@@ -115,9 +115,7 @@ class Seen:
     """sums of losses and importances at the end of each pass, and the held-out loss"""
     span: Annotated[tuple[int, int] | None, _SPAN] = None
     """the lowest and the highest key, if features have no columns"""
-    unmet: Annotated[list[int], Form("keys", form_of(list[Key]).fits)] = field(
-        default_factory=list
-    )
+    unmet: Annotated[list[int], Form("keys", form_of(list[Key]).fits)] = field(default_factory=list)
     """features that options name and no row has had so far"""
     start: Start = field(default=Start())
     """what the model had learned before, on other data; marks and passes do not count it"""
