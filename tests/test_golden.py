@@ -3,7 +3,6 @@
 import hashlib
 import json
 import pickle
-import shutil
 import struct
 import tarfile
 import time
