@@ -638,7 +638,7 @@ CASES = [
     ),
     Case(
         "{} is read as {}: for a table, add --format csv",
-        {"e.data": NUMBERS},
+        {"e.data": NUMBERS.replace("v", "v: km", 1)},
         "train e.data -m m --numeric a",
     ),
     Case(
