@@ -402,7 +402,7 @@ def test_a_checkpoint_of_many_models_names_it(
 @pytest.mark.usefixtures("plainly")
 def test_frontiers_and_ensembles_name_it(site: Path, tmp_path: Path) -> None:
     install_template(site)
-    thresher.path(X, Y, rule="forgetful-sgd", l1=[0.01, 0.1], passes=1).save(tmp_path / "f")
+    thresher.path(X, Y, rule="forgetful-sgd", l1=[0.01, 0.1], passes=1).save(tmp_path / "f", state=True)
     thresher.ensemble(X, Y, rule="forgetful-sgd", models=2, passes=1).save(tmp_path / "e")
     lanes = Lanes([Recipe("ftrl"), Recipe("forgetful-sgd")])
     assert model_file.needing(*lanes.models)["needs"][0][1] == "forgetful-sgd"

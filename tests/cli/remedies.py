@@ -137,7 +137,7 @@ CASES = [
         {"d.svm": ROWS, "new.svm": svm(seed=2)},
         "path new.svm -m f2 --continue f --l1 0.5:2:4",
         then="path new.svm -m f2 --continue f",
-        before=("path d.svm -m f --l1 0.5:2:2 -q",),
+        before=("path d.svm -m f --l1 0.5:2:2 -q --state",),
         python=False,
     ),
     # exports
@@ -707,13 +707,6 @@ CASES = [
         {"a,b,...": "a,b"},
     ),
     Case(
-        "the model was trained with '{}' as {}; leave --weight out",
-        {"d.csv": NUMBERS},
-        "evaluate m d.csv --weight a",
-        then="evaluate m d.csv",
-        before=("train d.csv -m m -q",),
-    ),
-    Case(
         "--id: in VW text, what identifies a row is its tag: use --id {}, not {}",
         {"d.vw": svm(form="{y} t{k}|n w{a} w{b}")},
         "predict m d.vw --id user",
@@ -957,7 +950,6 @@ ELSEWHERE = {
     ", which {} defines: use --module {}": "tests/test_origins.py",
     "features that were never seen have a weight in this model, which cannot be exported: train with"
     " another --rule": "tests/exporting/test_c.py",
-    "column '{}': SQL cannot write the category {}: use --to c or --to js": "tests/exporting/test_sql.py",
     "a server that learns needs a log: use --learn and --log DIR together": "tests/serving/test_server.py",
     "the log of a server, not a model: thresher log {} shows what it holds": "tests/serving/test_service.py",
     "{} has taken over: give it with --shadow again": "tests/serving/test_service.py",

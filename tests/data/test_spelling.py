@@ -314,21 +314,6 @@ def test_names_are_the_spelling() -> None:
     assert {"time=2024-01-02", "time=2024-01-01T06:00:00"} <= names
 
 
-def test_models_of_earlier_versions_keep_the_spelling_of_each_format(tmp_path: Path) -> None:
-    model = thresher.load(Path(__file__).with_name("spelled_by_format.bin"))
-    assert model.layout is not None
-    assert not model.layout.spelling
-    times = pa.array([START, START.replace(hour=12)], pa.timestamp("us"))
-    table = pa.table({"flag": [True, False], "code": [0.0, 1.0], "time": times})
-    expected = [-8.660556972026825, 8.60150796175003]
-    assert model.predict(table, output="margin").tolist() == pytest.approx(expected)
-    written = "flag,code,time\ntrue,0,2024-01-01 00:00:00.000000\nfalse,1,2024-01-01 12:00:00.000000\n"
-    (tmp_path / "a.csv").write_text(written)
-    assert model.predict(tmp_path / "a.csv", format="csv").tolist() == model.predict(table).tolist()
-    (tmp_path / "b.csv").write_text(written.replace("true", "True"))
-    assert model.predict(tmp_path / "b.csv", format="csv")[0] != model.predict(table)[0]
-
-
 def test_estimators_use_the_spelling() -> None:
     X, y = FRAME.drop(columns="label"), FRAME.label
     layout = Layout(categorical=CATEGORIES)

@@ -146,9 +146,7 @@ def test_labels_that_do_not_fit_the_outputs(tmp_path: Path) -> None:
     assert told("a.csv", Layout(label="a"), "values:2,real") == (
         "outputs values:2 needs 2 label columns (--label a,b,...), not 1"
     )
-    assert told("a.csv", Layout(label="a,b,a"), "values:3,real").endswith(
-        "a.csv: --label: two columns are called 'a'"
-    )
+    assert told("a.csv", Layout(label="a,b,a"), "values:3,real").endswith("a.csv: --label names 'a' twice")
     assert "no column is called 'z'" in told("a.csv", Layout(label="a,z"), "values:2,real")
     assert told("a.csv", Layout(label="a"), "labels:0-3").startswith("csv: lists of labels need")
     assert "need single numbers (lists need labels:LO-HI)" in told("a.parquet", Layout(), "real")

@@ -120,7 +120,8 @@ def settle(
     check_once(names, file, [one for one in _all_named(names, layout.ignore, before) if kinds[one] == IGNORE])
     _check_kinds(kinds.values(), layout, file)
     labels = [one for pattern in _label_patterns(layout, names, before) for one in find(pattern)]
-    check_once(labels, f"{file}: {mention('label')}")
+    if twice := [name for name, count in Counter(labels).items() if count > 1]:
+        raise DataError(f"{file}: {mention('label')} names '{twice[0]}' twice")
     there = {*names, *before}
     return SettledLayout(
         **{**layout.shared(), "group": "", "offset": ""},
