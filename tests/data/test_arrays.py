@@ -65,6 +65,7 @@ def test_rows_of_named_features() -> None:
     assert chunk_of(ROWS, LABELS, seed=1).keys.tolist() != wanted.keys.tolist()
 
 
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")  # a word tells the label
 def test_texts() -> None:
     texts = ["A fine story", "", "no story"]
     fine, story, no = (hash_bytes(word, 3) for word in (b"fine", b"story", b"no"))
@@ -194,6 +195,7 @@ def examples(count: int) -> list[tuple[dict[Any, Any], int]]:
     return [({f"f{k}": 1.0 for k in row} | {"v": "odd"}, 1 if 3 in row else -1) for row in chosen.tolist()]
 
 
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")  # a feature tells the label
 def test_training_on_what_is_in_memory() -> None:
     pairs = examples(9000)
     chunk = chunk_of([row for row, _ in pairs], [label for _, label in pairs])

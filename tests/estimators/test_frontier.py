@@ -318,7 +318,7 @@ def test_standard_errors_are_of_differences_on_the_same_rows() -> None:
     second = (TWO[SPLIT] == "yes").astype(int)
     losses = np.array([-one.predict_log_proba(X[SPLIT])[np.arange(N // 4), second] for one in own])
     best = int(losses.mean(axis=1).argmin())
-    errors = (losses - losses[best]).std(axis=1) / np.sqrt(N // 4)
+    errors = (losses - losses[best]).std(axis=1, ddof=1) / np.sqrt(N // 4)
     np.testing.assert_allclose(model.se_path_, errors, rtol=1e-3, atol=1e-9)
     near = losses.mean(axis=1) <= losses[best].mean() + errors
     assert 1 < near.sum() < 6

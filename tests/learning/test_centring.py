@@ -345,17 +345,6 @@ def test_weights_for_other_values_are_refused() -> None:
         start_from(Model(Recipe("ft-ftrl", centre=True)), plain.readout())
 
 
-def test_models_that_do_not_say_are_not_centred(tmp_path: Path) -> None:
-    with not_compiled():
-        model = made(CASES["ftrl"], centre=False)
-        model.learn(columns(3).chunk)
-        model.save(tmp_path / "model")
-        header, tensors = model_file.read(tmp_path / "model")
-        del header["recipe"]["centre"], header["crc32"]
-        model_file.write(tmp_path / "model", header, tensors)
-        assert not Model.load(tmp_path / "model").recipe.centre
-
-
 @pytest.mark.parametrize("count", [-1.0, np.inf])
 def test_counts_of_means_are_checked(count: float, tmp_path: Path) -> None:
     with not_compiled():

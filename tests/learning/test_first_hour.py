@@ -88,7 +88,7 @@ def test_a_model_of_texts_predicts_texts(tmp_path: Path) -> None:
 def test_a_table_under_another_name(tmp_path: Path) -> None:
     path = tmp_path / "table.txt"
     path.write_text("label,a\n1,2\n0,1\n")
-    with pytest.raises(DataError, match=r"table\.txt, by its name, is read as svmlight: for a table, add"):
+    with pytest.raises(DataError, match=r"table\.txt: this looks like CSV: try format=\"csv\""):
         thresher.train(path, label="label")
     with pytest.raises(DataError, match=r"only for csv, tsv, jsonl, parquet and arrow$"):
         thresher.train(path, label="label", format="svmlight")

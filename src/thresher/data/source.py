@@ -184,6 +184,7 @@ class Through(Source, Generic[S]):
         self.columns, self.by_position = source.columns, source.by_position
         self.weighed_beside, self.in_memory = source.weighed_beside, source.in_memory
         self.nameable, self.knows_content = source.nameable, source.knows_content
+        self.acknowledged = source.acknowledged
         self.has_cells, self.class_names = source.has_cells, source.class_names
 
     @property

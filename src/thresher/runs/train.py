@@ -100,7 +100,7 @@ class Training:
     def tell_large_state(self) -> None:
         """Say how much learning state `save` will write, if that is much."""
         models = self.model.models if isinstance(self.model, Ensemble) else [self.model]
-        model_file.tell_large_state(models, self.ui.say, f"{mention('weights_only')} leaves it out")
+        model_file.tell_large_state(models, self.ui.say, model_file.LEAVES_OUT)
 
     def without_names(self, path: Path) -> str:
         """What is saved if the names are not read, in words."""

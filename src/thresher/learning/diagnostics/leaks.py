@@ -61,6 +61,8 @@ def telling(source: Source, head: Head, is_good: bool) -> list[str]:
     layout = source.layout
     if not (source.rereadable and head.outputs.kind in ("one", "classes") and (is_good or head.classifies)):
         return []
+    if source.acknowledged:  # the log of a server: it is read while it grows, and its rows go
+        return []
     named = zip(layout.columns, layout.kinds, strict=True) if layout and source.has_cells else ()
     kinds = {name: kind for name, kind in named if kind in FEATURES}
     missing = {"", *(layout.missing if layout else ())}

@@ -105,8 +105,11 @@ NAMES = "names."
 
 _START = f"{mention('init')} can start a new model from them"
 _KEEPING = spelled("thresher path --state", "save(path, state=True)")
-OF_THE_COMMAND = f"the printed command leaves it out with {mention('weights_only')}"
+OF_THE_COMMAND = spelled(
+    "the printed command leaves it out with --weights-only", "save(path, state=False) leaves it out"
+)
 """How to do without the learning state of a model that a command has chosen"""
+LEAVES_OUT = spelled("--weights-only leaves it out", "save(path, state=False) leaves it out")
 LARGE, MUCH, TIMES = 10**9, 10**7, 1000
 """Bytes of learning state that are told of: always, or if they are so many times those of the weights"""
 
