@@ -120,8 +120,7 @@ def settle(
     check_once(names, file, [one for one in _all_named(names, layout.ignore, before) if kinds[one] == IGNORE])
     _check_kinds(kinds.values(), layout, file)
     labels = [one for pattern in _label_patterns(layout, names, before) for one in find(pattern)]
-    if twice := [name for name, count in Counter(labels).items() if count > 1]:
-        raise DataError(f"{file}: {mention('label')} names '{twice[0]}' twice")
+    _check_labels_once(labels, file)
     there = {*names, *before}
     return SettledLayout(
         **{**layout.shared(), "group": "", "offset": ""},
@@ -332,6 +331,11 @@ def check_once(names: Iterable[str], file: str, ignored: Container[str] | None =
         if count > 1 and name not in (ignored or ()):
             leave_out = "" if ignored is None else f", or use {mention(ignore=as_option_value([name], ()))}"
             raise DataError(f"{file}: two columns are called '{name}': rename one{leave_out}")
+
+
+def _check_labels_once(labels: Iterable[str], file: str) -> None:
+    if twice := [name for name, count in Counter(labels).items() if count > 1]:
+        raise DataError(f"{file}: {mention('label')} names '{twice[0]}' twice")
 
 
 def _precision(pattern: str, found: Sequence[str]) -> int:

@@ -156,7 +156,7 @@ class FrontierTraining:
         """Write the folder, with `state` in any case; return its table. OSError, `DataError`."""
         kept = state or self.keeps_state
         if kept:
-            why = f"{mention('resume')} needs it" if state else f"without {mention('state')}, it is left out"
+            why = f"{mention('resume')} needs it" if state else model_file.LEFT_OUT
             model_file.tell_large_state(learned.models, self.ui.say, why)
         number, which = chosen_of(learned.points, which, self.ui.warn if say else lambda line: None)
         found = FrontierTable(self.penalty, learned.points, number, which)

@@ -59,9 +59,8 @@ def telling(source: Source, head: Head, is_good: bool) -> list[str]:
     """
     source = source.origin or source  # a cache has no cells
     layout = source.layout
-    if not (source.rereadable and head.outputs.kind in ("one", "classes") and (is_good or head.classifies)):
-        return []
-    if source.acknowledged:  # the log of a server: it is read while it grows, and its rows go
+    fits = head.outputs.kind in ("one", "classes") and (is_good or head.classifies)
+    if not (fits and source.rereadable) or source.acknowledged:  # a log grows, and its rows go
         return []
     named = zip(layout.columns, layout.kinds, strict=True) if layout and source.has_cells else ()
     kinds = {name: kind for name, kind in named if kind in FEATURES}

@@ -110,6 +110,7 @@ OF_THE_COMMAND = spelled(
 )
 """How to do without the learning state of a model that a command has chosen"""
 LEAVES_OUT = spelled("--weights-only leaves it out", "save(path, state=False) leaves it out")
+LEFT_OUT = spelled("without --state, it is left out", "without state=True, it is left out")
 LARGE, MUCH, TIMES = 10**9, 10**7, 1000
 """Bytes of learning state that are told of: always, or if they are so many times those of the weights"""
 
