@@ -382,14 +382,6 @@ def test_no_two_classes_have_one_name() -> None:
     assert {name: found for name, found in homes.items() if len(found) > 1 and name not in SHARED_NAMES} == {}
 
 
-@written
-def test_functions_stay_short(path: Path) -> None:
-    for node in functions(path):
-        begin = node.body[0].lineno if node.name == "__init__" else node.lineno  # estimators list parameters
-        lines = (node.end_lineno or begin) - begin + 1 - docstring_lines(node)
-        assert lines <= 40, f"{node.name}: {lines} lines, docstring not counted; 40 at most"
-
-
 @rules
 def test_a_rule_is_one_short_file_with_an_oracle(path: Path) -> None:
     lines = len(text_of(path).splitlines())
