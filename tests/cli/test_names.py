@@ -41,14 +41,22 @@ def test_names_are_kept_for_live_weights_only(thresher: Thresher, clicks: Path) 
 def test_numeric_columns_have_names_without_names(thresher: Thresher, folder: Path) -> None:
     rows = [f"{k % 2},{k % 2 + 0.5},{'xyz'[k % 3]}" for k in range(60)]
     (folder / "t.csv").write_text("\n".join(["y,age,town", *rows, ""]))
-    thresher("train t.csv -m m --label y -q")
-    assert {"age", ""} <= set(named(thresher("weights m").out).values())
+    thresher("train t.csv -m m --label y -q --rule ftrl:l1=0")
+    shown = thresher("weights m")
+    assert {"age", ""} <= set(named(shown.out).values())
+    assert "thresher name m DATA" in shown.err
+    thresher("train t.csv -m n --label y -q --ignore town")
+    thresher("train t.csv -m h --label y -q --store hashed:8")
+    assert [thresher(f"weights {model}").err for model in "nh"] == ["", ""]
 
 
 def test_a_model_is_named_afterwards(thresher: Thresher, clicks: Path) -> None:
     assert "named" not in thresher(f"{TRAIN} bare").json
     thresher(f"{TRAIN} model --names")
-    assert set(named(thresher("weights bare").out).values()) == {""}
+    shown = thresher("weights bare")
+    assert set(named(shown.out).values()) == {""}
+    assert shown.err == "some features have no names: thresher name bare DATA finds them\n"
+    assert thresher("weights model").err == ""
     predicted = thresher("predict bare clicks.vw").out
     ran = thresher("name bare clicks.vw --json")
     assert ran.json["named"] == ran.json["nonzero"]

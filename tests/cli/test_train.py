@@ -425,3 +425,22 @@ def test_losses_that_are_not_known_yet_are_dashes(thresher: Thresher) -> None:
     table = thresher("train train.svm -m m --batch 100").err.splitlines()
     assert table[1].split()[:6] == ["1", "-", "-", "1", "0.5000", "0"]
     assert "nan" not in "".join(table)
+
+
+@pytest.mark.parametrize(
+    ("options", "starts"),
+    [
+        ("--loss logistic --rate constant:0.1", "that of the loss"),
+        ("--loss hinge", "1 / (1 + exp(-("),
+        ("--loss hinge --outputs classes", "softmax(m / "),
+    ],
+)
+def test_what_a_calibration_has_learned_is_told(thresher: Thresher, options: str, starts: str) -> None:
+    train = f"train train.svm -m m -q --rule sgd --passes 1 {options}"
+    assert "probability" not in thresher(train).out
+    (told,) = re.findall("^probability .*", thresher(f"{train} --calibrate").out, re.MULTILINE)
+    assert told.split(maxsplit=1)[1].startswith(starts)
+    assert told in thresher("info m").out.splitlines()
+    learned = thresher(f"{train} --calibrate --json").json["calibration"]
+    assert learned == thresher("info m --json").json["calibration"]
+    assert (learned is None) == (starts == "that of the loss")

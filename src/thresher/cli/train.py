@@ -62,6 +62,7 @@ def _train(run: Training, options: TrainCommand) -> Outcome:
 def _tell(run: Training, outcome: Outcome, options: TrainCommand) -> None:
     from thresher.cli.output import show_run, tell_outcome
     from thresher.learning.inspection.formatting import of_first_pass
+    from thresher.learning.model.calibration import in_words
 
     tell_outcome(outcome)
     loss = outcome.progressive_loss
@@ -69,6 +70,8 @@ def _tell(run: Training, outcome: Outcome, options: TrainCommand) -> None:
     figures |= {f"holdout_{name}": value for name, value in (outcome.holdout or {}).items()}
     if not options["json"]:
         figures["progressive_loss"] = of_first_pass(loss, outcome.passes > 1)
+        if "calibration" in figures:
+            figures["probability"] = in_words(figures.pop("calibration"))
     slices, lines = {} if options["json"] else figures.pop("slices", {}), list[str]()
     if slices:
         from thresher.learning.evaluation.slices import slice_lines

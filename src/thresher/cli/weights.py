@@ -26,11 +26,11 @@ def command(model: str, options: WeightsCommand) -> None:
     """
     from thresher.learning.files import model_file
     from thresher.learning.files.folder import ENSEMBLE
-    from thresher.learning.inspection.feature_names import known_names
+    from thresher.learning.inspection.feature_names import is_nameable, known_names
     from thresher.options.messages import mention
     from thresher.options.option import UsageError
 
-    path, top = Path(model), options["top"]
+    path, top, named = Path(model), options["top"], model
     if options["interval"] is not None and options["effects"] is not None:
         raise UsageError(f"{mention('effects')} are of one model: leave out {mention('interval')}")
     if options["interval"] is not None:
@@ -40,8 +40,8 @@ def command(model: str, options: WeightsCommand) -> None:
         if not ENSEMBLE.is_at(path):
             check_ensemble(model_file.load_readout(model)[0], "an interval")
         ensemble: Any = load(path)
-        first = path / ENSEMBLE.model_file(0)
-        readout, header = model_file.load_readout(str(first))
+        named = str(path / ENSEMBLE.model_file(0))
+        readout, header = model_file.load_readout(named)
         found = ensemble.weights(options["interval"])
         heaviest, biases = found.heaviest(top), found.biases()
     else:
@@ -56,6 +56,8 @@ def command(model: str, options: WeightsCommand) -> None:
     if header["recipe"]["intercept"]:
         rows += [("intercept", "", output, numbers) for output, numbers in enumerate(biases)]
     click.echo("".join(_line(readout, *row) for row in rows), nl=False)
+    if is_nameable(readout) and not all(name for _, name, *_ in rows[: len(heaviest)]):
+        click.echo(f"some features have no names: thresher name {named} DATA finds them", err=True)
     if readout.unmet.any():
         each = ", ".join(map(str, readout.unmet.tolist()))
         click.echo(f"features that were never seen have the weight {each}", err=True)

@@ -13,6 +13,7 @@ from thresher.learning.files.folder import ENSEMBLE, SELECTION
 from thresher.learning.inspection.describe import anatomy
 from thresher.learning.inspection.diff import compare
 from thresher.learning.inspection.formatting import figure_lines, of_first_pass, table_of
+from thresher.learning.model.calibration import in_words
 from thresher.learning.model.ensemble import files_of, table_in
 from thresher.learning.model.recipe import settings
 from thresher.learning.training.record import passes_made
@@ -159,7 +160,7 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     weights, sizes, stopped = facts["weights"], facts["bytes"], facts.get("stopped")
     shown: dict[str, Any] = {"kind": facts["kind"], "made_by": f"thresher {facts['version']}"}
     shown |= settings(facts)
-    shown |= {"probability": _told_calibration(facts["calibration"])} if "calibration" in facts else {}
+    shown |= {"probability": in_words(facts["calibration"])} if "calibration" in facts else {}
     shown |= _told_needs(facts.get("needs", []))
     shown |= {"warm_start": True} if facts["warm"] else {}
     shown |= {"solver_" + name: value for name, value in facts.get("solver", {}).items()}
@@ -193,15 +194,6 @@ def _figures(facts: dict[str, Any]) -> dict[str, Any]:
     shown |= {f"bytes_{name}": size for name, size in sizes.items()}
     shown |= {"warning" if not k else f"warning_{k + 1}": one for k, one in enumerate(facts["warnings"])}
     return shown if facts["command"] is None else {**shown, "command": facts["command"]}
-
-
-def _told_calibration(found: dict[str, float] | None) -> str:
-    if found is None:
-        return "that of the loss, as calibration hardly lowered the log loss"
-    if "temperature" in found:
-        return f"softmax(m / {found['temperature']:.6g}) for the margins m of the classes"
-    sign, size = "-" if found["intercept"] < 0 else "+", abs(found["intercept"])
-    return f"1 / (1 + exp(-({found['slope']:.6g} m {sign} {size:.6g}))) for a margin m"
 
 
 def _losses(facts: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from thresher.learning.files.model_file import looks_like_ours
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
+from thresher.learning.model.calibration import figures_of as of_calibration
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.prediction import ModelOrFile, Predictor
@@ -125,6 +126,7 @@ class Training:
             "features_seen": outcome.features_seen,
             **({} if waiting is None else {"features_waiting": waiting}),
             **({} if model.names is None else {"named": len(model.names)}),
+            **({"calibration": of_calibration(model.head)} if model.recipe.calibrate else {}),
             "seconds": round(outcome.seconds, 3),
             **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
             "examples_per_second": round(outcome.examples_per_second),

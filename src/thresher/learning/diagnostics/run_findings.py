@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from thresher.data.columns import LABEL, NUMERIC
+from thresher.data.columns import LABEL, NUMERIC, OFFSET
 from thresher.data.errors import first_few, shortened
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.labels import is_number
@@ -64,6 +65,9 @@ _NARROW = 0.1
 """Values whose range is at most this share of their size are far from 0."""
 _OFTEN, _ABSENT = 20, 0.1
 """A feature that has values in fewer rows does not matter; one that lacks them in fewer is centred."""
+_BETTER, _BETTER_SHARE, _OFF = 10.0, 0.05, 0.3
+"""Raw exposures must explain the labels better by this log likelihood, counting each label as 1 or less,
+and by this share of it. A power of them must not do so by more than this share."""
 NO_WEIGHT = "no feature has a weight"
 _NOTICED = 0.001
 """A rise of the held-out loss by less than this share of the best constant's is not worth a word."""
@@ -343,6 +347,40 @@ def _off_centre(run: Run) -> Trouble | None:
     return Trouble("off-centre", f"{seldom}, which hides how they differ: {remedy}{gap}")
 
 
+def _raw_exposure(run: Run) -> Trouble | None:
+    """Offsets that the mean is proportional to, where it is exp(offset) times what is learned.
+
+    The log likelihood of counts, per label, is that of a constant times o; it is compared with that of a
+    constant times exp(b o), with b = 0, 1/4, 1/2, 3/4 or 1: labels may grow more slowly than exposures. They
+    must not grow faster or more slowly than o, as they may if o is log(days).
+    """
+    seen, head = run.seen, run.model.head
+    link = getattr(head.loss, "link", None)
+    if not (run.model.recipe.offset and seen.offset_sums and seen.rows > FEW and link):
+        return None
+    *powers, offsets, o_logs, labels, y_offsets, y_logs, squares = seen.offset_sums
+    if min(labels, squares, seen.weight) <= 0 or not math.isclose(
+        link(2.0), math.e * link(1.0), rel_tol=1e-6
+    ):
+        return None
+    raw = y_logs / labels - math.log(offsets / seen.weight)
+    as_logs = [
+        k / 4 * y_offsets / labels - math.log(power / seen.weight) for k, power in enumerate(powers, 1)
+    ]
+    gain, faster = raw - max(0.0, *as_logs), y_logs / labels - o_logs / offsets
+    if gain * labels**2 / squares < _BETTER or gain < _BETTER_SHARE * raw or abs(faster) > _OFF * raw:
+        return None
+    layout = run.model.recipe.layout
+    named = (
+        [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == OFFSET]
+        if layout
+        else []
+    )
+    which = f"column {named[0]}, the offset" if named else "the offset"
+    reason = f"the labels grow in proportion to {which}, but 1 more in an offset multiplies the mean by e"
+    return Trouble("raw-exposure", f"{reason}: if it is an exposure, give its logarithm")
+
+
 def _loss(run: Run) -> Trouble | None:
     """A loss above that of a constant, or a rising one."""
     smaller, tune = step_size(run.model.recipe), f"let {mention_command('tune')} find a better setting"
@@ -448,13 +486,14 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _class_weight,
     _scales,
     _off_centre,
+    _raw_exposure,
     _full_filter,
     _nothing_left,
     _unmet,
     _overfits,
 )
 """Finders of trouble with a run, except `_loss`, in the order in which they report."""
-_EXPLAINS_LOSS = {"sorted-labels", "importances", "scales", "overfitting"}
+_EXPLAINS_LOSS = {"sorted-labels", "importances", "scales", "overfitting", "raw-exposure"}
 
 
 def troubles_of(run: Run) -> list[Trouble]:

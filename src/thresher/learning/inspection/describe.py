@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from thresher.data.columns import FEATURES, NUMERIC
 from thresher.data.features.names import BETWEEN, Names, numeric_keys
-from thresher.data.formats.choosing import features_of
 from thresher.data.layout import SettledLayout
 from thresher.engine.index import HashedIndex
 from thresher.learning.files import model_file, schema
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import LANES, NAMES, Tensors
-from thresher.learning.inspection.feature_names import known_names
+from thresher.learning.inspection.feature_names import is_nameable
+from thresher.learning.model.calibration import figures_of as of_calibration
 from thresher.learning.model.recipe import Header
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.passes import AUTO
@@ -145,10 +145,14 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         **_columns(header["recipe"]["layout"] or {}, groups_of(readout)),
         **_needs(header),
         **({"solver": header["solver"]} if "solver" in header else {}),
-        **_calibration(recipe, readout),
+        **(
+            {"calibration": of_calibration(readout.head)}
+            if recipe.get("calibrate") or readout.head.calibrated()
+            else {}
+        ),
         "weights": figures_of(readout),
         "by_output": _by_output(readout),
-        "nameable": _is_nameable(readout),
+        "nameable": is_nameable(readout),
         "bytes": _sizes(path, readout, tensors),
         "curve": [point.as_dict() for point in model_file.curve_in(header)],
         "warnings": list(header["record"]["warnings"]) if "record" in header else [],
@@ -222,23 +226,6 @@ def _columns(layout: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, 
         for name, kind in zip(layout.get("columns", []), layout.get("kinds", []), strict=True)
     ]
     return {"columns": columns, "groups": [*known.values()]}
-
-
-def _calibration(recipe: dict[str, Any], readout: Readout) -> dict[str, Any]:
-    """What a calibrated model has learned that margins mean; None if the link of its loss was kept."""
-    found = readout.head.calibrated()
-    asked = found is not None or recipe.get("calibrate")
-    if found is None:
-        return {"calibration": None} if asked else {}
-    return {"calibration": found._asdict() if readout.head.count == 1 else {"temperature": 1 / found.slope}}
-
-
-def _is_nameable(readout: Readout) -> bool:
-    """Whether weights without a name have names that can be read from data."""
-    if readout.store.startswith(HashedIndex.NAME) or readout.layout is None:
-        return False
-    known = np.array([*known_names(readout)], np.uint64)
-    return features_of(readout.layout) != "ids" and not np.isin(readout.keys, known).all()
 
 
 def _live(readout: Readout) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names, find_names, numeric_keys
+from thresher.data.formats.choosing import features_of
 from thresher.data.inputs.any_data import Data
 from thresher.data.layout import has_columns
 from thresher.data.source import Source
@@ -68,6 +69,14 @@ def known_names(readout: Readout) -> dict[int, str]:
     if layout is not None and has_columns(layout) and not readout.store.startswith(HashedIndex.NAME):
         found = numeric_keys(layout)
     return found | dict(readout.names or {})
+
+
+def is_nameable(readout: Readout) -> bool:
+    """Whether weights without a name have names that can be read from data."""
+    if readout.store.startswith(HashedIndex.NAME) or readout.layout is None:
+        return False
+    known = np.array([*known_names(readout)], np.uint64)
+    return features_of(readout.layout) != "ids" and not np.isin(readout.keys, known).all()
 
 
 def check_namer(source: Source, store: str) -> None:

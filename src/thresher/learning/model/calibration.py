@@ -49,6 +49,28 @@ class FittedLink(NamedTuple):
         return self.slope * margins + self.intercept
 
 
+def figures_of(head: Head) -> dict[str, float] | None:
+    """What a calibrated model has learned that margins mean; None if the link of its loss was kept."""
+    found = head.calibrated()
+    if found is None:
+        return None
+    return found._asdict() if head.count == 1 else {"temperature": 1 / found.slope}
+
+
+def in_words(figures: dict[str, float] | None) -> str:
+    """The same as text.
+
+    >>> in_words({"slope": 2.0, "intercept": -1.0})
+    '1 / (1 + exp(-(2 m - 1))) for a margin m'
+    """
+    if figures is None:
+        return "that of the loss, as calibration hardly lowered the log loss"
+    if "temperature" in figures:
+        return f"softmax(m / {figures['temperature']:.6g}) for the margins m of the classes"
+    sign, size = "-" if figures["intercept"] < 0 else "+", abs(figures["intercept"])
+    return f"1 / (1 + exp(-({figures['slope']:.6g} m {sign} {size:.6g}))) for a margin m"
+
+
 def check_calibrated(head: Head, average: bool, corrected: bool) -> None:
     """ValueError for a model that cannot be calibrated; `corrected`: its intercepts are, for a sample."""
     if not head.classifies or head.outputs.kind not in ("one", "classes"):
