@@ -85,3 +85,14 @@ def test_skipped_rows_leave_no_trace(spec: str, loss: str, options: dict[str, An
     assert state(left) == state(whole)
     ordinary = stream(4).chunk
     assert np.array_equal(left.margins(ordinary), whole.margins(ordinary), equal_nan=True)
+
+
+@pytest.mark.parametrize("store", ["growing", "direct"])
+def test_a_row_without_features_is_skipped(store: str) -> None:
+    chunk = Chunk.of_rows([(1.0, {}), (3e38, {}), (1.0, {7: 1.0, 9: 2.0})])
+    model, left = (
+        model_of("sgd", "squared", dtype="float32", rate="constant:9", store=store) for _ in range(2)
+    )
+    assert learned(model, chunk, [1, 2]) == [1]
+    left.learn(chunk.take(np.array([0, 2])))
+    assert fingerprint(model) == fingerprint(left)

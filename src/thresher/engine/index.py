@@ -33,6 +33,7 @@ SPECs of stores (`--store`).
 
 from __future__ import annotations
 
+import math
 import re
 import weakref
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -226,10 +227,10 @@ class GrowingIndex(_Index):
         for table in self._tables():
             idle &= table.idle(before)
         idle[0] = False  # the null row
-        self._count = close_up(_words(self._known), idle)
+        self._count = close_up(words_of(self._known), idle)
         self._freed += before - self._count
         for table in self._tables():
-            close_up(_words(table.S), idle)
+            close_up(words_of(table.S), idle)
             if self._count < before:
                 table.moved(self._count)
         return self._count
@@ -425,9 +426,9 @@ class HashedIndex(_Index):
 Index = GrowingIndex | DirectIndex | HashedIndex
 
 
-def _words(table: Array) -> U32:
+def words_of(table: Array) -> U32:
     """A view of a table as rows of 32-bit words."""
-    return np.asarray(table).reshape(len(table), -1).view(np.uint32)
+    return np.asarray(table).reshape(len(table), math.prod(table.shape[1:])).view(np.uint32)
 
 
 _BITS = "20"

@@ -265,6 +265,25 @@ def close_up(words, idle):
     return kept
 
 
+@kernel
+def set_aside(words, rows, marks, mark, own, copies):
+    """Copy the words of each different one of `rows` that the table has to `copies`; return how many.
+
+    Their numbers go to `own`. `words` as in `close_up`. `marks`, uint32 for each row of the table, gets
+    `mark`, which none has yet.
+    """
+    kept = 0
+    for k in range(rows.size):
+        row = rows[k]
+        if row < words.shape[0] and marks[row] != mark:
+            marks[row] = mark
+            own[kept] = row
+            for c in range(words.shape[1]):
+                copies[kept, c] = words[row, c]
+            kept += 1
+    return kept
+
+
 def estimate(registers: NDArray[np.uint8]) -> int:
     """HyperLogLog: harmonic mean of the registers; linear counting while many are empty."""
     m = registers.size

@@ -11,6 +11,7 @@ found by a minimum and a maximum over the table, before anything is written.
 from __future__ import annotations
 
 import functools
+import math
 from bisect import bisect
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,7 +24,8 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.offsets import offsets_of
-from thresher.engine.index import Resolved
+from thresher.engine.index import Resolved, words_of
+from thresher.engine.lookup import set_aside
 from thresher.engine.preparing import any_beyond
 
 EXTREME = np.float32(2.0**61)
@@ -97,7 +99,7 @@ def is_finite(array: NDArray[Any]) -> bool:
     """Whether all elements are finite; integers always are."""
     if array.dtype.kind != "f" or not array.size:
         return True
-    return bool(np.isfinite(array.min()) and np.isfinite(array.max()))  # allocates nothing; NaN propagates
+    return math.isfinite(array.min()) and math.isfinite(array.max())  # allocates nothing; NaN propagates
 
 
 def first_broken(rows: NDArray[Any]) -> int:
@@ -169,30 +171,40 @@ def _rows_of(loop: Any, chunk: Chunk) -> NDArray[Any]:
 
 
 class Undo:
-    """The state before the examples lo..hi-1 of `resolved` are learned, and the way back to it.
+    """The state of a loop before a piece is learned, and the way back to it.
 
-    Only the rows of their features are copied, unless the rule may write others, or there are few others.
+    Only the rows of the features of the piece are copied, each once, unless the rule may write others.
     """
 
-    def __init__(self, loop: Any, resolved: Resolved, lo: int) -> None:
-        self._loop, rows = loop, resolved.rows[resolved.indptr[lo] : resolved.indptr[resolved.hi]]
-        rows = rows[rows < np.uint64(len(loop.S))]  # there is no room for the others yet
-        self._rows = read_only(rows.astype(np.uint32))
-        whole = loop.writes_all_rows or loop.index.used <= len(rows)
-        self._table: Any = slice(loop.index.used) if whole else self._rows
-        self._before = loop.S[self._table].copy()
-        self._beside = [one.copy() for one in loop.beside_rows()]
+    def __init__(self, loop: Any) -> None:
+        self._loop = loop
+        self._marks, self._mark = np.zeros(0, np.uint32), 0
+        """the number of the piece that each row was last a part of, and that of the last piece"""
+
+    def note(self, resolved: Resolved, lo: int) -> None:
+        """Keep the state before the examples lo..hi-1 of `resolved` are learned."""
+        S, rows = self._loop.S, resolved.rows[resolved.indptr[lo] : resolved.indptr[resolved.hi]]
+        self._mark = (self._mark + 1) % (1 << 32)
+        if not self._mark or len(self._marks) < len(S):
+            self._marks, self._mark = np.zeros(len(S), np.uint32), 1
+        words, own = words_of(S), np.empty(len(rows), np.uint32)
+        copies = np.empty((len(rows), words.shape[1]), np.uint32)
+        count = set_aside(words, read_only(rows), self._marks, np.uint32(self._mark), own, copies)
+        self._rows = read_only(own[:count])
+        self._table = slice(self._loop.index.used) if self._loop.writes_all_rows else self._rows
+        self._before = S[self._table].copy() if self._loop.writes_all_rows else copies[:count]
+        self._beside = [one.copy() for one in self._loop.beside_rows()]
 
     def is_sound(self) -> bool:
         """Whether all that may have been written since is finite."""
-        weights = np.empty((len(self._rows), *self._loop.inner), self._loop.dtype)
+        S, weights = self._loop.S, np.empty((len(self._rows), *self._loop.inner), self._loop.dtype)
         self._loop.read_rows(self._rows, weights)
-        written = (weights, self._loop.S[self._table], self._loop.bias(), *self._loop.clocks().values())
-        return all(map(is_finite, written))
+        written = S[self._table] if self._loop.writes_all_rows else S.take(self._rows, axis=0)
+        return all(map(is_finite, (weights, written, self._loop.bias(), *self._loop.clocks().values())))
 
     def undo(self) -> None:
         """Go back."""
-        self._loop.S[self._table] = self._before
+        words_of(self._loop.S)[self._table] = words_of(self._before)
         for now, before in zip(self._loop.beside_rows(), self._beside, strict=True):
             now[...] = before
 

@@ -210,6 +210,7 @@ class Feed:
         self._extremes = False
         self._turn, self._rests, self._resting = Lock(), Lock(), 0
         self._rows = np.empty(0, np.uint32)
+        self._undo: Undo | None = None
         self._pending = concat([])
         self._before_end = dict[str, NDArray[Any]]()
         """the state before the last, incomplete batch was learned; empty if no batch was incomplete"""
@@ -404,10 +405,12 @@ class Feed:
         if len(fed) > 1 or self.batch > 1 or fed[0].loop.S.ndim > 2:
             self.index.extend(keys[indptr[lo] : indptr[hi]])
             resolved = self._narrow(resolved, indptr[lo], indptr[hi])
-        undo = None if self.skip is None else Undo(fed[0].loop, resolved, lo)
+        if self.skip is not None:
+            self._undo = self._undo or Undo(fed[0].loop)
+            self._undo.note(resolved, lo)
         ends, before = self._ends(fed, resolved, lo, len(keys)), self.learned + 1 - lo
-        if undo is not None and not undo.is_sound():
-            undo.undo()
+        if self._undo is not None and not self._undo.is_sound():
+            self._undo.undo()
             return self._learn_less(chunk, fed[0], lo, resolved.hi)
         self._stride = min(2 * self._stride, MOST_AT_ONCE)
         done = max(ends)
