@@ -8,6 +8,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pyarrow.json as pj
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from thresher.data.files.blocks import PAD, Block
 from thresher.data.formats.tables import jsonl
 from thresher.data.layout import Layout
 
+_read_json = pj.read_json
 HEAD = '{"label": 1, "x": 1.5, "c": "a", "k": 3, "b": true, "t": ["u"], "o": {"p": 1}}\n'
 LAYOUT = Layout("", categorical=("k",), ignore=("o", "z*"))
 VALUES = (
@@ -318,3 +320,25 @@ def test_all_digits_count_whatever_is_in_the_first_row(tmp_path: Path, first: st
     layout = Layout("", categorical=("k",)) if kind == "categorical" else Layout("", text=("k",))
     alone = read(path, 1, layout=layout)
     assert read(path, 1 << 20, layout=layout) == read(path, 1 << 20, cut=True, layout=layout) == alone
+
+
+@pytest.mark.parametrize("value", ["1", '{"x": 1}', "null"])
+def test_names_that_only_a_line_has_make_no_table_of_names_times_lines(tmp_path: Path, value: str) -> None:
+    path, cells = tmp_path / "wide.jsonl", list[int]()
+    usual = ['{"label": 1, "x": 1.5}\n'] * 5_000
+    path.write_text("".join(usual + [f'{{"label": 0, "k{k}": {value}}}\n' for k in range(2_000)] + usual))
+
+    def first(*args: Any) -> bytes:
+        return HEAD.encode()
+
+    def noted(*args: Any) -> Any:
+        table = _read_json(*args)
+        cells.append(table.num_rows * table.num_columns)
+        return table
+
+    with mock.patch.object(pj, "read_json", noted), mock.patch.object(jsonl, "beginning", first):
+        rows, bad, blank, noticed = read(path, 1 << 20)
+    assert (len(rows), bad, blank) == (12_000, [], 0)
+    assert len(noticed) == (0 if value == "null" else 20)
+    assert [one.place for one in noticed] == [f"{path}:{5_001 + k}" for k in range(len(noticed))]
+    assert 12_000 < sum(cells) < 10 * path.stat().st_size
