@@ -465,6 +465,33 @@ def test_rows_with_an_offset_that_no_model_survives_are_bad(tmp_path: Path) -> N
         assert len(found.chunk) == 2
 
 
+@pytest.mark.parametrize("form", ["jsonl", "csv", "vw", "svmlight"])
+def test_rows_to_learn_with_values_whose_squares_overflow_are_bad(tmp_path: Path, form: str) -> None:
+    given = {"vw": "1 |a x:1\n-1 |a x:2\n", "svmlight": "1 7:1\n-1 7:2\n"}
+    path = tmp_path / f"rows.{form if form in given else 'csv'}"
+    path.write_text("label,x\n" * (form not in given) + given.get(form, "1,1\n0,2\n") * 9)
+    model: Any = thresher.train(str(path), passes=1)
+    lines = {
+        "jsonl": '{{"label": 1, "x": {}}}\n',
+        "csv": "1,{}\n",
+        "vw": "1 'id|a x:{}\n",
+        "svmlight": "1 7:{}\n",
+    }[form]
+    values, header = ("1", "-2.4e18", "2.3e18", "1e30"), "label,x\n" if form == "csv" else ""
+    body = (header + "".join(map(lines.format, values))).encode()
+    bodies, name = Bodies(model, 100), {"vw": "feature ", "svmlight": "feature 7"}.get(form, "column x")
+    assert bodies.read_together([body, body], TYPES[form], labelled=True) is None
+    ids = {"jsonl": "label", "csv": "label", "vw": "tag", "svmlight": ""}[form]
+    for labelled, column in ((True, ""), *([(False, ids)] if ids else [])):
+        found = bodies.read(body, TYPES[form], labelled=labelled, ids=column)
+        assert [one.line - bool(header) for one in found.bad] == [2, 4]
+        limit = "expected a value below 2^61 (2.3e+18) in magnitude"
+        assert found.bad[0].error.startswith(f"{limit}, found -2.4e+18 in {name}")
+        assert found.bad[1].error.startswith(f"{limit}, found 1e+30 in {name}")
+        assert len(found.chunk) == 2
+    assert bodies.read(body, TYPES[form], labelled=False).good == 4
+
+
 def test_models_of_data_in_memory(tmp_path: Path) -> None:
     y = [1, 0, 1, 0]
     matrix: Any = thresher.train((np.eye(4), y))

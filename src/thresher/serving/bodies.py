@@ -34,8 +34,9 @@ from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settled_
 from thresher.data.opening import check_ids
 from thresher.data.report import LATE
 from thresher.data.sources.reader import SKIP, Arenas, Parsed, Reading
+from thresher.learning.diagnostics.advice import feature_names
 from thresher.learning.model.agreement import are_names, names_refused
-from thresher.learning.model.divergence import LIGHT, Offsets, too_heavy
+from thresher.learning.model.divergence import EXTREME, LIGHT, Offsets, extremes, has_extremes, too_heavy
 from thresher.learning.model.prediction import layout_for
 from thresher.options.data import ReadOptions
 from thresher.options.messages import as_shown, without_options
@@ -61,7 +62,8 @@ _ANY = ("", "text/plain", "application/octet-stream", "application/x-www-form-ur
 _CHARSET = re.compile(r'charset\s*=\s*"?([^\s";]*)', re.IGNORECASE)
 _UTF8 = ("utf-8", "utf8", "us-ascii")
 _NAME = "the body"
-_Limit = tuple[NDArray[np.bool_], str]
+_Limit = tuple[NDArray[np.bool_], Iterable[str]]
+"""Which rows are beyond a limit, and for each of these what was expected"""
 _SHOWN = 3
 """Columns that a message names"""
 MOST_UNKNOWN = 10_000
@@ -218,28 +220,36 @@ class Bodies:
         except DataError as error:
             raise BodyError(400, _OPTION_ID.sub("ids", without_options(error.args[0]))) from error
         self._loaded.add(form)
-        rows, limits = _rows(parsed), self._beyond(parsed.chunk, labelled)
+        rows, limits = _rows(parsed), self._beyond(form, parsed.chunk, labelled, labelled or bool(ids))
         if rows.ids is not None:
             wrong = self._wrong_ids(form, rows.ids, body, ids)
             if wrong.any():
                 rows = rows._replace(
                     ids=[one.encode("utf-8", "backslashreplace").decode() for one in rows.ids]
                 )
-                limits.append((np.delete(wrong, _places_of_bad(rows)), AN_ID))
+                limits.append((np.delete(wrong, _places_of_bad(rows)), repeat(AN_ID)))
         if limits:
             rows = _without(rows, limits, header.count(b"\n"))
         if form == "jsonl" and rows.unknown and rows.good and not parsed.chunk.values.any():
             self._check_known(body, rows)
         return rows
 
-    def _beyond(self, chunk: Chunk, labelled: bool) -> list[_Limit]:
-        """The rows that are beyond a limit, with what was expected of them."""
+    def _beyond(self, form: str, chunk: Chunk, labelled: bool, learned: bool) -> list[_Limit]:
+        """The rows that are beyond a limit; `learned`: now, or when their labels come."""
         found = list[_Limit]()
+        if learned and has_extremes(chunk):
+            rows, places = extremes(chunk)
+            named = feature_names(chunk.keys[places].tolist(), self._layouts[form])
+            texts = (
+                f"a value below 2^61 ({EXTREME:.2g}) in magnitude, found {chunk.values[at]:.6g} in {name}"
+                for at, name in zip(places, named, strict=True)
+            )
+            found.append((np.isin(np.arange(len(chunk)), rows), texts))
         if labelled:
             targets = chunk.labels if chunk.targets is None else chunk.targets
-            found.append((too_heavy(targets, chunk.weights), LIGHT))
+            found.append((too_heavy(targets, chunk.weights), repeat(LIGHT)))
         if self._offsets is not None:
-            found.append((self._offsets.beyond(chunk), self._offsets.expected))
+            found.append((self._offsets.beyond(chunk), repeat(self._offsets.expected)))
         return [one for one in found if one[0].any()]
 
     def _wrong_ids(self, form: str, found: Sequence[str], body: bytes, ids: str) -> NDArray[np.bool_]:
@@ -295,7 +305,9 @@ class Bodies:
             parsed = self._parsed(first._replace(text=first.header + b"".join(rows)), labelled, "")
         except (BodyError, DataError):
             return None
-        if self._beyond(parsed.chunk, labelled) or len(parsed.chunk) + len(parsed.gaps) != sum(lines):
+        if self._beyond(form, parsed.chunk, labelled, labelled) or len(parsed.chunk) + len(
+            parsed.gaps
+        ) != sum(lines):
             return None
         whole = _rows(parsed)
         found = _split(whole, lines, first.header.count(b"\n"))
@@ -538,8 +550,8 @@ def _without(rows: Rows, limits: Sequence[_Limit], header: int) -> Rows:
     places = np.delete(np.arange(len(heavy) + len(gaps)), _places_of_bad(rows))
     bad = {
         int(at): BadRow(header + int(at) + 1, 1, f"expected {expected}")
-        for beyond, expected in limits
-        for at in places[beyond]
+        for beyond, texts in limits
+        for at, expected in zip(places[beyond], texts, strict=False)
     }
     bad |= {int(gap) + k: one for k, (gap, one) in enumerate(zip(gaps, rows.bad, strict=True))}
     found = sorted(bad.items())

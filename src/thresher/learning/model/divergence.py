@@ -114,6 +114,13 @@ def has_extremes(chunk: Chunk) -> bool:
     return bool(any_beyond(read_only(chunk.values), EXTREME))
 
 
+def extremes(chunk: Chunk) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows with extreme values, and the place of the first of each."""
+    places = np.flatnonzero(np.abs(chunk.values) >= EXTREME)
+    rows, firsts = np.unique(np.searchsorted(chunk.indptr, places, side="right") - 1, return_index=True)
+    return rows, places[firsts]
+
+
 def too_heavy(labels: NDArray[np.float32], importances: NDArray[Any]) -> NDArray[np.bool_]:
     """The rows beyond `HEAVIEST`: float32 may not hold what they teach. `labels` are (n,) or (n, outputs)."""
     largest = np.abs(labels if labels.ndim > 1 else labels[:, np.newaxis]).max(axis=1, initial=1)
@@ -142,8 +149,7 @@ def ranges(chunk: Chunk, batch: int, begin: int) -> Iterator[tuple[int, int, boo
     """
     if begin == len(chunk):
         return
-    places = np.flatnonzero(np.abs(chunk.values) >= EXTREME)
-    rows = np.searchsorted(chunk.indptr, places, side="right") - 1
+    rows, _ = extremes(chunk)
     lo = begin
     for first in (np.unique(rows[rows >= begin] // batch) * batch).tolist():
         if lo < first:
