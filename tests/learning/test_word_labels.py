@@ -12,9 +12,11 @@ import pytest
 import thresher
 from tests.data.tables import Streamed, write_csv
 from thresher.data import DataError
+from thresher.data.first_look import classes_among
 from thresher.data.inputs.any_data import as_source
 from thresher.data.layout import Layout, SettledLayout
 from thresher.learning.model.recipe import Recipe
+from thresher.sklearn import SparseOnlineClassifier
 
 pytestmark = pytest.mark.usefixtures("plainly")
 
@@ -91,6 +93,28 @@ def test_examples_in_memory(words: tuple[str, ...]) -> None:
         thresher.evaluate(model, (X[:3], [*y[:2], "eggs"]))
     with pytest.raises(DataError, match="all labels are 'ham'"):
         thresher.train((X[:2], ["ham", "ham"]))
+
+
+def test_a_thousand_words_most_of_which_occur_once_are_no_labels(tmp_path: Path) -> None:
+    words = [f"w{k}" for k in range(1_001)]
+    X, several = np.ones((len(words), 1)), "1,001 different labels in 1,001 rows, most of them in only one"
+    table, path = pd.DataFrame({"kind": words, "x": 1.0}), tmp_path / "a.csv"
+    table.to_csv(path, index=False)
+    (tmp_path / "a.vw").write_text("".join(f"{word} | x\n" for word in words))
+    told: list[tuple[Any, Any]] = [
+        ((X, words), {}),
+        (table, {"label": "kind"}),
+        (str(path), {"label": "kind"}),
+    ]
+    for data, given in told:
+        with pytest.raises(DataError, match=several):
+            thresher.train(data, passes=1, **given)
+    with pytest.raises(DataError, match=rf"a\.vw: {several}"):
+        thresher.train(str(tmp_path / "a.vw"), passes=1)
+    with pytest.raises(DataError, match=rf"y: {several}"):
+        SparseOnlineClassifier().fit(X, words)
+    assert len(classes_among(dict.fromkeys(map(str.encode, words), 2), "a.csv")) == 1_001
+    assert len(classes_among(dict.fromkeys(map(str.encode, words[:-1]), 1), "a.csv")) == 1_000
 
 
 def test_texts_that_write_numbers_are_numbers() -> None:

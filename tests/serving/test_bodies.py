@@ -206,6 +206,8 @@ def test_bodies_read_together_are_read_as_alone(form: str, labelled: bool, tmp_p
         if form == "jsonl":  # what is no object may be the beginning of several lines
             rows = [line for line in rows if line[:1] + line[-1:] == b"{}"]
             rows = [line for line in rows if has_features(bodies, line)]
+        if labelled:  # rows that are too large to learn are read alone
+            rows = [line for line in rows if b"18446744073709551617" not in line]
         begin = header + b"\n" * bool(header)
         single.setdefault(header, []).extend(begin + row + b"\n" * (k % 2) for k, row in enumerate(rows))
     for given in single.values():

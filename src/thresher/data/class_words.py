@@ -30,6 +30,8 @@ BASIS, PRIME = 0xCBF29CE484222325, 0x100000001B3
 """Constants of the FNV-1a hash."""
 _LETTERS = 1 << 24
 _SHOWN = 8
+_FEW = 1_000
+"""Classes that may have a row each"""
 _WHOLE = re.compile("-?[0-9]+", re.ASCII)
 
 
@@ -121,6 +123,15 @@ def check_words(words: Sequence[str]) -> None:
             raise DataError(f"{word!r} cannot be a label: the name of a class {rule}")
     if len(set(words)) < len(words):
         raise DataError(f"two classes have the same name: {listed_words(words)}")
+
+
+def check_repeated(classes: int, rows: int, name: str) -> None:
+    """Raise `DataError` for many labels most of which occur once: each row takes time for every class."""
+    if classes > _FEW and 2 * classes > rows:
+        raise DataError(
+            f"{name}: {classes:,} different labels in {rows:,} rows, most of them in only one, which teaches"
+            " nothing: take another column as the label, or give all rare labels one name"
+        )
 
 
 def listed_words(words: Sequence[str]) -> str:

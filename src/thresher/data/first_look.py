@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.data.class_words import MOST_CLASSES, is_boolean
+from thresher.data.class_words import MOST_CLASSES, check_repeated, is_boolean
 from thresher.data.columns import CATEGORICAL, IGNORE, LIST, TEXT
 from thresher.data.errors import DataError, shown
 from thresher.data.files.streams import head_of
@@ -45,13 +45,14 @@ def classes_among(counts: Mapping[bytes, int], name: str) -> tuple[str, ...]:
     """The distinct labels, sorted, or none if more than half of the examples have a number as label.
 
     `counts` has the number of examples of each label; `name` is the file, for messages. Raises
-    `DataError` if there is only one label, or one is not UTF-8.
+    `DataError` if there is only one label, one is not UTF-8, or very many occur once.
     """
     words = sum(count for label, count in counts.items() if not is_number(label))
     if 2 * words < sum(counts.values()):
         return ()
     if len(counts) == 1:
         raise DataError(f"{name}: all labels are {shown(*counts)}: there must be at least two classes")
+    check_repeated(len(counts), sum(counts.values()), name)
     try:
         return tuple(sorted((label.decode() for label in counts), key=_minus_first))
     except UnicodeDecodeError as error:

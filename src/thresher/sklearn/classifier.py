@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target, unique_labels
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
+from thresher.data.class_words import check_repeated
 from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
 
@@ -94,6 +95,8 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         classes = np.unique(y) if named is None else named
         if len(classes) < 2:
             raise ValueError(f"only 1 class has a weight above zero, {classes[0]}: at least 2 are needed")
+        if named is None:
+            check_repeated(len(classes), len(y), "y")
         self.classes_, self._multilabel = classes, False
         last = len(classes) - 1
         labels = (-1.0, 1.0) if self._outputs() == "one" else range(last + 1)
