@@ -1,7 +1,8 @@
-"""Columns of categories that are written otherwise than in the training data."""
+"""Columns of categories whose values are not those of the training data, or are written otherwise."""
 
 import json
 import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ import pandas as pd
 import pytest
 
 from tests.cli.conftest import Thresher
-from thresher import load, train
-from thresher.data import open_source, table_source
+from thresher import train
+from thresher.data import open_source
 from thresher.data.layout import Layout
 from thresher.data.report import RESPELLED
 from thresher.learning.diagnostics.findings import TroubleWarning
@@ -54,34 +55,86 @@ def noticed(source: Any) -> list[tuple[str, str]]:
     ]
 
 
+def said_of(model: Any, data: Any) -> list[str]:
+    """The warnings of unknown values as `model` predicts."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.predict(data)
+    return [str(one.message) for one in caught if issubclass(one.category, TroubleWarning)]
+
+
+@pytest.fixture(scope="module")
+def of_kind(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """The model of a column of each kind."""
+    folder, known = tmp_path_factory.mktemp("models"), dict[str, Any]()
+
+    def model_of(what: str) -> Any:
+        if what not in known:
+            write(folder / "old.csv", what)
+            known[what] = train(folder / "old.csv", categorical="a", rule="sgd", passes=1)
+        return known[what]
+
+    return model_of
+
+
 @pytest.mark.parametrize("new", FORMATS)
 @pytest.mark.parametrize(("before", "after"), PAIRS)
-def test_values_of_another_kind_are_noticed(tmp_path: Path, before: str, after: str, new: str) -> None:
-    write(tmp_path / "old.csv", before)
-    trained = open_source(tmp_path / "old.csv", layout=LAYOUT).layout
+def test_values_that_are_all_others(
+    of_kind: Callable[[str], Any], tmp_path: Path, before: str, after: str, new: str
+) -> None:
     write(tmp_path / new, after)
-    like = trained.in_format(new.removeprefix("data."))
-    assert noticed(open_source(tmp_path / new, layout=like)) == [("a", before)]
+    (said,) = said_of(of_kind(before), tmp_path / new)
+    assert re.match(r"column a of .* where the training data had .*; the model knows 0 of 40 values: ", said)
+    assert said.endswith("[unknown-values]")
     write(tmp_path / new, before)
-    assert noticed(open_source(tmp_path / new, layout=like)) == []
+    assert said_of(of_kind(before), tmp_path / new) == []
 
 
-def test_tables_in_memory_too(tmp_path: Path) -> None:
-    write(tmp_path / "old.csv", "boolean")
-    trained = open_source(tmp_path / "old.csv", layout=LAYOUT).layout
-    frame = pd.DataFrame({"label": [0, 1] * 20, "a": ["yes", "no"] * 20, "b": ["t1"] * 40})
-    assert noticed(table_source(frame, layout=trained)) == [("a", "boolean")]
-    frame["a"] = [True, False] * 20
-    assert noticed(table_source(frame, layout=trained)) == []
-    assert noticed(table_source(frame[:3].assign(a="yes"), layout=trained)) == [], "too few to tell"
+@pytest.mark.parametrize("new", FORMATS)
+def test_all_formats_settle_the_same_usual_values(tmp_path: Path, new: str) -> None:
+    usual = {"boolean": "a,false,true", "letter": "a,a,b,c", "number": "a,0,1,2"}
+    for what, found in usual.items():
+        write(tmp_path / new, what)
+        assert open_source(tmp_path / new, layout=LAYOUT).layout.usual == (found, "b,t0,t1,t2,t3")
 
 
-def test_one_value_of_the_kind_is_enough(tmp_path: Path) -> None:
-    write(tmp_path / "old.csv", "number")
-    trained = open_source(tmp_path / "old.csv", layout=LAYOUT).layout
+def test_tables_in_memory_too() -> None:
+    def frame(values: list[Any]) -> pd.DataFrame:
+        return pd.DataFrame({"label": [0, 1] * 30, "a": values * 30})
+
+    model, few = train(frame([True, False]), rule="sgd", passes=1), frame(["yes", "no"])[:20]
+    assert said_of(model, frame([True, False])) == []
+    assert len(said_of(model, frame(["yes", "no"]))) == len(said_of(model, frame(["zzz", "zzz"]))) == 1
+    assert said_of(model, few) == [], "too few to tell"
+
+
+def test_what_was_usual_but_has_no_weight_is_no_trouble() -> None:
+    """A column that says nothing; a value whose weight is 0; one value of 50 that is known; sorted days."""
+
+    def frame(**columns: list[Any]) -> pd.DataFrame:
+        made = {name: [values[k % len(values)] for k in range(300)] for name, values in columns.items()}
+        return pd.DataFrame({"label": [k // 3 % 2 for k in range(300)], **made})
+
+    sparse = train(frame(a=["x", "y", "z"], b=["p"] * 3 + ["q"] * 3), rule="ft-ftrl:l1=5", passes=1)
+    assert 0 < sparse.nonzero <= 2
+    assert said_of(sparse, frame(a=["other"], b=["p", "q"])) == []
+    assert said_of(sparse, frame(a=["x"], b=["p"])) == said_of(sparse, frame(a=["x"], b=["q"])) == []
+    assert len(said_of(sparse, frame(a=["x"], b=["other"]))) == 1
+    assert said_of(sparse, frame(a=["x"], b=["other"] * 9 + ["p"])) == []
+    days = train(frame(a=[f"day {k // 100}" for k in range(300)]), rule="sgd", passes=1)
+    assert said_of(days, frame(a=["day 3"])) == []
+
+
+def test_rows_of_all_parts_of_a_file_are_looked_at(of_kind: Callable[[str], Any], tmp_path: Path) -> None:
     new = tmp_path / "new.csv"
-    new.write_text("label,a,b\n" + "1,other,t1\n" * 60 + "1,7.0,t1\n" + "0,NA,t1\n" * 9)
-    assert noticed(open_source(new, layout=trained)) == []
+    new.write_text("label,a,b\n" + "1,other,t1\n" * 900 + "1,a,t1\n" * 100)
+    assert said_of(of_kind("letter"), new) == []
+
+
+def test_dates_are_of_other_days(of_kind: Callable[[str], Any], tmp_path: Path) -> None:
+    new = tmp_path / "new.csv"
+    new.write_text("label,a,b\n" + "1,2025-01-02,t1\n" * 60)
+    assert said_of(of_kind("date"), new) == []
 
 
 def test_a_second_file_of_a_training(tmp_path: Path) -> None:
@@ -98,16 +151,15 @@ def test_a_second_file_of_a_training(tmp_path: Path) -> None:
 def test_predict_evaluate_and_a_start_from_weights_warn(folder: Path, thresher: Thresher) -> None:
     write(folder / "old.csv", "boolean")
     write(folder / "new.csv", "yes")
-    assert thresher("train old.csv -m m -q").err == ""
+    assert thresher("train old.csv --rule sgd -m m -q").err == ""
     said = (
-        "warning: column a of new.csv has 'yes' where the training data had true and false, so the model"
-        " knows none of its values: write them as in the training data\n"
+        "column a of new.csv has 'yes', 'no' where the training data had 'false', 'true'; the model knows 0"
     )
-    for command in ("predict m new.csv", "evaluate m new.csv", "train new.csv --init m -m n -q"):
-        assert thresher(command).err == said
+    for command in ("predict m new.csv", "evaluate m new.csv", "train new.csv --rule sgd --init m -m n -q"):
+        with pytest.warns(TroubleWarning, match=said):
+            thresher(command)
         assert thresher(command.replace("new", "old")).err == ""
-    with pytest.warns(TroubleWarning, match="column a of new.csv has 'yes'"):
-        load("m").predict("new.csv")
+    assert said in thresher("train old.csv --rule sgd --holdout new.csv -m n -q").err
 
 
 CODES = ["01730", "00501", "10001", "94110"]
@@ -161,7 +213,7 @@ def test_values_that_the_model_knows_in_another_spelling(
 )
 def test_other_values_that_are_not_known_are_no_trouble(models: dict[str, Any], cells: list[str]) -> None:
     for model in models.values():
-        model.predict(table(cells))
+        assert not [one for one in said_of(model, table(cells)) if "respelled" in one]
 
 
 def test_estimators_warn_too() -> None:
@@ -170,6 +222,10 @@ def test_estimators_warn_too() -> None:
     fitted.predict(words[["a"]])
     with pytest.warns(TroubleWarning, match="column a of the table has 'ROME' where"):
         fitted.predict(table(WORDS[1:] + WORDS[:1], str.upper)[["a"]])
+    for before, after in (([True, False], ["yes", "no"]), (["t", "f"], [True, False]), (["t", "f"], ["zzz"])):
+        fitted = SparseOnlineClassifier("sgd").fit(pd.DataFrame({"a": before * 30, "b": "b"}), [0, 1] * 30)
+        with pytest.warns(TroubleWarning, match="the model knows 0 of"):
+            fitted.predict(pd.DataFrame({"a": after * 60, "b": "b"}))
 
 
 @pytest.mark.usefixtures("plainly")

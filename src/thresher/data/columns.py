@@ -151,11 +151,8 @@ def _check_unchanged(chosen: Mapping[str, tuple[str, int]], before: Mapping[str,
 
 
 def _spelling_of(layout: Layout, kinds: Mapping[str, str], found: Mapping[str, str]) -> tuple[str, ...]:
-    """What the values of each column are, as in the model to start from; empty if that has none."""
-    known = layout.spelling if isinstance(layout, Extension) else ()
-    if isinstance(layout, Extension) and layout.known and not known:
-        return ()
-    found = {**found, **dict(known)}
+    """What the values of each column are, as in the model to start from."""
+    found = {**found, **dict(layout.spelling if isinstance(layout, Extension) else ())}
     return tuple(
         found.get(name) or AS_TEXT if kind in (CATEGORICAL, TEXT, IGNORE) else ""
         for name, kind in kinds.items()
@@ -268,7 +265,11 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool =
     given["ignore"] = (*patterns, *given.get("ignore", ()))
     spelling = tuple(zip(trained.columns, trained.spelling, strict=bool(trained.spelling)))
     return Extension(
-        **{**like.shared(), **given}, known=tuple(known.items()), labels=trained.labels, spelling=spelling
+        **{**like.shared(), **given},
+        known=tuple(known.items()),
+        labels=trained.labels,
+        spelling=spelling,
+        usual=trained.usual,
     )
 
 

@@ -14,7 +14,7 @@ classes. The layout stores their order, because other files may order columns di
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, TypeGuard
 
 from thresher.data.class_words import check_words
@@ -162,6 +162,8 @@ class Extension(Layout):
     """its label columns, if there are several"""
     spelling: tuple[tuple[str, str], ...] = ()
     """what the values of its columns are"""
+    usual: tuple[str, ...] = ()
+    """the usual values of its columns"""
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,9 @@ class SettledLayout(AnyLayout):
     spelling: tuple[str, ...] = ()
     """what the values of each of `columns` are, if they are categories or texts (see `columns`); empty in
     models of versions that kept the spelling of each format"""
+    usual: tuple[str, ...] = field(default=(), compare=False)
+    """categorical columns with values that many of the first rows had: lists ``column,value,value``; they
+    change no feature"""
 
     @property
     def grouped_by(self) -> str:
@@ -218,8 +223,8 @@ class SettledLayout(AnyLayout):
         if unknown:
             raise DataError(f"the data were read with {', '.join(unknown)}, which this version does not know")
         listed: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
-        for field in fields(cls):
-            _check_kind(field.name, listed.get(field.name, field.default), type(field.default))
+        for one in fields(cls):
+            _check_kind(one.name, listed.get(one.name, one.default), type(one.default))
         return cls(**listed)
 
 

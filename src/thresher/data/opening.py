@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from thresher.data.columns import CATEGORICAL, SPELLED
 from thresher.data.errors import DataError, OddFileError
@@ -33,14 +33,13 @@ from thresher.data.layout import (
 from thresher.data.report import RESPELLED, Noticed
 from thresher.data.sources.parsed import ParsedSource
 from thresher.data.sources.reader import TAG
+from thresher.data.usual import present
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
     from thresher.data.formats.tables.arrow_streams import StreamSource
     from thresher.data.labels import Domain
     from thresher.data.sources.text import TextSource
-
-P = TypeVar("P", bound=ParsedSource)
 
 _FIRST, _LONG = 1 << 12, 1 << 20
 """Bytes that are looked at for a hint; a first line so long gets none"""
@@ -50,16 +49,7 @@ def table_source(table: Any, **options: Any) -> StreamSource:
     """A source of the rows of `table`, which has ``__arrow_c_stream__``: see `arrow_streams.StreamSource`."""
     from thresher.data.formats.tables.arrow_streams import StreamSource
 
-    return _compared(StreamSource(table, **options), options.get("layout"))
-
-
-def _compared(source: P, given: AnyLayout | None) -> P:
-    """The source; columns written otherwise than in the data that settled their layout are noticed."""
-    if not source.layout.columns:
-        return source
-    knows = given is not None and (has_columns(given) or isinstance(given, Extension))
-    source.beforehand = respelled(source, 0 if knows else 1)
-    return source
+    return StreamSource(table, **options)
 
 
 @contextmanager
@@ -240,7 +230,9 @@ def open_source(
         may_be_words=given.format in TABLES and form.may_be_words,
         live=live,
     )
-    return _compared(source, given)
+    if not (has_columns(given) or isinstance(given, Extension)):
+        source.beforehand = respelled(source)
+    return source
 
 
 _ROWS = 100
@@ -249,17 +241,16 @@ _FEW = 20
 _MOST_FILES = 10
 
 
-def respelled(source: ParsedSource, first: int = 0) -> list[Noticed]:
-    """The columns of values in training of which the first rows of a file, from file `first` on, hold none.
+def respelled(source: ParsedSource) -> list[Noticed]:
+    """The columns of values in the first file of a training of which a later file holds none.
 
-    Such a column held only numbers, booleans or dates, and now holds something else, so the model knows none
-    of its values.
+    Such a column held only numbers, booleans or dates, and now holds something else.
     """
     from thresher.data.formats.tables.spellings import kind_of
 
     known = {name: what for name, what in categories_of(source.layout).items() if what in SPELLED}
     found = list[Noticed]()
-    for name, file, cells in first_values(source, known, first):
+    for name, file, cells in first_values(source, known, 1):
         kinds = {kind_of(cell.strip().encode("utf-8", "surrogatepass")) for cell in cells}
         if len(cells) >= _FEW and not kinds & {what := known[name], ""}:
             found.append(Noticed(RESPELLED, name, file, f"{what} {cells[0].strip()}"))
@@ -275,13 +266,10 @@ def categories_of(layout: SettledLayout) -> dict[str, str]:
 def first_values(
     source: ParsedSource, columns: Collection[str], first: int = 0
 ) -> Iterator[tuple[str, str, list[str]]]:
-    """Column, file and the cells that are not missing, in the first rows of files, from file `first` on."""
+    """Column, file and the cells that are not missing, in rows of files, from file `first` on."""
     from thresher.data.formats.tables.column_statistics import first_cells
-    from thresher.data.text.numbers import means_missing
 
     for file in range(first, min(len(source.names), _MOST_FILES)) if columns else ():
         cells = first_cells(source, columns, _ROWS, file)
         for name in columns:
-            there = cells.get(name, ())
-            missing = {one for one in {*there} if means_missing(one.encode("utf-8", "surrogatepass"))}
-            yield name, source.names[file], [one for one in there if one not in missing]
+            yield name, source.names[file], present(cells.get(name, ()))

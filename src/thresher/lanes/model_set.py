@@ -47,6 +47,7 @@ class ModelSet(ABC):
     admission = _OfLead()
     left_out = _OfLead()
     last_label = _OfLead()
+    knows = _OfLead()
 
     @property
     def layout(self) -> SettledLayout | None:

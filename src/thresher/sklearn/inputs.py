@@ -231,7 +231,8 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data import concat
     from thresher.data.columns import check_same
     from thresher.data.formats.tables.arrow_streams import reader_of
-    from thresher.learning.model.agreement import warn_of_spellings
+    from thresher.learning.diagnostics.findings import warn
+    from thresher.learning.model.agreement import unknown_values
     from thresher.learning.model.recipe import with_gaps
 
     if reset:
@@ -241,7 +242,7 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
     check_same(estimator._layout, reader_of(X).schema.names, "X", ignores=False)
     source = source_of_table(estimator, X)
     if not reset:
-        warn_of_spellings(estimator.model_, source)
+        warn(unknown_values(estimator.model_, source))
     return _numbers(concat([concat([chunk]) for chunk in source.chunks()]))
 
 
@@ -266,9 +267,10 @@ def _settled(layout: Any, table: Any) -> Any:
     from thresher.data.columns import LABEL, settle
     from thresher.data.errors import DataError
     from thresher.data.formats.tables.arrow_batches import guesses, type_name
-    from thresher.data.formats.tables.arrow_files import kinds_for, spelling_by
+    from thresher.data.formats.tables.arrow_files import first_texts, kinds_for, spelling_by
     from thresher.data.formats.tables.arrow_streams import reader_of
     from thresher.data.layout import Layout
+    from thresher.data.usual import with_usual
 
     layout = (layout or Layout()).unsettled()
     if layout.label or layout.weight:
@@ -278,8 +280,10 @@ def _settled(layout: Any, table: Any) -> Any:
     reader = reader_of(table)
     schema = reader.schema
     kinds_found = [*guesses(schema), LABEL]
-    columns, spelling = [*schema.names, _NO_LABEL], spelling_by(schema, next(iter(reader), None))
+    columns, head = [*schema.names, _NO_LABEL], next(iter(reader), None)
+    spelling = spelling_by(schema, head)
     settled = settle(replace(layout, label=_NO_LABEL), columns, kinds_found, "X", spelling=spelling)
+    settled = with_usual(settled, layout, first_texts(settled, head))
     kinds = settled.kinds[:-1]
     for field, kind in zip(schema, kinds, strict=True):
         if not kind:

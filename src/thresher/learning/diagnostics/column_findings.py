@@ -383,10 +383,10 @@ def _respelled(found: Sequence[Noticed]) -> Trouble | None:
     what, _, cell = found[0].kind.partition(" ")
     others = len({one.column for one in found}) - 1
     more = f" (and {others} more column{'s' * (others > 1)} likewise)" if others else ""
-    unlike = f"where the training data had {_VALUES[what]}{more}"
+    unlike = f"where the first file has {_VALUES[what]}{more}"
     reason = f"column {found[0].column} of {found[0].place} has {shown_cell(cell)} {unlike}"
-    remedy = "write them as in the training data"
-    return Trouble("respelled-column", f"{reason}, so the model knows none of its values: {remedy}")
+    remedy = "write them alike in all files"
+    return Trouble("respelled-column", f"{reason}: {remedy}")
 
 
 def _not_utf8(found: Sequence[Noticed]) -> Trouble | None:

@@ -9,14 +9,12 @@ Where the kinds differ no feature has a weight, and every prediction would be th
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from thresher.data.chunk import Chunk
-from thresher.data.columns import AS_NUMBER, SPELLED
-from thresher.data.errors import DataError, shown
+from thresher.data.columns import AS_DATE, AS_NUMBER, SPELLED
+from thresher.data.errors import DataError, first_few, shown
 from thresher.data.features.murmur import hash_columns, seed_of
 from thresher.data.formats.choosing import features_of
 from thresher.data.formats.listing import FORMATS, LINES
@@ -26,11 +24,14 @@ from thresher.data.offsets import without_offsets
 from thresher.data.opening import categories_of, first_values
 from thresher.data.source import Source, Watched
 from thresher.data.sources.parsed import ParsedSource
+from thresher.data.usual import LEAST, as_category, usual_of
 from thresher.learning.diagnostics.findings import Trouble, TroubleWarning, warn
 from thresher.options.messages import warn_user
 
 _MOST = 2**32
 """Ids up to here are numbers of features; hashes of names are nearly all larger."""
+_HARDLY = 0.05
+"""The share of values up to which a model knows hardly any"""
 
 
 class Numbering(NamedTuple):
@@ -268,7 +269,7 @@ def in_agreement(model: Any, source: Source, trained: str = _TRAINED, given: str
     if model.numbering is not None and model.numbering.matrix and not model.matches_names:
         _warn_by_position(source, "the model was trained on a matrix")
     if before.features == now.features == COLUMNS:
-        warn_of_spellings(model, source)
+        warn(unknown_values(model, source))
     if before.features == IDS and now.features == NAMES:
         source = _NumbersAsInModel(source, refusal(before, now, trained, given), wanted=True)
     if before.data == _NAMED == now.data:
@@ -287,37 +288,65 @@ def _warn_by_position(source: Source, reason: str) -> None:
         )
 
 
-def warn_of_spellings(model: Any, source: Source) -> None:
-    """Warn of columns of which the model knows several of the first values only in another spelling.
+def unknown_values(model: Any, source: Source) -> list[Trouble]:
+    """Columns of which the model knows hardly any of the first values, or several only in another spelling.
 
-    It may know others, if all are numbers now and were texts, as codes are some of which begin with 0.
+    Where the spelling explains nothing, a column is named if hardly any value was usual in training, and the
+    model knows some of those that were: of a column that it does not use it knows none.
     """
     if not isinstance(source, ParsedSource) or source.layout.bits:
-        return
-    columns, found = categories_of(source.layout), list[tuple[str, str, str, str]]()
-    texts = [name for name, what in columns.items() if what not in SPELLED]
-    each = ((name, file, [*dict.fromkeys(cells)]) for name, file, cells in first_values(source, texts))
-    if not (seen := [one for one in each if len(one[2]) > 1]):
-        return
-    seeds = [seed_of(name, source.layout.seed) for name, _, _ in seen]
-    keys = [hash_columns(now, seed) for (_, _, now), seed in zip(seen, seeds, strict=True)]
-    known_of = iter(model.knows(np.concatenate(keys)).tolist())
-    for (name, file, now), seed in zip(seen, seeds, strict=True):
-        own = [*islice(known_of, len(now))]
-        if not any(own) or spelling_of(now) == AS_NUMBER:
-            unknown = [text for text, there in zip(now, own, strict=True) if not there]
-            pairs = [(text, before) for text in unknown for before in other_spellings(text)]
-            known = model.knows(hash_columns([before for _, before in pairs], seed))
-            meant = dict(pair for pair, there in zip(pairs, known, strict=True) if there)
-            found += [(name, file, *next(iter(meant.items())))] if len(meant) > 1 else []
-    for name, file, text, before in found[:1]:
-        others = len({one[0] for one in found}) - 1
-        more = f" (and {others} more column{'s' * (others > 1)} likewise)" if others else ""
-        given, was = (shown(one.encode("utf-8", "surrogatepass")) for one in (text, before))
-        codes = f"; in pandas, read codes with dtype={{{name!r}: str}}" * (spelling_of([text]) == AS_NUMBER)
-        reason = f"column {name} of {file} has {given} where the training data had {was}{more}"
-        remedy = f"write them as in the training data{codes}"
-        warn([Trouble("respelled-column", f"{reason}, which is another value for the model: {remedy}")])
+        return []
+    spelling, usual = categories_of(source.layout), usual_of(source.layout)
+    respelled, unknown = dict[str, tuple[str, str]](), dict[str, tuple[str, str]]()
+    for name, file, cells in first_values(source, spelling):
+        own = {cell: as_category(cell, spelling[name]) for cell in dict.fromkeys(cells)}
+        seed, before = seed_of(name, source.layout.seed), usual.get(name, ())
+        live = _known(model, [*own.values(), *before], seed)
+        rows = sum(own[cell] in live or own[cell] in before for cell in cells)
+        all_others = not live.isdisjoint(before) and rows <= _HARDLY * len(cells)
+        dates = spelling[name] == AS_DATE == spelling_of(own)  # other days are no surprise
+        if pair := _respelled(model, own, live, seed) if spelling[name] not in SPELLED else None:
+            codes = f"; in pandas, read codes with dtype={{{name!r}: str}}"
+            codes *= spelling_of(pair[:1]) == AS_NUMBER
+            remedy = f", which is another value for the model: write them as in the training data{codes}"
+            respelled.setdefault(name, (_unlike(name, file, *([one] for one in pair)), remedy))
+        elif len(cells) >= LEAST and all_others and not dates:
+            remedy = "write them as in the training data, or train on rows with the new values"
+            known = f"; the model knows {rows} of {len(cells)} values: {remedy}"
+            unknown.setdefault(name, (_unlike(name, file, [*own], before), known))
+    found = list[Trouble]()
+    for what, columns in (("respelled-column", respelled), ("unknown-values", unknown)):
+        others = len(columns) - 1
+        more = f" (and {others} more column{'s' * (others > 1)} likewise)" if others > 0 else ""
+        found += [Trouble(what, more.join(one)) for one in [*columns.values()][:1]]
+    return found
+
+
+def _unlike(name: str, file: str, now: Sequence[str], before: Sequence[str]) -> str:
+    """What a column has now, and had before."""
+    given, was = (
+        first_few([shown(one.encode("utf-8", "surrogatepass")) for one in some]) for some in (now, before)
+    )
+    return f"column {name} of {file} has {given} where the training data had {was}"
+
+
+def _known(model: Any, values: Sequence[str], seed: int) -> set[str]:
+    """The values of a column that the model has a weight for."""
+    there = model.knows(hash_columns(values, seed)).tolist() if values else ()
+    return {value for value, known in zip(values, there, strict=True) if known}
+
+
+def _respelled(model: Any, own: Collection[str], live: Collection[str], seed: int) -> tuple[str, str] | None:
+    """The first value that the model knows in another spelling, and that; None unless there are two.
+
+    It may know others as they are written, if all are numbers: those of the codes that do not begin with 0.
+    """
+    if len(own) < 2 or (not {*own}.isdisjoint(live) and spelling_of(own) != AS_NUMBER):
+        return None
+    pairs = [(text, other) for text in own if text not in live for other in other_spellings(text)]
+    known = _known(model, [other for _, other in pairs], seed)
+    meant = {text: other for text, other in pairs if other in known}
+    return next(iter(meant.items())) if len(meant) > 1 else None
 
 
 class _NumbersAsInModel(Watched):

@@ -40,6 +40,7 @@ from thresher.learning.diagnostics.run_findings import Run, troubles_of
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import DataOrigin, Held, Position, Sliced, TrainingState
+from thresher.learning.model.agreement import unknown_values
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.training import progress
 from thresher.learning.training.holdout import Holdout
@@ -623,7 +624,9 @@ class Trainer(Generic[M]):
         sides = patience, held, self.source.weighed_beside, self.plan.replay > 0
         run = Run(self._seen, self.model, self._columns, self._report, *sides, self.source.class_names)
         given = self.holdout.given
-        beside = [] if given is None else troubles_of_reading(given.report)
+        beside = list[Trouble]()
+        if given is not None:
+            beside += troubles_of_reading(given.report) + unknown_values(self.model, given)
         beside += self.holdout.troubles()
         if given is not None and (shared := in_both(self.source.names, given.names)):
             beside.append(learned_too(shared))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thresher.data.chunk import Place
-from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LABEL, UNREAD, as_option_value, settle
+from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LABEL, UNREAD, as_option_value, finder, settle
 from thresher.data.errors import DataError
 from thresher.data.files.paths import is_stream, named, size_of
 from thresher.data.files.paths import opened as opened_file
@@ -35,12 +35,13 @@ from thresher.data.formats.tables.arrow_batches import (
     sound,
     type_name,
 )
-from thresher.data.formats.tables.arrow_texts import spelling_of_column, spelling_of_type
+from thresher.data.formats.tables.arrow_texts import as_bytes, spelling_of_column, spelling_of_type, texts_of
 from thresher.data.formats.tables.table_rows import Kinds, kinds_of
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.sources.reader import Reading
 from thresher.data.sources.text import TextSource
+from thresher.data.usual import ROWS, spread, with_usual
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ _MAGIC, END_OF_STREAM = b"ARROW1", b"\xff\xff\xff\xff\0\0\0\0"
 Rows = Iterator[tuple[int, Any, float | None]]
 """For each record batch: the row after it, the batch, and the share of the file read so far, if known."""
 
-Look = Callable[[], dict[str, str]]
-"""Looks at the first rows, and returns what the values of each column are."""
+Look = Callable[[], Any]
+"""Looks at the first rows of the columns that may hold texts or categories: a record batch or None."""
 
 
 def settled(
@@ -70,12 +71,13 @@ def settled(
 ) -> tuple[SettledLayout, Kinds]:
     """The layout, settled by a schema and those of `later` files if necessary, and how columns are read.
 
-    `look` looks at the first rows, and returns what the values of each column are.
+    `look` looks at the first rows.
     """
     found = layout
     if not has_columns(found):
-        typed = _typed(schema, later)
-        found = by_schema(layout, typed, guesses(typed), name, look(), later)
+        typed, head = _typed(schema, later), look()
+        found = by_schema(layout, typed, guesses(typed), name, spelling_by(schema, head), later)
+        found = with_usual(found, layout, first_texts(found, head))
     used = found.unlabelled() if unlabelled else found
     return found, kinds_by(used, schema, name, ids)
 
@@ -116,6 +118,22 @@ def spelling_by(schema: Any, head: Any) -> dict[str, str]:
     for name in [name for name, spelling in found.items() if not spelling]:
         found[name] = spelling_of_column(head.column(places[name])) if name in places else AS_TEXT
     return found
+
+
+def first_texts(layout: SettledLayout, head: Any) -> Callable[[str], list[Any]]:
+    """The first values of a column of a record batch or None, as texts or bytes."""
+    there = () if head is None else head.schema.names
+    spelling = dict(zip(layout.columns, layout.spelling, strict=True))
+
+    def texts(name: str) -> list[Any]:
+        if name not in there:
+            return []
+        places = [*spread(range(head.num_rows), ROWS)]
+        column = texts_of(head.column(there.index(name)).take(places), spelling[name])
+        found: list[Any] = column.view(as_bytes(column.type)).to_pylist()
+        return found
+
+    return texts
 
 
 def by_schema(
@@ -188,7 +206,7 @@ def opened(
     for name, schema in zip(names, schemas, strict=True):
         with read_from(name):
             chosen = Filter(where, schema, name) if where else None
-            look = partial(_look, name, schema, layout.format, chosen)
+            look = partial(_look, name, schema, layout, chosen)
             found, kinds = settled(found, schema, name, unlabelled, look, schemas[1:], ids)
         files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, schema)
@@ -198,13 +216,15 @@ def opened(
     return found, BatchFormat(files, filters, marks, may_be_words)
 
 
-def _look(name: str, schema: Any, form: str, chosen: Filter | None) -> dict[str, str]:
-    """What the values of the columns of a file are; texts in a file that can be read only once are texts."""
-    texts, head = [field.name for field in schema if not spelling_of_type(field.type)], None
-    if texts and not is_stream(name):
-        with closing(_KINDS[form].rows(name, texts, 0, chosen, {}, None)) as batches:
-            head = next((batch for _, batch, _ in batches), None)
-    return spelling_by(schema, head)
+def _look(name: str, schema: Any, layout: AnyLayout, chosen: Filter | None) -> Any:
+    """The first rows of columns that may hold texts or categories; None if the file is read only once."""
+    meant = {one for pattern in getattr(layout, "categorical", ()) for one in finder(schema.names)(pattern)}
+    kinds = zip(schema, guesses(schema), strict=True)
+    wanted = [field.name for field, kind in kinds if kind == CATEGORICAL or field.name in meant]
+    if not wanted or is_stream(name):
+        return None
+    with closing(_KINDS[layout.format].rows(name, wanted, 0, chosen, {}, None)) as batches:
+        return next((batch for _, batch, _ in batches), None)
 
 
 @contextmanager

@@ -22,7 +22,6 @@ from thresher.data.formats.tables.arrow_files import (
     cut,
     has_words,
     settled,
-    spelling_by,
 )
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.inputs.arrays import is_missing
@@ -228,7 +227,7 @@ class StreamSource(ParsedSource):
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
         settled_by, kinds = settled(
             *(unnamed, self._stream.schema, NAME, unlabelled),
-            lambda: spelling_by(self._stream.schema, self._stream.head()),
+            self._stream.head,
         )
         filters = [Filter(where, self._stream.schema, NAME)] if where else []
         marks = [Filter(marked, self._stream.schema, NAME, MARKED)] if marked else []

@@ -14,10 +14,12 @@ from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of, pieces_of
 from thresher.data.formats.listing import TABLES
+from thresher.data.formats.tables.spellings import text_of
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource
 from thresher.data.text.numbers import NUMBER, means_missing
 from thresher.data.text.words import SPACES
+from thresher.data.usual import spread
 
 ROWS = 1000
 """Number of rows that are examined."""
@@ -54,7 +56,6 @@ _CODE = re.compile(
 """Names of columns whose numbers are codes, such as those of click logs, C14 to C21"""
 _MANY_CODES = 20
 """Minimum number of different codes"""
-_WIDE = 1e15
 _INEXACT = 16
 """Whole numbers with this many digits are not exact, even in float64"""
 _TIMES = re.compile(r"1\d{9}(\d{3}){0,3}|(19|20)?\d\d(0[1-9]|1[0-2])[0-3]\d([0-2]\d([0-5]\d([0-5]\d)?)?)?")
@@ -150,14 +151,20 @@ def _categories_in(batch: Any, kinds: Mapping[str, str]) -> frozenset[str]:
 def first_cells(
     source: ParsedSource, names: Collection[str], rows: int, file: int
 ) -> Mapping[str, Sequence[str]]:
-    """The cells of the columns `names` in the first rows of a file; of batches, only of the first file."""
+    """The cells of the columns `names` in `rows` of the beginning of a file; of batches, only of the first.
+
+    They are from all parts of it, since the first rows may be those of one value.
+    """
     batch = None if file else source.first_batch()
     if batch is not None:
         batch = batch.select([place for place, name in enumerate(batch.schema.names) if name in names])
-    return _cells_of(source, batch, rows, file)
+        batch = batch.take([*spread(range(batch.num_rows), rows)])
+    return _cells_of(source, batch, rows, file, all_parts=True)
 
 
-def _cells_of(source: ParsedSource, batch: Any, rows: int, file: int = 0) -> Mapping[str, Sequence[str]]:
+def _cells_of(
+    source: ParsedSource, batch: Any, rows: int, file: int = 0, all_parts: bool = False
+) -> Mapping[str, Sequence[str]]:
     """The cells of each column in the first rows that are not missing, as text."""
     if batch is not None:
         return _of_batch(batch, rows, source.layout)
@@ -167,7 +174,8 @@ def _cells_of(source: ParsedSource, batch: Any, rows: int, file: int = 0) -> Map
     from thresher.data.formats.tables import delimited
 
     spanning = delimited.dialect_of(source.layout) if source.layout.quoted_newlines else None
-    lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, spanning)[: rows + 1]
+    lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, spanning)
+    lines = [*lines[:1], *spread(lines[1:], rows)] if all_parts else lines[: rows + 1]
     return (
         _of_cells(source.layout, lines, rows)
         if TABLES[source.layout.format].cells
@@ -230,7 +238,7 @@ def _of_objects(lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
             continue
         for name, value in read.items() if isinstance(read, dict) else ():
             if isinstance(value, str | int | float):
-                cells.setdefault(name, []).append(_text_of(value))
+                cells.setdefault(name, []).append(text_of(value))
     return cells
 
 
@@ -255,14 +263,7 @@ def _of_column(column: Any, kind: str | None) -> list[str]:
     cells = (column if plain == column.type else column.view(plain)).to_pylist()
     if plain != column.type:
         cells = [str(cell, "utf-8", "replace") if isinstance(cell, bytes) else cell for cell in cells]
-    return [_text_of(cell) for cell in cells if isinstance(cell, str | int | float)]
-
-
-def _text_of(value: str | int | float) -> str:
-    """A value of Arrow or JSON as a category is written, up to the last digits of a fraction."""
-    return (
-        f"{value:.0f}" if isinstance(value, float) and value % 1 == 0 and abs(value) < _WIDE else str(value)
-    )
+    return [text_of(cell) for cell in cells if isinstance(cell, str | int | float)]
 
 
 def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSeen:

@@ -69,6 +69,7 @@ from thresher.data.sources.reader import Parsed, Reading, RowArrays
 from thresher.data.sources.text import TextSource
 from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number, means_missing
 from thresher.data.text.sorting import BUCKETS, FEW, ROW_ROOM
+from thresher.data.usual import with_usual
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -164,11 +165,13 @@ def opened(
     """
     files, headers, dialect = list[Kinds](), list[bytes](), dialect_of(layout)
     heads, guesses, spelling, may_be_words = list[_FileHead](), list[str](), list[str](), False
+    columns = list[list[bytes]]()
     for name in names:
         text = beginning(name, streams, live, dialect if dialect.span else None)
         head = _head(text, name, layout, dialect)
         if not heads and not has_columns(layout):
-            guesses, spelling = _guesses(head, dialect)
+            columns = _columns_in(head, dialect)
+            guesses, spelling = _guesses(columns)
         if heads and EMPTY in guesses:
             guesses, spelling = _decided(guesses, spelling, heads[0].names, head, dialect)
         heads.append(head._replace(lines=head.lines[:_SAMPLE]))
@@ -177,6 +180,8 @@ def opened(
         others = [column for head in heads[1:] for column in head.names] if layout.header else []
         known = dict(zip(heads[0].names, spelling, strict=True))
         found = settle(layout, heads[0].names, guesses, names[0], others, spelling=known)
+        first = dict(zip(heads[0].names, columns, strict=True))
+        found = with_usual(found, layout, lambda name: first.get(name, ()))
         may_be_words = (LABEL, CATEGORICAL) in zip(found.kinds, guesses, strict=False)
     used = found.unlabelled() if unlabelled else found
     for head in heads:
@@ -199,7 +204,7 @@ def form_of(
 def _kinds(layout: SettledLayout, head: _FileHead, dialect: Dialect, ids: str) -> Kinds:
     """How the columns of a file are read; raises `DataError` unless they fit the settled layout."""
     columns = head.names if layout.header else _positions(layout, len(head.names), head.name)
-    return kinds_of(layout, columns, head.name, _guesses(head, dialect)[0], ids)
+    return kinds_of(layout, columns, head.name, _guesses(_columns_in(head, dialect))[0], ids)
 
 
 def _head(head: bytes, name: str, layout: AnyLayout, dialect: Dialect) -> _FileHead:
@@ -430,7 +435,7 @@ def _decided(
     guesses: list[str], spelling: list[str], names: list[str], head: _FileHead, dialect: Dialect
 ) -> tuple[list[str], list[str]]:
     """The guesses for the columns `names`, with those of the next file for columns that were empty."""
-    found = dict(zip(head.names, zip(*_guesses(head, dialect), strict=True), strict=True))
+    found = dict(zip(head.names, zip(*_guesses(_columns_in(head, dialect)), strict=True), strict=True))
     pairs = [
         found.get(name, (kind, what)) if kind == EMPTY else (kind, what)
         for name, kind, what in zip(names, guesses, spelling, strict=True)
@@ -438,21 +443,27 @@ def _decided(
     return [kind for kind, _ in pairs], [what for _, what in pairs]
 
 
-def _guesses(head: _FileHead, dialect: Dialect) -> tuple[list[str], list[str]]:
-    """The guessed kinds of columns, and what their values are.
+def _columns_in(head: _FileHead, dialect: Dialect) -> list[list[bytes]]:
+    """The cells of each column in the first rows that are not missing."""
+    rows = [[] if b"\0" in line else cells_of(line, dialect) for line in head.lines]
+    whole = [cells for cells in rows if len(cells) == len(head.names)]
+    missing = dialect.missing
+    columns = zip(*whole, strict=True) if whole else ((),) * len(head.names)
+    return [[cell for cell in one if cell.strip() and cell not in missing] for one in columns]
+
+
+def _guesses(columns: list[list[bytes]]) -> tuple[list[str], list[str]]:
+    """The guessed kinds of columns, and what their values are, given their first cells.
 
     Columns are numeric if all cells are numbers or missing, empty if all are missing. Without any row they
     are categorical.
     """
-    count = len(head.names)
-    seen = [Observed() for _ in range(count)]
-    found = [[] if b"\0" in line else cells_of(line, dialect) for line in head.lines]
-    whole = [cells for cells in found if len(cells) == count]
-    for one, column in zip(seen, zip(*whole, strict=True), strict=bool(whole)):
-        one.look_at(cell for cell in dict.fromkeys(column) if cell.strip() and cell not in dialect.missing)
+    seen = [Observed() for _ in columns]
+    for one, cells in zip(seen, columns, strict=True):
+        one.look_at(dict.fromkeys(cells))
     spelling = [one.spelling for one in seen]
     if not any(one.count for one in seen):
-        return [CATEGORICAL] * count, spelling
+        return [CATEGORICAL] * len(columns), spelling
     kinds = (NUMERIC if one.numeric else CATEGORICAL for one in seen)
     return [kind if one.count else EMPTY for kind, one in zip(kinds, seen, strict=True)], spelling
 

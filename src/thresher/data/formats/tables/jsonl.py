@@ -52,7 +52,7 @@ from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, names_in
 from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
 from thresher.data.formats.tables.object_columns import ObjectColumns
-from thresher.data.formats.tables.spellings import spelling_of_texts
+from thresher.data.formats.tables.spellings import spelling_of_texts, text_of
 from thresher.data.formats.tables.table_rows import Kinds, cell_filter
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
@@ -61,6 +61,7 @@ from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Re
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respelled
 from thresher.data.text.utf8 import REMEDIES, undecoded
+from thresher.data.usual import with_usual
 from thresher.options.messages import mention
 
 _NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
@@ -148,8 +149,8 @@ class _JsonHead(NamedTuple):
 
     fields: Any
     """a schema of them"""
-    texts: Mapping[str, list[str]]
-    """their values that are texts"""
+    values: Mapping[str, list[str | bool | float]]
+    """their values other than lists"""
     types: Mapping[str, Mapping[type, Any]]
     """the types of their values other than lists"""
     lines: int
@@ -172,15 +173,15 @@ def opened(
     that does not fit the layout there is left open.
     """
     whole = True
-    texts, heads = dict[str, list[str]](), list[_JsonHead]()
+    values, heads = dict[str, list[str | bool | float]](), list[_JsonHead]()
     for name in names:
         head = beginning(name, streams, live)
         whole = whole and len(head) < HEAD
         heads.append(_head_of(lines_of(head, name), name, live and is_stream(name), ids))
-        for field, some in heads[-1].texts.items():
-            texts.setdefault(field, some)
+        for field, some in heads[-1].values.items():
+            values.setdefault(field, some)
     first = [head.fields for head in heads]
-    found = layout if has_columns(layout) else _settled(layout, first, names[0], not whole, texts)
+    found = layout if has_columns(layout) else _settled(layout, first, names[0], not whole, values)
     used = found.unlabelled() if unlabelled else found
     made = JsonlFormat([], [], [])
     for name, rows in zip(names, heads, strict=True):
@@ -230,11 +231,15 @@ def _in_order(layout: SettledLayout, fields: Iterable[Any]) -> Any:
 
 
 def _settled(
-    layout: AnyLayout, heads: Sequence[Any], name: str, open_ended: bool, texts: Mapping[str, list[str]]
+    layout: AnyLayout,
+    heads: Sequence[Any],
+    name: str,
+    open_ended: bool,
+    values: Mapping[str, list[str | bool | float]],
 ) -> SettledLayout:
     """The layout settled by the first fields of all files; a field without a value there is empty.
 
-    `texts` has the first values of fields that are texts.
+    `values` has the first values of fields.
     """
     types: dict[str, Any] = {}
     for field in (one for head in heads for one in head):
@@ -243,10 +248,12 @@ def _settled(
     first = pa.schema([field.with_type(types[field.name]) for field in heads[0]])
     guesses = [EMPTY if pa.types.is_null(field.type) else guess(field) for field in first]
     spelling = {
-        field: spelling_of_type(kind) or spelling_of_texts(texts.get(field, ()))
+        field: spelling_of_type(kind)
+        or spelling_of_texts(one for one in values.get(field, ()) if isinstance(one, str))
         for field, kind in types.items()
     }
-    return by_schema(layout, first, guesses, name, spelling, heads[1:], open_ended)
+    found = by_schema(layout, first, guesses, name, spelling, heads[1:], open_ended)
+    return with_usual(found, layout, lambda field: map(text_of, values.get(field, ())))
 
 
 def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> Any:
@@ -309,7 +316,7 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
     """
     if pretty := looks_pretty(lines[0]):
         raise OddFileError(f"{name}: {pretty}")
-    found, objects, texts = dict[str, Any](), 0, defaultdict[str, list[str]](list)
+    found, objects, values = dict[str, Any](), 0, defaultdict[str, list[str | bool | float]](list)
     types, seen = defaultdict[str, dict[type, Any]](dict), defaultdict[str, set[type]](set)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
@@ -323,8 +330,8 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
             objects += 1
             for field, value in read.items():
                 kind = found.setdefault(field, pa.null())
-                if isinstance(value, str):
-                    texts[field].append(value)
+                if isinstance(value, str | int | float):
+                    values[field].append(value)
                 seen[field].add(type(value))
                 if not _says_missing(value):
                     found[field] = _wider(kind, value)
@@ -339,7 +346,7 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
     if not objects and ids:
         found[ids] = pa.null()
     fields = pa.schema([pa.field(field, kind) for field, kind in found.items()])
-    return _JsonHead(fields, texts, types, len(lines), sum(map(len, lines)))
+    return _JsonHead(fields, values, types, len(lines), sum(map(len, lines)))
 
 
 def _says_missing(value: Any) -> bool:

@@ -15,6 +15,7 @@ _BOOLEAN = re.compile(rb"true|false", re.IGNORECASE)
 _NOT_FINITE = re.compile(rb"nan|-?inf", re.IGNORECASE)
 _PADDED = re.compile(rb"\+.*|-?0[0-9].*", re.DOTALL)
 _FRACTION = re.compile(rb"[^.]*\.([0-9]*)")
+_WIDE = 1e15
 _WIDEST = 20
 """Digits of the longest codes that have lost their zeros"""
 _CHANGED: tuple[Callable[[str], str], ...] = (
@@ -76,6 +77,15 @@ class Observed:
         """What the values are; codes such as 007, and versions such as 1.1 and 1.10, are texts."""
         codes = self._padded or (self._zeros and len(self._decimals) > 1)
         return AS_TEXT if not self._what or (self._what == AS_NUMBER and codes) else self._what
+
+
+def text_of(value: str | bool | float) -> str:
+    """A value of Arrow or JSON as a category is written, up to the last digits of a fraction."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return (
+        f"{value:.0f}" if isinstance(value, float) and value % 1 == 0 and abs(value) < _WIDE else str(value)
+    )
 
 
 def spelling_of_texts(texts: Iterable[bytes | str | None]) -> str:
