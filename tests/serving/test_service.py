@@ -634,6 +634,26 @@ def test_rows_from_the_future_are_waited_for_as_long_as_others(
         until(lambda: service.status().pending == 0)
 
 
+@pytest.mark.parametrize("unlabelled", ["drop", NEGATIVE])
+def test_rows_do_not_wait_while_the_server_is_down(
+    model: Path, rows: Chunk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlabelled: str
+) -> None:
+    folder, some, label = tmp_path / "log", rows.rows(10, 11), np.ones(1, np.float32)
+    settings = {"wait": 7200.0, "unlabelled": unlabelled}
+    with serving(model, folder, **settings) as service:
+        for name, days in (("old", -3), ("learned", -2), ("a", -2)):
+            set_clock(monkeypatch, days)
+            service.keep([name], some, np.zeros(1)).result()
+        service.label(["learned"], label, label).result()
+    monkeypatch.undo()
+    with serving(model, folder, **settings) as service:
+        until(lambda: "old" not in service._memory.kept)  # the server was up for a day after it
+        assert service.keep(["learned"], some, np.zeros(1)).result().repeated
+        found = service.label(["a"], label, label).result()
+        assert (found.learned + found.waiting, found.unknown) == (1, [])
+    check_law(model, folder, tmp_path / "expected")
+
+
 def set_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
     monkeypatch.undo()
     wall, seconds = time.time_ns, time.time

@@ -154,6 +154,8 @@ class Memory:
     """of these"""
     learned: dict[bytes, LearnedRow] = field(default_factory=dict)
     """by id, in the order in which they were learned"""
+    log_time: int = 0
+    """when the last record was written, by the clock of the log, in which times are until it is read"""
     promoted: str = FIRST
     """the model that took over last"""
     promoted_at: int = 0
@@ -175,12 +177,18 @@ class Memory:
         if row := self.kept.get(one):
             self.kept[one] = row._replace(given=given)
 
-    def put_in_order(self) -> None:
-        """Let rows that came earlier have waited longer, whatever the clock said when they came."""
+    def go_on(self) -> None:
+        """The log is read: go on from the time of its end, as if no time had passed since.
+
+        Rows that came earlier have waited longer, whatever the clock said when they came.
+        """
         since = ticking()
+        later = since - self.log_time
         for one, row in reversed(self.kept.items()):
-            since = min(since, row.since)
+            since = min(since, row.since + later)
             self.kept[one] = row._replace(since=since)
+        for mark, learned in self.learned.items():
+            self.learned[mark] = learned._replace(since=learned.since + later)
 
     def forget(self, before: int) -> None:
         """Forget ids of rows that were learned before a time, and the oldest of all beyond `most_keys`."""
@@ -471,9 +479,10 @@ class PromoteRequest(Request[Ack]):
 
 def remembered(memory: Memory, records: Iterable[Any]) -> None:
     """Bring a memory up to date with records of the log. Those from a time to come were written just now."""
-    now, wall = ticking(), _microseconds()
+    wall = _microseconds()
     for record in records:
-        note, kind, since = record.note(), record.head.kind, now - max(wall - record.head.time, 0)
+        note, kind = record.note(), record.head.kind
+        memory.log_time = since = min(record.head.time, wall)
         ids: list[str] = note.get("ids", [])
         if kind == PROMOTED:
             memory.promoted, memory.promoted_at = note["model"], record.offset

@@ -262,8 +262,8 @@ class LearningService(Service):
             say(f"reading {folder}, of {self.writer.end.offset >> 20:,} MB")
         for some in records_from(folder):
             remembered(self._memory, some)
-            self._memory.forget(self._waited_for())
-        self._memory.put_in_order()
+            self._memory.forget(self._memory.log_time - int(settings.wait * MICRO))
+        self._memory.go_on()
         self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
         first = self._learner(FIRST, {"continue_from": path})
         self._models = {FIRST: first} | {
