@@ -41,7 +41,7 @@ def rising(self: Any, margin: float) -> float:
     return 1 / (1 + float(np.exp(-margin)))
 
 
-def rule_of(**changes: Any) -> Any:
+def plain_rule() -> Any:
     class Mine(NamedTuple):
         e: float = 0.1
 
@@ -51,7 +51,11 @@ def rule_of(**changes: Any) -> Any:
         def step(self, S: Any, j: Any, w: Any, x: Any, slope: Any, now: Any) -> None:
             S[j, 0] = w - self.e * slope * x
 
-    return changed(Mine, {"SLOTS": ("w",), **changes})
+    return Mine
+
+
+def rule_of(**changes: Any) -> Any:
+    return changed(plain_rule(), {"SLOTS": ("w",), **changes})
 
 
 BINARY = {"DOMAIN": "binary", "PROBABILITY": True}
@@ -94,15 +98,7 @@ def test_a_wrong_declaration_is_refused(kind: str, cls: Any, said: str) -> None:
 
 
 def test_the_decorator_takes_what_a_class_declares() -> None:
-    class Mine(NamedTuple):
-        e: float = 0.1
-
-        def weight(self, S: Any, j: Any, now: Any) -> Any:
-            return S[j, 0]
-
-        def step(self, S: Any, j: Any, w: Any, x: Any, slope: Any, now: Any) -> None:
-            S[j, 0] = w - self.e * slope * x
-
+    Mine = plain_rule()
     with pytest.raises(TypeError, match=r"a rule cannot declare SLOT; it can declare AUTOMATIC, .*, SLOTS"):
         part("rule", SLOT=("w",))
     made: Any = part("rule", SLOTS=("w",), LIMITS={"e": "> 0"}, DTYPE="float64")(Mine)

@@ -82,8 +82,9 @@ def until(met: Callable[[], bool]) -> None:
 
 
 def learned(service: LearningService) -> bool:
+    """Whether the model and its shadows have learned all rows."""
     status = service.status()
-    return status.learned == status.sequence
+    return all(one.learned == status.sequence for one in (status, *service.shadows().values()))
 
 
 def check_law(model: Path, folder: Path, place: Path) -> None:
@@ -165,9 +166,7 @@ def test_what_is_told_of_the_last_rows_outlasts_a_restart(model: Path, rows: Chu
             if more is not None:
                 for k in range(len(more)):
                     service.learn(more.rows(k, k + 1)).result()
-                until(
-                    lambda: all(one.learned == service.status().sequence for one in service._models.values())
-                )
+                until(lambda: learned(service))
                 found.append([one.lately() for one in service._models.values()])
     assert np.isfinite(found[-1]).all()
     assert found[0] != found[1]
@@ -671,7 +670,7 @@ def test_shadows_learn_the_same_rows(model: Path, rows: Chunk, tmp_path: Path) -
     for some in (rows.rows(10, 20), rows.rows(20, ROWS)):  # the second time they go on from their checkpoints
         with serving(model, folder, shadows=shadows) as service:
             service.learn(some).result()
-            until(lambda: all(one.learned == service.status().sequence for one in service.shadows().values()))
+            until(lambda: learned(service))
             assert all(np.isfinite(one.loss) for one in service.shadows().values())
     check_law(model, folder, tmp_path / "expected")
     like = Model.load(model).recipe
@@ -685,7 +684,7 @@ def test_a_shadow_takes_over_for_good(model: Path, rows: Chunk, tmp_path: Path) 
     folder, shadows = tmp_path / "log", _shadows(tmp_path, rows)
     with serving(model, folder, shadows=shadows) as service:
         service.learn(rows.rows(10, 20)).result()
-        until(lambda: all(one.learned == 10 for one in service.shadows().values()))
+        until(lambda: learned(service))
         with pytest.raises(RefusedError, match="no model learns beside this one as 'nobody'"):
             service.promote("nobody")
         assert service.promote("fobos").result().last == 10
@@ -906,7 +905,7 @@ def test_a_promotion_outlasts_the_file_that_holds_it(model: Path, rows: Chunk, t
     some: dict[str, Any] = {"segment_bytes": 1, "keep_bytes": 1, "snapshots": Snapshots(rows=1)}
     with serving(model, folder, shadows={"other": "fobos"}, **some) as service:
         service.learn(rows.rows(0, 10)).result()
-        until(lambda: all(one.learned == 10 for one in service.shadows().values()))
+        until(lambda: learned(service))
         service.promote("other").result()
         for k in range(10, 20):
             service.learn(rows.rows(k, k + 1)).result()
