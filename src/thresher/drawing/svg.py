@@ -96,16 +96,12 @@ def tag(name: str, *children: str, **attributes: str | float | None) -> str:
     Attributes that are None are left out. ``class_`` becomes ``class``, ``text_anchor`` ``text-anchor``.
     """
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value) if isinstance(value, str) else number(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
     inner = "".join(children)
     return f"<{name}{written}>{inner}</{name}>" if inner else f"<{name}{written}/>"
-
-
-def _value(value: str | float) -> str:
-    return escape(value) if isinstance(value, str) else number(value)
 
 
 def text_of(text: str) -> str:

@@ -94,11 +94,11 @@ class Answers:
 def _in_place(rows: Rows, good: Sequence[dict[str, Any]]) -> bytes:
     """A line for each row, with its id if there are ids."""
     if rows.gaps:
-        good = filled(good, rows.gaps, [_error(one) for one in rows.bad])
+        good = filled(
+            good,
+            rows.gaps,
+            [{"error": one.error, "line": one.line, "column": one.column} for one in rows.bad],
+        )
     if rows.ids is not None:
         good = [{"id": name, **one} for name, one in zip(rows.ids, good, strict=True)]
     return _encode_lines(good)
-
-
-def _error(bad: Any) -> dict[str, Any]:
-    return {"error": bad.error, "line": bad.line, "column": bad.column}

@@ -7,7 +7,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,8 @@ class Follower:
         headers = {"If-None-Match": self._tag} if self._tag else {}
         headers |= {"Authorization": f"Bearer {self._token}"} if self._token else {}
         try:
-            with self._asked(headers) as answer:
+            request = urllib.request.Request(self.url, headers=dict(headers))
+            with _OPENER.open(request, timeout=_SECONDS) as answer:
                 self._copy(answer)
                 self._tag = answer.headers.get("ETag") or ""
         except urllib.error.HTTPError as error:
@@ -82,11 +83,6 @@ class Follower:
             words = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
             raise LostError(words) from error
         return True
-
-    def _asked(self, headers: Mapping[str, str]) -> http.client.HTTPResponse:
-        request = urllib.request.Request(self.url, headers=dict(headers))
-        answer: http.client.HTTPResponse = _OPENER.open(request, timeout=_SECONDS)
-        return answer
 
     def _refused(self, status: int) -> bool:
         if status == 304:

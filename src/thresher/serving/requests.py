@@ -405,18 +405,15 @@ class LabelRequest(Request[Labelled]):
         if rows:
             self.number = draft.add(ROWS, concat(rows), ids=ids)
         if waiting:
-            draft.add(LABELS, _labels_of(waiting.values()), ids=[*waiting])
+            labels, weights = np.array([*waiting.values()], np.float32).T.copy()
+            starts = np.zeros(len(labels) + 1, np.int64)
+            chunk = Chunk(starts, NOTHING.keys, NOTHING.values, labels, weights)
+            draft.add(LABELS, chunk, ids=[*waiting])
 
     def answer(self, rows: Sequence[tuple[int, int]]) -> Labelled:
         """What was learned."""
         first, last = rows[self.number] if self.number >= 0 else (0, 0)
         return Labelled(first, last, self._learned, self._waiting, self._repeated, self._unknown)
-
-
-def _labels_of(given: Iterable[tuple[float, float]]) -> Chunk:
-    """Labels and importances, as rows without features."""
-    labels, weights = np.array([*given], np.float32).T.copy()
-    return Chunk(np.zeros(len(labels) + 1, np.int64), NOTHING.keys, NOTHING.values, labels, weights)
 
 
 @dataclass

@@ -163,7 +163,8 @@ class Service:
         try:
             found = load(self.path)
         except (model_file.ModelFileError, OSError) as error:
-            self._keep(str(error))
+            self._reason = f"not reloaded: {error}"
+            self._say(self._reason)
             return
         before, now = (LogOrigin(one.layout, str(one.head.domain), "") for one in (self.model, found))
         other = before.unlike(now)
@@ -174,11 +175,6 @@ class Service:
         """Margins of some rows, by `model`, which they were read for, or the one that serves."""
         found: F64 = (self.model if model is None else model).margins(chunk)
         return found
-
-    def _keep(self, reason: str) -> None:
-        """Go on with the model as it was."""
-        self._reason = f"not reloaded: {reason}"
-        self._say(self._reason)
 
     def explain(self, chunk: Chunk, names: Mapping[int, str], model: Any) -> Explanation:
         """Why these are the margins of some rows by a model; their features may have `names`. ValueError."""

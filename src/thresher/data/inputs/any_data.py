@@ -508,7 +508,8 @@ def _joined(
         whole = whole.append_column(name, _column_of("labels y", column, None))
     weight = ""
     if weights is not None:
-        weight = _weight_name(base, {*taken, *labels})
+        known = dict(zip(base.kinds, base.columns, strict=True)) if has_columns(base) else {}
+        weight = known.get(WEIGHT) or _free("weight", {*taken, *labels})
         if np.shape(weights) != (whole.num_rows,):
             raise DataError(f"{whole.num_rows} examples have sample_weight of shape {np.shape(weights)}")
         whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
@@ -544,12 +545,6 @@ def _label_names(layout: AnyLayout, taken: Set[str], count: int, given: Any) -> 
         return [given]
     stem = given if named else "label"
     return [_free(stem if count == 1 else f"{stem}{k}", taken) for k in range(1, count + 1)]
-
-
-def _weight_name(layout: AnyLayout, taken: Set[str]) -> str:
-    if has_columns(layout) and WEIGHT in layout.kinds:
-        return layout.columns[layout.kinds.index(WEIGHT)]
-    return _free("weight", taken)
 
 
 def _free(name: str, taken: Set[str]) -> str:

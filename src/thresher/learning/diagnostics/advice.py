@@ -64,7 +64,9 @@ def scale_remedy(recipe: Any, smaller: bool = False) -> str:
     which = "columns" if columns else "features"
     remedies = []
     if not columns or NUMERIC in recipe.layout.kinds:
-        steps = f" and use a smaller step size{step_size(recipe)}" if smaller or _chosen_step(recipe) else ""
+        rule = recipe.make_rule()
+        chosen = any(getattr(rule, name) != rule._field_defaults.get(name) for name in _step_sizes(rule))
+        steps = f" and use a smaller step size{step_size(recipe)}" if smaller or chosen else ""
         remedies.append(f"divide {which} by their largest values ({mention(scale='max-abs')}){steps}")
     if not measures_scales(recipe):
         remedies.append(_measuring(recipe))
@@ -77,12 +79,6 @@ def _measuring(recipe: Any) -> str:
         f"neither scaling nor {mention('rate')}" if hasattr(recipe.make_rule(), "rate") else "no scaling"
     )
     return f"take {mention(rule='ft-ftrl')} or normalized, which need {needless}"
-
-
-def _chosen_step(recipe: Any) -> bool:
-    """Whether the step size is not the default one of the rule."""
-    rule = recipe.make_rule()
-    return any(getattr(rule, name) != rule._field_defaults.get(name) for name in _step_sizes(rule))
 
 
 def _step_sizes(rule: Any) -> list[str]:

@@ -207,8 +207,9 @@ class Seen:
 
     def _add_features(self, chunk: Chunk, layout: SettledLayout | None) -> None:
         """Measure features up to the row that reaches a limit."""
-        if not self._settled:
-            self._settle(layout)
+        if not self._settled:  # numeric columns have a place, whenever they first appear
+            self._settled = True
+            self.features |= dict.fromkeys([*numeric_keys(layout)][:_FEATURES], 0.0) | self.features
         ends = chunk.indptr[1 : _ROWS - self.rows + 1]
         rows = min(int(np.searchsorted(ends, _NUMBERS - self.numbers)) + 1, len(ends))
         stop = int(ends[rows - 1])
@@ -237,12 +238,6 @@ class Seen:
             if largest[place]:
                 lowest, highest = min(lowest or np.inf, low[place]), max(highest or -np.inf, high[place])
             self.spans[key] = float(lowest), float(highest), count + int(counts[place])
-
-    def _settle(self, layout: SettledLayout | None) -> None:
-        """Reserve a place for numeric columns, whenever they first appear."""
-        self._settled = True
-        for key in list(numeric_keys(layout))[:_FEATURES]:
-            self.features.setdefault(key, 0.0)
 
     def mark(self, examples: int, tally: Tally) -> None:
         """Record the loss, if the number of examples has at least doubled since the last mark."""

@@ -138,7 +138,7 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
         **recipe,
         **{name: header.get(name) for name in _FROM_HEADER},
         **{name: header[name] for name in _IF_KNOWN if name in header},
-        "features_live": _live(readout),
+        "features_live": sum(int((block != 0).any(axis=1).sum()) for _, block in readout.blocks()),
         "warm": header.get("warm", False),
         **stopped,
         **_facts_of_data(header, stopped),
@@ -226,11 +226,6 @@ def _columns(layout: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, 
         for name, kind in zip(layout.get("columns", []), layout.get("kinds", []), strict=True)
     ]
     return {"columns": columns, "groups": [*known.values()]}
-
-
-def _live(readout: Readout) -> int:
-    """Number of features with a nonzero weight for any output."""
-    return sum(int((block != 0).any(axis=1).sum()) for _, block in readout.blocks())
 
 
 def figures_of(readout: Readout) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def check_comparable(a: Readout, b: Readout) -> None:
     kinds = [features_of(one) for one in (a.layout, b.layout)]
     if kinds[0] != kinds[1] and "columns" in kinds:
         raise DataError(f"their features differ: {kinds[0]} and {kinds[1]}")
-    if kinds[0] != kinds[1] and not _ids_in_both(a, b, kinds):
+    if kinds[0] != kinds[1] and not has_small_keys(a if kinds[0] == "names" else b):
         raise DataError("their features differ: ids in one model, hashes of names in the other")
     if kinds == ["ids", "ids"]:
         return
@@ -101,11 +101,6 @@ def check_comparable(a: Readout, b: Readout) -> None:
         mine, theirs = getattr(a.layout, name), getattr(b.layout, name)
         if mine != theirs and kinds[0] == kinds[1]:
             raise DataError(f"their names are hashed differently: {name} {mine} and {theirs}")
-
-
-def _ids_in_both(a: Readout, b: Readout, kinds: list[str]) -> bool:
-    """Whether the model with names has only names that are ids: whole numbers in VW text."""
-    return has_small_keys(a if kinds[0] == "names" else b)
 
 
 def _pairs(a: Readout, b: Readout) -> Iterator[tuple[NDArray[np.uint64], F64, F64]]:

@@ -186,7 +186,8 @@ def _probabilities(binned: Binned, figures: dict[str, Any], head: Head, shape: d
     several = head.outputs.kind == "classes"
     what = "probability of the predicted class" if several else "predicted probability"
     what += " (grey: how many)"
-    high = _end([one["predicted"] for one in bins] + [high for _, high in ends])
+    most = max([one["predicted"] for one in bins] + [high for _, high in ends], default=1.0)
+    high = 1.0 if most > _HALF else max(1.05 * most, 1e-6)
     x = Axis(what, low=0, high=high, percent=True)
     y = Axis("share that came true", low=0, high=high, percent=True)
     error = figures["calibration_error"]
@@ -201,12 +202,6 @@ def _probabilities(binned: Binned, figures: dict[str, Any], head: Head, shape: d
         strip=[Strip(*one) for one in binned.density(0.0, high)],
         **{"height": 480, **shape},
     )
-
-
-def _end(shares: list[float]) -> float:
-    """The end of the axes: 1, or less if all shares are small."""
-    most = max(shares, default=1.0)
-    return 1.0 if most > _HALF else max(1.05 * most, 1e-6)
 
 
 def _numbers(binned: Binned, figures: dict[str, Any], shape: dict[str, Any]) -> str:

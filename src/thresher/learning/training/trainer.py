@@ -309,7 +309,9 @@ class Trainer(Generic[M]):
         except Interrupted:
             if not self._here:
                 raise
-            self._end_early()
+            self._stop_listening()
+            self.cut_short = True
+            self._over()  # no more rows, but the figures on the hold-out
         finally:
             self._stop_listening()
         return self._complete()
@@ -333,21 +335,10 @@ class Trainer(Generic[M]):
                 break
             self.position = self.position.next_pass()
 
-    def _begin_replay(self) -> None:
-        """Say that rows are passed over again, which Ctrl-C may then end early."""
-        self.watcher.replay(self._seen.rows, self.position.number, self.repetition.passes)
-        self._here = self.plan.checkpoint is None and self.stopper.listen_here()
-
     def _stop_listening(self) -> None:
         if self._here:
             self.stopper.close()
             self.stopper.asked = False
-
-    def _end_early(self) -> None:
-        """End training in the middle of a replay: no more rows, but the figures on the hold-out."""
-        self._stop_listening()
-        self.cut_short = True
-        self._over()
 
     def as_if_ended(self) -> M:
         """The model that training leaves if no more rows come, in its only pass; this training goes on."""
@@ -374,7 +365,10 @@ class Trainer(Generic[M]):
         number = self.position.number
         source = self.order.over(self._rows_of(number), number)
         if number > 1 and self.repetition.keeps and (number == 2 or self.resumed):
-            self._begin_replay()
+            self.watcher.replay(self._seen.rows, self.position.number, self.repetition.passes)
+            self._here = (
+                self.plan.checkpoint is None and self.stopper.listen_here()
+            )  # Ctrl-C may end it early
         source.report, self._reading = Report.from_dict(self.position.report), source
         with closing(source.chunks(self.position.place)) as chunks:
             for chunk in self._until_stopped(chunks):

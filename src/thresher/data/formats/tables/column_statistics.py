@@ -131,7 +131,10 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
         ]
     if unsure := {one.name for one in found if not one.strays and one.is_unsure}:
         more = _later_cells(source, batch, unsure)
-        found = [_reconsidered(one, more.get(one.name, ())) if one.name in unsure else one for one in found]
+        found = [
+            one._replace(strays=_strays(more.get(one.name, ()))) if one.name in unsure else one
+            for one in found
+        ]
     return [one._replace(quoted=_quoted(cells[one.name])) for one in found] if tsv else found
 
 
@@ -201,11 +204,6 @@ def _later_cells(source: ParsedSource, batch: Any, names: Collection[str]) -> Ma
             for one in names:
                 found[one] += cells.get(one, ())
     return found
-
-
-def _reconsidered(column: ColumnSeen, more: Sequence[str]) -> ColumnSeen:
-    """A column of which all cells examined may be missing, after a look at further ones."""
-    return column._replace(strays=_strays(more))
 
 
 def _of_cells(layout: Any, lines: Sequence[bytes], most: int) -> Mapping[str, Sequence[str]]:

@@ -637,7 +637,8 @@ def _cells(text: bytes, fields: Sequence[str]) -> list[list[str]]:
         if line.strip():
             read = _read(line)
             for field, cells in zip(fields, found, strict=True):
-                cells.append(_cell_of(read.get(field)))
+                value = read.get(field)
+                cells.append(value if isinstance(value, str) else "" if value is None else json.dumps(value))
     return found
 
 
@@ -653,10 +654,6 @@ def _read(line: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return read if isinstance(read, dict) else {}
-
-
-def _cell_of(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 def _loaded(line: str) -> Any:
