@@ -29,7 +29,11 @@ def command(options: CacheCommand) -> None:
         if options["clear"] and folder.is_symlink():
             done = "left as it is, since it is a link, "
         elif options["clear"]:
-            _remove(files, folder)
+            for path in files:
+                path.unlink(missing_ok=True)
+            for path in sorted({folder, *(path.parent for path in files)}, reverse=True):
+                with contextlib.suppress(OSError):  # not empty
+                    path.rmdir()
             done = "removed "
         click.echo(f"{done}{name}: {len(files):,} files, {size / 1e6:,.1f} MB in {folder}")
 
@@ -39,12 +43,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:  # removed by another process
         return 0
-
-
-def _remove(files: list[Path], folder: Path) -> None:
-    """Remove the files, then their folders if empty."""
-    for path in files:
-        path.unlink(missing_ok=True)
-    for path in sorted({folder, *(path.parent for path in files)}, reverse=True):
-        with contextlib.suppress(OSError):  # not empty
-            path.rmdir()

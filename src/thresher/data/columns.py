@@ -102,7 +102,10 @@ def settle(
     """
     layout = given.unsettled()
     check_sizes(names, file)
-    before = _before(layout)
+    # without the labels and weights that the options replace
+    replaced = [kind for kind in (LABEL, *SINGLE) if getattr(layout, kind)]
+    known = layout.known if isinstance(layout, Extension) else ()
+    before = {name: kind for name, kind in known if kind not in replaced}
     seen = [*dict.fromkeys([*names, *later, *before])]
     kinds = {**dict(zip(names, guesses, strict=True)), **before}
     if not layout.label and LABEL not in before.values() and "label" not in kinds:
@@ -115,12 +118,15 @@ def settle(
         if not found and not (kind == IGNORE and WILD.search(pattern)):
             raise DataError(f"{file}: no column is called '{pattern}'; {column_meant(pattern, names)}")
         _assign(chosen, kind, found, _precision(pattern, found), file)
-    _check_unchanged(chosen, before, file)
+    for name in before.keys() & chosen.keys():
+        if chosen[name][0] != before[name] and chosen[name][1] == _BY_NAME:
+            raise DataError(f"{file}: the model was trained with '{name}' as {before[name]}")
     kinds |= {name: kind for name, (kind, _) in chosen.items() if name not in before}
     check_once(names, file, [one for one in _all_named(names, layout.ignore, before) if kinds[one] == IGNORE])
     _check_kinds(kinds.values(), layout, file)
     labels = [one for pattern in _label_patterns(layout, names, before) for one in find(pattern)]
-    _check_labels_once(labels, file)
+    if twice := [name for name, count in Counter(labels).items() if count > 1]:
+        raise DataError(f"{file}: {mention('label')} names '{twice[0]}' twice")
     there = {*names, *before}
     return SettledLayout(
         **{**layout.shared(), "group": "", "offset": ""},
@@ -143,13 +149,6 @@ def _all_named(names: Sequence[str], patterns: Iterable[str], before: Iterable[s
     return [*before, *(name for name, count in twice.items() if meant[name] >= count)]
 
 
-def _check_unchanged(chosen: Mapping[str, tuple[str, int]], before: Mapping[str, str], file: str) -> None:
-    """Raise `DataError` if an option names a column of the model to start from and gives it another kind."""
-    for name in before.keys() & chosen.keys():
-        if chosen[name][0] != before[name] and chosen[name][1] == _BY_NAME:
-            raise DataError(f"{file}: the model was trained with '{name}' as {before[name]}")
-
-
 def _spelling_of(layout: Layout, kinds: Mapping[str, str], found: Mapping[str, str]) -> tuple[str, ...]:
     """What the values of each column are, as in the model to start from."""
     found = {**found, **dict(layout.spelling if isinstance(layout, Extension) else ())}
@@ -166,13 +165,6 @@ def _check_kinds(kinds: Iterable[str], layout: Layout, file: str) -> None:
     for one in SINGLE:
         if counts[one] > 1:
             raise DataError(f"{file}: only one column can be the {one}")
-
-
-def _before(layout: Layout) -> dict[str, str]:
-    """The columns of the model to start from, without the labels and weights that the options replace."""
-    replaced = [kind for kind in (LABEL, *SINGLE) if getattr(layout, kind)]
-    known = layout.known if isinstance(layout, Extension) else ()
-    return {name: kind for name, kind in known if kind not in replaced}
 
 
 def _wanted(layout: Layout, names: Sequence[str], before: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -332,11 +324,6 @@ def check_once(names: Iterable[str], file: str, ignored: Container[str] | None =
         if count > 1 and name not in (ignored or ()):
             leave_out = "" if ignored is None else f", or use {mention(ignore=as_option_value([name], ()))}"
             raise DataError(f"{file}: two columns are called '{name}': rename one{leave_out}")
-
-
-def _check_labels_once(labels: Iterable[str], file: str) -> None:
-    if twice := [name for name, count in Counter(labels).items() if count > 1]:
-        raise DataError(f"{file}: {mention('label')} names '{twice[0]}' twice")
 
 
 def _precision(pattern: str, found: Sequence[str]) -> int:

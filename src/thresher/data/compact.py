@@ -50,7 +50,8 @@ class CompactRows:
         for block in self._blocks:
             whole, lo = block.chunk(), max(first - before, 0)
             while lo < len(whole):
-                hi = _end(whole, lo)
+                hi = int(np.searchsorted(whole.indptr, whole.indptr[lo] + MOST_VALUES, side="right")) - 1
+                hi = min(max(hi, lo + 1), lo + MOST_ROWS, len(whole))
                 begin, end = before + lo, before + hi
                 yield whole.rows(lo, hi).at(Place(0, begin, begin), Place(0, end, end))
                 lo = hi
@@ -85,12 +86,6 @@ class DistinctKeys:
         places = len(self._met)
         empty = max(places - int(np.count_nonzero(self._met)), 1)
         return round(-places * math.log(empty / places))
-
-
-def _end(whole: Chunk, lo: int) -> int:
-    """The end of the chunk that begins with row `lo`."""
-    hi = int(np.searchsorted(whole.indptr, whole.indptr[lo] + MOST_VALUES, side="right")) - 1
-    return min(max(hi, lo + 1), lo + MOST_ROWS, len(whole))
 
 
 class _Block:

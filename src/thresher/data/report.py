@@ -68,18 +68,14 @@ class Report:
         late = sum(one.what == LATE for one in self.noticed)
         for one in found:
             if one.what == NOT_UTF8 and (NOT_UTF8, "") in known:
-                self._add_not_utf8(one)
+                at = next(k for k, one in enumerate(self.noticed) if one.what == NOT_UTF8)
+                before, _, rest = self.noticed[at].kind.partition(" ")
+                count = int(before) + int(one.kind.partition(" ")[0])
+                self.noticed[at] = self.noticed[at]._replace(kind=f"{count} {rest}")
             elif (one.what, one.column) not in known and (one.what != LATE or late < MOST_LATE):
                 self.noticed.append(one)
                 known.add((one.what, one.column if one.what != NOT_UTF8 else ""))
                 late += one.what == LATE
-
-    def _add_not_utf8(self, found: Noticed) -> None:
-        """Count further lines that are not UTF-8."""
-        at = next(k for k, one in enumerate(self.noticed) if one.what == NOT_UTF8)
-        before, _, rest = self.noticed[at].kind.partition(" ")
-        count = int(before) + int(found.kind.partition(" ")[0])
-        self.noticed[at] = self.noticed[at]._replace(kind=f"{count} {rest}")
 
     def add(
         self, lines: int, examples: int, blank: int, skipped: int, merged: int, bad: list[BadLine]

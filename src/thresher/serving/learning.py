@@ -228,13 +228,6 @@ class Learning:
     def _skipped(self) -> int:
         return int(self._run.trainer.position.report["skipped"])
 
-    def _tell_skipped(self) -> None:
-        """Say that rows are skipped, at the first, the second, the fourth ..."""
-        before, self.skipped = self.skipped, self._skipped
-        if self.skipped.bit_length() > before.bit_length():
-            last = Report.from_dict(self._run.trainer.position.report).first_bad[-1]
-            self._say(f"rows that were not learned: {self.skipped:,}; row {last.line:,}: {last.found}")
-
     def reached(self, at: LogPosition) -> None:
         """All before a place is learned: records without rows need not be read again, and may be removed."""
         trainer = self._run.trainer
@@ -272,7 +265,10 @@ class Learning:
 
     def _between(self, rows: int) -> None:
         """A piece is learned, and no other has begun."""
-        self._tell_skipped()
+        before, self.skipped = self.skipped, self._skipped
+        if self.skipped.bit_length() > before.bit_length():
+            last = Report.from_dict(self._run.trainer.position.report).first_bad[-1]
+            self._say(f"rows that were not learned: {self.skipped:,}; row {last.line:,}: {last.found}")
         self.learned = self._place.line
         new = self.model.tally.since(self._before)
         self._window.add(Recent(rows, new, self._predicted, self._labels, self._looked))

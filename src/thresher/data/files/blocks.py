@@ -163,7 +163,10 @@ class BlockReader:
                 block = self._fill(buffer, busy)
             if block is not None:
                 return block
-            self._next_file()
+            self._done_bytes += self._raw.position if self._raw else 0
+            self.close()
+            self._carry, self._in_long = b"", False
+            self._file += 1
         return None
 
     def close(self) -> None:
@@ -187,12 +190,6 @@ class BlockReader:
                 raise EOFError("the file is shorter than before")
         if self._offset > start:
             raise DataError(f"{name}: changed since it was first read (no line begins at byte {start:,})")
-
-    def _next_file(self) -> None:
-        self._done_bytes += self._raw.position if self._raw else 0
-        self.close()
-        self._carry, self._in_long = b"", False
-        self._file += 1
 
     def _read(self, view: memoryview, busy: Callable[[], bool] | None) -> tuple[int, bool]:
         """Fill `view`, or with `busy` up to a pause; the bytes read, and whether the file has ended."""

@@ -244,7 +244,9 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
         return _as_source([*again], domain, options)
     if isinstance(first, tuple):
         return PairSource(again, domain, words=layout.classes if layout else (), gaps=_gaps(layout))
-    _check_labelled(data, first)
+    if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
+        what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
+        raise DataError(f"{what} without labels: give {_BESIDE}, or name the label column, label=")
     _check_texts(first, layout)
     items = [] if first is _NOTHING else _all_alike(first, again)
     if isinstance(first, Chunk):
@@ -266,13 +268,6 @@ def _of_files(paths: list[Any], domain: str | Domain, options: dict[str, Any]) -
         return open_source(paths, domain=domain, **options)
     chosen = next((options[name] for name in ("where", "ids", "marked") if options.get(name)), "")
     return open_log(paths[0], domain, options.get("layout"), chosen)
-
-
-def _check_labelled(data: Any, first: Any) -> None:
-    """`DataError` for examples without labels."""
-    if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
-        what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
-        raise DataError(f"{what} without labels: give {_BESIDE}, or name the label column, label=")
 
 
 def _first(rest: Iterator[Any], data: Any) -> Any:
@@ -305,37 +300,25 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
     layout = options.get("layout")
     of_matrices = isinstance(layout, SettledLayout) and not layout.columns
     if not of_matrices and (frame := _sparse_frame(X, layout)) is not None:
-        return _beside_frame(frame, y, weights, domain, layout)
+        labels = numbers_of(y, domain_of(domain).of_words(layout.classes if layout else ()))
+        settled = settled_for(frame, layout)
+        columns = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
+        base: AnyLayout = layout or Layout()
+        names = _label_names(base, frozenset(settled.columns), columns, getattr(y, "name", None))
+        return SparseFrameSource(frame, labels, weights, domain, _with_labels(settled, names, ""))
     table = None if of_matrices else _as_table(X, layout)
     if table is None:
-        return _in_memory(X, y, weights, domain, layout)
+        words = layout.classes if layout else ()
+        wanted = domain_of(domain)
+        labels = numbers_of(y, wanted.of_words(words))
+        column = wanted.kind == ONE and np.ndim(labels) == 2 and np.shape(labels)[1] == 1
+        if wanted.kind == ONE and not wanted.open and not column and np.ndim(labels) == 2:
+            raise DataError(f"expected one label for each example, found {np.shape(labels)[1]}")
+        known = SettledLayout(classes=words) if words else None
+        return _rows_of(X, np.ravel(labels) if column else labels, weights, domain, layout, known)
     table, layout = _joined(table, y, weights, layout, domain_of(domain))
     options = {**options, "layout": layout, "weighed_beside": weights is not None}
     return table_source(table, domain=domain, **options)
-
-
-def _beside_frame(
-    frame: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None
-) -> SparseFrameSource:
-    """A sparse frame and its labels, with a layout that names the labels as for any table."""
-    labels = numbers_of(y, domain_of(domain).of_words(layout.classes if layout else ()))
-    settled = settled_for(frame, layout)
-    columns = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
-    base: AnyLayout = layout or Layout()
-    names = _label_names(base, frozenset(settled.columns), columns, getattr(y, "name", None))
-    return SparseFrameSource(frame, labels, weights, domain, _with_labels(settled, names, ""))
-
-
-def _in_memory(X: Any, y: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None) -> MemorySource:
-    """Examples in memory."""
-    words = layout.classes if layout else ()
-    wanted = domain_of(domain)
-    labels = numbers_of(y, wanted.of_words(words))
-    column = wanted.kind == ONE and np.ndim(labels) == 2 and np.shape(labels)[1] == 1
-    if wanted.kind == ONE and not wanted.open and not column and np.ndim(labels) == 2:
-        raise DataError(f"expected one label for each example, found {np.shape(labels)[1]}")
-    known = SettledLayout(classes=words) if words else None
-    return _rows_of(X, np.ravel(labels) if column else labels, weights, domain, layout, known)
 
 
 def _unlabelled(data: Any, domain: str | Domain, layout: AnyLayout | None) -> Source | None:

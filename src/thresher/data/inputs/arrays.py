@@ -65,7 +65,12 @@ def chunk_of(
     if hasattr(X, "tocsr"):
         check_stored(X)
         matrix = X.tocsr()
-        _check_columns(matrix)
+        # `Chunk.from_csr` checks the rest
+        columns, last = matrix.indices, matrix.shape[1] - 1
+        if columns.size and int(columns.max()) > last:
+            wrong = int(np.argmax(columns > last))
+            row = int(np.searchsorted(matrix.indptr, wrong, "right")) - 1
+            raise DataError(beyond_last(row, int(columns[wrong]), last))
         indptr, places, values = matrix.indptr, _as_keys(matrix.indices), matrix.data
     elif _holds(X, Mapping):
         indptr, places, values = RowReader(seed).rows(X)
@@ -165,15 +170,6 @@ def _within(indices: NDArray[Any], size: int) -> bool:
     return not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < size)
 
 
-def _check_columns(matrix: Any) -> None:
-    """Refuse a CSR matrix with an index beyond its last column; `Chunk.from_csr` checks the rest."""
-    columns, last = matrix.indices, matrix.shape[1] - 1
-    if columns.size and int(columns.max()) > last:
-        wrong = int(np.argmax(columns > last))
-        row = int(np.searchsorted(matrix.indptr, wrong, "right")) - 1
-        raise DataError(beyond_last(row, int(columns[wrong]), last))
-
-
 def _as_keys(indices: NDArray[Any]) -> NDArray[Any]:
     """Column numbers as keys; int64 indices are not copied."""
     negative = indices.dtype.kind == "i" and indices.size > 0 and int(indices.min()) < 0
@@ -251,21 +247,16 @@ def gaps_in(X: Any, numbers: NDArray[Any]) -> NDArray[np.bool_]:
     """Mask of the nulls of X, ``(n, d)``, if it is a table, from which `numbers` were converted."""
     if not hasattr(X, "__arrow_c_stream__") or numbers.dtype.kind != "f" or not np.isnan(numbers).any():
         return np.zeros((1, 1), bool)
-    return _nulls_of(X)
+    if _is_pandas(X):
+        return np.asarray(X.isna(), bool)
+    import pyarrow as pa
+
+    columns = pa.RecordBatchReader.from_stream(X).read_all().columns
+    return np.column_stack([column.is_null().to_numpy() for column in columns])
 
 
 def _is_pandas(X: Any) -> bool:
     return hasattr(X, "isna") and hasattr(X, "iloc")
-
-
-def _nulls_of(table: Any) -> NDArray[np.bool_]:
-    """Mask of the nulls of a table, ``(n, d)``."""
-    if _is_pandas(table):
-        return np.asarray(table.isna(), bool)
-    import pyarrow as pa
-
-    columns = pa.RecordBatchReader.from_stream(table).read_all().columns
-    return np.column_stack([column.is_null().to_numpy() for column in columns])
 
 
 _TEXTS = (str, bytes)
@@ -281,11 +272,6 @@ def _found(name: str, value: Any) -> str:
     if hasattr(value, "isoformat"):
         return f"{what}: give a text, or a number such as days since the first"
     return what
-
-
-def _not_finite(amount: float) -> str:
-    hint = "; for a missing value, give None or leave it out" if amount != amount else ""
-    return f"expected a finite number, found {nonfinite(amount)}{hint}"
 
 
 class RowReader:
@@ -327,7 +313,9 @@ class RowReader:
                     values += [1.0] * len(several)
                     continue
                 if not abs(amount) < OVERFLOW:
-                    raise DataError(f"row {number}, feature {name!r}: {_not_finite(amount)}")
+                    hint = "; for a missing value, give None or leave it out" if amount != amount else ""
+                    expected = f"expected a finite number, found {nonfinite(amount)}{hint}"
+                    raise DataError(f"row {number}, feature {name!r}: {expected}")
                 if amount != 0.0:
                     keys.append(key)
                     values.append(amount)
@@ -448,14 +436,9 @@ def source_of(
     chunk = chunk_of(X, y, weights, gaps=gaps)
     if not hasattr(X, "tocsr") and (_holds(X, Mapping) or _holds(X, str)):
         return NamedSource(X, chunk, domain, layout)
-    columns = _columns_of(X)
-    return MemorySource(chunk, domain, layout=layout, columns=columns, by_position=by_position, sound=True)
-
-
-def _columns_of(X: Any) -> int | None:
-    """The number of columns of a matrix."""
     sides = np.shape(X) if not hasattr(X, "shape") else X.shape
-    return int(sides[1]) if len(sides) == 2 else None
+    columns = int(sides[1]) if len(sides) == 2 else None
+    return MemorySource(chunk, domain, layout=layout, columns=columns, by_position=by_position, sound=True)
 
 
 class PairSource(Source):

@@ -373,7 +373,10 @@ class ByRows(Through[Source]):
         self._missing = before.size or None
         with closing(self._source.chunks()) as chunks:
             for chunk in chunks:
-                rows, total = rows + len(chunk), (total + _digest(chunk)) & _MASK
+                matrix = Matrix(chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.targets)
+                weights = chunk.weights.view(np.uint32).astype(np.uint64)
+                hashes = mixed(matrix.hashes() ^ (weights * _BYTES))
+                rows, total = rows + len(chunk), (total + int(hashes.sum(dtype=np.uint64))) & _MASK
                 if rows == before.size:
                     if total != before.hash:
                         raise changed(self._source.names[0], rows, rows, "rows")
@@ -385,10 +388,3 @@ class ByRows(Through[Source]):
         if rows < before.size or (self._whole and rows > before.size):
             raise changed(self._source.names[0], rows, before.size, "rows")
         self.content, self._whole = [Content(total, rows)], True
-
-
-def _digest(chunk: Chunk) -> int:
-    """The sum of the hashes of the rows of `chunk`."""
-    matrix = Matrix(chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.targets)
-    weights = chunk.weights.view(np.uint32).astype(np.uint64)
-    return int(mixed(matrix.hashes() ^ (weights * _BYTES)).sum(dtype=np.uint64))

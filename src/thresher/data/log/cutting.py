@@ -78,7 +78,11 @@ def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOf
         for path in files:  # first: a server that finds none learns what is left
             path.rename(spare / path.name)
         if tail:
-            _copy(kept, end, place, spare)
+            with open(kept.path, "rb") as old, whole_file(spare / segment_name(end.offset), "wb") as new:
+                old.seek(place)
+                new.write(header_bytes(end, kept.origin))
+                while piece := old.read(1 << 20):
+                    new.write(piece)
         for path in reversed(others):  # from the end: what is left is a log at any time
             path.rename(_unused(spare, path.name))
         sync_folder(spare)
@@ -197,12 +201,3 @@ def _new_folder(folder: Path, name: str) -> Path:
 def _unused(folder: Path, name: str) -> Path:
     path = folder / name
     return path if not path.exists() else _unused(folder, f"{name}.other")
-
-
-def _copy(segment: LogSegment, begin: LogPosition, place: int, folder: Path) -> None:
-    """Copy the end of a segment to a segment of its own."""
-    with open(segment.path, "rb") as old, whole_file(folder / segment_name(begin.offset), "wb") as new:
-        old.seek(place)
-        new.write(header_bytes(begin, segment.origin))
-        while piece := old.read(1 << 20):
-            new.write(piece)

@@ -158,15 +158,10 @@ def head_at(buffer: Any, at: int) -> RecordHead | None:
     mark, *numbers = _HEAD.unpack_from(buffer, at)
     head = RecordHead(*numbers, *_HASH.unpack_from(buffer, at + _HEAD.size))
     fits = mark == MARK and head.size <= LARGEST and head.kind in KINDS and not head.reserved
-    return head if fits and head.size == _size(head) else None
-
-
-def _size(head: RecordHead) -> int:
-    """How long the body must be."""
     size = head.note + -head.note % 8 + head.nnz * (4 if head.flags & NARROW else 8) + 4 * head.rows
     size += 0 if head.flags & ONES else 4 * head.nnz
     size += 4 * head.rows * (2 - bool(head.flags & EVEN) + head.targets)
-    return size + -size % 8
+    return head if fits and head.size == size + -size % 8 else None
 
 
 def is_whole(buffer: Any, at: int, head: RecordHead) -> bool:

@@ -163,10 +163,6 @@ class LogWriter:
         except OSError as error:
             # the kernel may have dropped the pages and forgotten the error: a second sync would succeed
             raise self._failure(error, lost=True) from error
-        self._check_there()
-
-    def _check_there(self) -> None:
-        """`LogFailedError` if the file, or the lock, is no longer what has their names in the folder."""
         for file, path in ((self._file, self._segment.path), (self._lock, self.folder / _LOCK)):
             try:
                 there = os.path.samestat(os.fstat(file), os.stat(path))

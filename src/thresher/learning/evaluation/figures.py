@@ -351,14 +351,6 @@ class Assessment:
         return {**self._plain.figures(), **self._more.figures(), **weightless}
 
 
-def _check_finite(margins: F64, before: int, source: Source) -> None:
-    """DataError for the first margin that is not finite; `before` counts the examples before these."""
-    if not np.isfinite(margins).all():
-        wrong = before + int(np.argwhere(~np.isfinite(margins))[0, 0]) + 1
-        what = f"{source.names[0]}: the prediction for example {wrong:,}"
-        raise DataError(f"{what} is not finite: its values are too large")
-
-
 def assessed(model: Any, source: Source, threshold: float | None = None, *also: Listener) -> Assessment:
     """Evaluate a Model or a Readout on `source`, which is read once; `also` get every chunk as well.
 
@@ -377,7 +369,10 @@ def assessed(model: Any, source: Source, threshold: float | None = None, *also: 
         chunk = read.counting()
         weightless += len(read) - len(chunk)
         margins = model.predict(chunk, "margin")
-        _check_finite(margins, plain.examples, source)
+        if not np.isfinite(margins).all():
+            wrong = plain.examples + int(np.argwhere(~np.isfinite(margins))[0, 0]) + 1
+            what = f"{source.names[0]}: the prediction for example {wrong:,}"
+            raise DataError(f"{what} is not finite: its values are too large")
         plain.add(chunk, margins)
         more.add(chunk, margins, chunk.weights.astype(np.float64))
         for one in also:

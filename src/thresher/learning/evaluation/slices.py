@@ -102,7 +102,8 @@ class Slices:
         weights = chunk.weights.astype(np.float64)
         loss, wrong, outcome, predicted = self._figures_of_rows(chunk, margins)
         missed, squares = wrong * weights, weights * weights
-        positive = self._positive(chunk)
+        two = self._head.classifies and self._head.outputs.kind == "one"
+        positive = (chunk.labels > 0).astype(np.float64) if two else np.zeros(len(chunk))
         each = (np.ones(len(chunk)), weights, loss, missed, outcome * weights, predicted * weights)
         more = (squares, positive, loss * loss, loss * weights, missed * missed, missed * weights)
         known = slice(None) if places.min(initial=0) >= 0 else places != UNKNOWN
@@ -142,11 +143,6 @@ class Slices:
         except ValueError:
             return text
         return str(bin_of(number)) if np.isfinite(number) else ""
-
-    def _positive(self, chunk: Chunk) -> F64:
-        """Which rows are of the positive class, if there are two classes."""
-        two = self._head.classifies and self._head.outputs.kind == "one"
-        return (chunk.labels > 0).astype(np.float64) if two else np.zeros(len(chunk))
 
     def _figures_of_rows(self, chunk: Chunk, margins: F64) -> tuple[F64, F64, F64, F64]:
         """For each row: loss times importance, error, outcome and prediction."""

@@ -45,20 +45,15 @@ def groups_of(readout: Readout) -> list[dict[str, Any]]:
     numbers = np.full(len(readout.keys), _UNNAMED, np.int64)
     if readout.names is not None:
         _named(readout.keys, readout.names, groups, bool(kinds), numbers)
-    _numeric(readout, layout, numbers)
+    columns, mine = numeric_keys(layout), {name: number for number, name in enumerate(layout.columns, 1)}
+    keys = np.array([*columns], np.uint64)
+    _enter(numbers, readout.keys, keys, np.array([mine[name] for name in columns.values()], np.int64))
     totals_of = _sums(readout, numbers, len(groups))
     sure = [kind in (FEATURES if readout.names is not None else (NUMERIC,)) for kind in kinds.values()]
     order = [*(k for k, known in enumerate(sure, 1) if known)]
     order += sorted(range(len(kinds) + 1, len(groups)), key=lambda k: groups[k])
     rows = [{"group": groups[k].decode("utf-8", "backslashreplace"), **totals_of[k]} for k in order]
     return rows + ([{"group": None, **totals_of[_UNNAMED]}] if totals_of[_UNNAMED]["features"] else [])
-
-
-def _numeric(readout: Readout, layout: SettledLayout, into: Numbers) -> None:
-    """Set the group of each row that belongs to a numeric column; its key is known."""
-    columns, mine = numeric_keys(layout), {name: number for number, name in enumerate(layout.columns, 1)}
-    keys = np.array([*columns], np.uint64)
-    _enter(into, readout.keys, keys, np.array([mine[name] for name in columns.values()], np.int64))
 
 
 def _enter(into: Numbers, keys: NDArray[np.uint64], some: NDArray[np.uint64], groups: Numbers) -> None:

@@ -285,7 +285,10 @@ class Feed:
             Offsets.of(self._loss).check(chunk, self.examples)
         if len(chunk):
             self._go_on(learners)
-            self._keep_signs(learners)
+            if self.signs and not self._kept:
+                for one in learners:
+                    one.loop.keep_signs(*self.signs.listed())
+                self._kept = True
         labels = chunk.labels if chunk.targets is None else chunk.targets
         if labels.size:
             lowest = labels.item() if labels.size == 1 else float(labels.min())
@@ -302,13 +305,6 @@ class Feed:
             else:
                 self._learn_in_batches(learners, piece)
             self._at += len(raw)
-
-    def _keep_signs(self, learners: Learners) -> None:
-        """Before anything is learned, write the signs that weights keep."""
-        if self.signs and not self._kept:
-            for one in learners:
-                one.loop.keep_signs(*self.signs.listed())
-            self._kept = True
 
     def _watched(self, learners: Learners) -> bool:
         """Whether the loop itself stops at extreme values; checking in advance is a tenth slower."""

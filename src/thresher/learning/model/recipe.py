@@ -127,7 +127,8 @@ class Recipe:
             self.head().domain.check_words(self.layout.classes)
         head, rule = self.head(), parts.rule_of(self.rule, self.rate, eta0, alpha=alpha, l1=l1, l2=l2)
         rate, sample = getattr(rule, "rate", None), self._checked_sample()
-        self._check_calibrated(head, sample)
+        if self.calibrate:
+            check_calibrated(head, self.average, sample is not None and sample.correct)
         self._keep(
             rule=parts.spec_of(rule),
             rate=None if rate is None else parts.spec_of(rate),
@@ -145,13 +146,6 @@ class Recipe:
             calibrate=bool(self.calibrate),
             offset=self._is_shifted(),
         )
-        self._check_signs(rule)
-
-    def _check_calibrated(self, head: Head, sample: Sample | None) -> None:
-        if self.calibrate:
-            check_calibrated(head, self.average, sample is not None and sample.correct)
-
-    def _check_signs(self, rule: Any) -> None:
         for name in ("nonnegative", "nonpositive"):
             self._keep(**{name: names_spec(name, getattr(self, name))})
         self.signs().check(rule, self.outputs != "one", self.store.endswith(HashedIndex.SIGNED))

@@ -44,7 +44,10 @@ def start_from(model: Model, weights: Readout) -> None:
     SpecError if the model's rule has no state for a given weight; ValueError if weights would have another
     meaning in the model, or are not finite in its dtype.
     """
-    _check_rule(model)
+    if not all(writes(type(rule), "place") for rule in (model.rule, model.rule.intercept())):
+        able = sorted(name for name, cls in parts.REGISTRY["rule"].items() if writes(cls, "place"))
+        name = parts.part_name(type(model.rule))
+        raise parts.SpecError(f"{name} cannot start from given weights; these rules can: {', '.join(able)}")
     if model.examples:
         raise ValueError(
             f"initial weights must be given before the first example; {model.examples} were learned from"
@@ -154,10 +157,3 @@ def has_small_keys(weights: Readout) -> bool:
     """Whether all keys are ids chosen by people, not hashes of names."""
     hashed = weights.store.startswith(HashedIndex.NAME)
     return not hashed and int(weights.keys.max(initial=0)) < _SMALL
-
-
-def _check_rule(model: Model) -> None:
-    if not all(writes(type(rule), "place") for rule in (model.rule, model.rule.intercept())):
-        able = sorted(name for name, cls in parts.REGISTRY["rule"].items() if writes(cls, "place"))
-        name = parts.part_name(type(model.rule))
-        raise parts.SpecError(f"{name} cannot start from given weights; these rules can: {', '.join(able)}")

@@ -228,7 +228,11 @@ class Recorded(Through[Source]):
     def chunks(self, start: Place | None = None) -> Chunks:
         """One pass. A pass from the beginning leaves a cache; so does every pass over read-once data."""
         if self.ahead:
-            self._record()
+            self.ahead, report = False, self.report
+            for _ in self.chunks():
+                pass
+            self.ahead, self._source, self.report = True, self.cache or self._source, report
+            self.rereadable = self._source.rereadable
         known = self.ahead or self._failed or self.cache is not None
         if known or (start is not None and self._source.rereadable):
             yield from self._source.chunks(start)
@@ -243,14 +247,6 @@ class Recorded(Through[Source]):
             self._failed = self.cache is None
         finally:
             writer.abandon()
-
-    def _record(self) -> None:
-        """Read everything into the cache and use that as the source."""
-        self.ahead, report = False, self.report
-        for _ in self.chunks():
-            pass
-        self.ahead, self._source, self.report = True, self.cache or self._source, report
-        self.rereadable = self._source.rereadable
 
 
 class Kept(Through[Source]):

@@ -74,21 +74,17 @@ def fault_of(what: str, name: Any, values: Any, error: Exception) -> DataError:
     return DataError(f"{where} is not all text or all numbers: {'; '.join(map(str, error.args))}")
 
 
-def _without_objects(table: Any, names: list[str]) -> Any:
-    """The stream of a table of polars without its Python objects, which it would give by their addresses."""
-    found = pa.table(table)
-    for name in names:
-        nothing = pa.nulls(len(found), OBJECT)
-        found = found.set_column(found.column_names.index(name), name, nothing)
-    return found.to_reader()
-
-
 def _stream_of(table: Any) -> Any:
     """The stream of a table. `DataError` for a column of a type that Arrow lacks, as some of polars."""
     try:
         types = zip(getattr(table, "columns", ()), getattr(table, "dtypes", ()), strict=False)
         if objects := [name for name, kind in types if str(kind) == "Object"]:
-            return _without_objects(table, objects)
+            # polars would give Python objects by their addresses
+            found = pa.table(table)
+            for name in objects:
+                nothing = pa.nulls(len(found), OBJECT)
+                found = found.set_column(found.column_names.index(name), name, nothing)
+            return found.to_reader()
         return pa.RecordBatchReader.from_stream(table)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         names = list(getattr(table, "columns", ()))

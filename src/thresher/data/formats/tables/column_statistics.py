@@ -170,7 +170,9 @@ def _cells_of(
 ) -> Mapping[str, Sequence[str]]:
     """The cells of each column in the first rows that are not missing, as text."""
     if batch is not None:
-        return _of_batch(batch, rows, source.layout)
+        columns: Iterable[tuple[str, Any]] = zip(batch.schema.names, batch.columns, strict=True)
+        kinds = dict(zip(source.layout.columns, source.layout.kinds, strict=True))
+        return {name: _of_column(column.slice(0, rows), kinds.get(name)) for name, column in columns}
     name, form = source.names[file], source.layout.format
     if form not in TABLES or TABLES[form].batches or is_stream(name) or is_remote(name):
         return {}
@@ -238,13 +240,6 @@ def _of_objects(lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
             if isinstance(value, str | int | float):
                 cells.setdefault(name, []).append(text_of(value))
     return cells
-
-
-def _of_batch(batch: Any, rows: int, layout: Any) -> Mapping[str, Sequence[str]]:
-    """The cells of an Arrow batch that are text or numbers."""
-    columns: Iterable[tuple[str, Any]] = zip(batch.schema.names, batch.columns, strict=True)
-    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
-    return {name: _of_column(column.slice(0, rows), kinds.get(name)) for name, column in columns}
 
 
 def _of_column(column: Any, kind: str | None) -> list[str]:

@@ -218,7 +218,12 @@ def _head(head: bytes, name: str, layout: AnyLayout, dialect: Dialect) -> _FileH
         raise OddFileError(f"{name}: its lines end with \\r alone: convert them with tr '\\r' '\\n'")
     if (count := first.count(dialect.delimiter) + 1) > MOST_COLUMNS:
         raise DataError(f"{name}: {too_many(count)}")
-    _check_is_first_line(first, name)
+    if found := _EXCEL.fullmatch(first):
+        delimiter = found[1].decode("ascii", "replace").replace("\t", r"\t")
+        raise OddFileError(
+            f"{name}: its first line, {shown(first)}, is for Excel: remove it (sed 1d) and use"
+            f" {mention(delimiter=delimiter)}"
+        )
     if not has_columns(layout):
         _check_delimiter(lines, dialect, name, start)
     cells = cells_of(first, dialect)
@@ -275,16 +280,6 @@ def _can_repeat(cells: list[bytes]) -> bool:
     first = int(numbers[0]) if numbers[0].isdigit() else -1
     counted = numbers == [b"%d" % (first + k) for k in range(len(numbers))]
     return counted and 2 < len(numbers) < len(cells)
-
-
-def _check_is_first_line(line: bytes, name: str) -> None:
-    """Raise `DataError` for a line that tells Excel the delimiter."""
-    if found := _EXCEL.fullmatch(line):
-        delimiter = found[1].decode("ascii", "replace").replace("\t", r"\t")
-        raise OddFileError(
-            f"{name}: its first line, {shown(line)}, is for Excel: remove it (sed 1d) and use"
-            f" {mention(delimiter=delimiter)}"
-        )
 
 
 def _check_row_names(columns: int, rows: list[bytes], dialect: Dialect, name: str, start: str) -> None:
