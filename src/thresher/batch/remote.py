@@ -39,16 +39,12 @@ class There:
         with self._calling():
             self._workers = [kind.remote(range(k, SHARDS, self._count)) for k in range(self._count)]
         try:
-            self._check()
+            for found in self._all("difference", versions()):
+                if found:
+                    raise DataError(found)
         except BaseException:
             self.close()
             raise
-
-    def _check(self) -> None:
-        """Raise `DataError` unless all workers have the versions of this process."""
-        for found in self._all("difference", versions()):
-            if found:
-                raise DataError(found)
 
     def add(self, number: int, chunk: Chunk) -> None:
         """Add rows to a shard."""

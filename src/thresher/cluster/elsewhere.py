@@ -53,17 +53,16 @@ class _Workers:
 
     def _started(self) -> RayReaders:
         if self._readers is None:
-            self._readers = self._connected()
+            from thresher.cluster.connection import Connection
+            from thresher.cluster.readers import RayReaders
+
+            here = self._address is None
+            self._say("starting Ray on this machine" if here else f"connecting to Ray at {self._address}")
+            connection = Connection(self._address, self._count)
+            self._readers = RayReaders(
+                connection, self._count or connection.processors, self._say, self._warn
+            )
         return self._readers
-
-    def _connected(self) -> RayReaders:
-        from thresher.cluster.connection import Connection
-        from thresher.cluster.readers import RayReaders
-
-        here = self._address is None
-        self._say("starting Ray on this machine" if here else f"connecting to Ray at {self._address}")
-        connection = Connection(self._address, self._count)
-        return RayReaders(connection, self._count or connection.processors, self._say, self._warn)
 
     def cluster(self) -> Cluster:
         """What they run on."""

@@ -326,7 +326,10 @@ def whole_folder(path: str | Path, ours: Ours) -> Iterator[Path]:
         with _created_folder(target, ours) as (temporary, descriptor):
             with unfinished(temporary):
                 yield temporary
-                _sync(descriptor)
+                # some file systems cannot sync the names of the files
+                if descriptor is not None:
+                    with contextlib.suppress(OSError):
+                        os.fsync(descriptor)
             check_replaceable(target, ours)
             _swap_in(temporary, target, ours)
     except OSError as error:
@@ -359,13 +362,6 @@ def _created_folder(target: Path, ours: Ours) -> Iterator[tuple[Path, int | None
             if (locked and temporary.exists()) or not attempts_left:
                 yield temporary, descriptor
                 return
-
-
-def _sync(descriptor: int | None) -> None:
-    """Sync the names of the files before the folder is renamed; some file systems cannot."""
-    if descriptor is not None:
-        with contextlib.suppress(OSError):
-            os.fsync(descriptor)
 
 
 def _swap_in(temporary: Path, target: Path, ours: Ours) -> None:

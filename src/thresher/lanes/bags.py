@@ -273,14 +273,10 @@ def load(path: Path) -> tuple[Bagging, TrainingState]:
     with model_file.naming_file(path, header):
         schema.check_all(saved, _FIELDS, LANES)
         training = TrainingState.from_dict(header["training"])
-        bagging = _bagging_of(saved)
+        try:
+            recipe = Recipe.from_dict(saved["recipes"][0])
+        except (IndexError, KeyError, TypeError, AttributeError) as error:
+            raise StateError(f"lanes: damaged ({error})") from error
+        bagging = Bagging(recipe, Bags.of(saved["ensemble"], recipe.seed))
         bagging.restore(under(tensors, _STATE))
         return bagging, training.with_best(under(tensors, _BEST), bagging.check)
-
-
-def _bagging_of(saved: dict[str, Any]) -> Bagging:
-    try:
-        recipe = Recipe.from_dict(saved["recipes"][0])
-    except (IndexError, KeyError, TypeError, AttributeError) as error:
-        raise StateError(f"lanes: damaged ({error})") from error
-    return Bagging(recipe, Bags.of(saved["ensemble"], recipe.seed))

@@ -41,21 +41,17 @@ _LINKS = {"loss": "link(self, margin)", "joint loss": "links(self, margins, out)
 def check_declarations(kind: str, cls: Any) -> None:
     """TypeError, naming the part, if a field or an attribute is not what it must be."""
     begin = f"{kind} {cls.__name__}"
-    _check_fields(begin, cls)
-    _check_limits(begin, cls)
-    if kind in _LINKS:
-        _check_loss(begin, kind, cls)
-    if kind == "rule":
-        _check_rule(begin, cls)
-
-
-def _check_fields(begin: str, cls: Any) -> None:
     for field, default in cls._field_defaults.items():
         if not isinstance(default, int | float | np.number | tuple):
             raise TypeError(
                 f"{begin}: the default of {field} must be a number, True or False, not {default!r}:"
                 f" {field}: float = 1.0"
             )
+    _check_limits(begin, cls)
+    if kind in _LINKS:
+        _check_loss(begin, kind, cls)
+    if kind == "rule":
+        _check_rule(begin, cls)
 
 
 def _check_limits(begin: str, cls: Any) -> None:

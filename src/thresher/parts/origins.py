@@ -381,7 +381,9 @@ def check_there(needs: Sequence[Need]) -> None:
     One warning per process for a package of another version.
     """
     for need in needs:
-        cls = _registered(need.kind, need.name)
+        if need.name not in REGISTRY.get(need.kind, {}):
+            load_named(need.name)
+        cls = REGISTRY.get(need.kind, {}).get(need.name)
         if cls is None:
             raise SpecError(f"needs the {need.kind} {need.name}{_remedy(need)}")
         if is_built_in(cls):
@@ -403,13 +405,6 @@ def check_there(needs: Sequence[Need]) -> None:
         if here.get("version", need.version) != need.version and text not in _WARNED:
             _WARNED.add(text)
             warn_user(f"the model was {text}", UserWarning)
-
-
-def _registered(kind: str, name: str) -> Any:
-    """The class of a part that is defined, or in an installed package; None if there is none. SpecError."""
-    if name not in REGISTRY.get(kind, {}):
-        load_named(name)
-    return REGISTRY.get(kind, {}).get(name)
 
 
 def _usual(package: str) -> str:

@@ -75,8 +75,7 @@ def part(kind: str, **declared: Any) -> Callable[[T], T]:
             if not hasattr(cls, name):
                 setattr(cls, name, value)
         check_declarations(kind, cls)
-        _check_name_is_free(kind, cls)
-        _tell_from_before(kind, cls)
+        _take_name(kind, cls)
         _check_values_at_birth(kind, cls)
         if kind == "rule":
             _check_state(cls)
@@ -102,16 +101,14 @@ def _check_is_named_tuple(kind: str, cls: Any) -> None:
         )
 
 
-def _check_name_is_free(kind: str, cls: type) -> None:
-    """TypeError if a class would replace a part of thresher; your own parts may be redefined."""
+def _take_name(kind: str, cls: type) -> None:
+    """Rename a class that replaces another of yours, because Numba distinguishes types by name.
+
+    TypeError if it would replace a part of thresher.
+    """
     before = REGISTRY[kind].get(part_name(cls))
     if before is not None and is_built_in(before) and cls.__module__ != before.__module__:
         raise TypeError(f"a {kind} is already called {part_name(cls)}: give {cls.__name__} another name")
-
-
-def _tell_from_before(kind: str, cls: type) -> None:
-    """Rename a class that replaces another, because Numba distinguishes types by name."""
-    before = REGISTRY[kind].get(part_name(cls))
     if before is not None and before is not cls:
         cls.__name__ = f"{before.__name__}_"
 

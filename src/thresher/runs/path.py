@@ -340,22 +340,17 @@ def _check_agree(options: Any, lanes: Lanes) -> None:
             )
 
 
-def _check_finished(beside: list[float], spare: Path) -> None:
-    """`UsageError` unless the models to which a checkpoint adds others are in the folder."""
-    path = spare.with_name(spare.name.removesuffix(".checkpoint"))
-    there = [point.penalty for point in folder.load(path).points] if folder.is_frontier(path) else []
-    if there != beside:
-        raise UsageError(
-            f"{spare} adds models to {path}, which does not have the others: run again without"
-            f" {mention('resume')}"
-        )
-
-
 def _check_same(loaded: Loaded, base: Recipe, l1: Any, spare: Path) -> None:
     """`UsageError` if options contradict the recipes of a checkpoint."""
     lanes = loaded.lanes
     if loaded.beside:
-        _check_finished(loaded.beside, spare)
+        path = spare.with_name(spare.name.removesuffix(".checkpoint"))
+        there = [point.penalty for point in folder.load(path).points] if folder.is_frontier(path) else []
+        if there != loaded.beside:
+            raise UsageError(
+                f"{spare} adds models to {path}, which does not have the others: run again without"
+                f" {mention('resume')}"
+            )
     _check_penalties(
         l1, loaded.beside or [penalty_in(model.rule) for model in lanes.models], "the checkpoint"
     )

@@ -196,14 +196,10 @@ def prepare(
     beside = {"ready": ahead.wait, "earlier": earlier, "known": known, "before": before, **learner.beside(ui)}
     beside |= {"stopper": ui.stopper(checkpoint=spare is not None), "slices": slices}
     trainer = trainer_of(model, source, plan, order, held, options["cache"], ui, **beside)
-    return Training(_skipping(trainer), learner, source, bool(options.get("names")), ui)
-
-
-def _skipping(trainer: Trainer[Any]) -> Trainer[Any]:
-    """The trainer, whose model skips what it cannot learn of rows that were acknowledged."""
+    # it skips what it cannot learn of rows that were acknowledged
     if trainer.source.acknowledged and isinstance(trainer.model, Model):
         trainer.model.skip_with(trainer.skip)
-    return trainer
+    return Training(trainer, learner, source, bool(options.get("names")), ui)
 
 
 def _slices(model: Any, options: Any) -> ProgressiveSlices | None:

@@ -117,7 +117,13 @@ class SparseOnlineEstimator(SparseEstimator):
         encoded = self._encoded(checked(y, numbers), weights, not going_on, True)
         model = self._model if going_on else self._new_model()
         if coef is not None or intercept is not None:
-            self._begin_with(model, coef, intercept)
+            if not self._weighs_columns(model):
+                raise ValueError(
+                    "coef_init works only with columns of a matrix and a store that is not hashed"
+                )
+            from thresher.sklearn.initial_weights import begin_with
+
+            begin_with(model, self.n_features_in_, coef, intercept)
         matrix = self._matrix(numbers, encoded, model.head.domain)
         splitter = None
         if self.early_stopping:
@@ -142,14 +148,6 @@ class SparseOnlineEstimator(SparseEstimator):
             self._take(model)
         self._keep_names(X, [model])
         return troubles
-
-    def _begin_with(self, model: Any, coef: Any, intercept: Any) -> None:
-
-        if not self._weighs_columns(model):
-            raise ValueError("coef_init works only with columns of a matrix and a store that is not hashed")
-        from thresher.sklearn.initial_weights import begin_with
-
-        begin_with(model, self.n_features_in_, coef, intercept)
 
     def _take(self, model: Any) -> None:
         self._model, self._sparse, self._learned_by = model, None, _lasting_of(self)

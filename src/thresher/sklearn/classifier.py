@@ -41,15 +41,6 @@ def _tells_labels(loss: Any) -> bool:
         return False  # fit raises the error
 
 
-def _check_labels(y: NDArray[Any]) -> None:
-    """ValueError for values that cannot be classes."""
-    try:
-        check_classification_targets(y)
-    except TypeError as error:
-        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
-        raise ValueError(f"y mixes labels of types that cannot be compared: {kinds}") from error
-
-
 class SparseClassifying(ClassifierMixin, SparseEstimator):
     """A model that predicts one of several classes, or several labels at once."""
 
@@ -89,7 +80,11 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
 
     def _note_classes(self, y: NDArray[Any], named: Any, whole: bool) -> None:
         if y.dtype.kind not in "biuSU":
-            _check_labels(y)
+            try:
+                check_classification_targets(y)
+            except TypeError as error:
+                kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+                raise ValueError(f"y mixes labels of types that cannot be compared: {kinds}") from error
         if named is None and not whole:
             raise ValueError("classes must be passed on the first call to partial_fit.")
         classes = np.unique(y) if named is None else named

@@ -28,7 +28,6 @@ from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.objective import Head
 from thresher.learning.model.weights import Readout
 from thresher.sklearn.classifier import SparseOnlineClassifier
-from thresher.sklearn.estimator import F64, SparseEstimator
 from thresher.sklearn.initial_weights import as_readout
 from thresher.sklearn.inputs import MATRIX
 from thresher.sklearn.regressor import SparseOnlineRegressor
@@ -109,17 +108,13 @@ def _with_weights(estimator: Any, loss: Any) -> SparseOnlineClassifier | SparseO
         np.atleast_2d(estimator.coef_) if isinstance(estimator.coef_, np.ndarray) else estimator.coef_
     )
     bias = np.broadcast_to(np.asarray(estimator.intercept_, np.float64).ravel(), coef.shape[0]).copy()
-    _take_weights(model, coef, bias)
+    model._kind, model._sparse, model.n_features_in_ = MATRIX, None, coef.shape[1]
+    model._model = as_readout(Head(model.loss, model._outputs()), model._store(), coef, bias)
+    model._model.numbering = Numbering(0, coef.shape[1] - 1, True)
     for name in ("feature_names_in_", "n_iter_"):
         if hasattr(estimator, name):
             setattr(model, name, getattr(estimator, name))
     return model
-
-
-def _take_weights(model: SparseEstimator, coef: Any, bias: F64) -> None:
-    model._kind, model._sparse, model.n_features_in_ = MATRIX, None, coef.shape[1]
-    model._model = as_readout(Head(model.loss, model._outputs()), model._store(), coef, bias)
-    model._model.numbering = Numbering(0, coef.shape[1] - 1, True)
 
 
 def _check_same(one: Any, other: Any) -> None:

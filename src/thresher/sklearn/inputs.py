@@ -76,7 +76,9 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
             raise ValueError(f"{_name(estimator)} was fitted on {kind}, not on {given}")
     readers = {MATRIX: _matrix, TABLE: _table, ROWS: _named, TEXTS: _named}
     if reset:
-        _forget(estimator)
+        for name in ("_layout", "n_features_in_", "feature_names_in_"):
+            if name in vars(estimator):
+                delattr(estimator, name)
         if kind == MATRIX and layout_of(estimator) is not None:
             raise ValueError("layout is for columns and texts, but X is a matrix of numbers")
     estimator._kind = kind
@@ -121,12 +123,6 @@ def held(X: Any) -> Any:
     if isinstance(given, Iterator) and not len(X):
         raise emptied("X")
     return X
-
-
-def _forget(estimator: Any) -> None:
-    for name in ("_layout", "n_features_in_", "feature_names_in_"):
-        if name in vars(estimator):
-            delattr(estimator, name)
 
 
 def _kind_of(X: Any, layout: Any = None) -> str:

@@ -71,16 +71,6 @@ def work_of(function: str, types: Iterable[Any]) -> Work | None:
     return work._replace(what=work.what.format(grammar.rpartition(".")[2].removesuffix("_rows")))
 
 
-def _announce(work: Work) -> None:
-    with _spent.lock:
-        first, again = not _announced, " again, for other options" if work.what in _announced else ""
-        _announced.add(work.what)
-        tell = _tell
-    if tell is not None:
-        once = ", once for these options" if first else ""
-        tell(f"{COMPILING}{work.what}{again}: about {work.seconds} s{once}")
-
-
 class _Spent:
     """Seconds in which at least one thread was compiling."""
 
@@ -108,7 +98,13 @@ _spent = _Spent()
 def compiling(work: Work | None = None) -> Iterator[None]:
     """Measure the time of the block, in which code is compiled or loaded; announce `work`."""
     if work is not None:
-        _announce(work)
+        with _spent.lock:
+            first, again = not _announced, " again, for other options" if work.what in _announced else ""
+            _announced.add(work.what)
+            tell = _tell
+        if tell is not None:
+            once = ", once for these options" if first else ""
+            tell(f"{COMPILING}{work.what}{again}: about {work.seconds} s{once}")
     _spent.change(1)
     try:
         yield
