@@ -10,7 +10,7 @@ import dataclasses
 import io
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -126,7 +126,7 @@ def first_texts(layout: SettledLayout, head: Any) -> Callable[[str], list[Any]]:
     spelling = dict(zip(layout.columns, layout.spelling, strict=True))
 
     def texts(name: str) -> list[Any]:
-        if name not in there:
+        if name not in there or not is_written(head.schema.field(name).type):
             return []
         places = [*spread(range(head.num_rows), ROWS)]
         column = texts_of(head.column(there.index(name)).take(places), spelling[name])
@@ -213,6 +213,8 @@ def opened(
         filters += [chosen] if chosen else []
         marks += [Filter(marked, schema, name, MARKED)] if marked else []
     assert has_columns(found)
+    if layout.format == "arrow" and not has_columns(layout) and not _is_file(names[0]):
+        found = replace(found, usual=getattr(layout, "usual", ()))  # a pipe of the same bytes shows no rows
     return found, BatchFormat(files, filters, marks, may_be_words)
 
 
