@@ -111,9 +111,11 @@ class TextSource(ParsedSource):
         """The object that hashes and checks the files of a pass."""
         from thresher.data.files.content_checks import Watches
 
-        return Watches(
-            self.names, self.content, self._read_all, self.readers is None
-        )  # else not from front to back
+        return Watches(self.names, self.content, self._read_all, self._in_order())
+
+    def _in_order(self) -> bool:
+        """Whether files are read from front to back, so that they can be hashed while they are read."""
+        return self.readers is None
 
     def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
         super()._count(block, parsed, line)

@@ -148,13 +148,17 @@ class Loop:
         self._again, self._aside = False, np.zeros(2)
         self.before_end = dict[str, Array]()
         """the state before the last, incomplete batch was learned; empty if no batch was incomplete"""
+        self._begin()
+        self._origin = Origin(self.bias_rule, head.loss)
+        self._row_rule, self._bias_row_rule = in_dtype(rule, dtype), in_dtype(self.bias_rule, dtype)
+
+    def _begin(self) -> None:
+        """Set the initial state."""
         self.S: Array = np.zeros((0, len(self.rule.SLOTS) + self.columns, *self.inner), self.dtype)
         self.index.join(self)
         self.clock, self.bclock = self.rule.clock0(), self.bias_rule.clock0()
         self.B: Array = np.zeros((1, len(self.bias_rule.SLOTS) + self.columns, *self.inner), self.dtype)
         self.tally = np.zeros(4)
-        self._origin = Origin(self.bias_rule, head.loss)
-        self._row_rule, self._bias_row_rule = in_dtype(rule, dtype), in_dtype(self.bias_rule, dtype)
 
     def _learn_with(self, compiled: Any, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> int:
         done: int = compiled(
