@@ -35,13 +35,19 @@ from thresher.data.formats.tables.arrow_batches import (
     sound,
     type_name,
 )
-from thresher.data.formats.tables.arrow_texts import as_bytes, spelling_of_column, spelling_of_type, texts_of
+from thresher.data.formats.tables.arrow_texts import (
+    as_bytes,
+    picked,
+    spelling_of_column,
+    spelling_of_type,
+    texts_of,
+)
 from thresher.data.formats.tables.table_rows import Kinds, kinds_of
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.sources.reader import Reading
 from thresher.data.sources.text import TextSource
-from thresher.data.usual import ROWS, spread, with_usual
+from thresher.data.usual import ROWS, with_usual
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -128,8 +134,7 @@ def first_texts(layout: SettledLayout, head: Any) -> Callable[[str], list[Any]]:
     def texts(name: str) -> list[Any]:
         if name not in there or not is_written(head.schema.field(name).type):
             return []
-        places = [*spread(range(head.num_rows), ROWS)]
-        column = texts_of(head.column(there.index(name)).take(places), spelling[name])
+        column = texts_of(picked(head.column(there.index(name)), ROWS), spelling[name])
         found: list[Any] = column.view(as_bytes(column.type)).to_pylist()
         return found
 

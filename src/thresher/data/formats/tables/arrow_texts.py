@@ -14,6 +14,7 @@ from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT, SPELL
 from thresher.data.formats.tables.spellings import spelling_of_texts
 from thresher.data.text.spelling import GROWTH, spell_all
 from thresher.data.text.utf8 import undecoded
+from thresher.data.usual import spread
 
 TEXTS = pa.large_string()
 _HEAD = 1000
@@ -101,6 +102,12 @@ def cast(array: Any, kind: Any) -> Any:
         values, kind = _without_views(array.type.value_type), _without_views(kind)
         array = pa.DictionaryArray.from_arrays(array.indices, cast(array.dictionary, values))
     return array if array.type == kind else pc.cast(array, kind, safe=False)
+
+
+def picked(array: Any, count: int) -> Any:
+    """At most `count` values from all parts of an array; pyarrow cannot take views."""
+    kind = _without_views(array.type)
+    return (array if kind == array.type else cast(array, kind)).take([*spread(range(len(array)), count)])
 
 
 @functools.lru_cache(256)

@@ -160,8 +160,11 @@ def first_cells(
     """
     batch = None if file else source.first_batch()
     if batch is not None:
-        batch = batch.select([place for place, name in enumerate(batch.schema.names) if name in names])
-        batch = batch.take([*spread(range(batch.num_rows), rows)])
+        from thresher.data.formats.tables.arrow_texts import picked
+
+        chosen = [name for name in batch.schema.names if name in names]
+        columns = [picked(batch.column(name), rows) for name in chosen]
+        batch = type(batch).from_arrays(columns, chosen)
     return _cells_of(source, batch, rows, file, all_parts=True)
 
 
