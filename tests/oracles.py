@@ -149,8 +149,8 @@ class Ftrl(Oracle):
         sigma = (np.sqrt(self.n + g * g) - np.sqrt(self.n)) / r.alpha
         self.z[:] += g - sigma * w
         self.n[:] += g * g
-        self.z[:] *= 0.5 ** (1 / r.half_life.examples)
-        self.n[:] *= 0.5 ** (1 / r.half_life.examples)
+        self.z[:] *= 0.5 ** (1 / r.half_life)
+        self.n[:] *= 0.5 ** (1 / r.half_life)
         top = _soft(self.z, r.l1 * self.mask)
         bottom = (r.beta + np.sqrt(self.n)) / r.alpha + r.l2 * self.mask
         return np.where(top == 0, 0.0, -top / np.where(top == 0, 1.0, bottom))

@@ -40,7 +40,7 @@ class FtFtrl(Oracle):
         self.sums, self.growth, self.factor = np.zeros(4), np.zeros(3), np.ones(2)
         self.rho, self.kappa, self.l1 = np.ones(1), np.ones_like(mask), np.full(1, rule.l1)
         self.pull, self.held, self.unit = np.zeros_like(mask), np.zeros_like(mask), np.ones_like(mask)
-        self.fades, self.r = rule.half_life.fades(), np.ones_like(mask)
+        self.fades, self.r = rule.half_life < np.inf, np.ones_like(mask)
         self.last_w, self.size, self.least = (np.zeros_like(mask) for _ in range(3))
 
     def begin_pass(self, number: int, w: Vector, passes: int) -> None:
@@ -106,7 +106,7 @@ class FtFtrl(Oracle):
         w = self.moved(g, t)
         if not self.fades:
             return w
-        f = 0.5 ** (1 / self.rule.half_life.examples)
+        f = 0.5 ** (1 / self.rule.half_life)
         for array, left in ((self.z, f), (self.n, f), (self.a, f**0.5), (self.r, f**0.5)):
             array *= left
         self.sums *= f

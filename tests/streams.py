@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from thresher import parts
 from thresher.learning.model.model import Model
 from thresher.testing.streams import Examples as Stream
@@ -142,14 +144,16 @@ def kinds_of(name: str) -> list[str]:
     first: dict[tuple[Any, ...], str] = {}
     for spec in settings_of(name):
         made: Any = parts.make("rule", spec)
-        first.setdefault(tuple(type(v) if isinstance(v, tuple) else bool(v) for v in made), spec)
+        first.setdefault(
+            tuple(type(v) if isinstance(v, tuple) else (bool(v), v == np.inf) for v in made), spec
+        )
     return list(dict.fromkeys([*first.values(), settings_of(name)[-1]]))
 
 
 def averages(spec: str) -> bool:
     """Whether there is a formula for the sum of its weights between two visits."""
     rule: Any = parts.make("rule", spec)
-    return rule.DRIFTS is not None and not (hasattr(rule, "half_life") and rule.half_life.fades())
+    return rule.DRIFTS is not None and not getattr(rule, "half_life", np.inf) < np.inf
 
 
 def has_rate(spec: str) -> bool:

@@ -6,6 +6,7 @@ import pytest
 from tests.plain import not_compiled
 from tests.streams import Stream, model_of, read_weights, stream_of
 from thresher import parts
+from thresher.engine.protocol import in_dtype
 from thresher.learning.model.model import Model
 from thresher.learning.model.warm_start import start_from
 
@@ -71,6 +72,14 @@ def test_features_that_have_faded_are_forgotten() -> None:
             model.learn(rows(0.9, 300, features=1).chunk)
             used.append(model.nonzero)
     assert used == [2, 1]
+
+
+@BOTH
+def test_loops_are_compiled_without_sums_that_never_fade(name: str) -> None:
+    lasting, fading = (parts.make("rule", f"{name}:half_life={life}") for life in ("inf", "9"))
+    assert (lasting.half_life, fading.half_life) == (np.inf, 9.0)
+    assert in_dtype(lasting, "float32").half_life is None
+    assert in_dtype(fading, "float32").half_life == 9.0
 
 
 def test_a_group_does_not_fade() -> None:

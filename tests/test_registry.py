@@ -111,8 +111,8 @@ def test_a_part_of_another_kind_is_no_part_of_this_one() -> None:
     [
         ("truncated-gradient:gravity=0.25,theta=gravity", {"gravity": 0.25, "theta": 0.25}),
         ("truncated-gradient:theta=gravity", {"gravity": 1e-6, "theta": 1e-6}),
-        ("ftrl:half-life=7,l1=2", {"half_life": make("half_life", "fading:7"), "l1": 2.0}),
-        ("ft-ftrl:half_life=inf", {"half_life": make("half_life", "lasting")}),
+        ("ftrl:half-life=7,l1=2", {"half_life": 7.0, "l1": 2.0}),
+        ("ft-ftrl:half_life=inf", {"half_life": math.inf}),
         (" truncated-gradient : 0.5 , inf , 10 ", {"gravity": 0.5, "theta": math.inf, "every": 10.0}),
         ("truncated-gradient:0.5,every=3", {"gravity": 0.5, "every": 3.0}),
         ("fobos:l1=1e-3", {"l1": 1e-3, "l2": 0.0}),
@@ -139,6 +139,7 @@ def values_of(cls: Any, field: str, default: Any) -> st.SearchStrategy[Any]:
         "0, or >= 1": st.just(0.0) | st.floats(1, 1e6),
         ">= 1": st.floats(1, 1e6),
         ">= 1, inf included": st.floats(1, 1e6) | st.just(float("inf")),
+        ">= 1, or inf": st.floats(1, 1e6) | st.just(float("inf")),
         "in (0, 1)": st.floats(1e-9, 1 - 1e-9),
         "in (0.5, 1)": st.floats(0.5 + 1e-9, 1 - 1e-9),
         "in [0, 1]": st.floats(0, 1),

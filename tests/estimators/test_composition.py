@@ -23,7 +23,6 @@ from sklearn.preprocessing import StandardScaler
 from tests.plain import compiled_if, not_compiled
 from thresher.data.layout import SettledLayout
 from thresher.parts import make
-from thresher.parts.fading import Lasting
 from thresher.parts.rules.ftrl import Ftrl
 from thresher.sklearn import (
     SparseFrontierClassifier,
@@ -73,7 +72,7 @@ def test_skops_finds_nothing_to_trust_but_the_classes() -> None:
     table = pa.table({"length": X[:, 0], "kind": np.array(["a", "b", "c"])[y]})
     cases: list[tuple[Any, Any, set[type]]] = [
         (SparseOnlineClassifier(random_state=0), X, set()),
-        (SparseOnlineClassifier(make("rule", "ftrl:alpha=0.2"), random_state=0), X, {Ftrl, Lasting}),
+        (SparseOnlineClassifier(make("rule", "ftrl:alpha=0.2"), random_state=0), X, {Ftrl}),
         (SparseOnlineClassifier(random_state=0), table, {SettledLayout}),
         (
             SparseOnlineClassifier(l1=0.0, centre=False, random_state=0),

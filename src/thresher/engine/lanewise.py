@@ -108,7 +108,9 @@ def side_by_side(parts: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _column(values: Sequence[Any]) -> Any:
-    """Numbers as an array; None if they are all the same, including the sign of zero."""
+    """Numbers as an array; None if they are all the same, including the sign of zero, or none is given."""
+    if values[0] is None:
+        return None
     column = np.array(values, type(values[0]))
     return None if column.tobytes() == column[:1].tobytes() * len(column) else column
 

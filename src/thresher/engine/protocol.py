@@ -20,10 +20,10 @@ from thresher.engine.compile.part_errors import declare_part, declare_returned
 
 T = TypeVar("T", bound=type)
 
-IN_SPECS = ("group", "half_life")
+IN_SPECS = ("group",)
 """Fields that are parts of the kind with the same name, and are written in the SPEC"""
-NUMBERED = ("half_life",)
-"""Those written as a number, the only field of these parts; their LIMITS decide which part it is"""
+NEVER = ">= 1, or inf"
+"""The limit of a number whose infinity means never: loops are compiled without its code (`in_dtype`)"""
 
 
 class Verb(NamedTuple):
@@ -50,7 +50,6 @@ PROTOCOL: dict[str, dict[str, Verb]] = {
     "joint loss": {},
     "rate": {},
     "group": {},
-    "half_life": {},
     "rule": {},
     "past": {},
 }
@@ -67,7 +66,6 @@ ATTRIBUTES: dict[str, dict[str, Any]] = {
     },
     "rate": {},
     "group": {},
-    "half_life": {},
     "rule": {
         "CLOCK": ("unused",),
         "PENALTIES": (),
@@ -83,7 +81,6 @@ NEEDED: dict[str, dict[str, str]] = {
     "joint loss": {},
     "rate": {},
     "group": {},
-    "half_life": {},
     "rule": {"SLOTS": "the columns of its state"},
 }
 
@@ -163,6 +160,8 @@ def measures_each(rule: Any) -> bool:
 
 
 def in_dtype(value: Any, dtype: Any) -> Any:
-    """The part with its numbers in another dtype, so that compiled arithmetic uses it."""
-    cast = np.dtype(dtype).type
-    return tuple.__new__(type(value), [cast(v) if isinstance(v, float) else v for v in value])
+    """The part with its numbers in another dtype, so that compiled arithmetic uses it; None if `NEVER`."""
+    cast, limits = np.dtype(dtype).type, getattr(type(value), "LIMITS", {})
+    numbers = {f: cast(v) for f, v in value._asdict().items() if isinstance(v, float)}
+    never = {f: None for f, v in numbers.items() if limits.get(f) == NEVER and np.isinf(v)}
+    return tuple.__new__(type(value), (value._asdict() | numbers | never).values())

@@ -72,21 +72,6 @@ def dual(self, v):
     """The dual norm of v: the smallest penalty strength that makes v zero."""
 
 
-# Sums that fade
-
-
-@verb("half_life", returns=TRUTH)
-def fades(self):
-    """Whether sums fade. Default: no."""
-    return False
-
-
-@verb("half_life", returns=NUMBER)
-def left(self, amount, missed):
-    """What is left of a sum after `missed` examples. Default: all of it."""
-    return amount
-
-
 # Rules. First the verbs for an example, in the order of the calls; then those called between examples.
 
 

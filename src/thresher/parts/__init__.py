@@ -6,7 +6,7 @@
 import pkgutil
 from importlib import import_module
 
-from thresher.parts import fading, groups, joint, losses, rates, rules
+from thresher.parts import groups, joint, losses, rates, rules
 from thresher.parts.clamped import LISTED, NONNEGATIVE, NONPOSITIVE
 from thresher.parts.description import Description, describe
 from thresher.parts.origins import REGISTRY, Need, SpecError, check_there, expect, homes, load_files, needs_of
@@ -44,7 +44,6 @@ __all__ = [
     "clamped",
     "describe",
     "expect",
-    "fading",
     "fields_said",
     "find",
     "groups",

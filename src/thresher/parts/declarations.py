@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine.protocol import ATTRIBUTES, PROTOCOL, writes
+from thresher.engine.protocol import ATTRIBUTES, NEVER, PROTOCOL, writes
 
 LIMITS: dict[str, Callable[[float], bool]] = {
     ">= 0": lambda v: v >= 0,
     "> 0": lambda v: v > 0,
-    "inf": lambda v: v == math.inf,
     ">= 1": lambda v: v >= 1,
     ">= 1, inf included": lambda v: v >= 1,
+    NEVER: lambda v: v >= 1,
     "0, or >= 1": lambda v: v == 0 or v >= 1,
     "in [0, 1]": lambda v: 0 <= v <= 1,
     "in (0, 1)": lambda v: 0 < v < 1,

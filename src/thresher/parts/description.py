@@ -7,7 +7,6 @@ import re
 import textwrap
 from typing import Any, NamedTuple
 
-from thresher.engine.protocol import NUMBERED
 from thresher.options.messages import flag_of
 from thresher.parts.registry import REGISTRY, limit_of, lookup, parameters, part_name, spec_of
 
@@ -115,8 +114,6 @@ def _parameter(cls: Any, field: str, default: Any) -> Parameter:
         return Parameter(field, str(default).lower(), "true or false")
     if isinstance(default, str):
         return Parameter(field, default, "")
-    if field in NUMBERED:
-        return Parameter(field, f"{default[0]:g}", ">= 1, or inf")
     if isinstance(default, tuple):
         names = sorted(REGISTRY[field])
         return Parameter(field, part_name(type(default)), f"{', '.join(names[:-1])} or {names[-1]}")

@@ -10,47 +10,32 @@ then in twos, fours ... But differences telescope, so a row is never off by more
 power is a float64, and so is what is added to a product before both are rounded to the dtype: for a row that
 is in every example, 2^(-1/N) would otherwise be rounded to 1 from a half-life of 2e7 on.
 
-A SPEC writes the number. Its class selects the code, so rules whose sums last run the code that they would
-have without this parameter.
+Compiled loops get None for an infinite half-life (`in_dtype`), so the compiler leaves out the code for sums
+that fade: a test at run time made `ftrl` 7 % slower, `ft-ftrl` 10 %, and eight lanes even more.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
-from thresher.parts.registry import part
+from thresher.engine.compile.jit import scalar
 
 _LN2 = math.log(2.0)
 
 
-@part("half_life")
-class Lasting(NamedTuple):
-    """Sums last: every example counts the same, however old.
-
-    >>> Lasting().left(3.0, 5.0)
-    3.0
-    """
-
-    examples: float = math.inf
-    LIMITS = {"examples": "inf"}
+@scalar
+def fades(half_life):
+    """Whether sums fade."""
+    return half_life is not None and half_life < math.inf
 
 
-@part("half_life")
-class Fading(NamedTuple):
-    """Sums are halved in so many examples: left(v, k) = v 2^(-k / examples).
+@scalar
+def left(half_life, amount, missed):
+    """What is left of a sum after `missed` examples: amount 2^(-missed / half_life).
 
-    >>> Fading(5.0).left(3.0, 5.0)
+    >>> left(5.0, 3.0, 5.0)
     1.5
     """
-
-    examples: float = 1e6
-    LIMITS = {"examples": ">= 1"}
-
-    def fades(self):
-        """True."""
-        return True
-
-    def left(self, amount, missed):
-        """The sum times a power."""
-        return amount * math.exp(-missed * (_LN2 / self.examples))
+    if half_life is None:
+        return amount
+    return amount * math.exp(-missed * (_LN2 / float(half_life)))

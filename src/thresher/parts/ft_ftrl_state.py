@@ -34,7 +34,8 @@ import math
 import numpy as np
 
 from thresher.engine.compile.jit import scalar
-from thresher.engine.verbs import dual, fades, grouped, left, step_within, together
+from thresher.engine.verbs import dual, grouped, step_within, together
+from thresher.parts.fading import fades, left
 from thresher.parts.registry import SpecError
 
 PLACES = (
@@ -214,7 +215,7 @@ def _met(self, S, clock):
     age = S.dtype.type(clock[TIME]) - S[:, MET]
     zero = S[:, V] == 0.0
     if fades(self.half_life):
-        root = np.exp2(-0.5 * age.astype(np.float64) / self.half_life.examples)
+        root = np.exp2(-0.5 * age.astype(np.float64) / self.half_life)
         zero |= abs(S[:, Z]) * root <= self.l1 * S[:, ROOT]
     old = zero & (age > self.forget) if self.forget > 0.0 else False
     return np.count_nonzero((S[:, INVERSE_SCALE] > 0.0) & np.logical_not(old))

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from thresher.engine import verbs as verbs  # declares the verbs checked here
-from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, NUMBERED, implements, rebuilt
+from thresher.engine.protocol import ATTRIBUTES, IN_SPECS, NEEDED, implements, rebuilt
 from thresher.options.messages import mention, mention_command
 from thresher.parts.clamped import clamped_class
 from thresher.parts.declarations import LIMITS, OPTIONAL, check_declarations, check_first_steps
@@ -137,7 +137,7 @@ def _check_values_at_birth(kind: str, cls: Any) -> None:
     def new(klass: type, *args: Any, **kwargs: Any) -> Any:
         values = [_as_float(v) for v in plain(klass, *args, **kwargs)]
         for place, field in enumerate(cls._fields):
-            values[place] = value = _nested(cls, field, values[place]) if field in IN_SPECS else values[place]
+            values[place] = value = make(field, values[place]) if field in IN_SPECS else values[place]
             if isinstance(cls._field_defaults.get(field), float) and not isinstance(value, float):
                 raise SpecError(f"{part_name(cls)}: {field} must be a number, not {value!r}")
             _check_limit(cls, field, value)
@@ -150,17 +150,6 @@ def _check_values_at_birth(kind: str, cls: Any) -> None:
 
     cls._field_defaults.update({field: _as_float(value) for field, value in cls._field_defaults.items()})
     cls.__new__ = new
-
-
-def _nested(cls: Any, field: str, value: Any) -> Any:
-    """The part of the kind `field` that a value is or, for a numbered kind, that allows the number."""
-    if field not in NUMBERED or isinstance(value, tuple):
-        return make(field, value)
-    number = _as_number(cls, field, value)
-    for known in REGISTRY[field].values():
-        if LIMITS[limit_of(known, "examples")](number):
-            return known(number)
-    raise SpecError(f"{part_name(cls)}: {field} must be >= 1, or inf, not {number:g}")
 
 
 def _check_link(loss: Any) -> None:
@@ -393,7 +382,7 @@ def _read_fields(cls: Any, text: str) -> dict[str, Any]:
         field, equals, value = (s.strip() for s in item.partition("="))
         spelled = field.replace("-", "_")
         field = spelled if spelled in known else field
-        if field in IN_SPECS and field in known and not value and field not in NUMBERED:
+        if field in IN_SPECS and field in known and not value:
             raise SpecError(f"{part_name(cls)}: {field} must be one of {', '.join(REGISTRY[field])}")
         if not equals and field in known:
             raise SpecError(f"{part_name(cls)}: {field} needs a value: write {field}=VALUE")
@@ -414,7 +403,7 @@ def _read_fields(cls: Any, text: str) -> dict[str, Any]:
 def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
     text, default = raw[field], cls._field_defaults[field]
     if field in IN_SPECS:
-        return _nested(cls, field, text) if field in NUMBERED else lookup(field, text)()
+        return lookup(field, text)()
     if text in _numbers(cls) - {field} and field in _numbers(cls):  # theta=gravity
         named = raw.get(text, cls._field_defaults[text])
         if named in _numbers(cls):
@@ -457,8 +446,7 @@ def clamped(rule: Any, sign: float) -> Any:
 
 def _written(value: Any) -> str:
     if isinstance(value, tuple):
-        numbered = any(type(value) in REGISTRY[kind].values() for kind in NUMBERED)
-        return _written(value[0]) if numbered else part_name(type(value))
+        return part_name(type(value))
     return str(value).lower() if isinstance(value, bool) else repr(float(value))
 
 

@@ -41,11 +41,13 @@ class Octet:
         self.B: Array = np.zeros((*one.B.shape, LANES), one.dtype)
         self.S: Array = np.zeros((0, *one.S.shape[1:], LANES), one.dtype)
         self.index.join(self)
-        rules, bias_rules = [loop.rule for loop in every], [loop.bias_rule for loop in every]
-        self._row_rules = [in_dtype(rule, one.dtype) for rule in rules]
-        kinds = [loop.head.loss for loop in every], rules, self._row_rules, bias_rules
-        bias_row_rules = [in_dtype(rule, one.dtype) for rule in bias_rules]
-        self.parts = tuple(side_by_side(parts) for parts in (*kinds, bias_row_rules))
+        rules, self._row_rules, bias_rules, bias_row_rules = (
+            [in_dtype(rule, dtype) for rule in given]
+            for given in ([loop.rule for loop in every], [loop.bias_rule for loop in every])
+            for dtype in (np.float64, one.dtype)
+        )
+        kinds = [loop.head.loss for loop in every], rules, self._row_rules, bias_rules, bias_row_rules
+        self.parts = tuple(map(side_by_side, kinds))
         self._learn = learn_lanes.for_parts(one.head.loss, one.rule, one.bias_rule)
         self._piece: Resolved | None = None
         self._ends: dict[int, int] = {}
@@ -214,12 +216,12 @@ def _keeps_to_its_rows(loop: OneLoop) -> bool:
 
 def _kind(loop: OneLoop) -> Any:
     """What loops must have in common to be lanes of one octet."""
-    parts = loop.head.loss, loop.rule, loop.bias_rule
-    return *(_without_numbers(part) for part in parts), loop.dtype, len(loop.B)
+    rules = [in_dtype(rule, np.float64) for rule in (loop.rule, loop.bias_rule)]
+    return *(_without_numbers(part) for part in (loop.head.loss, *rules)), loop.dtype, len(loop.B)
 
 
 def _without_numbers(value: Any) -> Any:
-    """A part without its float values: its class, its flags, and the same for nested parts."""
+    """A part with types for float values: its class, its flags, and the same for nested parts."""
     if isinstance(value, tuple):
         return type(value), *(_without_numbers(inner) for inner in value)
-    return None if isinstance(value, float) else value
+    return float if isinstance(value, float) else value

@@ -37,7 +37,6 @@ from thresher.engine.index import HashedIndex, Index, Resolved
 from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, measures_each, shares_a_clock, writes
 from thresher.engine.sound import Tensors, beneath, given, require, under
-from thresher.engine.verbs import fades
 from thresher.learning.model.margins import Read, first_rows, margins
 from thresher.learning.model.objective import F64, Head
 from thresher.learning.model.recipe import Recipe
@@ -150,7 +149,8 @@ class Loop:
         """the state before the last, incomplete batch was learned; empty if no batch was incomplete"""
         self._begin()
         self._origin = Origin(self.bias_rule, head.loss)
-        self._row_rule, self._bias_row_rule = in_dtype(rule, dtype), in_dtype(self.bias_rule, dtype)
+        self._rules = [in_dtype(one, kind) for one in (rule, self.bias_rule) for kind in (np.float64, dtype)]
+        _, self._row_rule, _, self._bias_row_rule = self._rules
 
     def _begin(self) -> None:
         """Set the initial state."""
@@ -163,7 +163,7 @@ class Loop:
     def _learn_with(self, compiled: Any, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> int:
         done: int = compiled(
             loss,
-            *(self.rule, self._row_rule, self.bias_rule, self._bias_row_rule),
+            *self._rules,
             *(self.S, self.clock, self.B, self.bclock),
             *(read_only(a) for a in resolved[1:]),
             *(read_only(targets), *rest, self.noted, self.index.seen, self.tally),
@@ -641,7 +641,7 @@ def make_loop(recipe: Recipe, head: Head, rule: Any, index: Index) -> OneLoop | 
 
 
 def _check_average(rule: Any) -> None:
-    if hasattr(rule, "half_life") and fades(rule.half_life):
+    if getattr(rule, "half_life", np.inf) < np.inf:
         raise ValueError(
             f"{parts.part_name(type(rule))} cannot be averaged with a half_life: there is no formula for the"
             " sum of weights that fade; leave out one of them"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from thresher.engine.verbs import alone, fades, grouped, left
+from thresher.engine.verbs import alone, grouped
 from thresher.parts import ft_ftrl_state
-from thresher.parts.fading import Lasting
+from thresher.parts.fading import fades, left
 from thresher.parts.ft_ftrl_state import (
     FACTOR,
     FLOOR,
@@ -115,12 +115,12 @@ class FtFtrl(NamedTuple):
     group: Any = Single()
     relax: float = 0.25
     taper: float = 1500.0
-    half_life: Any = Lasting()
+    half_life: float = math.inf
     SLOTS = ("v", "z", "root", "a", "inverse", "met or held")
     CLOCK = (*PLACES, "begun", "origin")
     DRIFTS, PENALTIES, RELATIVE_IMPORTANCE, AUTOMATIC = (), ("l1",), True, True
     CLAMPS = ("step_within",)
-    LIMITS = {"alpha": "> 0", "forget": "0, or >= 1", "relax": "in [0, 1]"}
+    LIMITS = {"alpha": "> 0", "forget": "0, or >= 1", "relax": "in [0, 1]", "half_life": ">= 1, or inf"}
     TUNED = {"alpha": (0.1, 10.0), "l1": (0.25, 3.0)}
     clock0, tick = ft_ftrl_state.clock0, ft_ftrl_state.tick
     place, sound, couple = ft_ftrl_state.place, ft_ftrl_state.sound, ft_ftrl_state.couple

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from thresher.engine.compile.jit import scalar
-from thresher.engine.verbs import fades, left
-from thresher.parts.fading import Lasting
+from thresher.parts.fading import fades, left
 from thresher.parts.prox import soft
 from thresher.parts.registry import part
 
@@ -57,12 +56,12 @@ class Ftrl(NamedTuple):
     beta: float = 1.0
     l1: float = 1.0
     l2: float = 0.0
-    half_life: Any = Lasting()
+    half_life: float = math.inf
     SLOTS = ("w or time", "z", "root")
     CLOCK = ("inverse or time",)
     DRIFTS = CLAMPS = ()
     PENALTIES = ("l1", "l2")
-    LIMITS = {"alpha": "> 0"}
+    LIMITS = {"alpha": "> 0", "half_life": ">= 1, or inf"}
     TUNED = {"alpha": (0.01, 3.0), "l1": (0.01, 10.0)}
 
     def clock0(self):
