@@ -1,16 +1,13 @@
-"""Results to compute with: tables with the same columns, pictures of several runs, a model in a notebook."""
+"""Results to compute with: tables with the same columns, a model in a notebook."""
 
-import re
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import thresher
-from tests.commands import SAMPLE
 from thresher.learning.inspection.frames import COLUMNS
 from thresher.learning.model.model import Model
 
@@ -57,34 +54,6 @@ def test_a_table_needs_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="frame needs pandas: pip install pandas"):
         model.frame()
-
-
-def test_several_frontiers_in_one_picture(tmp_path: Path) -> None:
-    seeds = [thresher.path(SAMPLE, l1=[0.5, 2.0], order="once", seed=seed) for seed in range(3)]
-    other = thresher.path(SAMPLE, "ftrl", l1=[0.5, 2.0])
-    seeds[0].save(tmp_path / "f")
-    picture = thresher.plot_frontier([str(tmp_path / "f"), *seeds[1:], other])
-    root = ElementTree.fromstring(picture.svg)
-    titles = [one.text or "" for one in root.iter() if one.tag.endswith("title")]
-    own = [title for title in titles if title.startswith("ft-ftrl, penalty")]
-    assert len(own) == 2
-    for title, k in zip(own, range(2), strict=True):
-        losses = [one.points[k].loss for one in seeds]
-        spread = np.std(losses, ddof=1) / np.sqrt(3)
-        assert title.endswith(f"loss {np.mean(losses):.6g} ± {spread:.2g} over 3 runs")
-    assert sum(title.startswith("ftrl, penalty") for title in titles) == 2
-    colours = {
-        name: set(re.findall(rf"mark (c\d)[^>]*><title>{name},", picture.svg)) for name in ("ft-ftrl", "ftrl")
-    }
-    assert colours["ft-ftrl"].isdisjoint(colours["ftrl"])
-    assert "whisker" in picture.svg
-    picture.save(tmp_path / "x.svg")
-    assert (tmp_path / "x.svg").read_text() == picture.svg == picture._repr_html_()
-    assert repr(picture) == "<Picture of 4 runs: 4 points>"
-    with pytest.raises(ValueError, match=r"name a file that ends in \.svg"):
-        picture.save(tmp_path / "x.png")
-    with pytest.raises(TypeError, match="takes results of path and cv, or folders of path, not int"):
-        thresher.plot_frontier([7])  # type: ignore[list-item]
 
 
 @pytest.mark.usefixtures("plainly")

@@ -27,7 +27,6 @@ if _TYPE_CHECKING:
         load,
         name_features,
         path,
-        plot_frontier,
         predict,
         report,
         save,
@@ -43,7 +42,6 @@ if _TYPE_CHECKING:
     from thresher.learning.diagnostics.findings import TroubleWarning
     from thresher.learning.files.model_file import ModelFileError
     from thresher.learning.inspection.frames import Evaluated
-    from thresher.learning.inspection.plots import Picture
     from thresher.learning.model.divergence import DivergedError
     from thresher.learning.model.ensemble import Ensemble
     from thresher.learning.model.model import Model
@@ -65,7 +63,6 @@ _HOMES = {
     "Interrupted": "thresher.learning.training.interruption",
     "Model": "thresher.learning.model.model",
     "ModelFileError": "thresher.learning.files.model_file",
-    "Picture": "thresher.learning.inspection.plots",
     "Readout": "thresher.learning.model.weights",
     "Selection": "thresher.lanes.stability",
     "SpecError": "thresher.parts.origins",
@@ -84,7 +81,6 @@ _HOMES = {
     "open_source": "thresher.data",
     "part": "thresher.parts.registry",
     "path": "thresher.api",
-    "plot_frontier": "thresher.api",
     "predict": "thresher.api",
     "report": "thresher.api",
     "save": "thresher.api",
@@ -104,7 +100,6 @@ __all__ = [
     "Interrupted",
     "Model",
     "ModelFileError",
-    "Picture",
     "Readout",
     "Selection",
     "SpecError",
@@ -124,7 +119,6 @@ __all__ = [
     "open_source",
     "part",
     "path",
-    "plot_frontier",
     "predict",
     "report",
     "save",

@@ -17,8 +17,6 @@ from thresher.batch.solving import Boosted
 from thresher.cluster.elsewhere import reading_elsewhere, reads_elsewhere
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
-from thresher.lanes import comparison
-from thresher.lanes.comparison import AnyFrontier
 from thresher.lanes.models import CrossValidation, Frontier, Tuned, with_choice
 from thresher.lanes.stability import Selection
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
@@ -27,7 +25,6 @@ from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import find_in
 from thresher.learning.inspection.frames import Evaluated
-from thresher.learning.inspection.plots import Picture
 from thresher.learning.model.ensemble import Ensemble, ready
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Output
@@ -443,28 +440,6 @@ def boost(
         found = run.run(callback or (lambda _: None))
     found.warnings = warn(found.warnings)
     return found
-
-
-def plot_frontier(frontiers: AnyFrontier | Sequence[AnyFrontier]) -> Picture:
-    """Draw loss over the number of weights of several runs, one colour per rule.
-
-    Runs of the same rule, for example with different seeds, are averaged penalty by penalty (by position if
-    each run found its own penalties), and bars show the mean loss ± one standard error.
-
-    Args:
-        frontiers: results of `thresher.path` and `thresher.cv`, and folders of ``thresher path``.
-
-    Returns a picture that notebooks show; ``.save("frontier.svg")`` writes it, ``.svg`` is its text.
-
-    Raises `ModelFileError`; TypeError for anything else; ValueError for runs without a penalty or without a
-    finite loss.
-
-    >>> data = "examples/data/rcv1_train2000.dat.gz"
-    >>> runs = [path(data, l1="0.5:4:4", order="once", seed=seed) for seed in range(3)]
-    >>> plot_frontier(runs)
-    <Picture of 3 runs: 4 points>
-    """
-    return comparison.plot_frontier(frontiers)
 
 
 def save(model: AnyModel, path: str | os.PathLike[str], *, state: bool = True) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,32 +33,6 @@ class Stage(NamedTuple):
     features_seen: int
     again: bool = False
     """whether it is in a later pass: `since` is then the loss of rows seen before"""
-
-
-@dataclass(frozen=True)
-class Picture:
-    """An SVG picture that notebooks show."""
-
-    svg: str
-    """its text"""
-    about: str = ""
-    """what it shows"""
-
-    def __repr__(self) -> str:
-        """What it shows."""
-        return f"<Picture of {self.about}>"
-
-    def __str__(self) -> str:
-        """The SVG."""
-        return self.svg
-
-    def _repr_html_(self) -> str:
-        """The SVG, for notebooks and pages of documentation."""
-        return self.svg
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write an SVG file. Raises OSError; ValueError if `path` does not end in .svg."""
-        write(checked(path), self.svg)
 
 
 def checked(path: str | os.PathLike[str]) -> Path:
