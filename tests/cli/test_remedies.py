@@ -292,7 +292,7 @@ def mentioned(node: ast.AST) -> str:
     call = node.value if isinstance(node, ast.FormattedValue) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         return "{}"
-    if call.func.id not in ("mention", "mention_command", "or_in_estimators", "spelled"):
+    if call.func.id not in ("mention", "mention_command", "spelled"):
         return "{}"
     names = [one.value if isinstance(one, ast.Constant) else "FILLED" for one in call.args]
     values = {

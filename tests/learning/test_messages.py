@@ -1,4 +1,4 @@
-"""Messages name options as on the command line, as in Python or as estimators take them."""
+"""Messages name options as on the command line or as in Python."""
 
 import ast
 import re
@@ -15,9 +15,8 @@ import pytest
 import thresher
 from thresher.data import DataError
 from thresher.options import boost, data, judging, lanes, messages, model, output, select, training
-from thresher.options.messages import as_shown, as_stored, in_estimators, mention, on_the_command_line
+from thresher.options.messages import as_shown, as_stored, mention, on_the_command_line
 from thresher.options.option import SHELL, Declared, declared
-from thresher.sklearn.inputs import as_parameters
 
 SOURCE = Path(thresher.__file__).parent
 SAID = [
@@ -60,24 +59,6 @@ def test_any_text_is_a_value(column: str) -> None:
         "ignore": column,
         "header": True,
     }
-    layout = in_estimators(mention(ignore=column), as_parameters)
-    assert ast.literal_eval(layout.removeprefix("layout=")) == {"ignore": column}
-
-
-def test_estimators_have_parameters_of_their_own() -> None:
-    def said(message: str) -> str:
-        return in_estimators(message, as_parameters)
-
-    assert said(mention(numeric="a", on_error="skip")) == 'numeric="a", on_error="skip"'
-    assert said(mention(bits=20, text="a")) == 'layout={"bits": 20, "text": "a"}'
-    assert said(f"{mention(passes=2)}, or {mention(early_stop=1)}") == (
-        "passes=2, or early_stopping=True, patience=1"
-    )
-    shuffle = messages.or_in_estimators(
-        f"{mention(order='once')} or {mention(order='every')}", "shuffle=True"
-    )
-    assert (said(shuffle), as_shown(shuffle)) == ("shuffle=True", 'order="once" or order="every"')
-    assert said(f"let {messages.mention_command('tune')} find it") == "let thresher.tune find it"
 
 
 def test_a_message_survives_what_is_done_to_it() -> None:

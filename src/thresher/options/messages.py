@@ -19,8 +19,8 @@ from typing import Any
 _BEGIN, _NEXT, _END = "\ud8f0", "\ud8f1", "\ud8f2"
 _MARKS = re.compile(f"[{_BEGIN}{_NEXT}{_END}]")
 _TEXT = f"([^{_BEGIN}{_NEXT}{_END}]*)"
-_SPELLINGS = re.compile(f"{_BEGIN}{_TEXT}(?:{_NEXT}{_TEXT})?(?:{_NEXT}{_TEXT})?(?:{_END}|$)")
-_SHELL, _PYTHON, _ESTIMATORS = 1, 2, 3
+_SPELLINGS = re.compile(f"{_BEGIN}{_TEXT}(?:{_NEXT}{_TEXT})?(?:{_END}|$)")
+_SHELL, _PYTHON = 1, 2
 _FLAGS = {"slices": "slice", "modules": "module", "continue_from": "continue"}
 """Options whose name on the command line is not that in Python"""
 _FUNCTIONS = {"name": "thresher.name_features", "weights": "Model.weights"}
@@ -51,11 +51,6 @@ def as_stored(message: str) -> str:
     return _chosen(message, lambda found: found[_SHELL])
 
 
-def in_estimators(message: str, parameters: Callable[[str], str]) -> str:
-    """The message for users of estimators: `parameters` makes what they take of the keywords of Python."""
-    return _chosen(message, lambda found: found[_ESTIMATORS] or parameters(found[_PYTHON]))
-
-
 def _chosen(message: str, choose: Callable[[re.Match[str]], str]) -> str:
     return _MARKS.sub("", _SPELLINGS.sub(choose, message))
 
@@ -76,10 +71,9 @@ def mention(*names: str, **values: Any) -> str:
     return spelled(shell, ", ".join(_as_keyword(*pair) for pair in pairs)) if pairs else ""
 
 
-def spelled(shell: str, python: str, *estimators: str) -> str:
-    """A part of a message on the command line and in Python; users of estimators may read a third one."""
-    spellings = (shell, python, *estimators)
-    return _BEGIN + _NEXT.join(_MARKS.sub("", one) for one in spellings) + _END
+def spelled(shell: str, python: str) -> str:
+    """A part of a message on the command line and in Python."""
+    return _BEGIN + _NEXT.join(_MARKS.sub("", one) for one in (shell, python)) + _END
 
 
 def without_options(message: str) -> str:
@@ -100,11 +94,6 @@ def mention_command(name: str) -> str:
 def function_of(command: str) -> str:
     """The function or method in Python that does the same as a command."""
     return _FUNCTIONS.get(command, f"thresher.{command}")
-
-
-def or_in_estimators(text: str, instead: str) -> str:
-    """A part of a message that has other words for users of estimators."""
-    return spelled(as_stored(text), _chosen(text, lambda found: found[_PYTHON]), instead)
 
 
 def flag_of(name: str) -> str:

@@ -6,12 +6,10 @@ Features are named by the columns of X, or by reading X again. The warnings of `
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,8 +19,6 @@ from sklearn.utils.validation import validate_data
 
 from thresher.data.layout import chosen_in
 from thresher.data.source import Source
-from thresher.options.data import FeatureOptions, IgnoreOption
-from thresher.options.messages import in_estimators, literal
 from thresher.options.option import declared
 
 if TYPE_CHECKING:
@@ -283,7 +279,7 @@ def _settled(layout: Any, table: Any) -> Any:
     kinds = settled.kinds[:-1]
     for field, kind in zip(schema, kinds, strict=True):
         if not kind:
-            remedy = in_estimators(kinds_for(field, schema.names), as_parameters)
+            remedy = kinds_for(field, schema.names)
             raise DataError(f"X: column '{field.name}' is of {type_name(field.type)}: use {remedy}")
     return replace(settled, columns=tuple(schema.names), kinds=kinds, spelling=settled.spelling[:-1])
 
@@ -358,38 +354,7 @@ def names_of(model: Any) -> NDArray[Any]:
     return np.array([known.get(key, str(key)) for key in keys], object)
 
 
-_PARAMETERS = {"early_stop": "early_stopping=True, patience={}"}
-"""Options that estimators take in another form"""
-_OF_FIT = {"classes", "group", "label", "weight"}
-"""Fields of a layout in whose place `fit` takes arrays"""
-
-
-@cache
-def _of_layouts() -> Set[str]:
-    return {**declared(FeatureOptions), **declared(IgnoreOption)}.keys() - _OF_FIT
-
-
-def as_parameters(options: str) -> str:
-    """Options, or the name of a function, in a message of Python's, as estimators take them.
-
-    >>> as_parameters('ignore="zip", text="a b"'), as_parameters("early_stop=1")
-    ('layout={"ignore": "zip", "text": "a b"}', 'early_stopping=True, patience=1')
-    >>> as_parameters("thresher.tune"), as_parameters("group")
-    ('thresher.tune', 'group')
-    """
-    call: Any = ast.parse(f"fit({options})", mode="eval").body
-    given = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
-    if call.args or not given:
-        return options
-    if given.keys() <= _of_layouts():
-        fields = ", ".join(f'"{name}": {literal(value)}' for name, value in given.items())
-        return f"layout={{{fields}}}"
-    forms = {name: _PARAMETERS.get(str(name), f"{name}={{}}") for name in given}
-    return ", ".join(forms[name].format(literal(value)) for name, value in given.items())
-
-
 _FEATURE = re.compile(r"\bfeature (\d+)\b")
-_PENALTY = re.compile(r"a smaller \w+ \(currently [^)]*\)")
 
 
 def warn_of(estimator: Any, X: Any, troubles: list[Trouble]) -> None:
@@ -421,10 +386,8 @@ def _first(table: Any, rows: int) -> Any:
 
 
 def _said(estimator: Any, message: str) -> str:
-    """The message with parameters and columns of a fitted estimator."""
+    """The message with the names of columns of a fitted estimator."""
     named = vars(estimator).get("feature_names_in_") if estimator._kind == MATRIX else None
-    if hasattr(estimator, "l1s"):
-        message = _PENALTY.sub("smaller penalties, l1s", message)
     if named is not None:
         message = _FEATURE.sub(lambda found: f"column {named[int(found[1])]}", message)
-    return in_estimators(message, as_parameters)
+    return message

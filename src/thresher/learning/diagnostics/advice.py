@@ -13,7 +13,7 @@ from thresher.data.features.names import Names, numeric_keys
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.layout import SettledLayout
 from thresher.engine.protocol import writes
-from thresher.options.messages import mention, or_in_estimators
+from thresher.options.messages import mention
 
 _STEP_SIZES = ("alpha", "eta", "rate")
 """Parameters that scale the step size: a smaller value makes smaller steps."""
@@ -107,8 +107,7 @@ def missing_remedy(column: ColumnSeen, layout: SettledLayout) -> str:
     """What helps if a column of numbers has a few other cells."""
     if not column.means_missing or any("," in cell for cell in column.strays):
         named = as_option_value([column.name], layout.columns)
-        skip = f"use {mention(numeric=named, on_error='skip')} to leave out such rows"
-        return or_in_estimators(skip, "leave out such rows, and let it hold numbers")
+        return f"use {mention(numeric=named, on_error='skip')} to leave out such rows"
     if not all(map(str.isprintable, column.strays)):
         return "leave such cells empty"
     if not layout.delimited_by:

@@ -44,7 +44,7 @@ from thresher.data.source import Source
 from thresher.data.text.utf8 import REMEDIES
 from thresher.learning.diagnostics.advice import missing_remedy
 from thresher.learning.diagnostics.findings import FEW, Trouble
-from thresher.options.messages import mention, or_in_estimators
+from thresher.options.messages import mention
 
 _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 """A number that is rarely the name of a column."""
@@ -208,9 +208,7 @@ def _names(table: SeenTable) -> Trouble | None:
     if 2 * len(found) <= len(columns):
         return None
     reason = f"the first row is read as the names of columns ({', '.join(found[:3])})"
-    remedy = f"{reason}: if it is an example, use {mention(header=False)}"
-    elsewhere = f"{reason}: if it is an example, read the file with header=None"
-    return Trouble("numbers-as-names", or_in_estimators(remedy, elsewhere))
+    return Trouble("numbers-as-names", f"{reason}: if it is an example, use {mention(header=False)}")
 
 
 def _unmatched(table: SeenTable) -> Trouble | None:

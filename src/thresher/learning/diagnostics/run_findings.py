@@ -35,7 +35,7 @@ from thresher.learning.inspection.formatting import shown
 from thresher.learning.model.preparation import LISTED, Admission
 from thresher.learning.model.sampling import Sample, can_correct
 from thresher.learning.training.record import Record
-from thresher.options.messages import as_stored, mention, mention_command, or_in_estimators
+from thresher.options.messages import as_stored, mention, mention_command
 
 _SUSPICIOUS = 0.25
 """A loss below this share of that of the best constant may come from a column that holds the label."""
@@ -183,7 +183,6 @@ def _sorted_labels(run: Run) -> Trouble | None:
     else:
         return None
     remedy = f"shuffle the rows with {mention(order='once')}, or {mention(order='buffer:N')} for a stream"
-    remedy = or_in_estimators(remedy, "shuffle the rows with shuffle=True")
     return Trouble("sorted-labels", f"the labels are sorted ({reason}): {remedy}")
 
 
