@@ -54,7 +54,6 @@ def names_of(X: Any) -> list[str]:
 
 TABLES: dict[str, Callable[[pa.Table], Any]] = {
     "dataset": pa.dataset.dataset,
-    "scanner": lambda table: pa.dataset.dataset(table).scanner(),
     "reader": lambda table: table.to_reader(),
     "batch": lambda table: table.combine_chunks().to_batches()[0],
     "polars": pl.from_arrow,
@@ -80,11 +79,25 @@ def test_a_dataset_is_read_once_per_pass() -> None:
     assert len(thresher.cv(dataset, folds=2, l1=[0.1, 1.0]).points) == 2
 
 
+class Distributed:
+    """Rows on other machines, as datasets of Ray hold them."""
+
+    def iter_batches(self) -> Iterator[Any]:
+        yield TABLE
+
+    def to_pandas(self) -> Any:
+        return TABLE.to_pandas()
+
+
 @pytest.mark.parametrize("call", [lambda X: thresher.train(X, Y), thresher.train, fitted])
-def test_a_lazy_frame_is_to_be_collected(call: Callable[[Any], Any]) -> None:
+def test_what_holds_no_rows_yet_is_to_be_made_a_table(call: Callable[[Any], Any]) -> None:
     frame = pl.from_arrow(TABLE).lazy()  # type: ignore[union-attr]
     with pytest.raises(DataError, match=r"LazyFrame holds no rows yet: collect\(\) it"):
         call(frame)
+    with pytest.raises(DataError, match=r"Scanner holds no rows yet: to_reader\(\) it"):
+        call(pa.dataset.dataset(TABLE).scanner())
+    with pytest.raises(DataError, match=r"Distributed holds no rows yet: to_pandas\(\) it"):
+        call(Distributed())
 
 
 def test_batches_are_to_be_put_together() -> None:

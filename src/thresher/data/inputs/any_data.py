@@ -18,9 +18,7 @@ from thresher.data.feature_specs import as_list
 from thresher.data.formats.row_groups import Grouped
 from thresher.data.inputs.arrays import PairSource, first_of, is_missing, source_of
 from thresher.data.inputs.frames import (
-    DatasetTable,
     SparseFrameSource,
-    is_dataset,
     is_named,
     is_sparse_frame,
     matrix_of,
@@ -65,6 +63,8 @@ _TEXTUAL = (CATEGORICAL, TEXT)
 _BARE = SettledLayout(), Layout()
 _STREAM = "__arrow_c_stream__"
 """The method that marks a table."""
+_READY = "toPandas", "collect", "to_reader", "to_pandas"
+"""Methods that make a table of what holds no rows yet: of Spark, of lazy frames, of Scanners, of Ray"""
 _KINDS = (
     "a path, paths, a table, a matrix, a list of dictionaries, a Chunk, Chunks, (X, y) or pairs of a mapping"
     " and a label"
@@ -137,17 +137,17 @@ def opened(data: Data, domain: str | Domain, **read: Any) -> Source:
 
 
 def as_rows(data: Any) -> Any:
-    """`data`; a table for a Dataset or Scanner of pyarrow, CSR for a sparse matrix that is a dictionary.
+    """`data`; a stream for a Dataset of pyarrow, CSR for a sparse matrix that is a dictionary.
 
     `DataError` for what holds no rows yet.
     """
     if isinstance(data, Mapping) and (as_csr := getattr(data, "tocsr", None)):
         return as_csr()
-    if type(data).__module__ == "pyarrow._dataset":
-        return _Scanned(data) if hasattr(data, "scanner") else data.to_table()
+    if type(data).__module__ == "pyarrow._dataset" and hasattr(data, "scanner"):
+        return _Scanned(data)
     if hasattr(data, _STREAM) or hasattr(data, "__array__"):
         return data
-    if how := next((name for name in ("toPandas", "collect") if hasattr(data, name)), ""):
+    if how := next((name for name in _READY if hasattr(data, name)), ""):
         raise DataError(f"{type(data).__name__} holds no rows yet: {how}() it")
     return data
 
@@ -217,7 +217,7 @@ def labels_beside(data: Any) -> Any:
 
 def is_table(data: Any, layout: AnyLayout | None) -> bool:
     """Whether `data` is read as a table with a label column."""
-    return hasattr(data, _STREAM) or is_dataset(data) or (not is_bare(layout) and _holds_mappings(data))
+    return hasattr(data, _STREAM) or (not is_bare(layout) and _holds_mappings(data))
 
 
 def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
@@ -359,7 +359,7 @@ def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
 
     `DataError` for a matrix if the layout knows columns by name.
     """
-    table = hasattr(data, _STREAM) or is_dataset(data)
+    table = hasattr(data, _STREAM)
     matrix = hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds(data, list | np.ndarray)
     matrix = matrix or (_holds(data, tuple) and not _holds(data[0], Mapping))
     if not (table or matrix or _holds_mappings(data)):
@@ -408,8 +408,6 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
 
     A sparse DataFrame without names is a matrix, unless the model has columns. Others are made dense here.
     """
-    if is_dataset(data):
-        return DatasetTable(data)
     settled = layout if layout is not None and has_columns(layout) else None
     if hasattr(data, _STREAM):
         if _is_texts(data):

@@ -1,12 +1,10 @@
-"""Tables of other libraries: sparse DataFrames of pandas, and datasets of Ray.
+"""Sparse DataFrames of pandas.
 
-Of a sparse DataFrame, only the values that are not 0 are read; its columns are numeric and have names.
+Only the values that are not 0 are read; columns are numeric and have names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, islice
 from typing import Any
 
 from thresher.data.chunk import Place
@@ -87,39 +85,3 @@ def settled_for(frame: Any, layout: AnyLayout | None) -> SettledLayout:
     names = [str(name) for name in frame.columns]
     shared = {} if layout is None else layout.shared()
     return SettledLayout(**shared, columns=tuple(names), kinds=(NUMERIC,) * len(names))
-
-
-_ROWS = 1 << 16
-
-
-def is_dataset(data: Any) -> bool:
-    """Whether `data` is a ``ray.data.Dataset``; does not import Ray."""
-    return type(data).__module__.startswith("ray.data.") and hasattr(data, "iter_batches")
-
-
-class DatasetTable:
-    """The rows of a ``ray.data.Dataset``, in its order, as a stream of Arrow batches: a new one each time."""
-
-    def __init__(self, dataset: Any) -> None:
-        self._dataset = dataset
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The Arrow stream, for ``pyarrow.RecordBatchReader.from_stream``."""
-        import pyarrow as pa
-
-        batches = self._batches()
-        first = [*islice(batches, 1)]
-        schema = first[0].schema if first else pa.schema([])
-        stream = pa.RecordBatchReader.from_batches(schema, chain(first, batches))
-        return stream.__arrow_c_stream__(requested_schema)
-
-    def _batches(self) -> Iterator[Any]:
-        from ray.data import DataContext
-
-        options = DataContext.get_current().execution_options
-        before, options.preserve_order = options.preserve_order, True
-        try:
-            for table in self._dataset.iter_batches(batch_size=_ROWS, batch_format="pyarrow"):
-                yield from table.to_batches()
-        finally:
-            options.preserve_order = before
