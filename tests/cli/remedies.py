@@ -182,14 +182,6 @@ CASES = [
         before=("train d.csv -m m -q",),
         python=False,
     ),
-    Case(
-        "ids that are centred cannot be exported to ONNX: {}, or train with --no-centre",
-        {"d.svm": svm(form="{y} {a}:1 7:{y}.5")},
-        "export m --to onnx -o m.onnx",
-        then="train d.svm -m m --no-centre",
-        before=("train d.svm -m m -q",),
-        python=False,
-    ),
     # hold-outs and folds
     Case(
         "--group keeps rows together that are drawn, but {} are held out, whatever their group:"

@@ -149,10 +149,9 @@ def test_estimators_scale_matrices_and_frames_of_numbers(scale: str) -> None:
 def test_what_is_exported_predicts_the_same() -> None:
     runtime = pytest.importorskip("onnxruntime")
     from thresher.sklearn import SparseOnlineClassifier
-    from thresher.sklearn.convert import to_onnx
 
     model = SparseOnlineClassifier("sgd", scale="standard", random_state=0).fit(X, Y)
-    session = runtime.InferenceSession(to_onnx(model).SerializeToString())
+    session = runtime.InferenceSession(thresher.export(model, "onnx"))
     found = session.run(["probabilities"], {"X": X.astype(np.float32)})[0]
     assert found == pytest.approx(model.predict_proba(X), abs=1e-4)
 

@@ -47,11 +47,12 @@ def written(found: RawPrediction) -> bytes:
     """The model as bytes. `DataError` for what ONNX cannot express, and without the package onnx."""
     import json
 
-    check_installed()
+    if find_spec("onnx") is None:
+        raise DataError("ONNX needs the package onnx, which is not installed: pip install 'thresher[onnx]'")
     _check(found)
     (model,) = found.models
     names = found.known[0] if found.known else None
-    check_resolved(model, found.link, lambda key: feature_name(key, found.layout, names), centres=True)
+    _check_resolved(model, found.link, lambda key: feature_name(key, found.layout, names))
     keys = [one.key for one in found.columns] or model.keys.tolist()
     places = {key: place for place, key in enumerate(model.keys.tolist())}
     table = np.zeros((len(found.names), len(keys)))
@@ -67,12 +68,6 @@ def written(found: RawPrediction) -> bytes:
     return bytes(proto(linear, told, nodes, tensors).SerializeToString())
 
 
-def check_installed() -> None:
-    """`DataError` if the package onnx is not installed."""
-    if find_spec("onnx") is None:
-        raise DataError("ONNX needs the package onnx, which is not installed: pip install 'thresher[onnx]'")
-
-
 def _check(found: RawPrediction) -> None:
     other = f"use {mention(to='c')} or {mention(to='js')}"
     for column in found.columns:
@@ -83,27 +78,24 @@ def _check(found: RawPrediction) -> None:
     if found.products or found.store is not None:
         what = "products of columns" if found.products else "a hashed store"
         raise DataError(f"ONNX cannot express {what}: {other}")
+    if found.kind == "labels":
+        raise DataError("ONNX's LinearClassifier predicts one class per example, not several labels")
     if len(found.models) > 1:
         raise DataError(f"an ensemble cannot be exported to ONNX: {other}, or export one of its models")
-    if any(len(one.means) for one in found.models) and not found.columns:
-        raise DataError(
-            f"ids that are centred cannot be exported to ONNX: {other}, or train with {mention(centre=False)}"
-        )
 
 
-def check_resolved(found: ExportedModel, link: Link, name: Callable[[int], str], *, centres: bool) -> None:
+def _check_resolved(found: ExportedModel, link: Link, name: Callable[[int], str]) -> None:
     """`DataError` for columns so far from zero that float32 cannot tell their values apart.
 
-    Their means are those of `found`. The graph `centres` them, or it multiplies values as they are, which
-    rounds twice. A column counts if that could change a probability by a hundredth, the mean of a count by
-    one percent, or a number by one percent of 1 or of the intercept.
+    Their means are those of `found`. A column counts if that could change a probability by a hundredth, the
+    mean of a count by one percent, or a number by one percent of 1 or of the intercept.
     """
     by = dict(zip(found.divisor_keys.tolist(), found.divisors.tolist(), strict=True))
     heaviest = dict(zip(found.keys.tolist(), abs(found.weights).max(axis=1, initial=0).tolist(), strict=True))
     scale = max(link.by, 1.0) if link.name in (CALIBRATED, SOFTMAX) else 1.0
     least = 0.01 * max(1.0, float(abs(found.intercepts).max())) if link.name == IDENTITY else 0.01
     for key, mean in zip(found.mean_keys.tolist(), found.means.tolist(), strict=True):
-        step = float(np.spacing(np.float32(abs(mean)))) * (abs(mean) >= FAR if centres else 2)
+        step = float(np.spacing(np.float32(abs(mean)))) * (abs(mean) >= FAR)
         error = scale * heaviest.get(key, 0.0) * step / 2 / by.get(key, 1.0)
         if error > least:
             raise DataError(
@@ -120,7 +112,7 @@ def _prepared(found: RawPrediction, keys: Sequence[int]) -> tuple[list[Any], lis
     (model,) = found.models
     means = dict(zip(model.mean_keys.tolist(), model.means.tolist(), strict=True))
     by = dict(zip(model.divisor_keys.tolist(), model.divisors.tolist(), strict=True))
-    if not found.columns and not by:
+    if not found.columns and not by and not means:
         return [], []
     numbers = {"means": [means.get(key, 0.0) for key in keys], "divisors": [by.get(key, 1.0) for key in keys]}
     tensors = [onnx.numpy_helper.from_array(np.array(v, np.float64), name) for name, v in numbers.items()]
@@ -180,8 +172,6 @@ def _classifier(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
         plain = Link(SIGMOID if link == CALIBRATED else SOFTMAX, 1.0)
         linear = linear._replace(table=by * linear.table, bias=by * linear.bias + plus, link=plain)
     table, bias = linear.table, linear.bias
-    if head.outputs.kind == "labels":
-        raise DataError("ONNX's LinearClassifier predicts one class per example, not several labels")
     transform = _transform(linear)
     if len(bias) == 1:
         table, bias = np.concatenate([-table, table]), np.concatenate([-bias, bias])

@@ -1,4 +1,4 @@
-"""Convert linear models from and to scikit-learn, and to ONNX.
+"""Convert linear models from and to scikit-learn.
 
 Every conversion is verified on a few examples: a model that would predict differently is an error.
 
@@ -10,7 +10,6 @@ wrong.
 from __future__ import annotations
 
 from copy import copy
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,8 @@ from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.engine.atomic import whole_file
-from thresher.exporting import onnx
-from thresher.exporting.description import weights_of
-from thresher.exporting.links import link_of
-from thresher.learning.diagnostics.advice import feature_name
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.objective import Head
-from thresher.learning.model.weights import Readout
 from thresher.sklearn.classifier import SparseOnlineClassifier
 from thresher.sklearn.initial_weights import as_readout
 from thresher.sklearn.inputs import MATRIX
@@ -149,46 +142,3 @@ def _as_fitted(model: Any, X: Any) -> Any:
     import pandas as pd
 
     return pd.DataFrame.sparse.from_spmatrix(X, columns=model.feature_names_in_)
-
-
-def to_onnx(model: Any, path: Any = None, *, columns: str = "all") -> Any:
-    """Convert a fitted estimator to an ``onnx.ModelProto``, also written to `path` if given.
-
-    Its input ``X`` is float32 ``(n, d)``. With `columns` ``used`` it has only the columns of
-    ``feature_keys_``, in that order, and its metadata list them; this is required for tables, dictionaries
-    and texts, whose keys are hashes of names (docs/sklearn.md shows how to compute them). Outputs: ``label``
-    and ``probabilities`` (``scores`` if the loss has none) for a classifier, ``variable`` for a regressor.
-
-    Raises ValueError for several labels at once, for a link ONNX does not have, for classes that are neither
-    whole numbers nor text, if no column is ``used``, and for columns so far from zero, for how much they
-    vary, that float32 cannot tell their values apart.
-    """
-    onnx.check_installed()
-    check_is_fitted(model)
-    if columns not in ("all", "used"):
-        raise ValueError(f"columns must be 'all' or 'used', not {columns!r}")
-    if columns == "all" and not model._weighs_columns():
-        raise ValueError(
-            "features that are not columns of a matrix have keys instead of positions: use columns='used'"
-        )
-    keys = model.feature_keys_
-    coef = csr_matrix(model.coef_)
-    if columns == "used" and model._weighs_columns():
-        coef = coef[:, keys.astype(np.int64)]
-    head = model._model.head
-    linear = onnx.Linear(
-        head,
-        link_of(head),
-        coef.toarray(),
-        np.asarray(model.intercept_),
-        model.classes_.tolist() if is_classifier(model) else None,
-    )
-    readout = model._model if isinstance(model._model, Readout) else model._model.readout()
-    named = partial(feature_name, layout=readout.layout, names=readout.names)
-    onnx.check_resolved(weights_of(readout), linear.link, named, centres=False)
-    told = {onnx.KEYS: " ".join(map(str, keys.tolist()))} if columns == "used" else None
-    made = onnx.proto(linear, told)
-    if path is not None:
-        with whole_file(path, "wb") as file:
-            file.write(made.SerializeToString())
-    return made
