@@ -24,6 +24,9 @@ constant. `fobos-linf` follows the lowest cap so far, but its stack keeps only t
 until the end. `simplex` raises weights from zero, and in both `simplex` and `eg` weights may start from
 values other than zero, so a feature would owe weights from before it was first seen.
 
+One output has a form of its own (`Adding`): in that for many, `sgd` takes twice as long on RCV1 (18 instead
+of 9.5 ns per non-zero), `ftrl` and `truncated-gradient` half as long again.
+
 For models with many outputs or mini-batches (`Pasts`), a row has two more columns per output, and a clock has
 a ring and a place, as in `averaging`. The mean is over the weights before each step, where a step is one
 example or one batch. The outputs of a group are coupled, so their sums are computed together.
