@@ -411,11 +411,6 @@ CASES = [
         "train d.csv -m m --label 1",
     ),
     Case(
-        "use --admit {}, which takes {} MB",
-        {"d.svm": svm(form="{y} {a}:1 1{k}:1 2{k}:1 3{k}:1 4{k}:1 5{k}:1")},
-        "train d.svm -m m --admit 2,bits=10",
-    ),
-    Case(
         ", or a lower --admit (currently {})",
         {"d.svm": ROWS},
         "train d.svm -m m --admit 255 --rule ftrl:l1=1e5",

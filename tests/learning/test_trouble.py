@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -573,18 +572,6 @@ def test_features_that_were_not_admitted() -> None:
     assert "a lower --admit (currently 255,bits=24)" in found["no-weights"]
 
 
-@pytest.mark.parametrize("terms", ["2", "3", "poisson:0.9"])
-def test_a_filter_that_is_full(terms: str) -> None:
-    """The size that the message names suits the same data; features seen often fill no filter."""
-    once = chunk([(float(k % 2), {k: 1.0, 10_000 + k % 350: 1.0}) for k in range(1000)])
-    found = warned(once, admit=f"{terms},bits=10")["full-filter"]
-    wanted = found.partition("use --admit ")[2].partition(", which")[0]
-    assert "full-filter" not in warned(once, admit=wanted)
-    often = chunk([(float(k % 2), {k % 100: 1.0}) for k in range(1000)])
-    assert "full-filter" not in warned(often, admit=f"{terms},bits=10")
-    assert "full-filter" not in warned(once, admit="1,bits=10")
-
-
 # --- passes
 
 
@@ -639,17 +626,6 @@ def test_many_models_are_warned_of_once(learn: Callable[[Chunk], Any]) -> None:
         found = learn(in_order(clicks(400)))
     assert [name for name, _ in found.warnings] == ["sorted-labels"]
     assert len(caught) == 1
-
-
-@pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("learn", MANY)
-def test_many_models_with_a_filter_that_is_full(learn: Callable[..., Any]) -> None:
-    once = chunk([(float(k * k % 7 < 3), {10 * k + j: 1.0 for j in range(9)}) for k in range(300)])
-    with pytest.warns(TroubleWarning) as caught:
-        learn(once, admit="2,bits=10")
-    found = [str(one.message) for one in caught if "[full-filter]" in str(one.message)]
-    assert len(found) == 1
-    assert re.search(r"use --admit 2,bits=1[45], which takes 1 MB", found[0])
 
 
 @pytest.mark.parametrize(

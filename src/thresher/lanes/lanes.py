@@ -20,7 +20,6 @@ from thresher.learning.model.divergence import Before, DivergedError
 from thresher.learning.model.feed import Feed
 from thresher.learning.model.model import Model
 from thresher.learning.model.octet import LaneLoop, gathered
-from thresher.learning.model.preparation import Admission, ListedFeatures
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.progress import of_earlier
@@ -230,11 +229,6 @@ class Lanes(ModelSet):
     def examples(self) -> int:
         """Number of examples given so far."""
         return self._feed.examples
-
-    @property
-    def admission(self) -> Admission | ListedFeatures | None:
-        """Which features all models admit; None: all."""
-        return self._feed.intake.admission
 
     @property
     def features_seen(self) -> int:

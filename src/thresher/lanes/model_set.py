@@ -44,7 +44,6 @@ class ModelSet(ABC):
     last_prediction = _OfLead()
     nonzero = _OfLead()
     features_seen = _OfLead()
-    admission = _OfLead()
     left_out = _OfLead()
     last_label = _OfLead()
     knows = _OfLead()

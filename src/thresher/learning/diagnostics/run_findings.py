@@ -32,7 +32,7 @@ from thresher.learning.diagnostics.findings import FEW, Trouble
 from thresher.learning.diagnostics.leaks import LEAST
 from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss, worst_constant_loss
 from thresher.learning.inspection.formatting import shown
-from thresher.learning.model.preparation import LISTED, Admission
+from thresher.learning.model.preparation import LISTED
 from thresher.learning.model.sampling import Sample, can_correct
 from thresher.learning.training.record import Record
 from thresher.options.messages import as_stored, mention, mention_command
@@ -43,8 +43,6 @@ _FAR = 1.5
 """A loss this many times that of the best constant is far above it."""
 _LITTLE = 0.02
 """Share of the loss of a constant at the edge of the labels that counts as small."""
-_LET_IN = 0.25
-"""Share of new features that a filter lets in at once; with four counters per feature it is 16 %."""
 _GROUPED = 0.08
 """Labels are sorted if they change less than this share of the changes expected in random order."""
 _UNEQUAL = 10.0
@@ -399,18 +397,6 @@ def _loss(run: Run) -> Trouble | None:
     return Trouble("loss-rises", f"{reason}, above that of the best constant, {shown(run.base)}: {remedy}")
 
 
-def _full_filter(run: Run) -> Trouble | None:
-    """A filter that lets in features at once, because others have raised their counters."""
-    admission = run.model.admission
-    if not isinstance(admission, Admission) or admission.let_in < _LET_IN:
-        return None
-    wanted = admission.roomy(run.model.features_seen + (admission.waiting or 0))
-    filtered = f"the filter of {mention(admit=run.model.recipe.admit)} is too small"
-    reason = f"new features enter at once with probability {admission.let_in:.2f}, since {filtered}"
-    remedy = f"use {mention(admit=wanted.spec)}, which takes {max(1, 2**wanted.bits >> 20):,} MB"
-    return Trouble("full-filter", f"{reason}: {remedy}")
-
-
 def _nothing_left(run: Run) -> Trouble | None:
     """All weights except the intercept are zero, in every one of several models."""
     models = getattr(run.model, "models", [run.model])
@@ -486,7 +472,6 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _scales,
     _off_centre,
     _raw_exposure,
-    _full_filter,
     _nothing_left,
     _unmet,
     _overfits,

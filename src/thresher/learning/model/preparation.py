@@ -11,7 +11,6 @@ first pass (``learn(..., again=True)`` afterwards): if it happened in every pass
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -31,10 +30,6 @@ from thresher.options.messages import mention, mention_command
 
 BITS = 24
 _LEAST_BITS, _MOST_BITS, _MOST_NEEDED = 10, 34, 255
-_LANES, _SAMPLE = 4, 1 << 16
-"""Counters of a key; cache lines that are examined to see how full the filter is"""
-_ROOMY = 8
-"""Counters per feature with which few features enter too early"""
 LISTED = "listed"
 """The SPEC of a model that learns only listed features: see `ListedFeatures`"""
 _SPEC = re.compile(r"(?:([0-9]{1,18})|poisson:([^,]+))(?:,bits=([0-9]{1,18}))?")
@@ -108,29 +103,6 @@ class Admission:
         met, admitted = (int(count) for count in self._counts)
         return max(met - admitted, 0) if self.chance == 1.0 else None
 
-    @property
-    def _lines(self) -> NDArray[np.uint8]:
-        """Some of the cache lines, of shape (lines, lanes, counters of a lane)."""
-        lines = self._counters.reshape(-1, _LANES, int(preparing.LINE) // _LANES)
-        return lines[:: max(1, len(lines) // _SAMPLE)]
-
-    @property
-    def let_in(self) -> float:
-        """The share of features never seen that would enter at once, since others have raised their counters.
-
-        0 if every feature is to enter at once.
-        """
-        enough = self.needed - 1 if self.chance == 1.0 else self.needed
-        return float((self._lines >= enough).mean(axis=2).prod(axis=1).mean()) if enough else 0.0
-
-    def roomy(self, features: int) -> AdmissionTerms:
-        """A copy of the terms whose filter suits as many features as were counted, at least `features`."""
-        lines = self._lines
-        free = max(int(np.count_nonzero(lines == 0)), 1) / lines.size
-        counted = -len(self._counters) / _LANES * math.log(free)
-        bits = math.ceil(math.log2(_ROOMY * max(counted, features, 1)))
-        return AdmissionTerms(self.needed, self.chance, min(max(bits, _LEAST_BITS), _MOST_BITS))
-
     def kept(self, chunk: Chunk, before: int, again: bool) -> Chunk:
         """`chunk` without the features still waiting; `before` is the number of examples before it.
 
@@ -160,7 +132,7 @@ class Admission:
 class ListedFeatures:
     """Only the features of a list enter, in this data and in all that follow."""
 
-    waiting, let_in = None, 0.0
+    waiting = None
 
     def __init__(self) -> None:
         self.keys: NDArray[np.uint64] | None = None

@@ -12,7 +12,6 @@ from thresher.learning.training.record import Record
 
 if TYPE_CHECKING:
     from thresher.learning.diagnostics.stream_statistics import Seen
-    from thresher.learning.model.preparation import Admission, ListedFeatures
 
 
 class Tally(NamedTuple):
@@ -98,10 +97,6 @@ class Trained(Protocol):
     @property
     def features_seen(self) -> int:
         """Number of distinct features seen so far."""
-
-    @property
-    def admission(self) -> Admission | ListedFeatures | None:
-        """Which features the model, or one of several, admits; None: all."""
 
     def may_replay(self, steady: bool) -> bool:
         """Whether rows in memory may be passed over again without being asked, in a steady order or not."""
