@@ -30,7 +30,7 @@ def grammar_of(module: str, name: str) -> Any:
 
 def test_all_is_told_and_the_first_line_says_that_it_is_for_good(said: list[str]) -> None:
     reader = work_of(
-        "thresher.data.formats.lines.line_rows.parse_lines", [grammar_of("svmlight_rows", "Svmlight")]
+        "thresher.data.formats.lines.line_rows.parse_lines", [grammar_of("svmlight", "Svmlight")]
     )
     assert reader is not None
     for work in (reader, None, LEARNING, reader):

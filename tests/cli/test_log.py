@@ -14,7 +14,7 @@ from tests.data.logs import NOON, write_log
 from thresher.data.chunk import Chunk, concat
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout
-from thresher.data.log import cutting
+from thresher.data.log import writer
 from thresher.data.log.records import GONE, KEPT, ROWS, LogEntry
 from thresher.data.log.source import LogOrigin, LogSource
 from thresher.data.log.writer import LogWriter
@@ -175,7 +175,7 @@ def test_a_time_that_is_still_to_come_is_refused(
         def now(cls, tz: tzinfo | None = None) -> Any:
             return datetime(2026, 3, 1, 12, 17, tzinfo=tz)
 
-    monkeypatch.setattr(cutting, "datetime", Clock)
+    monkeypatch.setattr(writer, "datetime", Clock)
     write_log(folder / "c.log", ENTRIES, LAYOUT)
     ran = thresher("log c.log --cut 23:59")
     assert ran.status == 1

@@ -12,9 +12,8 @@ from tests.commands import OLDER_MODEL
 from tests.interrupts import Meanwhile
 from thresher.cli import saving
 from thresher.data import cache, cache_file, open_source
-from thresher.data.sources import parsed, quarantine
-from thresher.data.sources.parsed import OnError
-from thresher.data.sources.quarantine import Quarantine
+from thresher.data.sources import parsed
+from thresher.data.sources.parsed import OnError, Quarantine
 from thresher.engine import atomic
 from thresher.engine.atomic import temporary_path
 from thresher.learning.files import model_file
@@ -82,7 +81,7 @@ CHECKS: dict[str, tuple[bytes, Callable[[], object]]] = {
 @pytest.mark.parametrize("kind", CHECKS)
 def test_a_target_may_vanish_at_any_line_of_its_check(kind: str, folder: Path) -> None:
     content, check = CHECKS[kind]
-    modules = (saving, training, page, model_file, quarantine, parsed, atomic, pathlib)
+    modules = (saving, training, page, model_file, parsed, atomic, pathlib)
     for moment in itertools.count():
         if "rejected" in kind:
             _quarantined(None)

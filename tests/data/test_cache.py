@@ -28,7 +28,7 @@ from thresher.data import (
 from thresher.data.cache import CacheSource, CacheWarning
 from thresher.data.files import content as content_module
 from thresher.data.files.content import ContentTable, hash_file, stamp
-from thresher.data.sources.text import TextSource
+from thresher.data.sources.parsed import TextSource
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from thresher.data.features import names as module
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.names import BETWEEN, Names, find_names
 from thresher.data.layout import AnyLayout, Layout
-from thresher.data.sources.text import TextSource
+from thresher.data.sources.parsed import TextSource
 
 NUMERIC = ("n1", "n2")
 

@@ -320,7 +320,7 @@ def test_imports_stay_light() -> None:
         "heavy = {'pyarrow', 'numba', 'scipy', 'sklearn'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
         "d.open_source(sys.argv[0]) if 0 else None\n"
-        "import thresher.data.formats.lines.svmlight, thresher.data.sources.text\n"
+        "import thresher.data.formats.lines.svmlight, thresher.data.sources.parsed\n"
         "assert 'pyarrow' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

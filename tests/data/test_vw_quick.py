@@ -14,7 +14,7 @@ from tests.data.lines.vw import parse_vw_line
 from tests.data.reference import bits, parse_text, read_all, rows_of, written
 from tests.data.test_vw import LAYOUTS, check, lines, quick
 from thresher.data.formats.lines import line_rows
-from thresher.data.formats.lines.vw_rows import USUAL
+from thresher.data.formats.lines.vw import USUAL
 from thresher.data.layout import Layout
 
 names = st.one_of(st.text("abcxyz_-.'é", min_size=1, max_size=20), st.integers(0, 10**8 - 1).map(str))

@@ -18,7 +18,7 @@ from thresher.data.features.murmur import hash_bytes, hash_columns
 from thresher.data.formats.tables import arrow_files, table_rows
 from thresher.data.formats.tables.arrow_batches import check_types
 from thresher.data.formats.tables.arrow_streams import reader_of
-from thresher.data.inputs.frames import is_sparse_frame
+from thresher.data.inputs.any_data import is_sparse_frame
 from thresher.data.layout import Layout, SettledLayout
 
 gc.freeze()

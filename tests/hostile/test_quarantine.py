@@ -18,7 +18,7 @@ from tests.hostile.trials import here, said
 from thresher.data import open_source
 from thresher.data.files.blocks import BlockReader
 from thresher.data.layout import Layout
-from thresher.data.sources import text as reading
+from thresher.data.sources import parsed as reading
 
 ROWS = 300
 

@@ -27,9 +27,10 @@ from tests.data.test_tables import some_rows
 from tests.learning.test_checkpoints import BLOCK, ROWS, litter
 from tests.stopping import in_pass, stopping
 from thresher import Chunk, Model, open_source
-from thresher.data import DataError, MemorySource, compact, concat
+from thresher.data import DataError, MemorySource, concat
 from thresher.data.chunk import Place
-from thresher.data.compact import CompactRows, DistinctKeys
+from thresher.data.inputs import matrices
+from thresher.data.inputs.matrices import CompactRows, DistinctKeys
 from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
 from thresher.data.source import Chunks, Through
@@ -180,7 +181,7 @@ def test_it_equals_passes_that_read_the_data_again(case: Case, automatic: None) 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_it_goes_on_from_any_checkpoint(case: Case, automatic: None, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(case)
-    monkeypatch.setattr(compact, "MOST_ROWS", 30)
+    monkeypatch.setattr(matrices, "MOST_ROWS", 30)
     taken: list[bytes] = []
     save = checkpoint.save
 
@@ -393,7 +394,7 @@ def test_kept_rows_are_the_rows_however_they_are_cut(
     )
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("BLOCK_BYTES", 36 * room), ("MOST_ROWS", most), ("MOST_VALUES", 2 * most)):
-            patch.setattr(compact, name, value)
+            patch.setattr(matrices, name, value)
         rows, at = CompactRows(), 0
         for size in cycle(cuts):
             rows.add(stream.rows(at, at + size))

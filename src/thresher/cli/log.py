@@ -25,7 +25,7 @@ def command(log: str, options: LogCommand) -> None:
     1 if the log is damaged; what a write that was cut short has left at its end is no damage.
     """
     from thresher.cli.output import show
-    from thresher.data.log.cutting import cut_after, cut_before
+    from thresher.data.log.writer import cut_after, cut_before
     from thresher.runs.log import contents_of
 
     found = dict[str, Any]()

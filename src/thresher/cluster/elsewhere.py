@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from thresher.cluster.connection import Connection
     from thresher.cluster.readers import RayReaders
     from thresher.data.chunk import Place
-    from thresher.data.files.content_checks import Watches
-    from thresher.data.sources.text import TextSource
+    from thresher.data.files.content import Watches
+    from thresher.data.sources.parsed import TextSource
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_WORKERS = 1024

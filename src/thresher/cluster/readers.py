@@ -38,8 +38,8 @@ from thresher.data.sources.pieces import Piece, Positions, Span, pieces_of, read
 from thresher.data.sources.reader import QUARANTINE, Arenas, Parsed
 
 if TYPE_CHECKING:
-    from thresher.data.files.content_checks import Watches
-    from thresher.data.sources.text import TextSource
+    from thresher.data.files.content import Watches
+    from thresher.data.sources.parsed import TextSource
 
 
 _SHORT = 2.0

@@ -36,7 +36,7 @@ from thresher.options.messages import warn_user
 if TYPE_CHECKING:
     from thresher.data.cache_file import BatchWriter, CachedBatches, Note
     from thresher.data.files.content import Content
-    from thresher.data.sources.text import TextSource
+    from thresher.data.sources.parsed import TextSource
 
 
 _AHEAD = 4

@@ -74,7 +74,7 @@ class WordTable:
         return self._otherwise if found is None else found
 
     def _enter(self, word: bytes, number: int) -> None:
-        """Add a word, as the compiled `label_rows.word_label` does."""
+        """Add a word, as the compiled `line_status.word_label` does."""
         code, begin = BASIS, int(self._table[USED])
         for byte in word:
             code = ((code ^ byte) * PRIME) & (1 << 64) - 1

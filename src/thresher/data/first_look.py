@@ -13,7 +13,7 @@ from thresher.data.class_words import MOST_CLASSES, check_repeated, is_boolean
 from thresher.data.columns import CATEGORICAL, IGNORE, LIST, TEXT
 from thresher.data.errors import DataError, shown
 from thresher.data.files.streams import head_of
-from thresher.data.formats.lines.vw_labels import is_word
+from thresher.data.formats.lines.vw import is_word
 from thresher.data.labels import Domain, any_words, is_number
 from thresher.data.layout import Layout, SettledLayout
 from thresher.data.source import Source

@@ -16,11 +16,13 @@ from thresher.data.formats.choosing import (
     check_layout,
     format_of,
     is_in_batches,
+    looks_like,
+    looks_to_a_model,
     opener_of,
     parser_of,
+    seems,
     source_of,
 )
-from thresher.data.formats.format_hints import looks_like, looks_to_a_model, seems
 from thresher.data.formats.listing import FORMATS, TABLES
 from thresher.data.layout import (
     DELIMITERS,
@@ -39,7 +41,7 @@ from thresher.options.messages import mention
 if TYPE_CHECKING:
     from thresher.data.formats.tables.arrow_streams import StreamSource
     from thresher.data.labels import Domain
-    from thresher.data.sources.text import TextSource
+    from thresher.data.sources.parsed import TextSource
 
 _FIRST, _LONG = 1 << 12, 1 << 20
 """Bytes that are looked at for a hint; a first line so long gets none"""

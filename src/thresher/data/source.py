@@ -15,7 +15,7 @@ from thresher.data.report import Report
 if TYPE_CHECKING:
     from thresher.data.features.names import Namer
     from thresher.data.files.content import Content
-    from thresher.data.sources.text import TextSource
+    from thresher.data.sources.parsed import TextSource
 
 
 T = TypeVar("T")

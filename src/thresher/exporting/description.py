@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from thresher.data.columns import AS_NUMBER, CATEGORICAL, FEATURES, LIST, SPELLED, TEXT
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import Grams, grams_of, terms_of
-from thresher.data.features.factors import of_columns
+from thresher.data.features.crossing import of_columns
 from thresher.data.features.murmur import hash_columns
 from thresher.data.features.names import Names
 from thresher.data.features.ngrams import letters

@@ -32,7 +32,7 @@ from thresher.data.inputs.any_data import (
     with_groups,
     with_labels,
 )
-from thresher.data.inputs.label_arrays import texts_of
+from thresher.data.inputs.arrays import label_texts
 from thresher.data.labels import DOMAINS
 from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout, as_option, grouped_by
 from thresher.data.log.segments import is_log
@@ -409,7 +409,7 @@ def classes_in(
 
     once = isinstance(data, Iterator) or (files and reads_once(data))
     beside = labels_beside(data)
-    texts = None if beside is None else texts_of(beside)
+    texts = None if beside is None else label_texts(beside)
     if texts and not (layout and layout.classes):
         classes = classes_among(Counter(texts), "memory")
         layout = replace(layout or Layout(), classes=classes) if classes else layout

@@ -52,7 +52,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return tags
 
     def _encoded(self, y: Any, weights: F64, reset: bool, whole: bool, named: Any = None) -> EncodedLabels:
-        from thresher.data.inputs.label_arrays import check_unmasked
+        from thresher.data.inputs.arrays import check_unmasked
 
         check_unmasked("labels y", y)
         y = check_array(

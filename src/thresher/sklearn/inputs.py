@@ -371,7 +371,7 @@ def _troubles_of_columns(estimator: Any, X: Any) -> list[Trouble]:
     """Trouble with the columns of X in the first rows, if it is a table."""
     from thresher.data.formats.tables.column_statistics import MOST_ROWS, columns_seen
     from thresher.data.formats.tables.column_statistics import ROWS as FEWEST_ROWS
-    from thresher.data.inputs.frames import is_sparse_frame
+    from thresher.data.inputs.any_data import is_sparse_frame
     from thresher.learning.diagnostics.column_findings import troubles_of_columns
 
     if estimator._kind not in (MATRIX, TABLE) or not hasattr(X, "__arrow_c_stream__") or is_sparse_frame(X):

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import BINARY, BLANKS, LETTERS, LOG, WORDS, Grams
 from thresher.data.features.murmur import padded_murmur3_64
-from thresher.data.features.name_table import offer, offer_quoted
+from thresher.data.features.names import offer, offer_quoted
 from thresher.data.text.sorting import merge_row
 from thresher.data.text.words import address, byte
 from thresher.engine.compile.jit import helper, kernel, scalar

@@ -23,8 +23,7 @@ from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams, RawFile, Stream, compression_of, open_stream
 
 if TYPE_CHECKING:
-    from thresher.data.files.content import ReadSoFar
-    from thresher.data.files.content_checks import Watches
+    from thresher.data.files.content import ReadSoFar, Watches
 
 PAD = 64
 """Spare bytes after the text of a block, for parsers that read whole words."""

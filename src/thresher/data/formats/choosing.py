@@ -1,13 +1,15 @@
-"""Choosing the format of files and its parser, and checking the options for it."""
+"""Choosing the format of files and its parser, checking its options, and hinting at a better choice."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.errors import DataError
+from thresher.data.files.paths import binary_kind
 from thresher.data.formats.listing import (
     DEFAULT,
     ENDINGS,
@@ -70,7 +72,7 @@ def source_of(layout: AnyLayout) -> Any:
         return import_module("thresher.data.formats.tables.arrow_files").TableSource
     if layout.quoted_newlines:
         return import_module("thresher.data.formats.tables.delimited").SpanningSource
-    return import_module("thresher.data.sources.text").TextSource
+    return import_module("thresher.data.sources.parsed").TextSource
 
 
 def check_format(name: str) -> str:
@@ -114,3 +116,166 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
             f"{name}: the hash vw is only for VW text; to shorten keys, use {mention('bits')} alone"
         )
     return layout
+
+
+_NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMERIC = re.compile(_NUMBER)
+_BLANKS = re.compile(rb"\s*" + _NUMBER + rb"(?:[ \t]+" + _NUMBER + rb")+\s*")
+
+
+class _Look(NamedTuple):
+    """What the first line of a file looks like, and how to read the file."""
+
+    text: str
+    """``{}`` stands for the options"""
+    form: str = ""
+    """the format to read it as, if there is one"""
+    label: dict[str, Any] = {}  # noqa: RUF012  (nobody changes it)
+    """options for training"""
+    delimiter: str = ""
+    where: str = ""
+    """what the values are"""
+
+    @property
+    def what(self) -> str:
+        return self.text.partition(": ")[0]
+
+    def said(self, training: bool = True) -> str:
+        """The text with the options."""
+        delimited = {"delimiter": self.delimiter} if self.delimiter else {}
+        options = mention(format=self.form, **delimited, **(self.label if training else {}))
+        return self.text.replace("{}", options + self.where * training)
+
+
+_NAMED: dict[str, Any] = {"label": "COL"}
+_NUMBERED: dict[str, Any] = {"header": False, "label": "N"}
+_PRETTY = (
+    "JSON in several lines: write one object per line (jq -c 'if type == \"array\" then .[] else . end')"
+)
+_ARFF = "ARFF: remove the header (sed '1,/^@data/Id; /^%/d') and use {}"
+_ARRAY = "a JSON array: write one object per line (jq -c '.[]') and use {}"
+_HTML = "XML or HTML, which is not supported; perhaps an error page in place of the data"
+_LINES = (
+    ("arff", re.compile(rb"(?:%|@(?i:relation|attribute|data)).*"), _Look(_ARFF, "csv", _NUMBERED)),
+    ("html", re.compile(rb"<[!?a-zA-Z].*"), _Look(_HTML)),
+    ("jsonl", re.compile(rb"\{.*"), _Look("JSON lines: try {}", "jsonl", _NAMED)),
+    ("json", re.compile(rb"\[.*"), _Look(_ARRAY, "jsonl", _NAMED)),
+    *(
+        (
+            name,
+            re.compile(form.shape.encode().replace(b"NUMBER", _NUMBER)),
+            _Look(f"{form.title}: try {{}}", name),
+        )
+        for name, form in LINES.items()
+        if form.shape
+    ),
+)
+"""What a file is by the shape of its first line."""
+_OPEN = re.compile(rb"\s*\{(?!.*\}\s*$).*")
+"""The beginning of an object that goes on in the next line"""
+_QUOTED_NAMES = re.compile(rb'"[^"]*"(?: "[^"]*")+')
+_ROW = "a row, not column names"
+_BLANK = "numbers separated by blanks: replace them with commas (awk '{$1=$1}1' OFS=,) and try {}"
+_CELLS = ((b"\t", "tsv", ""), (b",", "csv", ""), (b";", "csv", ";"))
+
+
+def looks_like(line: bytes, form: str) -> str:
+    """What the first line of a file looks like, if not `form`, and how to read it; otherwise empty.
+
+    >>> from thresher.options.messages import as_shown
+    >>> as_shown(looks_like(b"1 |n a b", "svmlight"))
+    'this looks like VW text: try format="vw"'
+    >>> looks_like(b"1 3:x", "svmlight")
+    ''
+    """
+    found = _look(line.strip(b"\r\n"), form)
+    return f"this looks like {found.said()}" if found else ""
+
+
+def looks_to_a_model(line: bytes, form: str) -> str:
+    """What the first line of data looks like, for a model that was trained on `form`.
+
+    Columns and label are known from the model, so no option for them is suggested.
+
+    A format in which the data have other features than those of the model is named, but not suggested.
+
+    >>> from thresher.options.messages import as_shown
+    >>> as_shown(looks_to_a_model(b"label,size", "tsv"))
+    'this looks like CSV: try format="csv"'
+    >>> looks_to_a_model(b"label,size", "svmlight")
+    'this looks like CSV, but the model was trained on svmlight'
+    """
+    found = _look(line.strip(b"\r\n"), form)
+    if found is None:
+        return ""
+    if found.what == _ROW:
+        return f"this looks like {_ROW}: write the names of the columns above it"
+    if found.form and kind_of_features(found.form) != kind_of_features(form):
+        return f"this looks like {found.what}, but the model was trained on {FORMATS[form].title}"
+    return f"this looks like {found.said(training=False)}"
+
+
+def seems(form: str, head: bytes, other: str) -> bool:
+    """Whether a file that begins with `head` looks like this format, and not like the `other`.
+
+    >>> seems("jsonl", b'{"size": 1}', "csv"), seems("jsonl", b"label,size", "csv")
+    (True, False)
+    """
+    if kind := binary_kind(head):
+        return mention(format=form) in kind
+    found = _look(head.partition(b"\n")[0].strip(b"\r"), other)
+    return found is not None and found.form == form and found.what == FORMATS[form].title
+
+
+def without_format(message: str, form: str) -> str:
+    """What a binary file is, without the format of tables, which a model of `form` cannot read.
+
+    >>> without_format(f"a: a binary file (Arrow: try {mention(format='arrow')})", "svmlight")
+    'a: a binary file (Arrow, but the model was trained on svmlight)'
+    """
+    for name in ("parquet", "arrow"):
+        trained = f", but the model was trained on {FORMATS[form].title}"
+        message = message.replace(f": try {mention(format=name)}", trained)
+    return message
+
+
+def looks_pretty(line: bytes) -> str:
+    """What a first line looks like where an object or an array goes on in the next lines; otherwise empty."""
+    return f"this looks like {_PRETTY}" if line.strip() in (b"{", b"[") else ""
+
+
+def _look(line: bytes, form: str) -> _Look | None:
+    """What the first line of a file looks like; None if it is nothing else than `form`."""
+    if b"\r" in line:
+        return _Look("text whose lines end with \\r alone: convert them with tr '\\r' '\\n'")
+    if _OPEN.fullmatch(line):
+        return _Look(_PRETTY) if form == "jsonl" else _Look(f"{_PRETTY} and use {{}}", "jsonl", _NAMED)
+    for name, shape, look in _LINES:
+        if shape.fullmatch(line):
+            return None if name == form else look
+    if found := _as_cells(line, form):
+        return found
+    if form not in ("csv", "tsv") and _BLANKS.fullmatch(line):
+        where = _which(len(line.split()))
+        return _Look(_BLANK, "csv", _NUMBERED, where=where)
+    if form not in ("csv", "tsv") and _QUOTED_NAMES.fullmatch(line):
+        return _Look("a table with blanks between its columns: try {}", "csv", _NAMED, " ")
+    return None
+
+
+def _as_cells(line: bytes, form: str) -> _Look | None:
+    for delimiter, name, more in _CELLS:
+        cells = line.split(delimiter)
+        if len(cells) < 2 or b":" in cells[0] or (b" " in line and b":" in line):
+            continue
+        numbered = any(_NUMERIC.fullmatch(cell.strip(b' "')) for cell in cells)
+        label, where = (_NUMBERED, _which(len(cells))) if numbered else (_NAMED, "")
+        if name == form and not more:
+            return _Look(f"{_ROW}: try {{}}", name, label, where=where) if numbered else None
+        title = f"{name.upper()}{' with the delimiter ;' if more else ''}"
+        return _Look(f"{title}: try {{}}", name, label, more, where)
+    return None
+
+
+def _which(columns: int) -> str:
+    return f", the number of the label column, 1 to {columns}"

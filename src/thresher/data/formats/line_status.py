@@ -1,6 +1,16 @@
-"""Outcomes of lines and rows, results of compiled parsers, and the counters they keep between calls."""
+"""Outcomes of lines and rows, counters of compiled parsers; labels: numbers, words, lists."""
+
+# Numba infers the types of compiled code.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 
 from __future__ import annotations
+
+import numpy as np
+
+from thresher.data.class_words import BASIS, COUNT, ENTRIES, FIELDS, MOST, OUTSIDE, PRIME, ROOM, USED
+from thresher.data.text.numbers import read_double
+from thresher.data.text.words import byte, is_blank, load_word, store_byte, store_word
+from thresher.engine.compile.jit import compiled_apart, helper, scalar
 
 EXAMPLE, BLANK = 0, 1
 UNDECIDED, CRAMPED, UNSORTED, UNUSUAL = 2, 3, 4, 5
@@ -22,3 +32,115 @@ DONE, TABLE_FULL, NEEDS_EXACT, NEEDS_ROOM, NEEDS_SORTING, NEEDS_CARE = 0, 1, 2, 
 """Results of a call: a line that cannot be parsed yet ends it, with the outcome as result."""
 AT, ROWS, NNZ, LINES, BLANKS, MERGED, BAD, COUNTERS = range(8)
 """The counters in the `state` of calls, and their number."""
+
+
+_SURE = 4
+"""Characters within which a number is whole in float32 only if it is whole"""
+_BASIS, _PRIME = np.uint64(BASIS), np.uint64(PRIME)
+
+
+@scalar
+def check_label(label, domain):
+    """The outcome of a label that is a finite number; `domain` is a `labels.Range`."""
+    fits = domain.low <= label <= domain.high and (not domain.whole or label == np.floor(label))
+    return EXAMPLE if fits else LABEL_DOMAIN
+
+
+@compiled_apart
+def _check_double(text, at, domain):
+    while is_blank(byte(text, at)):
+        at += 1
+    return check_label(read_double(text, at), domain)
+
+
+@scalar
+def check_written(text, at, end, label, domain):
+    """As `check_label`, of the number written in [at, end), which float32 may have rounded to a whole one."""
+    if domain.whole and end - at > _SURE:
+        return _check_double(text, at, domain)
+    return check_label(label, domain)
+
+
+@scalar
+def _entry(table, place):
+    return np.int64(load_word(table, 8 * place))
+
+
+@scalar
+def _same(text, at, letters, begin, size):
+    k = 0
+    while k < size and byte(text, at + k) == byte(letters, begin + k):
+        k += 1
+    return k == size
+
+
+@scalar
+def word_label(text, at, end, domain):
+    """The number of the word [at, end), stripped of blanks, in the `WordTable` of a `labels.Range`."""
+    while at < end and is_blank(byte(text, at)):
+        at += 1
+    while at < end and is_blank(byte(text, end - 1)):
+        end -= 1
+    code, size, table = _BASIS, end - at, domain.words
+    for k in range(at, end):
+        code = (code ^ np.uint64(byte(text, k))) * _PRIME
+    slot = np.int64(code ^ code >> np.uint64(32)) & domain.slots
+    entry = ENTRIES + FIELDS * slot
+    while _entry(table, entry + 1) != 0:
+        if _entry(table, entry + 1) == size and _same(text, at, domain.letters, _entry(table, entry), size):
+            return np.float32(_entry(table, entry + 2))
+        slot = (slot + 1) & domain.slots
+        entry = ENTRIES + FIELDS * slot
+    count, used = _entry(table, COUNT), _entry(table, USED)
+    if size > 0 and count < _entry(table, MOST) and used + size <= _entry(table, ROOM):
+        for k in range(size):
+            store_byte(domain.letters, used + k, byte(text, at + k))
+        store_word(table, entry, np.uint64(used))
+        store_word(table, entry + 1, np.uint64(size))
+        store_word(table, entry + 2, np.uint64(count))
+        store_word(table, COUNT, np.uint64(count + 1))
+        store_word(table, USED, np.uint64(used + size))
+        return np.float32(count)
+    return np.float32(0) if domain.open else np.float32(OUTSIDE)
+
+
+@helper
+def target_of(targets, row):
+    """The array for the labels of a row, (outputs,); None if a row has one label."""
+    if targets is not None:
+        return targets[row]
+    return None
+
+
+@scalar
+def no_class(target):
+    """Begin a set of classes in `target` (outputs,), with no class in it."""
+    target[:] = np.float32(-1)
+
+
+@scalar
+def enter_class(target, label, domain):
+    """Add the class `label`, which must be in the domain, to `target`; returns the outcome."""
+    place = np.int64(label - np.float32(domain.low))
+    if target[place] > np.float32(0):
+        return LABEL_REPEATED
+    target[place] = np.float32(1)
+    return EXAMPLE
+
+
+@scalar
+def enter_value(target, which, label):
+    """Store the label of output `which` in `target` (outputs,); returns the outcome."""
+    if which == target.size:
+        return LABEL_COUNT
+    target[which] = label
+    return EXAMPLE
+
+
+@scalar
+def keep_label(target, which, label):
+    """Store label number `which` in `target`, if it is not None; returns the first label."""
+    if target is not None:
+        target[np.int64(which)] = label
+        return target[0]
+    return label

@@ -1,7 +1,7 @@
 """The list of formats, from which help, `warm` and the tests of all formats are generated.
 
-It imports nothing of the formats, so the help can use it. LibFFM's text was the first test of this: two
-modules, an entry, a test module and a page; the laws of reading then found one mistake, in the reference
+It imports nothing of the formats, so the help can use it. LibFFM's text was the first test of this: a
+module, an entry, a test module and a page; the laws of reading then found one mistake, in the reference
 parser.
 """
 

@@ -32,8 +32,7 @@ from thresher._version import __version__, told_of
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.log import records
-from thresher.data.log.record_loops import HEAD_WORDS, PLACE, scan
-from thresher.data.log.records import HEAD, MARK, ROWS, RecordHead, head_at, is_whole
+from thresher.data.log.records import HEAD, HEAD_WORDS, MARK, PLACE, ROWS, RecordHead, head_at, is_whole, scan
 
 _MAGIC = b"thresher log 1\n\0"
 _ANY_FORMAT = re.compile(rb"thresher log (\d+)\n\0")

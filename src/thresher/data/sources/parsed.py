@@ -1,28 +1,45 @@
-"""Rows that parsers make of blocks, whether these are read from files or taken from a table in memory."""
+"""Rows that parsers make of blocks, whether these are read from files or taken from a table in memory.
+
+Rejected lines go to the quarantine file, byte for byte. It is appended to in place, not written as a whole:
+the lines so far can be read after a run that failed.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import BadLine, DataError, OddFileError
-from thresher.data.files.blocks import BLOCK_BYTES, Block
-from thresher.data.files.paths import called
-from thresher.data.formats.choosing import is_in_batches
-from thresher.data.formats.format_hints import looks_like, looks_to_a_model, without_format
+from thresher.data.files.blocks import BLOCK_BYTES, Block, BlockReader, block_ends
+from thresher.data.files.content import (
+    NOTHING_READ,
+    Content,
+    ContentTable,
+    ReadSoFar,
+    check_beginning,
+    content_of,
+    hash_file,
+    stamp,
+)
+from thresher.data.files.paths import called, is_stream, size_of
+from thresher.data.files.remote import is_remote
+from thresher.data.files.streams import OpenStreams
+from thresher.data.formats.choosing import is_in_batches, looks_like, looks_to_a_model, without_format
 from thresher.data.formats.row_groups import HashedNames
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
 from thresher.data.layout import AnyLayout, SettledLayout, chosen_in
 from thresher.data.report import Noticed, Report
 from thresher.data.source import ReadRows, Source
-from thresher.data.sources.quarantine import Quarantine, check_ours
 from thresher.data.sources.reader import (
     FAIL,
     QUARANTINE,
@@ -37,7 +54,76 @@ from thresher.data.sources.reader import (
 from thresher.options.messages import as_shown, mention
 
 if TYPE_CHECKING:
-    from thresher.data.sources.pieces import RemoteBlocks, Span
+    from thresher.data.files.content import Watches
+    from thresher.data.sources.pieces import Readers, RemoteBlocks, Span
+
+
+_MARK, _OURS = "user.thresher", b"rejected lines"
+"""An extended attribute of quarantine files, so that no other file is ever overwritten."""
+
+
+class Quarantine:
+    """The file of rejected lines, written as their chunks are yielded."""
+
+    def __init__(self, path: Path, keep: int | None) -> None:
+        """Start an empty file, or continue after the first `keep` bytes that an interrupted pass wrote."""
+        self._path = path
+        try:
+            check_ours(path, resumed=keep is not None)
+            self._file: BinaryIO = open(path, "wb" if keep is None else "ab")  # noqa: SIM115
+            _mark(self._file.fileno())
+            if keep is not None:
+                self._file.truncate(min(keep, os.fstat(self._file.fileno()).st_size))
+        except OSError as error:
+            raise DataError(f"{path}: cannot write the quarantine file: {error.strerror}") from error
+
+    def write(self, rejected: bytes) -> None:
+        """Append lines. Raises `DataError` if that fails."""
+        try:
+            self._file.write(rejected)
+            self._file.flush()
+        except OSError as error:
+            raise DataError(f"{self._path}: cannot write the quarantine file: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        with suppress(OSError):  # everything is flushed, or a write has already raised
+            self._file.close()
+
+
+def check_ours(path: Path, resumed: bool = False) -> None:
+    """Raise `DataError` if `path` is a regular file with content that is not a quarantine file.
+
+    Where files have no extended attributes, any such file is refused unless an interrupted pass is `resumed`.
+    Raises OSError if the path cannot be examined.
+    """
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(found.st_mode) or found.st_size == 0:
+        return
+    marked = _is_marked(path)
+    if not marked and not (resumed and marked is None):
+        raise DataError(f"{path} exists and is not a quarantine file: name another file, or remove it")
+
+
+def _mark(descriptor: int) -> None:
+    with suppress(OSError, AttributeError):  # AttributeError: not on Linux
+        os.setxattr(descriptor, _MARK, _OURS)
+
+
+def _is_marked(path: Path) -> bool | None:
+    """Whether a file is marked; None if files cannot be marked there."""
+    try:
+        return bool(os.getxattr(path, _MARK) == _OURS)
+    except AttributeError:
+        return None
+    except FileNotFoundError:  # removed meanwhile
+        return True
+    except OSError as error:
+        return None if error.errno in (errno.ENOTSUP, errno.EPERM) else False
+
 
 _CUT_OFF = "; this last line has no line end: was it cut off?"
 Format = Callable[[SettledLayout, Reading], Any]
@@ -297,3 +383,132 @@ class ParsedSource(Source):
         hint = "" if sure or not form or is_in_batches(form) else look(bad.raw, form)
         words = trained_on(self.domain) if self.of_a_model else NAME_WORDS
         return f"{str(bad).removesuffix(as_shown(words))}; {hint}" if hint else str(bad)
+
+
+class TextSource(ParsedSource):
+    """Text files as a `Source`; made by `open_source`."""
+
+    counts_rows = False
+    """whether the offset in a `Place` counts rows; otherwise it counts bytes"""
+    finished = False
+    """whether a whole pass has been made"""
+    _read = NOTHING_READ
+    _read_all = False
+    """whether `_read` covers all files"""
+    _watched: Watches | None = None
+    """the contents of the current pass"""
+
+    def __init__(
+        self,
+        names: list[str],
+        layout: SettledLayout,
+        form: Format,
+        given: AnyLayout | None,
+        *,
+        streams: OpenStreams,
+        readers: Readers | None,
+        **options: Any,
+    ) -> None:
+        super().__init__(names, layout, form, given, **options)
+        self.readers = readers
+        """what reads and parses blocks in other processes; None: threads of this one"""
+        self.rereadable = not any(is_stream(name) for name in names)
+        sizes = [size_of(name) for name in names] if self.rereadable else [None]
+        self.total_bytes = None if None in sizes else sum(size or 0 for size in sizes)
+        self._streams = streams
+        self._contents: dict[int, Content] = {}
+
+    @property
+    def origin(self) -> TextSource:
+        """These files."""
+        return self
+
+    @property
+    def identity(self) -> str:
+        """Everything that determines the chunks, except the content of the files."""
+        given = f"domain={str(self.domain)!r} on_error={self.on_error.kind} block_bytes={self.block_bytes}"
+        found = f"{self.layout.as_dict()} {given} where={self.where!r}"
+        return f"{found} marked={self.marked}" if self.marked else found
+
+    @property
+    def content(self) -> list[Content]:
+        """Content of each file, if hashed, in the longest pass so far; of all files after a whole pass."""
+        return self._read.contents()
+
+    def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
+        """Expect the `content` that an earlier run read: all files (`whole`), or their beginning."""
+        self.keep_hash, self._read, self._read_all = True, ReadSoFar.of(content), whole
+        for name, expected in zip(self.names, content, strict=False):
+            if now and not is_stream(name):
+                check_beginning(name, expected)
+
+    def confirm(self) -> None:
+        """During a pass, raise `DataError` unless all expected content is there."""
+        if self._watched is not None:
+            self._watched.confirm()
+
+    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+        """Examples and skipped rows; content is recorded or compared with `keep_hash`."""
+        self._watched = watches = self._watches() if self.keep_hash else None
+        yield from super().rows(start)
+        if watches is not None:
+            self._read, self._read_all = ReadSoFar.of(watches.contents()), True
+            self._contents = watches.hashed()
+        self.finished = self.finished or start is None
+
+    def _pipeline(self, start: Place | None) -> Pipeline | RemoteBlocks:
+        if self.readers is not None and not self._alone:
+            return self.readers.read(self, start or Place(0, 0, 0), self._watched)
+        return self._here(self.blocks(start, self._watched))
+
+    def _watches(self) -> Watches:
+        """The object that hashes and checks the files of a pass."""
+        from thresher.data.files.content import Watches
+
+        return Watches(self.names, self.content, self._read_all, self._in_order())
+
+    def _in_order(self) -> bool:
+        """Whether files are read from front to back, so that they can be hashed while they are read."""
+        return self.readers is None
+
+    def _count(self, block: Block | Span, parsed: Parsed, line: int) -> None:
+        super()._count(block, parsed, line)
+        if block.so_far is not None and block.so_far.size > self._read.size:
+            self._read = block.so_far
+
+    def blocks(self, start: Place | None, watches: Watches | None = None) -> Any:
+        """A reader of the blocks of a pass."""
+        return BlockReader(self.names, self.block_bytes, start, watches, streams=self._streams)
+
+    def cuts(self, file: int, start: int) -> Iterator[int]:
+        """Offsets after `start` at which blocks of a file begin; reading may begin there."""
+        return block_ends(self.names[file], self.block_bytes, start)
+
+    def fingerprint(self) -> str:
+        """A string that identifies the content of all files, in order; hashes files not hashed yet.
+
+        For standard input or a pipe, raises `DataError` until it has been read to its end with `keep_hash`.
+        """
+        table = ContentTable()
+        contents, fresh = [], {}
+        for k, name in enumerate(self.names):
+            found = self._contents.get(k)
+            if found is None and is_stream(name):
+                raise DataError("standard input or a pipe has no fingerprint before it has been read")
+            found = found or table.look_up(name)
+            if found is None:
+                before = stamp(name)
+                found = hash_file(name)
+                fresh[name] = (before, found)
+            self._contents[k] = found
+            contents.append(found)
+        if fresh:
+            table.remember(fresh)
+        return "-".join(f"{content.hash:016x}.{content.size:x}" for content in contents)
+
+    def known(self) -> list[Content]:
+        """The contents of all files; remote files as in `remote_content`."""
+        self.fingerprint()
+        return [
+            content_of(name) if is_remote(name) else self._contents[k] for k, name in enumerate(self.names)
+        ]

@@ -17,8 +17,8 @@ from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.sources.reader import Parsed
 
 if TYPE_CHECKING:
-    from thresher.data.files.content_checks import Watches
-    from thresher.data.sources.text import TextSource
+    from thresher.data.files.content import Watches
+    from thresher.data.sources.parsed import TextSource
 
 PIECE_BYTES, PIECE_ROWS = 16 << 20, 1 << 17
 """Least size of a piece, in the unit of the format, unless a file ends earlier."""

@@ -21,7 +21,7 @@ from thresher.data.columns import (
 )
 from thresher.data.errors import DataError, first_few
 from thresher.data.feature_specs import as_list, terms_of
-from thresher.data.features.factors import namespaces_in
+from thresher.data.features.crossing import namespaces_in
 from thresher.data.files.paths import called, is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of

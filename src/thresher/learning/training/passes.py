@@ -34,14 +34,13 @@ import numpy as np
 
 from thresher.data.cache import CacheWriter, open_cache
 from thresher.data.chunk import Chunk, Place
-from thresher.data.compact import CompactRows, DistinctKeys
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.files.paths import STDIN
-from thresher.data.inputs.matrices import identified
+from thresher.data.inputs.matrices import CompactRows, DistinctKeys, identified
 from thresher.data.offsets import may_have_offsets, without_offsets
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, Through
-from thresher.data.sources.text import TextSource
+from thresher.data.sources.parsed import TextSource
 from thresher.learning.model.recipe import Recipe
 from thresher.options.checks import check_whole
 from thresher.options.messages import mention

@@ -2,7 +2,7 @@
 
 Code that few files need is compiled when a line needs it. The parser that sorts is compiled at the first
 unsorted line (`NEEDS_SORTING`): 0.7 s that most svmlight files do not need. VW text has a quick path and a
-careful one (`NEEDS_CARE`): see `vw_rows`.
+careful one (`NEEDS_CARE`): see `vw`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from thresher.data.errors import BadLine, shown
 from thresher.data.feature_specs import ANY
 from thresher.data.features import crossing
-from thresher.data.features.factors import extra_of
+from thresher.data.features.crossing import extra_of
 from thresher.data.files.blocks import LINES, LONG_HEAD, LONGEST_LINE, Block
 from thresher.data.formats import line_status
 from thresher.data.formats.lines import line_rows as rows

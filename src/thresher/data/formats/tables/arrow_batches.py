@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.columns import BINS, CATEGORICAL, LABEL, LIST, NUMBERS, NUMERIC, TEXT
 from thresher.data.errors import BadLine, DataError, nonfinite, shown
-from thresher.data.features.factors import room_for_spans
+from thresher.data.features.crossing import room_for_spans
 from thresher.data.features.ngrams import rows_of_bytes
 from thresher.data.formats import line_status
 from thresher.data.formats.line_status import OUTCOMES, SUM_RANGE

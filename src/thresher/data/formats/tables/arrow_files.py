@@ -45,13 +45,13 @@ from thresher.data.formats.tables.arrow_texts import (
 from thresher.data.formats.tables.table_rows import Kinds, kinds_of
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
+from thresher.data.sources.parsed import TextSource
 from thresher.data.sources.reader import Reading
-from thresher.data.sources.text import TextSource
 from thresher.data.usual import ROWS, with_usual
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
-    from thresher.data.files.content_checks import Watches
+    from thresher.data.files.content import Watches
 
 BATCH, CELLS = 1 << 16, 1 << 19
 """Maximum rows per chunk, and maximum cells unless a single row has more."""

@@ -19,8 +19,7 @@ import numpy as np
 from thresher.data.features import crossing
 from thresher.data.features.crossing import note_column
 from thresher.data.features.murmur import murmur3_64, padded_murmur3_64, whole_murmur3_64
-from thresher.data.features.name_table import offer, offer_whole
-from thresher.data.formats.label_rows import check_label, enter_class, keep_label, no_class, target_of
+from thresher.data.features.names import offer, offer_whole
 from thresher.data.formats.line_status import (
     AT,
     BAD,
@@ -38,6 +37,11 @@ from thresher.data.formats.line_status import (
     OUTCOMES,
     ROWS,
     WEIGHT_NUMBER,
+    check_label,
+    enter_class,
+    keep_label,
+    no_class,
+    target_of,
 )
 from thresher.data.formats.tables.table_rows import (
     BINS,

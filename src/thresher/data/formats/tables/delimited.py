@@ -32,7 +32,7 @@ from thresher.data.columns import (
     too_many,
 )
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
-from thresher.data.features.factors import room_for_spans
+from thresher.data.features.crossing import room_for_spans
 from thresher.data.features.ngrams import letters, room_for, rooms_for
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, BlockReader, check_is_text
 from thresher.data.files.paths import called, is_stream
@@ -65,15 +65,15 @@ from thresher.data.formats.tables.table_rows import (
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import HEADER, LATE, lines_not_utf8
+from thresher.data.sources.parsed import TextSource
 from thresher.data.sources.reader import Parsed, Reading, RowArrays
-from thresher.data.sources.text import TextSource
 from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number, means_missing
 from thresher.data.text.sorting import BUCKETS, FEW, ROW_ROOM
 from thresher.data.usual import with_usual
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
-    from thresher.data.files.content_checks import Watches
+    from thresher.data.files.content import Watches
 
 LONGEST_CELL = 1 << 20
 """Maximum bytes of a quoted cell with line breaks."""

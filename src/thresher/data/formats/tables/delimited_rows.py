@@ -36,9 +36,8 @@ import numpy as np
 
 from thresher.data.features.crossing import clear_spans, note_column
 from thresher.data.features.murmur import padded_murmur3_64
-from thresher.data.features.name_table import offer, offer_whole
+from thresher.data.features.names import offer, offer_whole
 from thresher.data.features.ngrams import text_features
-from thresher.data.formats.label_rows import check_written, keep_label, target_of, word_label
 from thresher.data.formats.line_status import (
     AFTER_QUOTE,
     AT,
@@ -62,6 +61,10 @@ from thresher.data.formats.line_status import (
     TOO_MANY,
     UNCLOSED,
     UNDECIDED,
+    check_written,
+    keep_label,
+    target_of,
+    word_label,
 )
 from thresher.data.formats.lines.line_rows import ends_line, next_line, note
 from thresher.data.formats.tables.table_rows import (

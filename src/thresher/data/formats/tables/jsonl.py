@@ -43,15 +43,14 @@ from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.files.blocks import LINES, Block
 from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import OpenStreams
-from thresher.data.formats.format_hints import looks_pretty
+from thresher.data.formats.choosing import looks_pretty
 from thresher.data.formats.lines.parse_loop import too_long
 from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
 from thresher.data.formats.tables.arrow_texts import spelling_of_type
 from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
-from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, names_in
+from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, ObjectColumns, names_in
 from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
-from thresher.data.formats.tables.object_columns import ObjectColumns
 from thresher.data.formats.tables.spellings import spelling_of_texts, text_of
 from thresher.data.formats.tables.table_rows import Kinds, cell_filter
 from thresher.data.labels import LISTED

@@ -19,11 +19,9 @@ from thresher.data.columns import kinds_in, lacking, unexpected
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import Grams, grams_of
 from thresher.data.features import crossing
-from thresher.data.features.crossing import Crosses
-from thresher.data.features.factors import extra_of, of_columns
+from thresher.data.features.crossing import Crosses, extra_of, of_columns
 from thresher.data.features.murmur import hash_columns, whole_murmur3_64
 from thresher.data.features.names import numeric_keys
-from thresher.data.formats.label_rows import check_label
 from thresher.data.formats.line_status import (
     AFTER_QUOTE,
     CRAMPED,
@@ -45,6 +43,7 @@ from thresher.data.formats.line_status import (
     UNCLOSED,
     UNDECIDED,
     WEIGHT_NUMBER,
+    check_label,
 )
 from thresher.data.labels import VALUES, Domain
 from thresher.data.layout import SettledLayout
