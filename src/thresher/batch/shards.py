@@ -93,11 +93,7 @@ def in_columns(whole: Chunk, intercept: bool) -> FeatureColumns:
     rows, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
     _transpose(whole.indptr, column, whole.values, labels, intercept, starts[:-1].copy(), rows, values)
     lowest = min(0.0, float(whole.labels.min(initial=0.0)))
-    return FeatureColumns(keys, starts, rows, values, labels, _importance(whole), lowest)
-
-
-def _importance(chunk: Chunk) -> NDArray[np.float64]:
-    return chunk.weights.astype(np.float64)
+    return FeatureColumns(keys, starts, rows, values, labels, whole.weights.astype(np.float64), lowest)
 
 
 def _numbered(keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:

@@ -98,7 +98,7 @@ class Solver(Rounds):
         def work(block: int, lo: int, hi: int) -> float:
             return float(compiled(self.loss, lo, hi, c.labels, c.weights, self.z, self.q, self.value))
 
-        return float(sum(self.spread(work, self.row_cuts())))
+        return float(sum(self.spread(work, np.linspace(0, len(self.z), BLOCKS + 1).astype(np.int64))))
 
     def spread(self, work: Callable[[int, int, int], Any], cuts: I64) -> list[Any]:
         """Call ``work(block, lo, hi)`` for all pieces between cuts, in threads; results are in order."""
@@ -111,10 +111,6 @@ class Solver(Rounds):
         for first, found in enumerate(done):
             results[first::strands] = found
         return results
-
-    def row_cuts(self) -> I64:
-        """Cuts of the examples into `BLOCKS` pieces."""
-        return np.linspace(0, len(self.z), BLOCKS + 1).astype(np.int64)
 
     def cuts(self, chosen: I64) -> I64:
         """Cuts of the chosen columns into `BLOCKS` pieces with about the same number of stored values."""

@@ -61,7 +61,12 @@ class Connection:
                     self._connect(address, readers)
             elif address is not None:
                 _check_same(address, self.ray.get_runtime_context().gcs_address)
-            self._lifeline.watch(*_node_and_head(self.ray))
+            here = self.ray.get_runtime_context()
+            own = here.get_node_id()
+            path = next(
+                (str(node["RayletSocketName"]) for node in self.ray.nodes() if node["NodeID"] == own), ""
+            )
+            self._lifeline.watch(path, here.gcs_address)
         except BaseException:
             self.close()
             raise
@@ -81,7 +86,12 @@ class Connection:
                 raise NoRayError(f"no Ray cluster at '{address}': {why}") from error
             return
         # its own folder: that of another user in /tmp/ray could not be written to
-        _clear_abandoned()
+        # what processes of this user left that were killed
+        for path in Path(_place()).glob(f"{_PREFIX}*-*"):
+            pid = path.name.removeprefix(_PREFIX).partition("-")[0]
+            with suppress(OSError):
+                if pid.isdecimal() and path.stat().st_uid == os.getuid() and not _runs(int(pid)):
+                    shutil.rmtree(path, ignore_errors=True)
         try:
             self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_place())
             self._start(readers or 1, quiet)
@@ -193,15 +203,6 @@ def _remove(folder: str) -> None:
         time.sleep(_PAUSE)
 
 
-def _clear_abandoned() -> None:
-    """Remove what processes of this user left that were killed."""
-    for path in Path(_place()).glob(f"{_PREFIX}*-*"):
-        pid = path.name.removeprefix(_PREFIX).partition("-")[0]
-        with suppress(OSError):
-            if pid.isdecimal() and path.stat().st_uid == os.getuid() and not _runs(int(pid)):
-                shutil.rmtree(path, ignore_errors=True)
-
-
 def _runs(pid: int) -> bool:
     try:
         os.kill(pid, 0)
@@ -258,14 +259,6 @@ def _abandon(ray: Any) -> None:
     if core is not None:
         core.shutdown_driver()
     ray.shutdown()
-
-
-def _node_and_head(ray: Any) -> tuple[str, str]:
-    """The socket of the node that this process is connected to, and the address of the cluster's head."""
-    here = ray.get_runtime_context()
-    own = here.get_node_id()
-    path = next((str(node["RayletSocketName"]) for node in ray.nodes() if node["NodeID"] == own), "")
-    return path, here.gcs_address
 
 
 def check_answers(address: str) -> None:

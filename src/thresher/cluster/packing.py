@@ -131,6 +131,9 @@ class Packer:
         keys, words, cuts = self._narrowed(chunk.keys, far)
         lengths = np.diff(chunk.indptr)
         values, others = _without_ones(chunk.values)
+        numbers = _unless_constant(chunk.labels)
+        with np.errstate(invalid="ignore"):
+            small = numbers.astype(np.int8)
         return Packed(
             lengths.astype(_narrowest(int(lengths.max(initial=0)))),
             keys,
@@ -138,7 +141,7 @@ class Packer:
             cuts,
             values,
             others,
-            _small(_unless_constant(chunk.labels)),
+            small if small.astype(np.float32).tobytes() == numbers.tobytes() else numbers,
             _unless_constant(chunk.weights),
             chunk.targets,
             chunk.tags,
@@ -165,13 +168,6 @@ class Packer:
         if count < 0:
             return keys, no_words, no_cuts
         return codes, words[1 : 1 + cuts[count - 1, 1]], cuts[:count]
-
-
-def _small(numbers: NDArray[np.float32]) -> NDArray[Any]:
-    """As int8, if that keeps all bits."""
-    with np.errstate(invalid="ignore"):
-        small = numbers.astype(np.int8)
-    return small if small.astype(np.float32).tobytes() == numbers.tobytes() else numbers
 
 
 def _narrowest(largest: int) -> Any:

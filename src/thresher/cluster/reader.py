@@ -102,36 +102,33 @@ class Reader:
     def _read(self, setting: Setting, task: Task) -> Iterator[tuple[Note, list[Packed]]]:
         try:
             _check(setting, task)
-            yield from self._batched(setting, task)
+            source = open_source(
+                task.path,
+                layout=setting.layout,
+                domain=setting.domain,
+                on_error=setting.on_error,
+                threads=1,
+                block_bytes=setting.block_bytes,
+                unlabelled=setting.unlabelled,
+                where=setting.where,
+                ids=setting.ids,
+                marked=setting.marked,
+            )
+            source.sliced = setting.sliced
+            spans, batch, size = list[tuple[int, int, int]](), list[Packed](), 0
+            far, begun = machine() != setting.machine, time.perf_counter()
+            for block, parsed in read_piece(source, Piece(0, task.start, task.stop)):
+                batch.append(self._packer.pack(parsed, far))
+                spans.append((block.offset, block.end, block.raw_position))
+                size += batch[-1].nbytes
+                if size >= BATCH_BYTES:
+                    yield Note(tuple(spans), ended=False, seconds=self._since(begun)), batch
+                    spans, batch, size, begun = [], [], 0, time.perf_counter()
+            if batch:
+                yield Note(tuple(spans), ended=False, seconds=self._since(begun)), batch
             _check(setting, task)
         except DataError as error:
             yield Note((), True, str(error).replace(task.path, task.name)), []
-
-    def _batched(self, setting: Setting, task: Task) -> Iterator[tuple[Note, list[Packed]]]:
-        source = open_source(
-            task.path,
-            layout=setting.layout,
-            domain=setting.domain,
-            on_error=setting.on_error,
-            threads=1,
-            block_bytes=setting.block_bytes,
-            unlabelled=setting.unlabelled,
-            where=setting.where,
-            ids=setting.ids,
-            marked=setting.marked,
-        )
-        source.sliced = setting.sliced
-        spans, batch, size = list[tuple[int, int, int]](), list[Packed](), 0
-        far, begun = machine() != setting.machine, time.perf_counter()
-        for block, parsed in read_piece(source, Piece(0, task.start, task.stop)):
-            batch.append(self._packer.pack(parsed, far))
-            spans.append((block.offset, block.end, block.raw_position))
-            size += batch[-1].nbytes
-            if size >= BATCH_BYTES:
-                yield Note(tuple(spans), ended=False, seconds=self._since(begun)), batch
-                spans, batch, size, begun = [], [], 0, time.perf_counter()
-        if batch:
-            yield Note(tuple(spans), ended=False, seconds=self._since(begun)), batch
 
     def _since(self, begun: float) -> float:
         """Seconds since `begun`, or 0 for the first batch."""

@@ -134,22 +134,6 @@ def legend(panel: Panel, left: float, top: float, room: float) -> list[str]:
 
 
 def _lines(panel: Panel, room: float) -> list[list[_Entry]]:
-    entries = _entries(panel, room)
-    lines: list[list[_Entry]] = []
-    if len(entries) < 2:
-        return lines
-    left = 0.0
-    for one in entries:
-        wide = _KEY + one.wide + _GAP
-        if not lines or left < wide - _GAP:
-            lines.append([])
-            left = room
-        lines[-1].append(one)
-        left -= wide
-    return lines
-
-
-def _entries(panel: Panel, room: float) -> list[_Entry]:
     found = []
     for k, series in enumerate(panel.series):
         if not series.name:
@@ -162,7 +146,18 @@ def _entries(panel: Panel, room: float) -> list[_Entry]:
         found.append(_entry(key, series.name, room))
     if panel.diagonal:
         found.append(_entry([tag("path", class_="reference", d="M0 0H20")], panel.diagonal, room))
-    return found
+    lines: list[list[_Entry]] = []
+    if len(found) < 2:
+        return lines
+    left = 0.0
+    for one in found:
+        wide = _KEY + one.wide + _GAP
+        if not lines or left < wide - _GAP:
+            lines.append([])
+            left = room
+        lines[-1].append(one)
+        left -= wide
+    return lines
 
 
 def _entry(key: list[str], name: str, room: float) -> _Entry:

@@ -416,14 +416,9 @@ def _remove_ours(folder: Path, ours: Ours) -> None:
     """Remove the files that belong to the folder, and the folder if it is then empty."""
     with contextlib.suppress(OSError):  # removed meanwhile, or owned by another user
         for entry in list(folder.iterdir()):
-            if _is_one_of(entry, ours):
+            if ours(name_written(entry.name)) and entry.is_file() and not entry.is_symlink():
                 entry.unlink(missing_ok=True)
         folder.rmdir()
-
-
-def _is_one_of(entry: Path, ours: Ours) -> bool:
-    """Whether `entry` is a file that belongs to the folder, or an unfinished one."""
-    return ours(name_written(entry.name)) and entry.is_file() and not entry.is_symlink()
 
 
 def check_replaceable(path: Path, ours: Ours) -> None:
@@ -434,18 +429,17 @@ def check_replaceable(path: Path, ours: Ours) -> None:
         raise FileExistsError(17, "is a file; give a folder", str(path))
     if status is not None:
         with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-            _check_existing(target, path, ours)
+            for entry in sorted(target.iterdir()):
+                if not (
+                    ours(name_written(entry.name)) and entry.is_file() and not entry.is_symlink()
+                ) and os.path.lexists(entry):
+                    reason = f"a folder with other files in it ({entry.name}): name a new one"
+                    raise FileExistsError(17, reason, str(path))
+            if target.is_mount() or target.samefile(os.curdir):
+                raise OSError(
+                    errno.EBUSY, "it is a mount point or in use: name a folder inside it", str(path)
+                )
+            if not os.access(target, os.W_OK):
+                os.stat(target)
+                raise PermissionError(13, "not writable", str(target))
     _check_parent(target)
-
-
-def _check_existing(target: Path, path: Path, ours: Ours) -> None:
-    """`check_replaceable` for an existing folder; FileNotFoundError if it is removed meanwhile."""
-    for entry in sorted(target.iterdir()):
-        if not _is_one_of(entry, ours) and os.path.lexists(entry):
-            reason = f"a folder with other files in it ({entry.name}): name a new one"
-            raise FileExistsError(17, reason, str(path))
-    if target.is_mount() or target.samefile(os.curdir):
-        raise OSError(errno.EBUSY, "it is a mount point or in use: name a folder inside it", str(path))
-    if not os.access(target, os.W_OK):
-        os.stat(target)
-        raise PermissionError(13, "not writable", str(target))

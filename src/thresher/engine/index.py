@@ -206,7 +206,18 @@ class GrowingIndex(_Index):
         """Free rows that are idle in every table, then make room for `needed`; MemoryError beyond 2^32."""
         kept = self._count
         if kept + needed > ALWAYS_KEPT:
-            kept = self._free_idle()
+            before = self._count
+            idle = np.ones(before, np.bool_)
+            for table in self._tables():
+                idle &= table.idle(before)
+            idle[0] = False  # the null row
+            self._count = close_up(words_of(self._known), idle)
+            self._freed += before - self._count
+            for table in self._tables():
+                close_up(words_of(table.S), idle)
+                if self._count < before:
+                    table.moved(self._count)
+            kept = self._count
         size = max(min(2 * kept, ALWAYS_KEPT), kept + kept // 2, kept + needed)
         if size > _MOST_ROWS:
             raise MemoryError("more than 2^32 live features")
@@ -219,21 +230,6 @@ class GrowingIndex(_Index):
             self._known = resized(self._known, size)
             self._slots = empty_index(size)
         reindex(self._slots, self._known, kept)
-
-    def _free_idle(self) -> int:
-        """Move rows up over those that are idle in every table; return the number left."""
-        before = self._count
-        idle = np.ones(before, np.bool_)
-        for table in self._tables():
-            idle &= table.idle(before)
-        idle[0] = False  # the null row
-        self._count = close_up(words_of(self._known), idle)
-        self._freed += before - self._count
-        for table in self._tables():
-            close_up(words_of(table.S), idle)
-            if self._count < before:
-                table.moved(self._count)
-        return self._count
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
         """Rows to read from; adds nothing."""

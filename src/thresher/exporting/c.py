@@ -42,18 +42,12 @@ def written(found: RawPrediction) -> str:
 
 def _macros(found: RawPrediction) -> Iterator[str]:
     wide = found.models[0].weights.dtype == np.float64
-    macros = {**_of_columns(found), **_of_weights(found), "ROUNDED": "volatile" if wide else ""}
-    yield from (f"#define THRESHER_{name} {value}\n" for name, value in macros.items())
-    yield f"typedef {'double' if wide else 'float'} thresher_weight;\n"
-
-
-def _of_columns(found: RawPrediction) -> dict[str, Any]:
-    """Macros about the way from cells to features."""
     layout, grams, texts = found.layout, found.grams, found.has(TEXT)
     of_texts = {"WORDS_LOW": grams.words[0], "WORDS_HIGH": grams.words[1], "CHARS_LOW": grams.chars[0]}
     of_texts |= {"CHARS_HIGH": grams.chars[1], "LOWER": int(grams.lowercase), "SHORTEST": grams.shortest}
     of_texts |= {"SCALE": grams.code()[6], "NORM": int(grams.norm)}
-    return {
+    store = found.store
+    macros = {
         "COLUMNS": len(found.columns),
         "ROOM": min(found.room, _ON_STACK),
         "MASK": _word(found.mask),
@@ -73,24 +67,6 @@ def _of_columns(found: RawPrediction) -> dict[str, Any]:
         "FIELDS": int(layout.format == "libffm"),
         "LABEL_WEIGHTS": int(layout.label_weights),
         "READS": _text(_reads(found)),
-    }
-
-
-def _reads(found: RawPrediction) -> str:
-    """What the program reads; of data that are not text with cells, a table separated by tabs."""
-    if not found.columns:
-        return f"features {'FIELD:' * (found.layout.format == 'libffm')}ID:VALUE with finite values"
-    between = {",": "commas", "\t": "tabs", "": "tabs"}
-    by = between.get(found.layout.delimited_by, f"'{found.layout.delimited_by}'")
-    return (
-        f"rows of cells separated by {by}, {'after a header' if found.layout.header else 'without a header'}"
-    )
-
-
-def _of_weights(found: RawPrediction) -> dict[str, Any]:
-    """Macros about the way from features to predictions."""
-    store = found.store
-    return {
         "OUTPUTS": len(found.names),
         "MODELS": len(found.models),
         "HASHED": store.bits if store else 0,
@@ -105,7 +81,21 @@ def _of_weights(found: RawPrediction) -> dict[str, Any]:
         "LISTED": int(found.kind == "labels"),
         "LISTS": int(found.kind in ("labels", "values")),
         "PROBABILITIES": int(found.head.has_probabilities),
+        "ROUNDED": "volatile" if wide else "",
     }
+    yield from (f"#define THRESHER_{name} {value}\n" for name, value in macros.items())
+    yield f"typedef {'double' if wide else 'float'} thresher_weight;\n"
+
+
+def _reads(found: RawPrediction) -> str:
+    """What the program reads; of data that are not text with cells, a table separated by tabs."""
+    if not found.columns:
+        return f"features {'FIELD:' * (found.layout.format == 'libffm')}ID:VALUE with finite values"
+    between = {",": "commas", "\t": "tabs", "": "tabs"}
+    by = between.get(found.layout.delimited_by, f"'{found.layout.delimited_by}'")
+    return (
+        f"rows of cells separated by {by}, {'after a header' if found.layout.header else 'without a header'}"
+    )
 
 
 def _tables(found: RawPrediction) -> Iterator[str]:

@@ -172,7 +172,13 @@ def _classifier(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
         plain = Link(SIGMOID if link == CALIBRATED else SOFTMAX, 1.0)
         linear = linear._replace(table=by * linear.table, bias=by * linear.bias + plus, link=plain)
     table, bias = linear.table, linear.bias
-    transform = _transform(linear)
+    if not linear.head.has_probabilities:
+        transform = "NONE"
+    else:
+        if linear.link not in _PROBABILITIES:
+            raise _no_link(linear)
+        # the difference of two margins of softmax
+        transform = "LOGISTIC" if len(linear.bias) == 1 else _PROBABILITIES[linear.link]
     if len(bias) == 1:
         table, bias = np.concatenate([-table, table]), np.concatenate([-bias, bias])
     names, kind = _names(linear.classes or [])
@@ -198,16 +204,6 @@ def _names(listed: list[Any]) -> tuple[dict[str, Any], int]:
     if all(isinstance(name, bool | int | float) and int(name) == name for name in listed):
         return {"classlabels_ints": [int(name) for name in listed]}, onnx.TensorProto.INT64
     raise DataError(f"ONNX needs whole numbers or text as classes, not {listed}")
-
-
-def _transform(linear: Linear) -> str:
-    """ONNX's name for the link from margins to probabilities."""
-    if not linear.head.has_probabilities:
-        return "NONE"
-    if linear.link not in _PROBABILITIES:
-        raise _no_link(linear)
-    # the difference of two margins of softmax
-    return "LOGISTIC" if len(linear.bias) == 1 else _PROBABILITIES[linear.link]
 
 
 def _no_link(linear: Linear) -> DataError:

@@ -49,7 +49,15 @@ def check_declarations(kind: str, cls: Any) -> None:
             )
     _check_limits(begin, cls)
     if kind in _LINKS:
-        _check_loss(begin, kind, cls)
+        if kind == "loss" and cls.DOMAIN not in _DOMAINS:
+            raise TypeError(f"{begin}: DOMAIN must be {', '.join(_DOMAINS[:-1])} or {_DOMAINS[-1]}")
+        if kind == "loss" and cls.PROBABILITY and cls.DOMAIN != "binary":
+            raise TypeError(f'{begin}: PROBABILITY = True needs DOMAIN = "binary", not {cls.DOMAIN!r}')
+        verb = _LINKS[kind].partition("(")[0]
+        if cls.PROBABILITY and getattr(cls, verb) is PROTOCOL[kind][verb].default:
+            raise TypeError(
+                f"{begin}: PROBABILITY = True needs {_LINKS[kind]}, which turns margins into probabilities"
+            )
     if kind == "rule":
         _check_rule(begin, cls)
 
@@ -65,24 +73,14 @@ def _check_limits(begin: str, cls: Any) -> None:
                 raise TypeError(f"{begin}: {name} names {field!r}; its fields are {', '.join(cls._fields)}")
 
 
-def _check_loss(begin: str, kind: str, cls: Any) -> None:
-    if kind == "loss" and cls.DOMAIN not in _DOMAINS:
-        raise TypeError(f"{begin}: DOMAIN must be {', '.join(_DOMAINS[:-1])} or {_DOMAINS[-1]}")
-    if kind == "loss" and cls.PROBABILITY and cls.DOMAIN != "binary":
-        raise TypeError(f'{begin}: PROBABILITY = True needs DOMAIN = "binary", not {cls.DOMAIN!r}')
-    verb = _LINKS[kind].partition("(")[0]
-    if cls.PROBABILITY and getattr(cls, verb) is PROTOCOL[kind][verb].default:
-        raise TypeError(
-            f"{begin}: PROBABILITY = True needs {_LINKS[kind]}, which turns margins into probabilities"
-        )
-
-
 def _check_rule(begin: str, cls: Any) -> None:
     if cls.DRIFTS and writes(cls, "couple") and not writes(cls, "areas"):
         raise TypeError(f"{begin} has couple and DRIFTS: it must define areas too")
     for name in ("SLOTS", "CLOCK", "PENALTIES", "DRIFTS"):
         value = getattr(cls, name)
-        if not (value is None and name == "DRIFTS") and not _are_names(value):
+        if not (value is None and name == "DRIFTS") and not (
+            isinstance(value, tuple | list) and all(isinstance(one, str) for one in value)
+        ):
             raise TypeError(f"{begin}: {name} must be a tuple of names, such as ('w',), not {value!r}")
     if not cls.SLOTS:
         raise TypeError(f"{begin}: SLOTS must name at least one column")
@@ -92,10 +90,6 @@ def _check_rule(begin: str, cls: Any) -> None:
         raise TypeError(
             f"{begin} has tick, but no CLOCK: say CLOCK = ('t',), a name for each number that tick keeps"
         )
-
-
-def _are_names(value: Any) -> bool:
-    return isinstance(value, tuple | list) and all(isinstance(one, str) for one in value)
 
 
 def check_first_steps(rule: Any, clock: Any) -> None:

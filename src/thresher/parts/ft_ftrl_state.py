@@ -144,7 +144,15 @@ def begin_pass(self, clock, number, S, passes):
     if passes == 1:
         clock[PASS] = math.copysign(1.0, clock[PASS])
     if number > abs(clock[PASS]):
-        _advance(self, number, S, clock)
+        # In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t).
+        # Not with 30 examples of each pass per feature met: then h goes on adapting.
+        met, t, before = _met(self, S, clock), clock[COUNT], abs(clock[PASS])
+        if t < _ROOMY * met * before:
+            factor = math.sqrt(number / before) ** min(1.0, _FEW * met / t if t > 0.0 else 1.0)
+            clock[GROWTH] -= math.log(factor)
+            clock[THRESHOLD] *= factor
+            clock[DRIFT] = clock[SPREAD] = 0.0
+        clock[PASS] = math.copysign(number, clock[PASS])
     without = grouped(self.group) or fades(self.half_life)
     _relax(0.0 if without else self.relax, number, passes, S, clock)
 
@@ -152,20 +160,6 @@ def begin_pass(self, clock, number, S, passes):
 def end_passes(self, clock, S):
     """Shrink weights again."""
     _relax(0.0, 1, 1, S, clock)
-
-
-def _advance(self, number, S, clock):
-    """In pass p, multiply the threshold and divide kappa by (p / old)^(q / 2), q = min(1, 5 met / t).
-
-    Not with 30 examples of each pass per feature met: then h goes on adapting.
-    """
-    met, t, before = _met(self, S, clock), clock[COUNT], abs(clock[PASS])
-    if t < _ROOMY * met * before:
-        factor = math.sqrt(number / before) ** min(1.0, _FEW * met / t if t > 0.0 else 1.0)
-        clock[GROWTH] -= math.log(factor)
-        clock[THRESHOLD] *= factor
-        clock[DRIFT] = clock[SPREAD] = 0.0
-    clock[PASS] = math.copysign(number, clock[PASS])
 
 
 def _relax(share, number, passes, S, clock):

@@ -140,7 +140,14 @@ def _check_values_at_birth(kind: str, cls: Any) -> None:
             values[place] = value = make(field, values[place]) if field in IN_SPECS else values[place]
             if isinstance(cls._field_defaults.get(field), float) and not isinstance(value, float):
                 raise SpecError(f"{part_name(cls)}: {field} must be a number, not {value!r}")
-            _check_limit(cls, field, value)
+            if not isinstance(value, float):
+                pass
+            else:
+                limit = limit_of(cls, field)
+                bounded = "inf" not in limit and not math.isinf(cls._field_defaults.get(field, 0.0) or 0.0)
+                if math.isnan(value) or (bounded and math.isinf(value)) or not LIMITS[limit](value):
+                    finite = "finite and " if math.isinf(value) else ""
+                    raise SpecError(f"{part_name(cls)}: {field} must be {finite}{limit}, not {value:g}")
         made: Any = tuple.__new__(klass, values)
         if kind == "loss":
             _check_link(made)
@@ -191,16 +198,6 @@ def _as_float(value: Any) -> Any:
         except OverflowError:
             return math.inf
     return value
-
-
-def _check_limit(cls: Any, field: str, value: Any) -> None:
-    if not isinstance(value, float):
-        return
-    limit = limit_of(cls, field)
-    bounded = "inf" not in limit and not math.isinf(cls._field_defaults.get(field, 0.0) or 0.0)
-    if math.isnan(value) or (bounded and math.isinf(value)) or not LIMITS[limit](value):
-        finite = "finite and " if math.isinf(value) else ""
-        raise SpecError(f"{part_name(cls)}: {field} must be {finite}{limit}, not {value:g}")
 
 
 def limit_of(cls: Any, field: str) -> str:
@@ -416,14 +413,10 @@ def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
         if text.lower() not in flags:
             raise SpecError(f"{part_name(cls)}: {field} must be true or false, not {text!r}")
         return flags[text.lower()]
-    return _as_number(cls, field, text)
-
-
-def _as_number(cls: Any, field: str, value: Any) -> float:
     try:
-        return float("" if "_" in str(value) else value)  # Python reads 1_0 as 10
+        return float("" if "_" in str(text) else text)  # Python reads 1_0 as 10
     except (TypeError, ValueError):
-        raise SpecError(f"{part_name(cls)}: {field} must be a number, not {value!r}") from None
+        raise SpecError(f"{part_name(cls)}: {field} must be a number, not {text!r}") from None
 
 
 def spec_of(value: Any) -> str:

@@ -60,7 +60,26 @@ def check_rule(
         raise ValueError("losses is empty: a rule is tried with at least one loss")
     with _naming(parts.spec_of(made)):
         for loss in tried:
-            _check_in_python(made, loss, oracle)
+            make, data = partial(_make, made, loss), _examples(loss)
+            with set_to(NOT_COMPILED), np.errstate(all="ignore"):
+                if oracle is not None:
+                    laws.dense(make, _examples(loss, 64, 12, density=0.3), oracle)
+                laws.vanishing_values(make)
+                laws.idle_rows(laws.learned(make, data.chunk, dtype="float64"))
+                laws.stores(partial(make, dtype="float64"), data.chunk, _FEATURES)
+                with set_to(SMALL_TABLES):
+                    laws.cutting(make, data.chunk)
+                    laws.cutting(partial(make, batch=7), data.chunk)
+                if made.DRIFTS is not None:
+                    laws.averaging(make, data)
+                field = penalty_field(made)
+                value = getattr(made, field) if field else 0.0
+                rules = [
+                    parts.changed("rule", made, {field: value * k / 4} if field else {}) for k in (4, 3, 2, 1)
+                ]
+                laws.lanes_are_runs(
+                    [Recipe(one, loss, centre=False, dtype="float32") for one in rules], data.chunk
+                )
         _check_compiled(made, tried[0])
 
 
@@ -98,30 +117,6 @@ def _examples(loss: Spec, rows: int = _ROWS, features: int = _FEATURES, **more: 
 
 def _make(rule: Any, loss: Spec, **options: Any) -> Model:
     return Model(rule, loss, **{"dtype": "float32", "centre": False, **options})
-
-
-def _check_in_python(rule: Any, loss: Spec, oracle: Oracle | None) -> None:
-    make, data = partial(_make, rule, loss), _examples(loss)
-    with set_to(NOT_COMPILED), np.errstate(all="ignore"):
-        if oracle is not None:
-            laws.dense(make, _examples(loss, 64, 12, density=0.3), oracle)
-        laws.vanishing_values(make)
-        laws.idle_rows(laws.learned(make, data.chunk, dtype="float64"))
-        laws.stores(partial(make, dtype="float64"), data.chunk, _FEATURES)
-        with set_to(SMALL_TABLES):
-            laws.cutting(make, data.chunk)
-            laws.cutting(partial(make, batch=7), data.chunk)
-        if rule.DRIFTS is not None:
-            laws.averaging(make, data)
-        laws.lanes_are_runs(_lanes(rule, loss), data.chunk)
-
-
-def _lanes(rule: Any, loss: Spec) -> list[Recipe]:
-    """Four recipes that differ in the penalty, if the rule has one."""
-    field = penalty_field(rule)
-    value = getattr(rule, field) if field else 0.0
-    rules = [parts.changed("rule", rule, {field: value * k / 4} if field else {}) for k in (4, 3, 2, 1)]
-    return [Recipe(one, loss, centre=False, dtype="float32") for one in rules]
 
 
 def _check_compiled(rule: Any, loss: Spec) -> None:

@@ -251,19 +251,15 @@ def averaging(make: Make, data: Examples, tolerance: float = 1e-9) -> None:
     watched, features = make(dtype="float64", store="direct"), data.X.shape[1]
     averaged, path = learned(make, data.chunk, average=True), list[Vector]()
     for i in range(len(data.y)):
-        path.append(_learning_weights(watched, features))
+        # what the next example is learned with, which `shown` may show otherwise
+        state, found = watched.state(), np.zeros(features)
+        now = tuple(state["clock"])
+        for j in range(min(features, len(state["S"]))):
+            found[j] = watched.rule.weight(state["S"], j, now)
+        path.append(found)
         watched.learn(data.chunk.rows(i, i + 1))
     law = "averaging is the mean of the path: with average=True"
     require_near(law, read_weights(averaged, features), np.mean(path, axis=0), tolerance)
-
-
-def _learning_weights(model: Model, features: int) -> Vector:
-    """The weights that the next example is learned with, which `shown` may show otherwise; store direct."""
-    state, found = model.state(), np.zeros(features)
-    now = tuple(state["clock"])
-    for j in range(min(features, len(state["S"]))):
-        found[j] = model.rule.weight(state["S"], j, now)
-    return found
 
 
 def require_near(law: str, found: Vector, expected: Vector, tolerance: float) -> None:

@@ -143,21 +143,18 @@ class _Seen:
             self.total.update(value.tobytes())
         elif id(value) not in self._known:
             self._known.add(id(value))
-            self._follow_new(value, module)
-
-    def _follow_new(self, value: Any, module: str) -> None:
-        python = getattr(value, "py_func", None)
-        self._say(type(value).__name__, module, str(getattr(value, "__qualname__", "")))
-        if isinstance(value, tuple | list):
-            for one in value:
-                self.follow(one)
-        elif isinstance(python or value, FunctionType):
-            self._follow_function(python or value)
-        elif isinstance(value, type) and module.partition(".")[0] not in _LIBRARIES:
-            for name in sorted(vars(value).keys() - _OF_TUPLES):
-                if not name.startswith("__"):
-                    self._say(name)
-                    self.follow(vars(value)[name])
+            python = getattr(value, "py_func", None)
+            self._say(type(value).__name__, module, str(getattr(value, "__qualname__", "")))
+            if isinstance(value, tuple | list):
+                for one in value:
+                    self.follow(one)
+            elif isinstance(python or value, FunctionType):
+                self._follow_function(python or value)
+            elif isinstance(value, type) and module.partition(".")[0] not in _LIBRARIES:
+                for name in sorted(vars(value).keys() - _OF_TUPLES):
+                    if not name.startswith("__"):
+                        self._say(name)
+                        self.follow(vars(value)[name])
 
     def _follow_function(self, function: FunctionType) -> None:
         if function.__module__.partition(".")[0] in _LIBRARIES:
