@@ -45,7 +45,7 @@ ARROWS = {
     ),
     # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (
-        *("engine.compile.jit", "engine.verbs", "cluster.elsewhere", "cluster.lifeline", "cluster.reader"),
+        *("engine.compile.jit", "engine.verbs", "cluster.elsewhere", "cluster.connection", "cluster.reader"),
         *("data.*", "options.checks", "options.messages", "parts", "batch.*", "_version"),
         *("learning.model.objective", "learning.files.model_file", "learning.model.weights"),
         "learning.diagnostics.*",

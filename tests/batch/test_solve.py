@@ -10,11 +10,10 @@ from scipy.optimize import minimize
 import thresher
 from tests.streams import Stream, Vector, stream
 from thresher import Chunk, TroubleWarning
-from thresher.batch import parallel, shards
-from thresher.batch.parallel import Parallel
+from thresher.batch import shards, solving
 from thresher.batch.rounds import ORDERS, BoostPlan, Round, loss_of
 from thresher.batch.shards import Here, columns_of, stripes
-from thresher.batch.solve import Solver
+from thresher.batch.solving import Parallel, Solver
 from thresher.data import MemorySource
 
 LOSSES = ["exponential", "logistic", "logistic:positive=3"]
@@ -183,7 +182,7 @@ def parallel_of(data: Stream, loss: str, intercept: bool = True, **options: Any)
 def test_no_parallel_step_makes_it_worse(
     loss: str, l1: float, l2: float, advance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel, "ADVANCE", advance)
+    monkeypatch.setattr(solving, "ADVANCE", advance)
     monkeypatch.setattr(shards, "STRIPE", 4)  # so that each shard has rows
     solver = parallel_of(data_of(5), loss, l1=l1, l2=l2)
     solver.measure_all()

@@ -9,7 +9,7 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Thresher
 from thresher.data.features.murmur import hash_bytes
-from thresher.exporting.links import Link, link_of
+from thresher.exporting.description import Link, link_of
 from thresher.learning.model.objective import Head
 
 ROOT = Path(__file__).parent.parent.parent

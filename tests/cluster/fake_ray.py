@@ -8,8 +8,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from thresher.cluster.connection import Connection
-from thresher.cluster.lifeline import Lifeline
+from thresher.cluster.connection import Connection, Lifeline
 from thresher.cluster.readers import RayReaders
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import thresher
 from tests.cluster.fake_ray import FakeConnection, FakeRay
-from thresher.batch import remote
+from thresher.batch import shards
 from thresher.cli.main import status_of
 from thresher.cluster import connection
 from thresher.data import DataError
@@ -42,13 +42,13 @@ def test_boosting_is_that_of_one_process(fake: FakeRay, data: str) -> None:
     thresher.boost(data, order="parallel", l1=0.5).save("here")
     thresher.boost(data, order="parallel", l1=0.5, workers=2).save("there")
     assert Path("there").read_bytes() == Path("here").read_bytes()
-    assert sum(type(one._inner) is remote.Worker for one in fake.actors) == 2
+    assert sum(type(one._inner) is shards.Worker for one in fake.actors) == 2
 
 
 def test_boosting_refuses_workers_with_other_versions(
     fake: FakeRay, data: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "versions", lambda: {"numpy": "1.26.0"})
+    monkeypatch.setattr(shards, "versions", lambda: {"numpy": "1.26.0"})
     with pytest.raises(DataError, match=r"^a worker on .* has numpy .*, the learner has 1\.26\.0: install"):
         thresher.boost(data, order="parallel", workers=1)
-    assert [one.dead for one in fake.actors if type(one._inner) is remote.Worker] == [True]
+    assert [one.dead for one in fake.actors if type(one._inner) is shards.Worker] == [True]

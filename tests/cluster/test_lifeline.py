@@ -14,8 +14,8 @@ import pytest
 from tests.cluster.fake_ray import FakeConnection, FakeRay, readers_of
 from tests.data.samples import PACKERS
 from tests.data.test_laws_of_sources import ALL, alike, opened, read, written
-from thresher.cluster import lifeline, reader, readers
-from thresher.cluster.lifeline import Lifeline, LostRayError
+from thresher.cluster import connection, reader, readers
+from thresher.cluster.connection import Lifeline, LostRayError
 from thresher.data.sources import pieces
 
 
@@ -63,8 +63,8 @@ def test_calls_under_way_end_before_the_connection_does(node: Server) -> None:
 def test_a_head_that_is_out_of_reach_for_long_has_ended(
     node: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifeline, "EVERY", 0.02)
-    monkeypatch.setattr(lifeline, "WITHOUT_HEAD", 0.1)
+    monkeypatch.setattr(connection, "EVERY", 0.02)
+    monkeypatch.setattr(connection, "WITHOUT_HEAD", 0.1)
     head, ended = Server(socket.AF_INET, ("127.0.0.1", 0)), threading.Event()
     line = Lifeline(ended.set)
     line.watch(node.address, f"127.0.0.1:{head.address[1]}")
@@ -78,8 +78,8 @@ def test_a_head_that_is_out_of_reach_for_long_has_ended(
 def test_a_head_that_cannot_be_reached_from_here_is_not_watched(
     node: Server, monkeypatch: pytest.MonkeyPatch, head: str
 ) -> None:
-    monkeypatch.setattr(lifeline, "EVERY", 0.01)
-    monkeypatch.setattr(lifeline, "WITHOUT_HEAD", 0.05)
+    monkeypatch.setattr(connection, "EVERY", 0.01)
+    monkeypatch.setattr(connection, "WITHOUT_HEAD", 0.05)
     ended = threading.Event()
     line = Lifeline(ended.set)
     line.watch(node.address, head)

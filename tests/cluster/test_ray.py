@@ -24,7 +24,7 @@ import pytest
 
 import thresher
 from tests.forks import forked
-from thresher.batch import remote
+from thresher.batch import shards
 from thresher.batch.rounds import Round
 from thresher.batch.shards import LostWorkerError
 from thresher.cli.main import status_of
@@ -328,7 +328,7 @@ def test_boosting_ends_if_workers_keep_getting_lost(
 def test_boosting_refuses_workers_with_other_versions(
     nodes: Nodes, data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "versions", lambda: {"numpy": "1.26.0"})
+    monkeypatch.setattr(shards, "versions", lambda: {"numpy": "1.26.0"})
     with pytest.raises(
         thresher.data.DataError, match=r"^a worker on .* has numpy .*, the learner has 1\.26\.0"
     ):

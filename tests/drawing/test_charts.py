@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from thresher.drawing import STYLESHEET, Axis, Bar, Panel, Series, Strip, bars, chart, panels
-from thresher.drawing.series import MOST
+from thresher.drawing.charts import MOST
 from thresher.drawing.svg import DARK, LIGHT, SERIES, clean, fitted, width_of
 
 SVG = "{http://www.w3.org/2000/svg}"

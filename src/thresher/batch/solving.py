@@ -1,9 +1,14 @@
-"""Fitting a model with the batch solvers: which one an order needs, a new start after a loss, the result."""
+"""Fitting a model with the batch solvers.
+
+Their two ways, columns one after the other and all at once; which one an order needs, a new start after a
+loss, the result.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from thresher.batch.parallel import Parallel
-from thresher.batch.rounds import BoostPlan, Round, Rounds
-from thresher.batch.shards import Here, Holder, LostWorkerError, columns_of, stripes
-from thresher.batch.solve import Solver
+from thresher.batch import kernels
+from thresher.batch.rounds import I64, NOISE, SWEEPS, BoostPlan, Round, Rounds
+from thresher.batch.shards import (
+    FeatureColumns,
+    Here,
+    Holder,
+    LostWorkerError,
+    ShardFacts,
+    Share,
+    columns_of,
+    stripes,
+)
 from thresher.cluster.elsewhere import current_cluster
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.layout import has_columns
@@ -32,6 +45,217 @@ from thresher.learning.files import model_file
 from thresher.learning.model.objective import Head
 from thresher.learning.model.weights import Readout
 from thresher.options.messages import mention
+
+BLOCKS = 16
+"""Work is split into this many pieces for any number of threads, so that sums do not depend on it."""
+
+
+class Solver(Rounds):
+    """Moves one column at a time, in the order of the plan.
+
+    `z`, `q` and `value` (n,) are y times the margin, the mass, and loss times importance of each example.
+    `ease` is the share of its proved width that each column now uses.
+    """
+
+    def __init__(self, columns: FeatureColumns, loss: Any, plan: BoostPlan) -> None:
+        super().__init__(columns.keys, columns.intercept, columns.lowest_label, plan)
+        self.columns, self.loss = columns, loss
+        self.z, self.q, self.value = (np.zeros(len(columns.labels)) for _ in range(3))
+        self.widths = np.maximum.reduceat(np.abs(columns.values), columns.starts[:-1]).astype(np.float64)
+        self.ease = np.ones(len(self.w))
+        self._pool: ThreadPoolExecutor | None = None
+        self._rng = np.random.default_rng(plan.seed)
+        self._chosen: I64 = np.empty(0, np.int64)
+
+    @property
+    def examples(self) -> int:
+        """Number of examples."""
+        return len(self.z)
+
+    def run(self, callback: Callable[[Round], None] = lambda _: None) -> Round:
+        """Solve; see `Rounds.run`."""
+        with ThreadPoolExecutor(self.plan.threads) as pool:
+            self._pool = pool if self.plan.threads > 1 else None
+            return super().run(callback)
+
+    def close(self) -> None:
+        """Nothing is held but memory."""
+
+    def choose(self, chosen: I64) -> None:
+        """Set the columns to sweep over."""
+        self._chosen = chosen
+
+    def move_chosen(self) -> float:
+        """Move every chosen column once, in the order of keys or in a new random order."""
+        chosen = self._chosen
+        return self.sweep(self._rng.permutation(chosen) if self.plan.order == "random" else chosen)
+
+    def fit_intercept(self) -> None:
+        """Move the intercept alone."""
+        for _ in range(SWEEPS):
+            if self.sweep(self.all[-1:]) <= NOISE * self.q.sum():
+                break
+
+    def labels_and_sides(self) -> tuple[bool, bool]:
+        """See `Rounds`."""
+        counts = self.columns.weights > 0
+        return len(np.unique(self.columns.labels[counts])) < 2, bool((self.z > 0)[counts].all())
+
+    def measure_all(self) -> None:
+        """Compute the masses and violations of all columns."""
+        self.measure(self.all)
+
+    def measure(self, chosen: I64) -> None:
+        """Compute the masses and violations of the chosen columns."""
+        c, w = self.columns, self.w
+
+        def work(block: int, lo: int, hi: int) -> None:
+            masses = self.up, self.down, self.gap
+            kernels.measure(
+                chosen, lo, hi, c.starts, c.rows, c.values, self.penalties, c.features, w, self.q, *masses
+            )
+
+        self.spread(work, self.cuts(chosen))
+
+    def sweep(self, chosen: I64) -> float:
+        """Move one column after the other; returns the largest violation found."""
+        c = self.columns
+        compiled = kernels.sweep.for_parts(self.loss)
+        held = self.widths, self.ease, self.penalties, c.features
+        examples = c.labels, c.weights, self.w, self.z, self.q, self.value
+        return float(compiled(self.loss, chosen, c.starts, c.rows, c.values, *held, *examples))
+
+    def weigh(self) -> float:
+        """Compute the mass of every example; returns the sum of losses."""
+        c, compiled = self.columns, kernels.weigh.for_parts(self.loss)
+
+        def work(block: int, lo: int, hi: int) -> float:
+            return float(compiled(self.loss, lo, hi, c.labels, c.weights, self.z, self.q, self.value))
+
+        return float(sum(self.spread(work, np.linspace(0, len(self.z), BLOCKS + 1).astype(np.int64))))
+
+    def spread(self, work: Callable[[int, int, int], Any], cuts: I64) -> list[Any]:
+        """Call ``work(block, lo, hi)`` for all pieces between cuts, in threads; results are in order."""
+        spans = list(zip(range(BLOCKS), cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+        if self._pool is None:
+            return [work(*span) for span in spans]
+        strands = self.plan.threads
+        done = self._pool.map(lambda first: [work(*span) for span in spans[first::strands]], range(strands))
+        results: list[Any] = [None] * BLOCKS
+        for first, found in enumerate(done):
+            results[first::strands] = found
+        return results
+
+    def cuts(self, chosen: I64) -> I64:
+        """Cuts of the chosen columns into `BLOCKS` pieces with about the same number of stored values."""
+        ends = np.cumsum(self.columns.starts[chosen + 1] - self.columns.starts[chosen])
+        wanted = np.linspace(0, ends[-1] if len(ends) else 0, BLOCKS + 1)
+        cuts = np.searchsorted(ends, wanted[1:-1])
+        return np.concatenate([[0], cuts, [len(chosen)]]).astype(np.int64)
+
+
+ADVANCE, RETREAT = 0.9, 1.5
+"""Factors for the widths after a step within its bound, and after one beyond it."""
+_OF_INTERCEPT = 5 * SWEEPS
+
+
+class Parallel(Rounds):
+    """Moves all chosen columns at once, each with a step that allows for the moves of the others.
+
+    The widths of the bound hold for the worst row. `ease` < 1 narrows them, which gives longer steps. While
+    the loss stays below the narrower bound, `ease` is reduced further; a step beyond the bound is undone
+    and repeated with a larger `ease`. At 1 the bound always holds.
+
+    The rows are in shards; masses and losses are summed in the order of the shards.
+    """
+
+    def __init__(self, holder: Holder, intercept: bool, loss: Any, plan: BoostPlan) -> None:
+        found = holder.build(intercept)
+        keys = np.unique(np.concatenate([own for own, _, _ in found]))
+        super().__init__(keys, intercept, min(lowest for _, _, lowest in found), plan)
+        self._holder, self._examples = holder, sum(rows for _, rows, _ in found)
+        self.ease = 1.0
+        self._numbers: list[I64] = holder.call("begin", loss, keys)
+        self._chosen: I64 = np.empty(0, np.int64)
+        self._places: list[I64] = []
+        self._widths = np.zeros(0)
+        self._shares: list[Share] | None = None
+        """what the shards add to the chosen columns after the last move; None: not known yet"""
+        self._loss = 0.0
+
+    @property
+    def examples(self) -> int:
+        """Number of examples."""
+        return self._examples
+
+    def close(self) -> None:
+        """Let the shards go."""
+        self._holder.close()
+
+    def weigh(self) -> float:
+        """The sum of losses, known since the last move."""
+        return self._loss
+
+    def measure_all(self) -> None:
+        """Compute the masses and violations of all columns."""
+        self._add_up(self.all, self._numbers, self._holder.call("measure", True))
+
+    def _add_up(self, chosen: I64, places: list[I64], shares: list[Share]) -> None:
+        """Set the masses and violations of the chosen columns, and the loss."""
+        up, down = np.zeros(len(chosen)), np.zeros(len(chosen))
+        for place, share in zip(places, shares, strict=True):
+            up[place] += share.up
+            down[place] += share.down
+        self.up[chosen], self.down[chosen] = up, down
+        self._loss = sum(share.loss for share in shares)
+        kernels.violations(chosen, self.penalties, len(self.keys), self.w, self.up, self.down, self.gap)
+
+    def choose(self, chosen: I64) -> None:
+        """Set the columns to move, and compute widths from the sum of |x| over them in each row."""
+        found = self._holder.call("choose", chosen)
+        self._chosen, self._places, self._shares = chosen, [places for places, _ in found], None
+        self._widths = np.zeros(len(chosen))
+        for places, widths in found:
+            self._widths[places] = np.maximum(self._widths[places], widths)
+
+    def move_chosen(self) -> float:
+        """Move all chosen columns by one step; returns the largest violation before it."""
+        if self._shares is None:
+            self._shares = self._holder.call("measure", False)
+        self._add_up(self._chosen, self._places, self._shares)
+        violation = float(self.gap[self._chosen].max(initial=0.0))
+        before, again = self._loss, False
+        while not self._step(before, again):
+            self.ease, again = min(1.0, self.ease * RETREAT), True
+        self.ease *= ADVANCE
+        return violation
+
+    def _step(self, before: float, again: bool) -> bool:
+        """Move; returns whether the bound held (always true at the proved width)."""
+        steps = np.zeros(len(self._chosen))
+        held = self._widths, self.ease, self.penalties, len(self.keys)
+        bound = kernels.steps_at_once(self._chosen, *held, self.w, self.up, self.down, steps)
+        shares: list[Share] = self._holder.call("move", steps, again)
+        loss = sum(share.loss for share in shares)
+        if loss > before + bound and self.ease < 1.0:
+            return False
+        self.w[self._chosen] += steps
+        self._loss, self._shares = loss, shares
+        return True
+
+    def fit_intercept(self) -> None:
+        """Move the intercept alone."""
+        self.choose(self.all[-1:])
+        for _ in range(_OF_INTERCEPT):
+            if self.move_chosen() <= NOISE * (self.up[-1] + self.down[-1]):
+                break
+        self.ease = 1.0
+
+    def labels_and_sides(self) -> tuple[bool, bool]:
+        """See `Rounds`."""
+        found: list[ShardFacts] = self._holder.call("facts")
+        positive, negative = any(one.positive for one in found), any(one.negative for one in found)
+        return not (positive and negative), all(one.separated for one in found)
 
 
 def solver_of(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
@@ -62,7 +286,7 @@ def _holder(threads: int) -> Holder:
     cluster = current_cluster()
     if cluster is None or cluster.connection.lost:
         return Here(threads)
-    from thresher.batch.remote import There
+    from thresher.batch.shards import There
 
     return There(cluster)
 

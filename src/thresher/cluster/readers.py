@@ -27,8 +27,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from thresher.cluster.connection import Connection
-from thresher.cluster.lifeline import LostRayError
+from thresher.cluster.connection import Connection, LostRayError
 from thresher.cluster.packing import unpack
 from thresher.cluster.reader import Note, Reader, Setting, Task, machine, versions
 from thresher.data.chunk import Place

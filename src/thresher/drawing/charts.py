@@ -1,12 +1,17 @@
-"""Charts of one panel, or of several below each other; horizontal bars with names."""
+"""Charts of one panel, or of several below each other; horizontal bars with names.
+
+First what a chart shows, thinned out; then its lines, bands, whiskers and markers, and the legend; then
+panels and bars.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
-from thresher.drawing.marks import drawn, legend, legend_height, look_of
 from thresher.drawing.scales import (
     Axis,
     Scale,
@@ -17,8 +22,291 @@ from thresher.drawing.scales import (
     ticks_upright,
     value_of,
 )
-from thresher.drawing.series import Panel, Series, Strip, heights
-from thresher.drawing.svg import clean, document, fitted, label, number, tag, text_of, width_of
+from thresher.drawing.svg import (
+    DASHES,
+    SERIES,
+    clean,
+    document,
+    fitted,
+    label,
+    number,
+    tag,
+    text_of,
+    width_of,
+)
+
+MOST = 400
+"""points of a series that are drawn"""
+Kind = Literal["line", "dots", "both", "steps"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One series: `x` and `y` of the same length; NaN and infinity leave a gap."""
+
+    name: str
+    """shown in the legend; a series without a name is left out of it"""
+    x: Sequence[float]
+    y: Sequence[float]
+    kind: Kind = "line"
+    low: Sequence[float] | None = None
+    """with `high`, the ends of an interval at each point: a band behind a line, whiskers of dots"""
+    high: Sequence[float] | None = None
+    titles: Sequence[str] | None = None
+    """tooltips of dots"""
+    quiet: bool = False
+    """grey and thin, for the background"""
+    emphasis: bool = False
+    """thick lines, large dots"""
+    colour: int | None = None
+    """1 to 6; by default the next unused one"""
+
+    def __post_init__(self) -> None:
+        for name in ("y", "low", "high", "titles"):
+            given = getattr(self, name)
+            if given is not None and len(given) != len(self.x):
+                raise ValueError(f"{name} has {len(given)} values, x {len(self.x)}")
+        if (self.low is None) != (self.high is None):
+            raise ValueError("low and high come together")
+
+
+class Strip(NamedTuple):
+    """The count between two values of x; many of these make a strip of density."""
+
+    low: float
+    high: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Axes, and what is drawn between them."""
+
+    x: Axis
+    y: Axis
+    series: Sequence[Series]
+    title: str = ""
+    diagonal: str = ""
+    """name of the line y = x, which is drawn only if it has a name"""
+    strip: Sequence[Strip] = ()
+
+
+class Dot(NamedTuple):
+    """A point of a series in pixels."""
+
+    number: int
+    """its index among the points of its series"""
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+def placed(series: Series, x: Scale, y: Scale) -> list[Dot]:
+    """The points that can be drawn."""
+    found = []
+    for k, (a, b) in enumerate(zip(series.x, series.y, strict=True)):
+        across, up = x.place(a), y.place(b)
+        if across is not None and up is not None:
+            ends = (series.low[k], series.high[k]) if series.low and series.high else None
+            low, high = (y.place(ends[0]), y.place(ends[1])) if ends else (None, None)
+            found.append(Dot(k, across, up, low, high))
+    return found
+
+
+def heights(series: Series) -> list[float]:
+    """All values that the vertical axis has to show."""
+    return [value for values in (series.y, series.low or (), series.high or ()) for value in values]
+
+
+def thinned(dots: list[Dot]) -> list[Dot]:
+    """At most `MOST` points: of those in one column of pixels, the first, highest, lowest and last."""
+    if len(dots) <= MOST:
+        return dots
+    ascending = all(a.x <= b.x for a, b in pairwise(dots))
+    first, wide = dots[0].x, (dots[-1].x - dots[0].x) or 1.0
+    columns = MOST // 4
+    cells: dict[int, list[Dot]] = {}
+    for k, dot in enumerate(dots):
+        share = (dot.x - first) / wide if ascending else k / len(dots)
+        cells.setdefault(min(int(share * columns), columns - 1), []).append(dot)
+    kept = set[Dot]()
+    for cell in cells.values():
+        by_height = sorted(cell, key=lambda dot: dot.y)
+        kept |= {cell[0], by_height[0], by_height[-1], cell[-1]}
+    return sorted(kept)
+
+
+def runs(dots: list[Dot], series: Series) -> list[list[Dot]]:
+    """Points in groups without gaps."""
+    found: list[list[Dot]] = []
+    for dot in dots:
+        before = found[-1][-1].number if found else dot.number
+        gap = any(
+            not (drawable(series.x[k]) and drawable(series.y[k])) for k in range(before + 1, dot.number)
+        )
+        if not found or gap:
+            found.append([])
+        found[-1].append(dot)
+    return found
+
+
+_SHAPES = ("circle", "square", "diamond", "triangle", "wedge", "pentagon")
+
+
+class Look(NamedTuple):
+    """What distinguishes a series from others, with and without colour."""
+
+    colour: str
+    dash: int
+    shape: str
+
+
+def look_of(panel: Panel, number: int) -> Look:
+    """The look of a series of a panel; quiet series use no colour."""
+    series = panel.series[number]
+    if series.quiet:
+        return Look("c0", 0, "circle")
+    loud = [one for one in panel.series[:number] if not one.quiet]
+    k = sum(one.colour is None for one in loud) if series.colour is None else series.colour - 1
+    k, dash = k % len(SERIES), sum(one.kind != "dots" for one in loud) % len(DASHES)
+    return Look(SERIES[k], dash, _SHAPES[k])
+
+
+def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
+    """All marks of a series, back to front."""
+    dots = thinned(placed(series, x, y))
+    if not dots:
+        return []
+    line = series.kind != "dots"
+    groups = runs(dots, series) if line else []
+    found = [band for group in groups for band in _band(group, look)]
+    if not line:
+        found += _whiskers(dots, look)
+    if path := "".join(_path(group, series.kind == "steps") for group in groups if len(group) > 1):
+        found.append(tag("path", class_=line_class(series, look), d=path))
+    alone = [group[0] for group in groups if len(group) == 1]
+    for dot in dots if series.kind in ("dots", "both") else alone:
+        title = series.titles[dot.number] if series.titles else ""
+        found.append(marker(look, dot.x, dot.y, size_of(series), title))
+    return found
+
+
+def line_class(series: Series, look: Look) -> str:
+    """CSS classes of its line."""
+    weight = " thin" if series.quiet else " strong" if series.emphasis else ""
+    return f"line {look.colour} d{look.dash}{weight}"
+
+
+def size_of(series: Series) -> float:
+    """Radius of its markers."""
+    return 3.0 if series.quiet else 6.5 if series.emphasis else 4.0
+
+
+def marker(look: Look, x: float, y: float, size: float, title: str = "") -> str:
+    """A point with its tooltip."""
+    inner = tag("title", text_of(title)) if title else ""
+    kind = f"mark {look.colour}"
+    if look.shape == "circle":
+        return tag("circle", inner, class_=kind, cx=x, cy=y, r=size)
+    r, s = size * 1.25, size * 0.9
+    points = {
+        "square": [(-s, -s), (s, -s), (s, s), (-s, s)],
+        "diamond": [(0, -r), (r, 0), (0, r), (-r, 0)],
+        "triangle": [(0, -r), (r, s), (-r, s)],
+        "wedge": [(0, r), (r, -s), (-r, -s)],
+        "pentagon": [(0, -r), (r, -r / 4), (s * 0.7, s), (-s * 0.7, s), (-r, -r / 4)],
+    }[look.shape]
+    corners = " ".join(f"{number(x + a)},{number(y + b)}" for a, b in points)
+    return tag("polygon", inner, class_=kind, points=corners)
+
+
+def _path(group: list[Dot], steps: bool) -> str:
+    first, *rest = group
+    path = f"M{number(first.x)} {number(first.y)}"
+    if steps:
+        return path + "".join(f"H{number(dot.x)}V{number(dot.y)}" for dot in rest)
+    return path + "".join(f"L{number(dot.x)} {number(dot.y)}" for dot in rest)
+
+
+def _band(group: list[Dot], look: Look) -> list[str]:
+    """The area between the ends of intervals."""
+    known = [(dot.x, dot.low, dot.high) for dot in group if dot.low is not None and dot.high is not None]
+    if len(known) < 2:
+        return []
+    around = [(x, high) for x, _, high in known] + [(x, low) for x, low, _ in reversed(known)]
+    corners = " ".join(f"{number(a)},{number(b)}" for a, b in around)
+    return [tag("polygon", class_=f"area {look.colour}", points=corners)]
+
+
+def _whiskers(dots: list[Dot], look: Look) -> list[str]:
+    path = ""
+    for dot in dots:
+        if dot.low is not None and dot.high is not None:
+            left, right, middle = number(dot.x - 4), number(dot.x + 4), number(dot.x)
+            path += f"M{left} {number(dot.low)}H{right}M{middle} {number(dot.low)}V{number(dot.high)}"
+            path += f"M{left} {number(dot.high)}H{right}"
+    return [tag("path", class_=f"whisker {look.colour}", d=path)] if path else []
+
+
+_KEY, _GAP, _LEGEND_LINE, _WIDEST = 26.0, 18.0, 20.0, 260.0
+
+
+class _Entry(NamedTuple):
+    key: list[str]
+    """elements whose origin is the left end of the key"""
+    name: str
+    wide: float
+
+
+def legend_height(panel: Panel, room: float) -> float:
+    """Its height in the panel; 0 if there is one series, which needs no legend."""
+    return len(_lines(panel, room)) * _LEGEND_LINE
+
+
+def legend(panel: Panel, left: float, top: float, room: float) -> list[str]:
+    """Its elements."""
+    body = []
+    for row, entries in enumerate(_lines(panel, room)):
+        x, middle = left, top + row * _LEGEND_LINE + 9
+        for one in entries:
+            body.append(tag("g", *one.key, transform=f"translate({number(x)} {number(middle)})"))
+            body.append(label(one.name, x + _KEY, middle + 4.5, "name", room=one.wide))
+            x += _KEY + one.wide + _GAP
+    return body
+
+
+def _lines(panel: Panel, room: float) -> list[list[_Entry]]:
+    found = []
+    for k, series in enumerate(panel.series):
+        if not series.name:
+            continue
+        look, key = look_of(panel, k), list[str]()
+        if series.kind != "dots":
+            key.append(tag("path", class_=line_class(series, look), d="M0 0H20"))
+        if series.kind in ("dots", "both"):
+            key.append(marker(look, 10, 0, size_of(series)))
+        found.append(_entry(key, series.name, room))
+    if panel.diagonal:
+        found.append(_entry([tag("path", class_="reference", d="M0 0H20")], panel.diagonal, room))
+    lines: list[list[_Entry]] = []
+    if len(found) < 2:
+        return lines
+    left = 0.0
+    for one in found:
+        wide = _KEY + one.wide + _GAP
+        if not lines or left < wide - _GAP:
+            lines.append([])
+            left = room
+        lines[-1].append(one)
+        left -= wide
+    return lines
+
+
+def _entry(key: list[str], name: str, room: float) -> _Entry:
+    most = min(_WIDEST, room - _KEY)
+    return _Entry(key, name, min(width_of(fitted(name, most)), most))
+
 
 _EDGE, _RIGHT, _LINE, _STRIP = 12.0, 24.0, 20.0, 26.0
 

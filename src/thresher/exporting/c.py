@@ -15,13 +15,13 @@ import numpy as np
 
 from thresher.data.columns import BINS, CATEGORICAL, NUMERIC, TEXT
 from thresher.exporting.description import (
+    LINKS,
     UNLABELLED,
     ExportedColumn,
     ExportedModel,
     RawPrediction,
     letter_ranges,
 )
-from thresher.exporting.links import LINKS
 
 _RUNTIME = Path(__file__).with_name("runtime.c")
 _KINDS = {NUMERIC: "NUMERIC", BINS: "BINS", CATEGORICAL: "CATEGORICAL", TEXT: "TEXT"}

@@ -16,8 +16,16 @@ from thresher import parts
 from thresher.data.columns import NUMERIC
 from thresher.data.errors import DataError
 from thresher.engine.preparing import FAR
-from thresher.exporting.description import ExportedModel, RawPrediction
-from thresher.exporting.links import CALIBRATED, EXP, IDENTITY, SIGMOID, SOFTMAX, Link
+from thresher.exporting.description import (
+    CALIBRATED,
+    EXP,
+    IDENTITY,
+    SIGMOID,
+    SOFTMAX,
+    ExportedModel,
+    Link,
+    RawPrediction,
+)
 from thresher.learning.diagnostics.advice import feature_name
 from thresher.learning.model.objective import Head
 from thresher.options.messages import mention

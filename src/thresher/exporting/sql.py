@@ -19,8 +19,17 @@ from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.text.numbers import NUMBER
 from thresher.engine.preparing import FAR
-from thresher.exporting.description import ExportedColumn, ExportedModel, RawPrediction
-from thresher.exporting.links import CALIBRATED, EXP, RAMP, SIGMOID, SOFTMAX, Link
+from thresher.exporting.description import (
+    CALIBRATED,
+    EXP,
+    RAMP,
+    SIGMOID,
+    SOFTMAX,
+    ExportedColumn,
+    ExportedModel,
+    Link,
+    RawPrediction,
+)
 from thresher.options.messages import mention, mention_command
 
 _HEAD = """-- A model as a query, written by thresher. Put the name of your table in place of "rows" below.
