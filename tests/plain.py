@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from thresher.engine import index, lanewise, verbs
+from thresher.engine import index, lanes, verbs
 from thresher.engine.compile.inplace import snapshot
 from thresher.engine.protocol import PROTOCOL
 from thresher.learning.training import passes
-from thresher.testing.plain import NOT_COMPILED
+from thresher.testing.laws import NOT_COMPILED
 
 
 def compiled_if(wanted: bool) -> AbstractContextManager[None]:
@@ -57,7 +57,7 @@ def compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same, until undone."""
     for one in NOT_COMPILED:
         monkeypatch.setattr(*one)
-    monkeypatch.setattr(lanewise.part_of, "plain", _remembered(lanewise.part_of.plain))
+    monkeypatch.setattr(lanes.part_of, "plain", _remembered(lanes.part_of.plain))
     monkeypatch.setattr(snapshot, "plain", _of_same_clocks(snapshot.plain))
     monkeypatch.setattr(index, "FIRST_SIZE", min(index.FIRST_SIZE, 16))
     for name in ("MANY", "FEW"):

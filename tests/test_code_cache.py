@@ -15,7 +15,7 @@ from tests.commands import run as thresher
 from tests.processes import printed, run, start_code
 from thresher.data.chunk import Chunk
 from thresher.engine.compile import codecache
-from thresher.engine.compile.stamps import closure
+from thresher.engine.compile.codecache import closure
 from thresher.engine.folders import CacheWarning, UnsafeFolderError, private_folder
 from thresher.learning.files.model_file import save
 from thresher.learning.model.model import Model

@@ -13,7 +13,7 @@ from tests.telling import notices_to
 from tests.test_averaging import ABLE
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher.data.chunk import Chunk
-from thresher.engine import lanewise
+from thresher.engine import lanes as engine_lanes
 from thresher.engine.protocol import writes
 from thresher.lanes.lanes import Lanes
 from thresher.learning.model import octet
@@ -230,7 +230,7 @@ def test_four_or_more_of_a_kind_learn_in_octets(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_number_that_all_lanes_share_is_one_number() -> None:
     made = [recipe_of(f"fobos:l1={l1},l2=0.1").make_rule() for l1 in ("0.0", "-0.0")]
-    template, columns = lanewise.side_by_side(made)
+    template, columns = engine_lanes.side_by_side(made)
     assert template == made[0]
     (own,) = (column for column in columns if column is not None)
     assert np.signbit(own).tolist() == [False, True]

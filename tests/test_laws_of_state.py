@@ -38,8 +38,7 @@ from thresher.learning.model import feed
 from thresher.learning.model.model import Model
 from thresher.parts.registry import REGISTRY
 from thresher.testing import laws
-from thresher.testing.laws import comparable
-from thresher.testing.plain import SMALL_TABLES
+from thresher.testing.laws import SMALL_TABLES, comparable
 
 STORES = ["growing", "direct", "hashed:6"]
 ROOT = Path(__file__).parent.parent

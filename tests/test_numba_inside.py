@@ -90,7 +90,7 @@ INSIDE = {
         numba.core.errors.NumbaError
         numba.core.errors.UnsupportedBytecodeError
         """,
-    "engine/lanewise.py": """
+    "engine/lanes.py": """
         numba.core.cgutils.alloca_once
         numba.core.cgutils.raw_memcpy
         numba.core.cgutils.unpack_tuple

@@ -10,8 +10,8 @@ import pytest
 
 from tests.processes import run
 from tests.rule_text import READ, RULE
-from thresher.engine.compile import stamps
-from thresher.engine.compile.stamps import stamp
+from thresher.engine.compile import codecache
+from thresher.engine.compile.codecache import stamp
 
 
 def answered(folder: Path, code: str, **files: str) -> Any:
@@ -113,16 +113,16 @@ def test_a_source_that_was_edited_since_it_was_read_shares_no_code(
 ) -> None:
     """Even if the edit has been taken back: what was imported may be either text."""
     name, copy = "thresher.data.features.crossing", tmp_path / "copy.py"
-    source = stamps.SOURCES[name]
+    source = codecache.SOURCES[name]
     copy.write_text(source.text)
-    same = source._replace(path=copy, state=stamps._state_of(copy))
-    monkeypatch.setitem(stamps.SOURCES, name, same)
-    hashed = stamps._digest.__wrapped__
+    same = source._replace(path=copy, state=codecache._state_of(copy))
+    monkeypatch.setitem(codecache.SOURCES, name, same)
+    hashed = codecache._digest.__wrapped__
     before = hashed(name)
     assert before == hashed(name)
     os.utime(copy, ns=(1, 1))
     found = {before, hashed(name)}
     copy.unlink()
     found.add(hashed(name))
-    monkeypatch.setattr(stamps, "THIS_PROCESS", b"another")
+    monkeypatch.setattr(codecache, "THIS_PROCESS", b"another")
     assert len({*found, hashed(name)}) == 3, "one for the text, one for each process"

@@ -27,7 +27,7 @@ from thresher.learning.files.schema import read
 from thresher.learning.model.model import Model
 from thresher.learning.model.objective import Head
 from thresher.learning.model.recipe import Recipe
-from thresher.parts.joint import Softmax
+from thresher.parts.losses import Softmax
 
 SGD = {"rule": "sgd", "rate": "constant:0.5"}
 OTHERWISE = {"rule", "loss", "outputs", "admit", "scale"}

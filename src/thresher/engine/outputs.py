@@ -13,6 +13,15 @@ finds no reference counts in them: see `compile.jit`.
 
 These loops take uint32 rows with every store, so they are compiled once. Copying the rows cannot be measured
 here; a loop on one output would lose a fifth.
+
+Mini-batches: the summed gradient of a batch is one step, with the same state and arguments. A batch is one
+example whose features are the summed gradient, with slope and importance 1. So every rule supports
+mini-batches, even rules that measure the example, and a batch of one equals the example itself. Rows of an
+incomplete batch wait in the model, and in its state.
+
+`ft-ftrl` divides by the largest |x|, and a sum of gradients has no such scale: two gradients that nearly
+cancel, or slopes that are nearly zero, made the scale 1e-7 or 1e-38, and the weight as large as its inverse.
+So a rule with `step_on_sum` measures every example separately, and only steps on the summed gradient.
 """
 
 from __future__ import annotations
@@ -22,13 +31,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.engine.calibrating import calibrate_outputs
+from thresher.engine.calibrating import calibrate_outputs, copy_calibration
 from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import helper, kernel, scalar
-from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, end_example
+from thresher.engine.kernels import LAST_HEAVIEST, LAST_MARGIN, LOSS_SUM, WEIGHT_SUM, aim, end_example, raised
 from thresher.engine.protocol import implements
 from thresher.engine.verbs import (
     catch_up,
+    constrain,
     couple,
     end_step,
     grouped,
@@ -36,8 +46,12 @@ from thresher.engine.verbs import (
     links,
     meet,
     remember,
+    rewrites,
     shown,
+    size_before_margin,
+    start_over,
     step,
+    step_on_sum,
     values_slopes,
     weight,
 )
@@ -246,3 +260,259 @@ def idle_rows_of_outputs(row_rule, S, clocks, out):
         for k in range(held.size):
             none &= idle(row_rule, S[:, :, k], j, held[k], moment(row_rule, S, clocks, k))
         out[j] = none
+
+
+
+PULL, LOSS, MOVED, SHIFT = range(4)
+"""Sums over a batch: slopes (the gradient of the intercept), losses, magnitudes of slopes, slopes * offset"""
+
+
+@helper
+def gather(rows, values, begin, end, slopes, places, touched, count, gradients, extents):
+    """Add ``slopes * x`` of an example to the gradients of its rows; return the new number of rows.
+
+    ``places[row]`` is the index of a row in `touched` and `gradients`, plus one; 0 for none yet. `extents` is
+    None, or has the largest |x| of each row, for every output with a slope that is not zero.
+    """
+    for p in range(begin, end):
+        place = places[rows[p]]
+        if place == 0:
+            touched[count] = rows[p]
+            count += 1
+            place = places[rows[p]] = count
+            gradients[place - 1] = 0.0
+        for k in range(slopes.size):
+            gradients[place - 1, k] += slopes[k] * values[p]
+        if extents is not None:
+            own = extents[place - 1]
+            for k in range(slopes.size):
+                if slopes[k] != 0.0:
+                    own[k] = max(own[k], abs(float(values[p])))
+    return count
+
+
+@helper
+def read_gathered(row_rule, S, clocks, places, touched, count, held):
+    """Write the settled weights of the rows of a batch to `held`; reset `places` to zero."""
+    for r in range(count):
+        places[touched[r]] = 0
+        read_row(row_rule, S, touched[r], clocks, held[r])
+
+
+@helper
+def end_output(past, rule, row_rule, S, clock, c, k, touched, written):
+    """Finish the step of output k with clock c, which `written` the first rows of `touched`."""
+    if rewrites(rule, clock):
+        start_over(past, row_rule, S, c)
+    constrain(rule, S[:, :, k], touched, 0, written, clock)
+
+
+@helper
+def step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, which, touched, count,
+                held, gradients, b, pull, shift, importance, value, slope):  # fmt: skip
+    """One step of output ``which[0]`` on an example with features `gradients`, `pull` and the offset `shift`.
+
+    Returns the number of rows written: `count` or 0.
+    """
+    k, margin, size = which[0], 0.0, 0.0
+    now, bnow, own = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), S[:, :, k]
+    for r in range(count):
+        x = S.dtype.type(gradients[r, k])
+        held[r, k] = meet(row_rule, own, touched[r], held[r, k], x, now)
+        margin += float(held[r, k] * x)
+        size += float(size_before_margin(row_rule, own, touched[r], x, now))
+    if B.shape[0] > 0:
+        size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(pull), bnow))
+    slope = aim(rule, bias_rule, margin, b * pull + shift, importance, value, slope, size, clock, bclock)
+    slope = S.dtype.type(slope)
+    if slope == 0 and not grouped(row_rule):
+        return 0
+    now, bnow = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S)
+    catch_up(past, row_rule, S, touched, 0, count, which)
+    for r in range(count):
+        step(row_rule, own, touched[r], held[r, k], S.dtype.type(gradients[r, k]), slope, now)
+    if B.shape[0] > 0 and slope != 0:
+        step(bias_row_rule, B[:, :, k], 0, b, S.dtype.type(pull), slope, bnow)
+    return count
+
+
+@helper
+def step_output_on_sum(past, rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, which, touched,
+                       count, held, gradients, extents, b, pull, pulled):  # fmt: skip
+    """One step of output ``which[0]`` on summed gradients, if `pulled` (some slope was not zero).
+
+    Returns the number of rows written: `count` or 0.
+    """
+    k = which[0]
+    if not pulled and not grouped(row_rule):
+        return 0
+    now, bnow, own = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), S[:, :, k]
+    catch_up(past, row_rule, S, touched, 0, count, which)
+    for r in range(count):
+        x = S.dtype.type(extents[r, k])
+        w = meet(row_rule, own, touched[r], held[r, k], x, now)
+        step_on_sum(row_rule, own, touched[r], w, x, S.dtype.type(gradients[r, k]), now)
+        extents[r, k] = 0.0
+    if B.shape[0] > 0 and pulled:
+        step_on_sum(bias_row_rule, B[:, :, k], 0, b, S.dtype.type(1), S.dtype.type(pull), bnow)
+    return count
+
+
+@helper
+def finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched, count,
+                 held, gradients, extents, bias, sums, slopes, importance):  # fmt: skip
+    """Step every output, listed in `every`, then advance the clocks."""
+    remember(past, rule, B, bias)
+    for k in every:
+        c = min(k, clocks.shape[0] - 1)
+        if extents is None:
+            written = step_output(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
+                                  every[k : k + 1], touched, count, held, gradients, bias[k], sums[PULL, k],
+                                  sums[SHIFT, k], importance, sums[LOSS, k], slopes[k])  # fmt: skip
+        else:
+            written = step_output_on_sum(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B,
+                                         bclocks[c], every[k : k + 1], touched, count, held, gradients,
+                                         extents, bias[k], sums[PULL, k], sums[MOVED, k] > 0.0)  # fmt: skip
+        end_output(past, rule, row_rule, S, clocks[c], c, k, touched, written)
+    end_step(past, rule, row_rule, bias_rule, S, clocks, bclocks)
+
+
+@helper
+def aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clock, B, bclock, rows, values, begin, end, k,
+               bias, margin, importance, value, slope):  # fmt: skip
+    """The slope that output k steps with for an example."""
+    now, bnow, size = snapshot(rule, clock, S), snapshot(bias_rule, bclock, S), 0.0
+    for p in range(begin, end):
+        x = S.dtype.type(values[p])
+        size += float(size_before_margin(row_rule, S[:, :, k], rows[p], x, now))
+    if B.shape[0] > 0:
+        size += float(size_before_margin(bias_row_rule, B[:, :, k], 0, S.dtype.type(1), bnow))
+    return aim(rule, bias_rule, margin - bias, bias, importance, value, slope, size, clock, bclock)
+
+
+@helper
+def measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, rows, values, begin,
+            end, target, importance, bias, margins, shares, slopes, sums, noted, calibration, offset, kept,
+            i):  # fmt: skip
+    """Weighted slopes of an example, added to the sums of its batch; returns whether its loss is finite."""
+    for k in range(margins.size):
+        margins[k] += offset
+    value = values_slopes(loss, margins, target, shares, slopes)
+    note(noted, importance, value, margins)
+    keep(kept, i, margins)
+    if math.isfinite(value):
+        calibrate_outputs(loss, calibration, margins, importance, target)
+    for k in range(margins.size):
+        slopes[k] *= importance
+        if each is not None:
+            c = min(k, clocks.shape[0] - 1)
+            slopes[k] = aim_output(rule, row_rule, bias_rule, bias_row_rule, S, clocks[c], B, bclocks[c],
+                                   rows, values, begin, end, k, float(bias[k]) + offset, margins[k],
+                                   importance, importance * shares[k], slopes[k])  # fmt: skip
+        sums[PULL, k] += slopes[k]
+        sums[LOSS, k] += importance * shares[k]
+        sums[MOVED, k] += abs(slopes[k])
+        sums[SHIFT, k] += slopes[k] * offset
+    return math.isfinite(value)
+
+
+@helper
+def margins_of(row_rule, S, clocks, rows, values, begin, end, own, bias, margins, seen):
+    """Write the margins of an example, the intercepts `bias` included; mark its rows in `seen`."""
+    for k in range(margins.size):
+        margins[k] = bias[k]
+    for p in range(begin, end):
+        if seen.size > 0:
+            seen[rows[p]] = 1
+        x = S.dtype.type(values[p])
+        read_row(row_rule, S, rows[p], clocks, own)
+        for k in range(margins.size):
+            now = moment(row_rule, S, clocks, k)
+            margins[k] += float(meet(row_rule, S[:, :, k], rows[p], own[k], x, now)) * float(x)
+
+
+@helper
+def begin_batch(sums, noted, calibration):
+    """Reset the sums of a batch, save the calibration. Loops compile faster than slice assignments."""
+    copy_calibration(calibration, False)
+    for k in range(sums.shape[1]):
+        sums[PULL, k] = sums[LOSS, k] = sums[MOVED, k] = sums[SHIFT, k] = 0.0
+    noted[LOSS_SUM] = noted[WEIGHT_SUM] = 0.0
+
+
+@helper
+def close_batch(single, offset, sums, slopes, noted, tally):
+    """Record the losses of a batch; unless it is a `single` example, its slope is 1, or 0 if all were 0."""
+    for k in (LOSS_SUM, WEIGHT_SUM):
+        noted[k] += tally[k]
+    for k in range(tally.size):
+        tally[k] = noted[k]
+    for k in range(slopes.size):
+        if single:
+            sums[PULL, k], sums[SHIFT, k] = 1.0, offset
+        else:
+            slopes[k] = 1.0 if sums[MOVED, k] > 0.0 else 0.0
+
+
+@helper
+def copy_clocks(each, clocks, bclocks, target, btarget):
+    """Copy the clocks, to save them before a batch or restore them, if they change within it."""
+    if each is not None:
+        for place in np.ndindex(clocks.shape):
+            target[place] = clocks[place]
+        for place in np.ndindex(bclocks.shape):
+            btarget[place] = bclocks[place]
+
+
+# fmt: off
+@kernel
+def learn_batches(
+    loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
+    indptr, rows, values, targets, weights, offsets, lo, hi, batch, each, places, past, calibration, kept,
+    seen, tally,
+):
+    # fmt: on
+    """Learn examples lo..hi-1 in mini-batches of `batch`: the summed gradient is one step of each output.
+
+    The step is that of one example with slope and importance 1 and the gradient as features; a batch of one
+    is the example itself. Returns the first example not learned: `hi`, or the first of a batch with a loss
+    that is not finite, which has changed nothing. `places` (rows of S,) int64 must be zero, and is zero again
+    on return.
+
+    Unless `each` is None, each example is processed by itself, and only gradients are summed. So sizes,
+    losses and slopes are per example, and s of a feature is computed from its values, not from their sums.
+    """
+    outputs, most, every = S.shape[2], np.int64(0), np.arange(S.shape[2])
+    for first in range(lo, hi, batch):
+        most = max(most, indptr[min(first + batch, hi)] - indptr[first])
+    touched, gradients = np.empty(most, np.int64), np.empty((most, outputs))
+    held, bias = np.empty((most, outputs), S.dtype), np.zeros(outputs, S.dtype)
+    own, margins, shares = np.empty(outputs, S.dtype), np.empty(outputs), np.empty(outputs)
+    slopes, ones, sums, noted = np.empty(outputs), np.ones(outputs), np.empty((4, outputs)), np.empty(4)
+    before, bbefore = clocks.copy(), bclocks.copy()
+    extents = None if each is None else np.zeros((most, outputs))
+    for first in range(lo, hi, batch):
+        count, last, finite = np.int64(0), min(first + batch, hi), True
+        single = each is None and last - first == 1
+        begin_batch(sums, noted, calibration)
+        copy_clocks(each, clocks, bclocks, before, bbefore)
+        if B.shape[0] > 0:
+            read_row(bias_row_rule, B, 0, bclocks, bias)
+        for i in range(first, last):
+            begin, end = indptr[i], indptr[i + 1]
+            margins_of(row_rule, S, clocks, rows, values, begin, end, own, bias, margins, seen)
+            finite &= measure(each, loss, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks,
+                              rows, values, begin, end, targets[i], float(weights[i]), bias, margins, shares,
+                              slopes, sums, noted, calibration, raised(0.0, offsets, i), kept, i)  # fmt: skip
+            count = gather(rows, values, begin, end, ones if single else slopes, places, touched, count,
+                           gradients, extents)  # fmt: skip
+        read_gathered(row_rule, S, clocks, places, touched, count, held)
+        if not finite:
+            copy_clocks(each, before, bbefore, clocks, bclocks)
+            copy_calibration(calibration, True)
+            return first
+        importance = float(weights[first]) if single else 1.0
+        close_batch(single, raised(0.0, offsets, first), sums, slopes, noted, tally)
+        finish_batch(past, rule, row_rule, bias_rule, bias_row_rule, S, clocks, B, bclocks, every, touched,
+                     count, held, gradients, extents, bias, sums, slopes, importance)  # fmt: skip
+    return hi

@@ -6,7 +6,7 @@
 import pkgutil
 from importlib import import_module
 
-from thresher.parts import groups, joint, losses, rates, rules
+from thresher.parts import groups, losses, rates, rules
 from thresher.parts.clamped import LISTED, NONNEGATIVE, NONPOSITIVE
 from thresher.parts.description import Description, describe
 from thresher.parts.origins import REGISTRY, Need, SpecError, check_there, expect, homes, load_files, needs_of
@@ -48,7 +48,6 @@ __all__ = [
     "find",
     "groups",
     "homes",
-    "joint",
     "lacking",
     "load_files",
     "lookup",

@@ -16,8 +16,7 @@ from thresher import parts
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe, Spec, penalty_field
 from thresher.testing import laws
-from thresher.testing.laws import LawError, Oracle
-from thresher.testing.plain import NOT_COMPILED, SMALL_TABLES, set_to
+from thresher.testing.laws import NOT_COMPILED, SMALL_TABLES, LawError, Oracle, set_to
 from thresher.testing.streams import Examples, ordinary, read_weights, stream
 
 __all__ = ["LawError", "check_loss", "check_rule"]

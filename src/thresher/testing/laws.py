@@ -1,28 +1,65 @@
 """What must hold for every rule, as functions that raise `LawError`; the project's own tests call them too.
 
+With `set_to(NOT_COMPILED)`, kernels run as plain Python, and with `SMALL_TABLES`, tables are small: quick
+tests without a compiler. The source is the same; a wrong index is an IndexError there, where compiled code
+would read other memory.
+
 `make` makes a new model of the rule; keyword arguments are options of `Model`.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
+from unittest import mock
 
 import numpy as np
 
 from thresher.data.chunk import Chunk
-from thresher.engine import lookup
+from thresher.engine import calibrating, index, kernels, lookup
+from thresher.engine.compile.jit import Kernel
 from thresher.engine.protocol import PROTOCOL
 from thresher.lanes.lanes import Lanes
 from thresher.learning.files import model_file
+from thresher.learning.model import feed
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
-from thresher.testing.plain import SMALL_TABLES, set_to
 from thresher.testing.streams import Examples, Vector, cut, fingerprint, read_weights
+
+Setting = tuple[Any, str, Any]
+"""An object, the name of an attribute, its value"""
+
+
+def _function(self: Kernel, *parts: object) -> Any:
+    return self.function
+
+
+NOT_COMPILED: tuple[Setting, ...] = (
+    (Kernel, "for_parts", _function),
+    (calibrating, "learn", kernels.learn.function),
+)
+"""Models run uncompiled; the index of the growing store stays compiled."""
+SMALL_TABLES: tuple[Setting, ...] = (
+    (index, "FIRST_SIZE", 8),
+    (index, "ALWAYS_KEPT", 8),
+    (feed, "PIECE", 30),
+)
+"""The growing store sweeps from its ninth row on, and examples are resolved in small pieces."""
+
+
+@contextmanager
+def set_to(settings: Iterable[Setting]) -> Iterator[None]:
+    """Within this block, attributes have other values."""
+    with ExitStack() as stack:
+        for one in settings:
+            stack.enter_context(mock.patch.object(*one))
+        yield
+
 
 Oracle = Callable[[Any, Any, Vector, Vector, Vector], Any]
 """``oracle(rule, loss, X, y, importance)``: the weights after all rows, without intercept"""

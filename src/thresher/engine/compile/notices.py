@@ -31,7 +31,7 @@ WORKS = {
     "thresher.data.features.ngrams._enter_texts": Work("reader of texts", 3),
     "thresher.engine.kernels.learn": LEARNING,
     "thresher.engine.outputs.learn_together": OF_MANY,
-    "thresher.engine.batches.learn_batches": OF_MANY,
+    "thresher.engine.outputs.learn_batches": OF_MANY,
     "thresher.engine.lanes.learn_lanes": Work("learning loop of many models side by side", 4),
     "thresher.batch.kernels.sweep": Work("solver", 2),
 }

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import read_only
 from thresher.engine import kernels
 from thresher.engine.index import Resolved
-from thresher.engine.lanes import LaneStream, learn_lanes
-from thresher.engine.lanewise import LANES, side_by_side
+from thresher.engine.lanes import LANES, LaneStream, learn_lanes, side_by_side
 from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, writes
 from thresher.learning.model.margins import Read

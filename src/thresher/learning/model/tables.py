@@ -26,7 +26,6 @@ from thresher import parts
 from thresher.data.chunk import Chunk, read_only
 from thresher.engine import (
     averaging,
-    batches,
     calibrating,
     kernels,
     outputs,
@@ -566,7 +565,7 @@ class ManyLoop(Loop):
         own = 1 if shared else head.count
         self.clock, self.bclock = (np.tile(clock, (own, 1)) for clock in (self.clock, self.bclock))
         self._places = np.zeros(0, np.int64)
-        learn = outputs.learn_together if self._together else batches.learn_batches
+        learn = outputs.learn_together if self._together else outputs.learn_batches
         self._each = True if batch > 1 and measures_each(rule) else None
         self._learn = learn.for_parts(head.joint, rule, self.bias_rule)
 
