@@ -337,14 +337,12 @@ class Pass:
                 if stream.by_reader:
                     name = self._source.names[piece.file]
                     self._readers.say_lost(name, "this process reads the rest of its piece")
-                yield from self._read_here(piece._replace(start=at))
+                piece = piece._replace(start=at)
+                self._pace.go_alone()
+                for block, parsed in read_piece(self._source, piece):
+                    span = self._positions.span(piece.file, block.offset, block.end, block.raw_position)
+                    yield span, parsed
                 return
-
-    def _read_here(self, piece: Piece) -> Iterator[tuple[Span, Parsed]]:
-        self._pace.go_alone()
-        for block, parsed in read_piece(self._source, piece):
-            span = self._positions.span(piece.file, block.offset, block.end, block.raw_position)
-            yield span, parsed
 
     def _work(self) -> None:
         """Drive one reader, piece after piece, until the pass ends or is stopped."""

@@ -114,11 +114,6 @@ def placed(series: Series, x: Scale, y: Scale) -> list[Dot]:
     return found
 
 
-def heights(series: Series) -> list[float]:
-    """All values that the vertical axis has to show."""
-    return [value for values in (series.y, series.low or (), series.high or ()) for value in values]
-
-
 def thinned(dots: list[Dot]) -> list[Dot]:
     """At most `MOST` points: of those in one column of pixels, the first, highest, lowest and last."""
     if len(dots) <= MOST:
@@ -182,7 +177,13 @@ def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
     groups = runs(dots, series) if line else []
     found = [band for group in groups for band in _band(group, look)]
     if not line:
-        found += _whiskers(dots, look)
+        lines = ""
+        for dot in dots:
+            if dot.low is not None and dot.high is not None:
+                left, right, middle = number(dot.x - 4), number(dot.x + 4), number(dot.x)
+                lines += f"M{left} {number(dot.low)}H{right}M{middle} {number(dot.low)}V{number(dot.high)}"
+                lines += f"M{left} {number(dot.high)}H{right}"
+        found += [tag("path", class_=f"whisker {look.colour}", d=lines)] if lines else []
     if path := "".join(_path(group, series.kind == "steps") for group in groups if len(group) > 1):
         found.append(tag("path", class_=line_class(series, look), d=path))
     alone = [group[0] for group in groups if len(group) == 1]
@@ -239,16 +240,6 @@ def _band(group: list[Dot], look: Look) -> list[str]:
     return [tag("polygon", class_=f"area {look.colour}", points=corners)]
 
 
-def _whiskers(dots: list[Dot], look: Look) -> list[str]:
-    path = ""
-    for dot in dots:
-        if dot.low is not None and dot.high is not None:
-            left, right, middle = number(dot.x - 4), number(dot.x + 4), number(dot.x)
-            path += f"M{left} {number(dot.low)}H{right}M{middle} {number(dot.low)}V{number(dot.high)}"
-            path += f"M{left} {number(dot.high)}H{right}"
-    return [tag("path", class_=f"whisker {look.colour}", d=path)] if path else []
-
-
 _KEY, _GAP, _LEGEND_LINE, _WIDEST = 26.0, 18.0, 20.0, 260.0
 
 
@@ -257,11 +248,6 @@ class _Entry(NamedTuple):
     """elements whose origin is the left end of the key"""
     name: str
     wide: float
-
-
-def legend_height(panel: Panel, room: float) -> float:
-    """Its height in the panel; 0 if there is one series, which needs no legend."""
-    return len(_lines(panel, room)) * _LEGEND_LINE
 
 
 def legend(panel: Panel, left: float, top: float, room: float) -> list[str]:
@@ -387,11 +373,16 @@ def panels(
 
 
 def _placed(panel: Panel, top: float, end: float, width: float) -> _PlacedPanel:
-    plot = top + (_LINE if panel.title else 0) + legend_height(panel, width - 2 * _EDGE)
+    plot = top + (_LINE if panel.title else 0) + len(_lines(panel, width - 2 * _EDGE)) * _LEGEND_LINE
     plot += _LINE + 4 if panel.y.title else 8
     below = _LINE + (_LINE if panel.x.title else 4) + (_STRIP if panel.strip else 0)
     bottom = max(end - below - 6, plot + 20)
-    values = [value for series in panel.series for value in heights(series)]
+    values = [
+        value
+        for series in panel.series
+        for ends in (series.y, series.low or (), series.high or ())
+        for value in ends
+    ]
     y = scale_of(panel.y, values, bottom, plot)
     return _PlacedPanel(panel, top, plot, bottom, y, ticks_upright(y))
 

@@ -186,7 +186,13 @@ def written(values: Sequence[float], percent: bool = False, *, alike: bool = Tru
     spread = largest / min((abs(value) for value in values if value), default=1.0)
     found = [_suffixed(value) if 1e6 <= largest < 1e15 else _alone(value) for value in values]
     if alike and 1e-4 <= largest < 1e6 and spread < 1e3:
-        found = _alike(values)
+        for decimals in range(12):
+            found = [f"{value:,.{decimals}f}" for value in values]
+            if all(
+                math.isclose(float(text.replace(",", "")), value, rel_tol=1e-9, abs_tol=1e-15)
+                for text, value in zip(found, values, strict=True)
+            ):
+                break
     if len(set(found)) < len(set(values)):
         found = [f"{value:,.10g}" for value in values]
     return [_signed(text) for text in found]
@@ -203,18 +209,6 @@ def value_of(value: float, percent: bool = False) -> str:
 
 def _signed(text: str) -> str:
     return f"−{text[1:]}" if text.startswith("-") else text
-
-
-def _alike(values: Sequence[float]) -> list[str]:
-    """Labels with the same number of decimals, as few as possible."""
-    for decimals in range(12):
-        found = [f"{value:,.{decimals}f}" for value in values]
-        if all(
-            math.isclose(float(text.replace(",", "")), value, rel_tol=1e-9, abs_tol=1e-15)
-            for text, value in zip(found, values, strict=True)
-        ):
-            break
-    return found
 
 
 def _alone(value: float) -> str:

@@ -132,11 +132,6 @@ def _check_compiled(rule: Any, loss: Spec) -> None:
         laws.saving(make, data.chunk, stream(14, _ROWS, _FEATURES).chunk)
     found, expected = (read_weights(model, _FEATURES) for model in (compiled, plain))
     laws.require_near("compiled code is plain Python: compiled", found, expected, _NEAR)
-    _check_rounding(rule, loss)
-
-
-def _check_rounding(rule: Any, loss: Spec) -> None:
-    """On ordinary data, with the penalties of the rule and with such that float32 rounds away."""
     data = ordinary("normals", _ORDINARY_ROWS, parts.make("loss", loss).DOMAIN)
     for times in (1.0, 1e-3, 1e-6, 1e-9):
         weaker = parts.changed("rule", rule, {name: times * getattr(rule, name) for name in rule.PENALTIES})
