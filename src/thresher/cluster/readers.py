@@ -340,8 +340,8 @@ class Pass:
                 piece = piece._replace(start=at)
                 self._pace.go_alone()
                 for block, parsed in read_piece(self._source, piece):
-                    span = self._positions.span(piece.file, block.offset, block.end, block.raw_position)
-                    yield span, parsed
+                    ends = block.offset, block.end, block.raw_position
+                    yield self._positions.span(piece.file, *ends), parsed
                 return
 
     def _work(self) -> None:

@@ -17,13 +17,11 @@ the `expm1` of `adagrad-fobos` with `l2`, stays scalar and correct: nothing is c
 each lane keeps its bits. With explicit vectors every rule would have to be written twice, and with a vector
 type for the numbers of a lane `if` would have to mean something else.
 
-Building blocks of loops over eight lanes that LLVM can vectorise.
-
-Eight lanes share a table (rows, columns, 8), clocks (scalars, 8), and the numbers of their parts. A verb of
-lane k gets its part and a copy of its row or clock, which compiled code keeps in registers and writes back
-afterwards. So whatever branches a rule has, each load and store is unconditional and one of eight
-neighbours, and LLVM merges the eight. The verbs are the same that all other loops call.
-Plain Python does the same on plain arrays.
+The building blocks of the loop are such that LLVM can vectorise them. Eight lanes share a table (rows,
+columns, 8), clocks (scalars, 8), and the numbers of their parts. A verb of lane k gets its part and a copy of
+its row or clock, which compiled code keeps in registers and writes back afterwards. So whatever branches a
+rule has, each load and store is unconditional and one of eight neighbours, and LLVM merges the eight. The
+verbs are the same that all other loops call. Plain Python does the same on plain arrays.
 
 The copy of a row is a table of one row on the stack, so a branch in a verb becomes a select, and the write
 back is always done (with the old values if the slope is 0). The code declares that table, scratch and stack

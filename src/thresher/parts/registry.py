@@ -5,10 +5,9 @@ A SPEC names a part and its parameters: ``ftrl:alpha=0.5,l1=1``. Values may be p
 
 `rule_of` makes a rule from its SPEC and separate parameters: rate, penalties, step size.
 
-Checks of what the class of a part declares, when it is defined: its fields, its attributes, its state.
-
-A rule that compares counts (`rounding`) or replays steps (`subgradient`) sets ``DTYPE = "float64"``: a
-float32 stops counting at 2^24.
+What the class of a part declares is checked when it is defined: its fields, its attributes, its state. A rule
+that compares counts (`rounding`) or replays steps (`subgradient`) sets ``DTYPE = "float64"``: a float32 stops
+counting at 2^24.
 """
 
 from __future__ import annotations

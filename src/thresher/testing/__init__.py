@@ -136,8 +136,8 @@ def _check_compiled(rule: Any, loss: Spec) -> None:
     for times in (1.0, 1e-3, 1e-6, 1e-9):
         weaker = parts.changed("rule", rule, {name: times * getattr(rule, name) for name in rule.PENALTIES})
         with set_to(NOT_COMPILED), np.errstate(all="ignore"):
-            expected = laws.progressive(_make(weaker, loss, dtype="float64"), data)
-        laws.rounding(expected, _make(weaker, loss), data)
+            wanted = laws.progressive(_make(weaker, loss, dtype="float64"), data)
+        laws.rounding(wanted, _make(weaker, loss), data)
         if not rule.PENALTIES:
             break
 

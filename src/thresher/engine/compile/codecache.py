@@ -19,11 +19,9 @@ their arguments are not cached, because the name of such a type contains an addr
 Loading does not need the compiler. By default Numba imports everything needed to compile (0.2 s) before it
 loads a compiled function; only its run-time library is needed.
 
-Hashes of source code, so that no edit is served old machine code.
-
-Numba stamps a cached function only with its own file. A kernel's code comes from many files: those that its
-module imports, and those of the parts it is compiled for. Only these count, so after an edit the rest of
-the cache stays valid.
+Source code is hashed, so that no edit is served old machine code. Numba stamps a cached function only with
+its own file. A kernel's code comes from many files: those that its module imports, and those of the parts it
+is compiled for. Only these count, so after an edit the rest of the cache stays valid.
 
 Code of a user's rule is stamped by the rule in memory: bytecode, closures, and the constants and functions
 that it names, wherever they come from. A digest of files missed a constant imported from elsewhere, one read
