@@ -102,6 +102,8 @@ class Rounds(ABC):
     `gap` are the masses and the violation of each column when last computed. Subclasses say how columns move.
     """
 
+    examples: int
+
     def __init__(
         self, keys: NDArray[np.uint64], intercept: bool, lowest_label: float, plan: BoostPlan
     ) -> None:
@@ -110,11 +112,6 @@ class Rounds(ABC):
         self.w, self.up, self.down, self.gap = (np.zeros(len(keys) + intercept) for _ in range(4))
         self.all = np.arange(len(self.w))
         self.unit, self.one_sided = 1.0, 0
-
-    @property
-    @abstractmethod
-    def examples(self) -> int:
-        """Number of examples."""
 
     @abstractmethod
     def measure_all(self) -> None:

@@ -235,19 +235,15 @@ class Holder(Protocol):
 
     def add(self, number: int, chunk: Chunk) -> None:
         """Add rows to a shard."""
-        ...
 
     def call(self, method: str, *arguments: Any) -> list[Any]:
         """Call a method of every shard; the results are in the order of the shards."""
-        ...
 
     def build(self, intercept: bool) -> list[tuple[NDArray[np.uint64], int, float]]:
         """Make the shards of the rows added: their keys, numbers of rows, and lowest labels."""
-        ...
 
     def close(self) -> None:
         """Let the shards go."""
-        ...
 
 
 class Group:

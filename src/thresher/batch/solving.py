@@ -25,6 +25,7 @@ from thresher.batch.shards import (
     LostWorkerError,
     ShardFacts,
     Share,
+    There,
     columns_of,
     stripes,
 )
@@ -62,15 +63,10 @@ class Solver(Rounds):
         self.columns, self.loss = columns, loss
         self.z, self.q, self.value = (np.zeros(len(columns.labels)) for _ in range(3))
         self.widths = np.maximum.reduceat(np.abs(columns.values), columns.starts[:-1]).astype(np.float64)
-        self.ease = np.ones(len(self.w))
+        self.ease, self.examples = np.ones(len(self.w)), len(self.z)
         self._pool: ThreadPoolExecutor | None = None
         self._rng = np.random.default_rng(plan.seed)
         self._chosen: I64 = np.empty(0, np.int64)
-
-    @property
-    def examples(self) -> int:
-        """Number of examples."""
-        return len(self.z)
 
     def run(self, callback: Callable[[Round], None] = lambda _: None) -> Round:
         """Solve; see `Rounds.run`."""
@@ -103,19 +99,17 @@ class Solver(Rounds):
 
     def measure_all(self) -> None:
         """Compute the masses and violations of all columns."""
-        self.measure(self.all)
-
-    def measure(self, chosen: I64) -> None:
-        """Compute the masses and violations of the chosen columns."""
         c, w = self.columns, self.w
 
         def work(block: int, lo: int, hi: int) -> None:
             masses = self.up, self.down, self.gap
             kernels.measure(
-                chosen, lo, hi, c.starts, c.rows, c.values, self.penalties, c.features, w, self.q, *masses
+                self.all, lo, hi, c.starts, c.rows, c.values, self.penalties, c.features, w, self.q, *masses
             )
 
-        self.spread(work, self.cuts(chosen))
+        # pieces with about the same number of stored values
+        cuts = np.searchsorted(c.starts[1:], np.linspace(0, c.starts[-1], BLOCKS + 1)[1:-1])
+        self.spread(work, np.concatenate([[0], cuts, [len(w)]]).astype(np.int64))
 
     def sweep(self, chosen: I64) -> float:
         """Move one column after the other; returns the largest violation found."""
@@ -146,13 +140,6 @@ class Solver(Rounds):
             results[first::strands] = found
         return results
 
-    def cuts(self, chosen: I64) -> I64:
-        """Cuts of the chosen columns into `BLOCKS` pieces with about the same number of stored values."""
-        ends = np.cumsum(self.columns.starts[chosen + 1] - self.columns.starts[chosen])
-        wanted = np.linspace(0, ends[-1] if len(ends) else 0, BLOCKS + 1)
-        cuts = np.searchsorted(ends, wanted[1:-1])
-        return np.concatenate([[0], cuts, [len(chosen)]]).astype(np.int64)
-
 
 ADVANCE, RETREAT = 0.9, 1.5
 """Factors for the widths after a step within its bound, and after one beyond it."""
@@ -173,7 +160,7 @@ class Parallel(Rounds):
         found = holder.build(intercept)
         keys = np.unique(np.concatenate([own for own, _, _ in found]))
         super().__init__(keys, intercept, min(lowest for _, _, lowest in found), plan)
-        self._holder, self._examples = holder, sum(rows for _, rows, _ in found)
+        self._holder, self.examples = holder, sum(rows for _, rows, _ in found)
         self.ease = 1.0
         self._numbers: list[I64] = holder.call("begin", loss, keys)
         self._chosen: I64 = np.empty(0, np.int64)
@@ -182,11 +169,6 @@ class Parallel(Rounds):
         self._shares: list[Share] | None = None
         """what the shards add to the chosen columns after the last move; None: not known yet"""
         self._loss = 0.0
-
-    @property
-    def examples(self) -> int:
-        """Number of examples."""
-        return self._examples
 
     def close(self) -> None:
         """Let the shards go."""
@@ -260,15 +242,10 @@ class Parallel(Rounds):
 
 def solver_of(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
     """Read a whole pass of `source`, whose labels are +1 and either -1 or 0; raises its errors."""
-    return _SOLVERS[plan.order](source, intercept, loss, plan)
-
-
-def _one_by_one(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
-    return Solver(columns_of(source, intercept), loss, plan)
-
-
-def _at_once(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
-    holder = _holder(plan.threads)
+    if plan.order != "parallel":
+        return Solver(columns_of(source, intercept), loss, plan)
+    cluster = current_cluster()
+    holder: Holder = Here(plan.threads) if cluster is None or cluster.connection.lost else There(cluster)
     try:
         rows = 0
         for chunk in source.chunks():
@@ -280,22 +257,6 @@ def _at_once(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rou
     except BaseException:
         holder.close()
         raise
-
-
-def _holder(threads: int) -> Holder:
-    cluster = current_cluster()
-    if cluster is None or cluster.connection.lost:
-        return Here(threads)
-    from thresher.batch.shards import There
-
-    return There(cluster)
-
-
-_SOLVERS: dict[str, Callable[[Any, bool, Any, BoostPlan], Rounds]] = {
-    "cyclic": _one_by_one,
-    "random": _one_by_one,
-    "parallel": _at_once,
-}
 
 
 STORE = "growing"
@@ -328,7 +289,7 @@ class Solution:
 class Boosted(Readout):
     """A fitted model with float64 weights; `solution` says how good they are."""
 
-    def __init__(self, solver: Rounds, loss: Any, solution: Solution) -> None:
+    def __init__(self, solver: Rounds, loss: Any, solution: Solution, source: Source) -> None:
         w, features = solver.w, len(solver.keys)
         (alive,) = np.nonzero(w[:features])
         bias = w[features:] if solver.intercept else np.zeros(1)
@@ -337,12 +298,9 @@ class Boosted(Readout):
         self.warnings: list[Trouble] = []
         """trouble with the data or the model"""
         self.has_intercept = solver.intercept
-        self._span = (int(solver.keys[0]), int(solver.keys[-1])) if features else None
-
-    def note_data(self, source: Source) -> None:
-        """Note how the data that the model was fitted to became features, and how these are numbered."""
         self.layout = source.layout
-        span = None if self.layout is not None and has_columns(self.layout) else self._span
+        named = not features or (self.layout is not None and has_columns(self.layout))
+        span = None if named else (int(solver.keys[0]), int(solver.keys[-1]))
         self.note_ids(span, source.columns, self.layout)
 
     def save(self, path: str | Path) -> None:
@@ -409,26 +367,13 @@ def solved(
         try:
             with closing(solver_of(source, intercept, loss, plan)) as solver:
                 check_namespaces(source, source.report)
-                found = Boosted(solver, loss, _solution(solver, plan, started, callback))
-                found.note_data(source)
-                return found
+                last, features = solver.run(callback), len(solver.keys)
+                figures = last.number, last.sweeps, last.objective, last.certificate, solver.endless()
+                took = time.perf_counter() - started
+                solution = Solution(plan, solver.examples, features, *figures, took)
+                return Boosted(solver, loss, solution, source)
         except LostWorkerError as error:
             if not tries_left:
                 raise
             error.warn(f"{error}; starting again")
     raise AssertionError
-
-
-def _solution(solver: Rounds, plan: BoostPlan, started: float, callback: Callable[[Round], None]) -> Solution:
-    last = solver.run(callback)
-    return Solution(
-        plan,
-        solver.examples,
-        len(solver.keys),
-        last.number,
-        last.sweeps,
-        last.objective,
-        last.certificate,
-        solver.endless(),
-        time.perf_counter() - started,
-    )
