@@ -366,7 +366,6 @@ class There:
 
     @contextmanager
     def _calling(self) -> Iterator[None]:
-        """A block in which Ray may be called."""
         with self._errors(), self._cluster.connection.calling():
             yield
 

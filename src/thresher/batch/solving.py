@@ -183,7 +183,6 @@ class Parallel(Rounds):
         self._add_up(self.all, self._numbers, self._holder.call("measure", True))
 
     def _add_up(self, chosen: I64, places: list[I64], shares: list[Share]) -> None:
-        """Set the masses and violations of the chosen columns, and the loss."""
         up, down = np.zeros(len(chosen)), np.zeros(len(chosen))
         for place, share in zip(places, shares, strict=True):
             up[place] += share.up

@@ -345,7 +345,6 @@ class Pass:
                 return
 
     def _work(self) -> None:
-        """Drive one reader, piece after piece, until the pass ends or is stopped."""
         reader = None
         try:
             reader = self._started()
@@ -391,7 +390,6 @@ class Pass:
         return False
 
     def _take(self, by_reader: bool = True) -> _Stream | None:
-        """The stream of the next piece; None if there is none left."""
         with self._turn:
             piece = None if self._stopped.is_set() else next(self._pieces, None)
             if piece is None:

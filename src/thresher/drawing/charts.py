@@ -413,7 +413,6 @@ def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
 
 
 def _frame(laid: _PlacedPanel, x: Scale, width: float) -> list[str]:
-    """Grid, ticks and titles of both axes."""
     left, right, floor = x.start, x.end, laid.bottom + (_STRIP if laid.panel.strip else 0)
     across = ticks_across(x)
     upright = "".join(f"M{number(tick.place)} {number(laid.plot)}V{number(laid.bottom)}" for tick in across)

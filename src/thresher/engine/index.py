@@ -111,7 +111,6 @@ class _Index:
         table.S = resized(table.S, self.size)
 
     def _tables(self) -> list[RowTable]:
-        """The tables that still exist."""
         return [table for one in self._joined if (table := one()) is not None]
 
     def _resize_tables(self) -> None:
@@ -454,7 +453,6 @@ def store_spec(spec: str, seed: int = 0, *, full: bool = True) -> str:
 
 
 def _read(spec: str, seed: int) -> tuple[type[Index], tuple[int, int, bool] | tuple[()]]:
-    """The class of an index, and its arguments."""
     name, _, rest = spec.partition(":")
     for kind in (GrowingIndex, DirectIndex):
         if name == kind.NAME and not rest:

@@ -410,13 +410,11 @@ def _columns(signature):
 
 
 def _of_lane(builder, data, line, k):
-    """The address of the item of lane k in a line of eight."""
     line = WORD(line) if isinstance(line, int) else line
     return entry(builder, data, builder.add(builder.mul(line, WORD(LANES)), k))
 
 
 def _addresses(context, builder, signature, S, j, k):
-    """The address of each column of row j (unsigned) for lane k."""
     data, columns = data_of(context, builder, signature.args[1], S), _columns(signature)
     first = builder.mul(j if j.type == WORD else builder.zext(j, WORD), WORD(columns))
     return [_of_lane(builder, data, builder.add(first, WORD(c)), k) for c in range(columns)]

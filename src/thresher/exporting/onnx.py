@@ -204,7 +204,6 @@ def _classifier(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
 
 
 def _names(listed: list[Any]) -> tuple[dict[str, Any], int]:
-    """Attributes that name the classes, and the type of the labels."""
     import onnx
 
     if all(isinstance(name, str) for name in listed):

@@ -59,7 +59,6 @@ def written(found: RawPrediction) -> str:
 
 
 def _pairs(found: RawPrediction) -> list[tuple[ExportedModel, int]]:
-    """Each model with each of its outputs."""
     return [(model, output) for model in found.models for output in range(len(found.names))]
 
 

@@ -104,7 +104,6 @@ def load_all() -> None:
 
 
 def _package(point: EntryPoint) -> tuple[str, str]:
-    """The name and the version of the package of an entry point."""
     dist: Any = point.dist  # whose metadata may be incomplete
     return ("", "") if dist is None else (dist.name or "", dist.version or "")
 
@@ -166,7 +165,6 @@ def _received(kind: str, name: str, module: str, file: str, cls: Any, values: di
 
 
 def _home_of(cls: type) -> tuple[str, str]:
-    """The module of a part, and its file if the module cannot be imported by its name."""
     name = cls.__module__
     own = name in _FILES or name.startswith(MAIN)
     return name, os.path.abspath(str(sys.modules[name].__file__)) if own else ""
@@ -294,7 +292,6 @@ def _is_definition(node: ast.AST) -> bool:
 
 
 def _globals_of(code: CodeType) -> Iterator[str]:
-    """The global names that a function reads."""
     yield from (one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL")
     for inner in code.co_consts:
         if isinstance(inner, CodeType):

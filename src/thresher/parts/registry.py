@@ -104,7 +104,6 @@ def part(kind: str, **declared: Any) -> Callable[[T], T]:
 
 
 def _check_is_named_tuple(kind: str, cls: Any) -> None:
-    """TypeError unless a class is a NamedTuple with fields."""
     if not hasattr(cls, "_fields"):
         raise TypeError(f"{kind} {cls.__name__} must be a NamedTuple: class {cls.__name__}(NamedTuple)")
     if not cls._fields:
@@ -153,9 +152,7 @@ def _check_values_at_birth(kind: str, cls: Any) -> None:
             values[place] = value = make(field, values[place]) if field in IN_SPECS else values[place]
             if isinstance(cls._field_defaults.get(field), float) and not isinstance(value, float):
                 raise SpecError(f"{part_name(cls)}: {field} must be a number, not {value!r}")
-            if not isinstance(value, float):
-                pass
-            else:
+            if isinstance(value, float):
                 limit = limit_of(cls, field)
                 bounded = "inf" not in limit and not math.isinf(cls._field_defaults.get(field, 0.0) or 0.0)
                 if math.isnan(value) or (bounded and math.isinf(value)) or not LIMITS[limit](value):
@@ -242,7 +239,6 @@ def part_name(cls: type) -> str:
 
 
 def _family(kind: str) -> dict[str, type]:
-    """All parts that a SPEC of this kind can name."""
     return {name: cls for k in _FAMILIES.get(kind, (kind,)) for name, cls in REGISTRY[k].items()}
 
 

@@ -97,7 +97,6 @@ def require_same(law: str, expected: Model, found: Model, what: str) -> None:
 
 
 def _difference(rule: Any, name: str, first: Any, second: Any) -> str:
-    """The first number that differs, in words."""
     names = {"S": rule.SLOTS, "B": rule.SLOTS, "clock": rule.CLOCK, "bclock": rule.CLOCK}.get(name, ())
     places = np.argwhere(
         first.view(np.uint8).reshape(*first.shape, -1) != second.view(np.uint8).reshape(*second.shape, -1)

@@ -119,7 +119,6 @@ def _known_in(text: str, but: str = "") -> _Failure | None:
 
 
 def _part_of(function: Callable[..., Any], types: Sequence[Any]) -> type | None:
-    """The part that a function with arguments of these types is a method of, or None."""
     cls: Any = getattr(types[0], "instance_class", None) if types else None
     return cls if cls in _KINDS and getattr(cls, function.__name__, None) is function else None
 
