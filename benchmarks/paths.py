@@ -15,9 +15,9 @@ from benchmarks.corpora import read
 from benchmarks.measure import Sample, python, timed
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
+from thresher import load
 from thresher.data import Chunk
 from thresher.drawing import Axis, Series, chart
-from thresher.lanes import folder
 from thresher.lanes.frontier import pareto_front
 
 TRAIN, TEST = "rcv1/rcv1_ccat_train.svm.gz", "rcv1/rcv1_ccat_test.svm.gz"
@@ -80,10 +80,10 @@ def _shown(error: float) -> str:
 def _ours(name: str, data: Path, found: dict[str, Frontier]) -> Callable[[], Sample]:
     def sample() -> Sample:
         with tempfile.TemporaryDirectory() as where:
-            target = Path(where) / "frontier"
+            target = Path(where) / "frontier.model"
             told: list[str | Path] = ["-q", "--holdout", data / TEST, *OURS[name]]
             taken = python("-m", "thresher", "path", data / TRAIN, "-m", target, *told)
-            points = folder.load(target).points
+            points = load(target).points
             found[name] = [Found(p.nonzero, p.holdout["error"]) for p in points if p.holdout]
             return taken
 

@@ -1,6 +1,5 @@
 """Ensembles: each model equals one trained alone on its rows, byte for byte; together they predict."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 import thresher
+from tests.models import one_of
 from tests.streams import KINDS, RULES, cut, settings_of
 from tests.test_averaging import ABLE
 from tests.test_lanes import DENSE, FIRST, PLACES, UNBORN, WIDE, recipe_of
@@ -17,7 +17,8 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.engine.sound import StateError
 from thresher.lanes.bags import Bagging, Bags, drawn
-from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.files import model_file
+from thresher.learning.files.model_file import Contents, ModelFileError
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
@@ -212,14 +213,11 @@ def test_models_that_agree_have_no_spread() -> None:
     assert not Ensemble([model] * 4, "poisson").spread(DENSE).any()
 
 
-def test_the_folder(tmp_path: Path) -> None:
+def test_the_file(tmp_path: Path) -> None:
     found = thresher.ensemble(SAMPLE, models=3, rule="ftrl", l1=0.1, passes=2, order="once", holdout=0.2)
     found.save(tmp_path / "e")
-    assert sorted(one.name for one in (tmp_path / "e").iterdir()) == [
-        "ensemble.json",
-        *(f"model-00{k}.model" for k in range(3)),
-    ]
-    loaded = thresher.Ensemble.load(tmp_path / "e")
+    loaded = thresher.load(tmp_path / "e")
+    assert isinstance(loaded, Ensemble)
     assert (len(loaded.models), loaded.rows, loaded.record) == (3, "poisson", found.record)
     assert loaded.record is not None
     assert (loaded.record.passes, loaded.record.order) == (2, "once")
@@ -231,10 +229,9 @@ def test_the_folder(tmp_path: Path) -> None:
     assert thresher.evaluate(tmp_path / "e", SAMPLE) == thresher.evaluate(found, SAMPLE)
     loaded.save(tmp_path / "again")
     assert thresher.predict(tmp_path / "again", SAMPLE).tobytes() == found.predict(SAMPLE).tobytes()
-    again = Model.load(tmp_path / "e" / "model-001.model")
-    assert as_bytes(again) == as_bytes(found.models[1])
-    with pytest.raises(ModelFileError, match="an ensemble, not one model: name one of its files"):
-        thresher.load(tmp_path / "e")
+    assert one_of(tmp_path / "e", 1) == as_bytes(found.models[1])
+    with pytest.raises(ModelFileError, match="an ensemble, not one model"):
+        Model.load(tmp_path / "e")
     for function in (thresher.info, repr):
         assert "poisson" in str(function(tmp_path / "e" if function is thresher.info else loaded))
     with pytest.raises(TypeError, match="look at those of its models"):
@@ -256,32 +253,26 @@ def test_a_row_is_known_by_its_place_in_the_stream() -> None:
 
 
 @pytest.mark.usefixtures("plainly")
-def test_a_damaged_folder(tmp_path: Path) -> None:
-    found = thresher.ensemble([{"a": 1.0}, {"b": 1.0}] * 20, [1, -1] * 20, models=2)
-    found.save(tmp_path / "e")
-    table = tmp_path / "e" / "ensemble.json"
-    whole = table.read_text()
-    for text in ("", "[]", "{", "[" * 10**5, whole.replace("2", '"2"'), whole.replace('"record"', '"r"')):
-        table.write_text(text)
-        with pytest.raises(
-            ModelFileError, match=r"damaged, or not the table of an ensemble|unknown field r$"
-        ):
-            Ensemble.load(tmp_path / "e")
-    for change, said in (({"format": 2}, "format 2, .* reads format 1"), ({"models": 1}, "several models")):
-        table.write_text(json.dumps({**json.loads(whole), **change}))
+def test_a_damaged_file(tmp_path: Path) -> None:
+    rows, labels = [{"a": 1.0}, {"b": 1.0}] * 20, [1, -1] * 20
+    thresher.ensemble(rows, labels, models=2).save(tmp_path / "e")
+    thresher.train(rows, labels, "hinge").save(tmp_path / "hinge")
+    found = Contents.of(tmp_path / "e")
+    run, models = found.run["ensemble"], [found.model(k) for k in range(2)]
+    other = Contents.of(tmp_path / "hinge").model(0)
+    for table, kept, said in (
+        ({**run, "rows": 2}, models, "rows must be text"),
+        ({**run, "r": 2}, models, "unknown field r"),
+        ({**run, "record": {}}, models, "record"),
+        (run, models[:1], "several models"),
+        (run, [models[0], other], "model 1 has another loss than the others"),
+    ):
+        own = [({n: v for n, v in header.items() if n != "ensemble"}, tensors) for header, tensors in kept]
+        model_file.write_all(tmp_path / "e", own, {"ensemble": table})
         with pytest.raises(ModelFileError, match=said):
             Ensemble.load(tmp_path / "e")
-    table.write_text(whole)
-    thresher.train([{"a": 1.0}, {"b": 1.0}] * 20, [1, -1] * 20, "hinge").save(
-        tmp_path / "e" / "model-001.model"
-    )
-    with pytest.raises(ModelFileError, match=r"model-001\.model has another loss than the others"):
-        Ensemble.load(tmp_path / "e")
-    (tmp_path / "e" / "model-001.model").unlink()
-    with pytest.raises(ModelFileError, match=r"model-001\.model: No such file"):
-        thresher.predict(tmp_path / "e", [{"a": 1.0}])
-    with pytest.raises(ModelFileError, match=r"not the folder of an ensemble: it contains no ensemble\.json"):
-        Ensemble.load(tmp_path)
+    with pytest.raises(ModelFileError, match="hinge: not an ensemble"):
+        Ensemble.load(tmp_path / "hinge")
 
 
 def test_wrong_arguments() -> None:

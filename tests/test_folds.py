@@ -20,9 +20,9 @@ from thresher.data.errors import DataError
 from thresher.data.layout import Layout
 from thresher.lanes import folds as module
 from thresher.lanes.folds import Folds, Results, estimates_of
-from thresher.lanes.frontier import choose
 from thresher.lanes.penalties import PenaltyRange
 from thresher.learning.evaluation import evaluate
+from thresher.learning.files.choice import choose
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
@@ -46,7 +46,7 @@ def test_what_was_found_is_shown_as_its_table() -> None:
     found = cv(LINE, "ftrl", l1="0.1:2:3", folds=K)
     head, *lines = repr(found).splitlines()[:4]
     assert head.split()[:5] == ["l1", "non-zero", "loss", "loss", "se"]
-    assert [line.startswith("* ") for line in lines] == [k == found.choose() for k in range(3)]
+    assert [line.startswith("* ") for line in lines] == [k == found.number() for k in range(3)]
 
 
 def folded(recipes: list[Recipe], chunk: Chunk, passes: int = 1, count: int = K, **options: Any) -> Folds:
@@ -126,7 +126,7 @@ def test_scales_are_those_of_the_rows_that_are_learned(tmp_path: Any) -> None:
         own = thresher.train(tmp_path / "rest.csv", **options)
         assert bits(found.folds.lanes[k].models[0]) == bits(own)
         assert np.array_equal(found.folds.lanes[k].models[0].predict(LINE), own.predict(LINE))
-    assert bits(found.model()) == bits(thresher.train(tmp_path / "all.csv", **options))
+    assert bits(found.choose()) == bits(thresher.train(tmp_path / "all.csv", **options))
 
 
 @pytest.mark.usefixtures("plainly")
@@ -240,7 +240,7 @@ def test_a_call() -> None:
     counts = [one.nonzero or 0.0 for one in found.points]
     assert counts == sorted(counts, reverse=True)
     with pytest.raises(ValueError, match="refit=True"):
-        found.model()
+        found.choose()
     for single in ("sgd", "ftrl:l1=2", Model("ftrl").rule):
         found = cv(path, single, folds=4)
         assert (found.penalty, len(found.points)) == (None, 1)
@@ -271,4 +271,4 @@ def test_a_row_stays_in_its_fold(order: str) -> None:
 def test_layouts_are_those_of_the_data(tmp_path: Any) -> None:
     (tmp_path / "data").write_text("label,a\n" + "".join(f"{n % 2},{n % 2}\n" for n in range(20)))
     found = cv(tmp_path / "data", "sgd", folds=2, layout=Layout("csv"), refit=True)
-    assert found.model().layout == thresher.train(tmp_path / "data", "sgd", layout=Layout("csv")).layout
+    assert found.choose().layout == thresher.train(tmp_path / "data", "sgd", layout=Layout("csv")).layout

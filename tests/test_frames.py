@@ -32,7 +32,7 @@ def test_every_result_has_the_same_columns(tmp_path: Path) -> None:
     assert of_path.nonzero.tolist() == [point.nonzero for point in found.points]
     assert of_path.holdout_loss.tolist() == [point.loss for point in found.points]
     assert of_path[["rule", "penalty", "seed"]].to_numpy().tolist() == [["ftrl", 0.1, 3], ["ftrl", 1.0, 3]]
-    assert of_path.chosen.tolist() == [k == found.choose() for k in range(2)]
+    assert of_path.chosen.tolist() == [k == found.number() for k in range(2)]
     assert of_folds.fold.tolist() == [1, 2, 3] * 2
     means = of_folds.groupby("penalty").holdout_loss.mean().tolist()
     assert means == pytest.approx([point.loss for point in validated.points])

@@ -7,6 +7,7 @@ import struct
 import tarfile
 import time
 import warnings
+import zlib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -20,7 +21,6 @@ from sklearn.exceptions import InconsistentVersionWarning
 import thresher
 from thresher.data.log.segments import read_segment, segments_of
 from thresher.lanes.stability import Selection
-from thresher.learning.files import model_file
 from thresher.serving.service import LearningService
 from thresher.sklearn import SparseOnlineClassifier
 
@@ -81,10 +81,10 @@ def check_weights(file: str, data: str, margins: Any) -> None:
     check_margins(file, data, margins)
 
 
-def check_folder(file: str, data: str, function: str, margins: Any, continued: Any) -> None:
+def check_many(file: str, data: str, function: str, margins: Any, continued: Any) -> None:
     again = getattr(thresher, function)(data, continue_from=file, passes=1)
     check_margins(again, data, continued)
-    check_margins(sorted(Path(file).glob("*.model")), data, margins)
+    check_margins(thresher.load(file), data, margins)
 
 
 def check_checkpoint(file: str, data: str, function: str, options: dict[str, Any], margins: Any) -> None:
@@ -119,7 +119,7 @@ def check_pickle(file: str, data: str, margins: list[float]) -> None:
 CHECKS: dict[str, Callable[..., None]] = {
     "model": check_model,
     "weights": check_weights,
-    "folder": check_folder,
+    "many": check_many,
     "checkpoint": check_checkpoint,
     "selection": check_selection,
     "log": check_log,
@@ -148,17 +148,16 @@ def test_an_archive_means_what_it_meant(
             raise AssertionError(f"{file} of {archive}") from error
 
 
-def written(file: str, place: tuple[str, ...], changes: dict[str, Any]) -> None:
-    """Change an object in the header of a model, the table of a folder or the log of a server."""
+def written(file: str, place: tuple[str | int, ...], changes: dict[str, Any]) -> None:
+    """Change an object in the header of a file of models, or of the log of a server."""
     path = Path(file)
+    raw = path.read_bytes()
     if path.suffix == ".log":
-        begin = read_segment(path)
-        header = json.loads(path.read_bytes()[20 : begin.header - 8])
-    elif path.suffix == ".json":
-        header = json.loads(path.read_text())
+        header = json.loads(raw[20 : read_segment(path).header - 8])
     else:
-        header, tensors = model_file.read(path, lanes=True)
-        header.pop("crc32")
+        end = 8 + int.from_bytes(raw[:8], "little")
+        tensors = json.loads(raw[8:end])
+        header = json.loads(tensors["__metadata__"]["thresher"])
     inner = header
     for name in place:
         inner = inner[name]
@@ -168,10 +167,13 @@ def written(file: str, place: tuple[str, ...], changes: dict[str, Any]) -> None:
         text = json.dumps(header).encode()
         whole = b"thresher log 1\n\0" + struct.pack("<I", len(text)) + text
         path.write_bytes(whole + struct.pack("<Q", xxhash.xxh64_intdigest(whole)))
-    elif path.suffix == ".json":
-        path.write_text(json.dumps(header))
-    else:
-        model_file.write(path, header, tensors)
+        return
+    del header["crc32"]["header"]
+    header["crc32"]["header"] = zlib.crc32(json.dumps(header, sort_keys=True).encode())
+    tensors["__metadata__"]["thresher"] = json.dumps(header, sort_keys=True)
+    head = json.dumps(tensors).encode()
+    head += b" " * (-len(head) % 8)
+    path.write_bytes(len(head).to_bytes(8, "little") + head + raw[end:])
 
 
 def resume(name: str) -> Callable[[str], Any]:
@@ -181,18 +183,20 @@ def resume(name: str) -> Callable[[str], Any]:
 
 
 MORE: dict[str, dict[str, Any]] = {"path": {"l1": [0.1, 1.0]}, "ensemble": {"models": 2}}
-LATER: list[tuple[str, tuple[str, ...], Callable[[str], Any]]] = [
+LATER: list[tuple[str, tuple[str | int, ...], Callable[[str], Any]]] = [
     ("names.model", (), thresher.load),
-    ("names.model", ("recipe",), thresher.load),
-    ("names.model", ("recipe", "layout"), thresher.load),
-    ("names.model", ("record",), thresher.Model.load),
-    ("boost.model", ("recipe",), thresher.load),
-    ("path.checkpoint", ("lanes",), resume("path")),
-    ("path.checkpoint", ("training",), resume("path")),
-    ("ensemble.checkpoint", ("lanes",), resume("ensemble")),
-    ("path/frontier.json", (), lambda file: thresher.info(Path(file).parent)),
-    ("ensemble/ensemble.json", (), lambda file: thresher.Ensemble.load(Path(file).parent)),
-    ("selection/selection.json", (), lambda file: Selection.load(Path(file).parent)),
+    ("names.model", ("models", 0), thresher.load),
+    ("names.model", ("models", 0, "recipe"), thresher.load),
+    ("names.model", ("models", 0, "recipe", "layout"), thresher.load),
+    ("names.model", ("models", 0, "record"), thresher.Model.load),
+    ("boost.model", ("models", 0, "recipe"), thresher.load),
+    ("path.checkpoint", ("run", "lanes"), resume("path")),
+    ("path.checkpoint", ("run", "training"), resume("path")),
+    ("ensemble.checkpoint", ("run", "lanes"), resume("ensemble")),
+    ("path.model", ("run", "frontier"), thresher.info),
+    ("path.model", ("shared",), thresher.load),
+    ("ensemble.model", ("run", "ensemble"), thresher.load),
+    ("selection.model", ("run", "selection"), thresher.load),
     ("log/00000000000000000000.log", (), lambda file: segments_of(Path(file).parent)),
 ]
 

@@ -33,7 +33,15 @@ ARROWS = {
     "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*"),
     # what users may say; each value is parsed by the module that knows its meaning, imported on use
     "options": (
-        *("data.*", "options.*", "parts", "lanes.bags", "lanes.folds", "lanes.frontier", "lanes.penalties"),
+        *(
+            "data.*",
+            "options.*",
+            "parts",
+            "lanes.bags",
+            "lanes.folds",
+            "lanes.penalties",
+            "learning.files.choice",
+        ),
         *("learning.inspection.plots", "learning.model.prediction", "learning.model.recipe"),
         "learning.training.passes",
     ),

@@ -11,7 +11,6 @@ from scipy import sparse
 import thresher
 from tests.commands import SAMPLE
 from thresher.data.errors import DataError
-from thresher.lanes import folder
 from thresher.lanes.judging import Judgement
 from thresher.learning.files import model_file
 from thresher.learning.training.shares import held_out
@@ -26,19 +25,24 @@ def test_a_path_of_a_file(tmp_path: Path) -> None:
         model_file.save(found.models[k], tmp_path / "lane")
         assert (tmp_path / "alone").read_bytes() == (tmp_path / "lane").read_bytes()
     found.save(tmp_path / "f", "nnz:1000")
-    table = folder.load(tmp_path / "f")
-    assert (table.points, table.choice) == (found.points, "nnz:1000")
-    taken = found.model("nnz:1000")
-    assert taken.nonzero == found.points[table.chosen].nonzero <= 1000
+    again = thresher.load(tmp_path / "f")
+    assert (again.points, again.choice, again.penalty) == (found.points, "nnz:1000", "l1")
+    chosen, taken = again.number(), found.choose("nnz:1000")
+    assert taken.nonzero == found.points[chosen].nonzero <= 1000
+    for which in ("best", "1se", "nnz:1000"):
+        assert again.choose(which).predict(SAMPLE).tobytes() == found.choose(which).predict(SAMPLE).tobytes()
+    assert again.frame().nonzero.tolist() == found.frame().nonzero.tolist()
+    again.save(tmp_path / "again")
+    assert (tmp_path / "again").stat().st_size > 0
     taken.learn(next(thresher.open_source(SAMPLE).chunks()))
-    assert taken.examples > found.models[table.chosen].examples == 3600
+    assert taken.examples > found.models[chosen].examples == 3600
 
 
 def test_a_frontier_is_shown_as_its_table() -> None:
     found = thresher.path(SAMPLE, "ft-ftrl", l1="0.1:2:3")
     head, *lines = repr(found).splitlines()[:4]
     assert head.split()[:3] == ["l1", "non-zero", "progressive"]
-    assert [line.startswith("* ") for line in lines] == [k == found.choose() for k in range(3)]
+    assert [line.startswith("* ") for line in lines] == [k == found.number() for k in range(3)]
     assert [f"{point.nonzero:,}" in line for point, line in zip(found.points, lines, strict=True)] == [
         True
     ] * 3
@@ -62,9 +66,9 @@ def test_data_in_memory_and_what_is_held_out() -> None:
     none = thresher.path((X, y), holdout_every=0, l1="1:2:2", passes=1)
     assert none.points[0].holdout is None
     assert none.models[0].examples == 150
-    assert none.choose() == min((0, 1), key=lambda k: none.points[k].loss)
+    assert none.number() == min((0, 1), key=lambda k: none.points[k].loss)
     with pytest.raises(ValueError, match="1se needs two rows or more that are held out"):
-        none.choose("1se")
+        none.number("1se")
 
 
 def test_models_that_stopped_in_different_passes_are_compared_side_by_side() -> None:
@@ -74,11 +78,11 @@ def test_models_that_stopped_in_different_passes_are_compared_side_by_side() -> 
     judged = Judgement(dict(enumerate(found.models)))
     for chunk in thresher.open_source(SAMPLE).chunks():
         judged.add(chunk.take(held_out(0, len(chunk), 5, 0)))
-    best = found.choose()
+    best = found.number()
     errors = [judged.error_of_difference(k, best) for k in range(5)]
     assert [point.paired_error for point in found.points] == pytest.approx(errors)
     near = [k for k in range(5) if found.points[k].loss - found.points[best].loss <= (errors[k] or 0)]
-    assert best != found.choose("1se") == min(near, key=lambda k: found.points[k].nonzero)
+    assert best != found.number("1se") == min(near, key=lambda k: found.points[k].nonzero)
 
 
 def test_what_cannot_be() -> None:

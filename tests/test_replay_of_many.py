@@ -95,14 +95,14 @@ def test_folds_make_the_passes_of_all_rows(folds: int | str) -> None:
     )
     assert found.points == other.points
     assert found.points != thresher.cv(DATA, l1=L1S, folds=folds, refit=True, passes=1).points
-    chosen = found.model()
-    assert as_bytes(chosen) == as_bytes(thresher.train(DATA, rule=found.points[found.choose()].spec))
+    chosen = found.choose()
+    assert as_bytes(chosen) == as_bytes(thresher.train(DATA, rule=found.points[found.number()].spec))
     assert passes_of(chosen) == MADE
 
 
 def test_rows_in_another_order_in_each_pass_are_not_folded_twice() -> None:
     found = thresher.cv(DATA, l1=L1S, folds=3, refit=True, order="every")
-    assert passes_of(found.model()) == 1
+    assert passes_of(found.choose()) == 1
     with pytest.raises(ValueError, match="would be in a different fold"):
         thresher.cv(DATA, l1=L1S, folds=3, order="every", passes=MADE)
 
@@ -298,4 +298,4 @@ def test_no_default_rule_is_automatic_unless_it_says_so(monkeypatch: pytest.Monk
     assert passes_of(thresher.path(DATA, l1=L1S).models[0]) == 1
     assert passes_of(thresher.tune(DATA, **TUNED).model) == 1
     assert SparseOnlineClassifier().fit(X, Y).n_iter_ == 5
-    assert model_file.header_of(thresher.cv(DATA, l1=L1S, folds=2, refit=True).model())["examples"] == 90
+    assert model_file.header_of(thresher.cv(DATA, l1=L1S, folds=2, refit=True).choose())["examples"] == 90

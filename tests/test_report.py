@@ -12,7 +12,6 @@ from scipy import sparse
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
 import thresher
-from thresher.data.errors import DataError
 from thresher.data.features.names import Names
 from thresher.drawing.svg import DARK, LIGHT
 from thresher.learning.evaluation.curves import MOST, Calibration, Ranking
@@ -248,18 +247,12 @@ def test_an_ensemble_has_no_report_but_its_models_have(tmp_path: Path) -> None:
         page_of(several, tmp_path)
 
 
-def test_a_folder_with_and_without_its_chosen_model(tmp_path: Path) -> None:
+def test_a_frontier_and_its_file(tmp_path: Path) -> None:
     frontier = thresher.path((X, Y), "ftrl", l1="0.1:4:4")
     page = page_of(frontier, tmp_path)
     assert "Loss against size" in page
     frontier.save(tmp_path / "f")
-    chosen = tmp_path / "f" / f"lane-{frontier.choose():03d}.model"
     assert "The heaviest weights" in page_of(tmp_path / "f", tmp_path)
-    chosen.unlink()
-    page = page_of(tmp_path / "f", tmp_path)
-    assert f"The chosen model, {chosen.name}, is not in the folder" in page
-    with pytest.raises(DataError, match="there is no model to measure"):
-        thresher.report(tmp_path / "f", (X, Y), tmp_path / "report.html")
 
 
 def test_only_reports_are_overwritten(tmp_path: Path) -> None:
@@ -351,7 +344,6 @@ def test_a_selection(tmp_path: Path) -> None:
     assert f"{found.kept.sum()} of 4 features are kept" in page
     assert "The features that models of half of the rows agree on." in page
     assert "No warnings." in page
-    assert "not in the folder" not in page
     thresher.report(found, None, tmp_path / "t.html")
     assert "Stable features" in (tmp_path / "t.html").read_text()
     with pytest.raises(ValueError, match="a selection has no model to measure"):

@@ -13,7 +13,8 @@ import thresher
 from thresher.data.chunk import Chunk
 from thresher.lanes.bags import Bagging, Bags
 from thresher.lanes.stability import Selection, factor, most_selected, selection_of, threshold, troubles_of
-from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.files import model_file
+from thresher.learning.files.model_file import Contents, ModelFileError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.options.messages import as_stored
@@ -213,27 +214,31 @@ def test_the_last_line_says_how_many_more_are_kept() -> None:
 
 
 @pytest.mark.usefixtures("plainly")
-def test_the_folder(tmp_path: Path) -> None:
+def test_the_file(tmp_path: Path) -> None:
     rows = [{"a": float(x[3]), "b\tc": float(x[7]), "d": 1.0} for x in X]
     found = thresher.select(rows, Y, bags=4, names=True, passes=2)
     found.save(tmp_path / "s")
-    again = Selection.load(tmp_path / "s")
+    again = thresher.load(tmp_path / "s")
+    assert isinstance(again, Selection)
     assert again.figures() == found.figures()
-    for name in ("keys", "share", "mean", "low", "high", "sign_changes"):
+    for name in ("keys", "share", "mean", "low", "high", "sign_changes", "output"):
         assert getattr(again, name).tolist() == getattr(found, name).tolist()
-    assert {"a", r"b\tc"} <= {*again.called.values()}
-    assert sorted(one.name for one in (tmp_path / "s").iterdir()) == [
-        "features.tsv",
-        "selection.json",
-        "selection.svg",
-    ]
-    found.save(tmp_path / "s")
-    (tmp_path / "s" / "features.tsv").write_text("feature\tname\n1")
-    with pytest.raises(ModelFileError, match="damaged"):
-        Selection.load(tmp_path / "s")
-    (tmp_path / "s" / "mine").write_text("x")
-    with pytest.raises(FileExistsError, match="other files in it"):
-        found.save(tmp_path / "s")
+    assert again.called == found.called
+    assert again.table() == found.table()
+    assert r"b\tc" in found.table()
+    with pytest.raises(ValueError, match="a selection without a model"):
+        thresher.predict(tmp_path / "s", rows)
+    whole, tensors = Contents.of(tmp_path / "s").run, Contents.of(tmp_path / "s").beside()
+    for run, arrays in (
+        ({"halves": "x"}, {}),
+        ({"outputs": [1]}, {}),
+        ({}, {"selection.share": np.zeros(1)}),
+        ({}, {"selection.output": tensors["selection.output"] + 9}),
+    ):
+        table = {**whole["selection"], **run}
+        model_file.write_all(tmp_path / "s", [], {"selection": table}, {**tensors, **arrays})
+        with pytest.raises(ModelFileError, match=r"s: \S"):
+            Selection.load(tmp_path / "s")
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

@@ -109,7 +109,7 @@ frontier
 # %%
 # Others can be chosen by their size, or as the smallest whose loss is within 1 % of the best.
 
-small = frontier.model("within:1%")
+small = frontier.choose("within:1%")
 compare(small)
 
 # %%

@@ -65,7 +65,7 @@ frontier
 # costs something. What a budget costs on the later posts:
 
 for budget in (10_000, 3_000, 1_000, 300):
-    small = frontier.model(f"nnz:{budget}")
+    small = frontier.choose(f"nnz:{budget}")
     error = thresher.evaluate(small, test)["error"]
     print(f"at most {budget:6,}: {small.nonzero:5,} weights, {error:.1%} wrong")
 

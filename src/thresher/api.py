@@ -30,7 +30,6 @@ from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Output
 from thresher.learning.model.prediction import AnyModel, ModelOrFile, labelled, with_columns
 from thresher.learning.model.recipe import Recipe, Spec
-from thresher.learning.model.weights import Readout
 from thresher.learning.training.trainer import Outcome
 from thresher.options.boost import BOOSTED, BoostOptions
 from thresher.options.checks import check_flag, check_whole
@@ -45,12 +44,12 @@ from thresher.runs import boost as runs_boost
 from thresher.runs import cv as runs_cv
 from thresher.runs import evaluate as runs_evaluate
 from thresher.runs import export as runs_export
+from thresher.runs import inspecting
 from thresher.runs import path as runs_path
 from thresher.runs import report as runs_report
 from thresher.runs import select as runs_select
 from thresher.runs import train as runs_train
 from thresher.runs import tune as runs_tune
-from thresher.runs.inspecting import describe, difference
 from thresher.runs.learners import bags_of
 from thresher.runs.preparing import inputs_of, labels_or_part
 from thresher.runs.train import Training
@@ -287,7 +286,7 @@ def cv(
     Raises the errors of `train`; `DataError` for fewer rows than folds.
 
     >>> found = cv("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4", folds=5, refit=True)
-    >>> found.choose() < 2, found.points[1].figures["error"] < 0.13
+    >>> found.number() < 2, found.points[1].figures["error"] < 0.13
     (True, True)
     >>> 800 < found.model("nnz:900").nonzero < 1000
     True
@@ -457,18 +456,21 @@ def save(model: AnyModel, path: str | os.PathLike[str], *, state: bool = True) -
 
 
 @takes(ModulesOption)
-def load(path: str | os.PathLike[str], **options: Unpack[ModulesOption]) -> Readout:
-    """Load a saved model to predict with; to go on learning, load it with `Model.load`.
+def load(path: str | os.PathLike[str], **options: Unpack[ModulesOption]) -> Any:
+    """Load what a file holds, to predict with; to go on learning with a model, load it with `Model.load`.
+
+    A file of `path` is a `Frontier`, of which ``.choose("1se")`` is a model; one of `ensemble` an `Ensemble`,
+    one of `select` a `Selection`, any other a `Readout`.
 
     Args:
-        path: the model file. `Ensemble.load` loads the folder of an ensemble.
+        path: the file.
         modules: a file of Python that defines the loss of the model, or several; they are executed first. The
             losses of installed packages are found without it.
 
     Raises `ModelFileError`; `SpecError` for `modules`; TypeError if `path` is not a path.
     """
     settled(ModulesOption, options, load)
-    return model_file.load_readout(os.fspath(path))[0]
+    return inspecting.load(Path(os.fspath(path)))
 
 
 @reads_elsewhere
@@ -606,8 +608,7 @@ def report(
     """Write a report about a model: one HTML page that loads nothing from elsewhere, of at most 300 KB.
 
     Args:
-        model: a Model, a Readout, a fitted estimator, a `Frontier`; the path of a saved model, or of the
-            folder that ``thresher path`` writes.
+        model: a Model, a Readout, a fitted estimator, a `Frontier`, or the path of a saved one.
         data: labelled examples to measure the model on, anything that `thresher.train` accepts. The page
             contains none of their rows.
         path: the page; an older report there is replaced.
@@ -644,9 +645,8 @@ def info(model: ModelOrFile) -> dict[str, Any]:
 
     Args:
         model: a Model, a Readout, a fitted estimator, or a result of `thresher.path`, `thresher.cv` or
-            `thresher.tune`: its best model; or the path of a model, of a checkpoint, of an ensemble, or of
-            the folder that ``thresher path`` writes. For a model in memory, ``model`` is None and ``bytes``
-            are those of the file that `save` writes.
+            `thresher.tune`: its best model; or the path of a file. For a model in memory, ``model`` is None
+            and ``bytes`` are those of the file that `save` writes.
 
     Raises `ModelFileError`; `DivergedError` for a model in memory whose weights are not finite; TypeError if
     `model` is not a model.
@@ -657,7 +657,7 @@ def info(model: ModelOrFile) -> dict[str, Any]:
     ('model', 100, 1)
     """
     with model_file.file_of(model) as path:
-        found = describe(path)
+        found = inspecting.describe(path)
     if not isinstance(model, str | os.PathLike):
         found["model"] = None
     return found
@@ -687,7 +687,7 @@ def diff(a: ModelOrFile, b: ModelOrFile, *, top: int = 20) -> dict[str, Any]:
     """
     check_whole("top", top, 0)
     with model_file.file_of(a) as first, model_file.file_of(b) as second:
-        return difference(first, second, top)
+        return inspecting.difference(first, second, top)
 
 
 @reads_elsewhere
@@ -713,7 +713,7 @@ def name_features(
     stands for several features, and for data without names; TypeError if `model` is not a model.
     """
     settled(ReadOptions, reading, name_features)
-    return find_in(as_model(model), data, **reading)
+    return find_in([as_model(model)], data, **reading)
 
 
 def _outcome(run: Any) -> Outcome:

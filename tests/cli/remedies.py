@@ -854,11 +854,11 @@ CASES = [
     Case(" (see {} --help)", {}, "train", then="train --help"),
     Case(" (see thresher --help)", {}, "nothing", then="--help"),
     Case(
-        "{} is a folder of learned models: only --choose and --plot apply to it",
+        "{}: {}: leave out --choose {}",
         {"d.svm": ROWS},
-        "path m -m n --choose best --l1 1:2:2",
-        then="path m -m n --choose best",
-        before=("path d.svm -m m --l1 0.5:1:2 -q",),
+        "predict m d.svm --choose best",
+        then="predict m d.svm",
+        before=("train d.svm -m m -q",),
     ),
 ]
 NAMES = [
@@ -966,7 +966,6 @@ ELSEWHERE = {
     " and leave --label out": "a model of Python: tests/learning/test_first_hour.py",
     "to count all rows alike, add it, with 1 in each row,"
     " or use --weight '' to evaluate": "an option with an empty value: tests/cli/test_importance.py",
-    "{} is not finished: run it again with the same options and --resume": STOPPED,
     "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,
     "the checkpoint goes on from another model, or from this one as it was before: give the same --continue,"
     " or leave it out": STOPPED,

@@ -151,7 +151,7 @@ def test_stopping_changes_nothing(
     assert whole.status == 0, whole.err
     content = Path("a").read_bytes()
     for number in (1, 3, 4, 5, 8):
-        racing = model_file.LANES in model_file.read(f"kept-{number}", lanes=True)[0]
+        racing = model_file.LANES in model_file.Contents.of(f"kept-{number}").run
         assert racing == (number <= 4), number
         Path("a").unlink()
         shutil.copy(f"kept-{number}", "a.checkpoint")
@@ -165,8 +165,8 @@ def test_stopping_changes_nothing(
 @pytest.mark.parametrize(
     ("kept", "options", "words"),
     [
-        ("--rule auto", "--rule ftrl", "a checkpoint of many models"),
-        ("--rule auto", "", "a checkpoint of many models"),
+        ("--rule auto", "--rule ftrl", "a checkpoint of another command"),
+        ("--rule auto", "", "a checkpoint of another command"),
         ("--rule auto", "--rule auto --l1 2", "leave --l1 out"),
         ("--rule auto", "--rule auto --loss hinge", "leave --loss out"),
         ("--rule ftrl", "--rule auto", "give the same options"),

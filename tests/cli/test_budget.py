@@ -9,10 +9,11 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import Thresher
-from thresher.lanes import checkpoint, folder
+from tests.models import one_of
+from thresher.lanes import checkpoint, frontier
 from thresher.lanes.budget import between
-from thresher.lanes.frontier import Point, choose
 from thresher.learning.files import model_file
+from thresher.learning.files.choice import FrontierTable, Point, choose
 from thresher.learning.training.interruption import Interrupted
 
 GRID = "--rule ft-ftrl --passes 1 --l1 0.4:1.6:3"
@@ -20,16 +21,19 @@ BUDGET = 200
 COMMAND = f"path train.svm -m f {GRID} --choose nnz:{BUDGET}"
 
 
-def contents(path: str) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in sorted(Path(path).iterdir())}
+def table_of(path: str) -> FrontierTable:
+    found = model_file.Contents.of(path).frontier()
+    assert found is not None
+    return found
 
 
 def sizes(path: str) -> list[int]:
-    return [point.nonzero for point in folder.load(Path(path)).points]
+    return [point.nonzero for point in table_of(path).points]
 
 
-def has_state(path: str) -> bool:
-    return any(name.startswith("state.") for name in model_file.read(path)[1])
+def with_state(path: str) -> list[bool]:
+    found = model_file.Contents.of(path)
+    return [any(name.startswith("state.") for name in found.model(k)[1]) for k in found.there]
 
 
 def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
@@ -38,7 +42,7 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
     assert max(size for size in coarse if size <= BUDGET) < 0.5 * BUDGET
     ran = thresher(f"{COMMAND} --json")
     assert "reading the data again, for 8 penalties from" in ran.err
-    table, use = folder.load(Path("f")), ran.json["budget"]
+    table, use = table_of("f"), ran.json["budget"]
     assert len(table.points) == 11
     assert [point.penalty for point in table.points] == sorted(point.penalty for point in table.points)
     assert use == {
@@ -51,26 +55,26 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
     for k in range(11):
         alone = "train train.svm -m alone --weights-only --holdout every-10th --passes 1 -q --json --rule"
         figures = thresher(f"{alone} {table.points[k].spec}").json
-        assert Path("alone").read_bytes() == Path(f"f/{folder.file_of(k)}").read_bytes()
+        assert Path("alone").read_bytes() == one_of("f", k)
         assert figures["holdout_loss"] == (table.points[k].holdout or {})["loss"]
     losses = [point.loss for point in table.points]
     zero = [k for k, point in enumerate(table.points) if point.paired_error == 0]
     assert zero == [losses.index(min(losses))]
     command = shlex.split(ran.json["command"].replace("MODEL", "again"))[1:]
     assert thresher(*command, "-q", "--weights-only").status == 0
-    assert Path("again").read_bytes() == Path(f"f/{folder.file_of(table.chosen)}").read_bytes()
+    assert Path("again").read_bytes() == one_of("f", table.chosen)
     ran_out = thresher(f"path train.svm -m g {GRID} --choose nnz:3 --json")
     sparsest = f"weights: the sparsest has {min(coarse)}; stronger penalties, --l1, leave fewer"
     assert f"{sparsest}; choosing that instead" in ran_out.err
     assert "--holdout every-10th" in ran_out.json["command"], "of the same rows"
-    first = contents("f")
+    first = Path("f").read_bytes()
     assert thresher(COMMAND).out.count(f"{use['used']} of {BUDGET} weights") == 1
-    assert contents("f") == first
-    taken = thresher(f"path f --choose nnz:{BUDGET - 1} -m m --json").json
+    assert Path("f").read_bytes() == first
+    taken = thresher(f"choose f nnz:{BUDGET - 1} -m m --json").json
     assert taken["budget"]["used"] == taken["nonzero"] < BUDGET
     found = package.path("train.svm", "ft-ftrl", l1="0.4:1.6:3", passes=1, choose=f"nnz:{BUDGET}")
     found.save("python")
-    assert contents("python") == first
+    assert Path("python").read_bytes() == first
 
 
 @pytest.mark.parametrize("options", ["", "--holdout test.svm --passes 2 --order once --early-stop 1"])
@@ -98,25 +102,25 @@ def test_a_second_reading_that_is_stopped_continues(
         ran = thresher(command.replace("--order once", "") + " --resume")
     assert (ran.status, "checkpoint in f.checkpoint, continue with --resume" in ran.err) == (130, True)
     assert len(sizes("f")) == 3  # usable already
-    assert all(has_state(f"f/{folder.file_of(k)}") for k in range(3))
+    assert with_state("f") == [True] * 3
     Path("f").rename("g")
     assert "does not have the others: run again without --resume" in thresher(f"{command} --resume").err
     Path("g").rename("f")
     ran = thresher(f"{command} --resume")
     assert (ran.status, Path("f.checkpoint").exists()) == (0, False), ran.err
-    assert not any(has_state(f"f/{folder.file_of(k)}") for k in range(11))
-    assert contents("f") == contents("whole")
+    assert with_state("f") == [False] * 11
+    assert Path("f").read_bytes() == Path("whole").read_bytes()
 
 
 def test_state_is_written_for_a_checkpoint(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once, and only if the second reading makes one, which `--resume` adds to what is in the folder."""
-    save, states = folder.save, list[bool]()
+    """Once, and only if the second reading makes one, which `--resume` adds to what is in the file."""
+    save, states = frontier.save, list[bool]()
 
     def noting(path: Path, found: Any, models: Any, state: bool) -> None:
         states.append(state)
         save(path, found, models, state)
 
-    monkeypatch.setattr(folder, "save", noting)
+    monkeypatch.setattr(frontier, "save", noting)
     monkeypatch.setattr(model_file, "MUCH", 0)
     monkeypatch.setattr(model_file, "LARGE", 0)
     for more, expected in (
@@ -143,9 +147,9 @@ def test_data_that_can_be_read_only_once_keep_the_choice(thresher: Thresher) -> 
     assert few.model_.nonzero == min(point.nonzero for point in few.points)
     often = package.path(rows, rule="ftrl", l1="0.3:10:2")
     assert "of 6 weights" not in repr(often)
-    assert often.model("nnz:6").nonzero > once.model_.nonzero
-    number = often.choose("nnz:6")
-    assert (len(often.points), number) == (18, often.choose("nnz:6"))
+    assert often.choose("nnz:6").nonzero > once.model_.nonzero
+    number = often.number("nnz:6")
+    assert (len(often.points), number) == (18, often.number("nnz:6"))
 
 
 def test_folds_use_the_budget_of_the_model_that_is_kept(thresher: Thresher) -> None:
@@ -157,7 +161,7 @@ def test_folds_use_the_budget_of_the_model_that_is_kept(thresher: Thresher) -> N
         "train.svm", "ft-ftrl", l1="0.4:1.6:3", passes=1, folds=3, refit=True, choose=f"nnz:{BUDGET}"
     )
     assert [point.as_dict("l1") for point in python.points] == ran.json["lanes"]
-    assert python.model().nonzero == ran.json["nonzero"]
+    assert python.choose().nonzero == ran.json["nonzero"]
     alone = shlex.split(ran.json["command"])[1:]
     kept = Path("m").read_bytes()
     assert (thresher(*alone, "-q").status, Path("m").read_bytes()) == (0, kept)

@@ -29,8 +29,8 @@ def days(narrow: None) -> None:
     Path("new-class.csv").write_text("label,size,city\nyes,3,u\nmaybe,4,u\nno,1,k\n")
 
 
-def tensors(path: str) -> dict[str, bytes]:
-    return {name: array.tobytes() for name, array in model_file.read(path)[1].items()}
+def tensors(path: str, which: str | None = None) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in model_file.read(path, which)[1].items()}
 
 
 def test_the_model_is_that_of_one_stream(thresher: Thresher) -> None:
@@ -118,7 +118,7 @@ def test_a_new_class_is_an_error(thresher: Thresher) -> None:
         ("--outputs classes:0-1", "leave --outputs out"),
         ("--text 1", "leave --text out"),
         ("--init a", "--init starts a new model, --continue goes on with one: give only one of them"),
-        ("--ensemble 3", "a: not the folder of an ensemble"),
+        ("--ensemble 3", "a: not an ensemble"),
         ("--curve a", "a: named twice; it would be overwritten"),
         ("--rule auto", "the model was made with --rule fobos:"),
     ],
@@ -150,13 +150,13 @@ def test_options_that_agree_with_the_model_are_taken(thresher: Thresher) -> None
         (".", ".: a directory, not a model"),
         ("light", "contains only weights and cannot keep learning: --init can start a new model from them"),
         ("solved", "made by a batch solver: it contains only weights and cannot keep learning: --init can"),
-        ("folder", "thresher path folder --choose best -m MODEL extracts one of its models"),
+        ("front", "thresher path --state keeps what learning needs"),
     ],
 )
 def test_what_cannot_go_on_is_said_in_a_line(thresher: Thresher, given: str, words: str) -> None:
     thresher("train a.svm -m light --weights-only -q")
     thresher("boost a.svm -m solved -q")
-    thresher("path a.svm -m folder --l1 0.1:1:2 -q")
+    thresher("path a.svm -m front --l1 0.1:1:2 -q")
     ran = thresher(f"train b.svm -m b --continue {given} -q")
     assert ran.status in (1, 2)
     assert words in ran.err
@@ -269,21 +269,21 @@ def test_a_frontier_goes_on(thresher: Thresher) -> None:
     assert ran.status == 0, ran.err
     thresher("path ab.svm -m AB --l1 0.1:1:3 --passes 1 -q --state")
     for k in range(3):
-        assert tensors(f"B/lane-00{k}.model") == tensors(f"AB/lane-00{k}.model")
-    assert f"--continue A/lane-00{ran.json['chosen']}.model" in ran.json["command"]
-    assert "--rule" not in ran.json["command"]
-    ran = thresher("path b.svm -m A --continue A --passes 1 -q --json")
-    assert "command" not in ran.json  # it would go on from models that have learned these rows
-    assert thresher("path b.svm -m C --continue nosuch -q").err == "thresher: nosuch: no such folder\n"
+        assert tensors("B", str(k)) == tensors("AB", str(k))
+    assert thresher("choose B 0 -m B0").status == 0
+    assert "command" not in ran.json  # these rows are not all that the models have learned
+    nowhere = thresher("path b.svm -m C --continue nosuch -q").err
+    assert nowhere == "thresher: nosuch: No such file or directory\n"
     for options, words in (
-        ("--l1 0.2:0.4:2", "the folder has 3 penalties from 0.1 to 1; leave --l1 out"),
+        ("--l1 0.2:0.4:2", "the file has 3 penalties from 0.1 to 1; leave --l1 out"),
         ("--rule fobos", "leave --rule out"),
         ("--seed 1", "leave --seed out"),
     ):
         ran = thresher(f"path b.svm -m C --continue A -q {options}")
         assert ran.status == 2
         assert words in ran.err
-    assert "a.svm: not the folder of thresher path" in thresher("path b.svm -m C --continue a.svm -q").err
+    assert "a.svm: not a thresher model" in thresher("path b.svm -m C --continue a.svm -q").err
+    assert "B0: not the models of thresher path" in thresher("path b.svm -m C --continue B0 -q").err
     assert not Path("C").exists()
 
 
@@ -300,8 +300,8 @@ def test_an_ensemble_goes_on(thresher: Thresher) -> None:
     assert thresher("train b.svm -m B --ensemble 2 --continue A --passes 1 -q").status == 0
     thresher("train ab.svm -m AB --ensemble 2 --passes 1 -q")
     for k in range(2):
-        assert tensors(f"B/model-00{k}.model") == tensors(f"AB/model-00{k}.model")
+        assert tensors("B", str(k)) == tensors("AB", str(k))
     assert thresher("train b.svm -m C --continue A --passes 1 -q").status == 0
-    assert tensors("C/model-001.model") == tensors("AB/model-001.model")
+    assert tensors("C", "1") == tensors("AB", "1")
     ran = thresher("train b.svm -m C --ensemble disjoint:2 --continue A -q")
     assert "the ensemble was made with --ensemble poisson:2" in ran.err

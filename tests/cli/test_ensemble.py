@@ -1,4 +1,4 @@
-"""``thresher train --ensemble``, and the commands that read its folder."""
+"""``thresher train --ensemble``, and the commands that read its file."""
 
 import gzip
 import shutil
@@ -10,24 +10,11 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import ROWS, Thresher
-from tests.commands import run_code
 from thresher.lanes import bags
 from thresher.lanes.bags import Bags
 from thresher.learning.model.model import Model
 
 COMMAND = "train train.svm -m e --ensemble 3 --rule ftrl --l1 0.1 -q"
-FILES = ["ensemble.json", "model-000.model", "model-001.model", "model-002.model"]
-_KILLER = """
-import os, sys
-from thresher.learning.files import model_file
-owner, name = {"model": (model_file, "save"), "swap": (os, "rename")}[sys.argv.pop(1)]
-setattr(owner, name, lambda *given, **named: os._exit(9))
-import thresher.__main__
-"""
-
-
-def contents(path: str) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in sorted(Path(path).iterdir())}
 
 
 @pytest.mark.parametrize("spec", ["3", "poisson:3", "disjoint:3"])
@@ -40,8 +27,7 @@ def test_it_writes_what_python_does(spec: str, thresher: Thresher) -> None:
     assert (ran.json["ensemble"], ran.json["examples"], ran.json["model"]) == (models, 800, "e")
     found = package.ensemble("train.svm", rule="ftrl", l1=0.1, models=spec, passes=2, order="once", seed=4)
     found.save("python")
-    assert list(contents("e")) == FILES
-    assert contents("e") == contents("python")
+    assert Path("e").read_bytes() == Path("python").read_bytes()
     assert ran.json["nonzero"] == found.nonzero
     assert sorted(path.name for path in Path().iterdir()) == ["cache", "e", "python", "test.svm", "train.svm"]
 
@@ -54,13 +40,12 @@ def test_a_model_of_it_is_an_ordinary_model(thresher: Thresher) -> None:
     Path("own.svm").write_bytes(b"".join(b"%s:%d %s" % (label, n, rest) for (label, rest), n in drawn))
     ran = thresher("train own.svm -m own --rule ftrl --l1 0.1 -q --label-weights")
     assert ran.status == 0, ran.err
-    same = thresher("diff own e/model-001.model --json").json
+    assert thresher("choose e 1 -m one").status == 0
+    same = thresher("diff own one --json").json
     assert same["moved"] == []
-    assert (
-        Model.load("own").predict("test.svm").tobytes()
-        == Model.load("e/model-001.model").predict("test.svm").tobytes()
-    )
-    shown = thresher("info e/model-001.model")
+    assert Model.load("own").predict("test.svm").tobytes() == Model.load("one").predict("test.svm").tobytes()
+    assert thresher("predict e test.svm --choose 1").out == thresher("predict one test.svm").out
+    shown = thresher("info one")
     assert (shown.status, "command" in shown.out) == (0, False), "no command trains it alone"
 
 
@@ -121,7 +106,7 @@ def test_words_and_margins(thresher: Thresher) -> None:
     assert {*thresher("predict e words.csv --output label").out.split()} == {"big", "small"}
     ran = thresher("predict e words.csv --output probability")
     assert (ran.status, "gives no probabilities" in ran.err) == (2, True)
-    margins = [package.load(f"e/model-00{k}.model").predict("words.csv") for k in range(2)]
+    margins = [one.predict("words.csv") for one in package.Ensemble.load("e").models]
     spread = np.array(thresher("predict e words.csv --output spread").out.split(), float)
     assert spread == pytest.approx(np.abs(margins[0] - margins[1]) / np.sqrt(2), rel=1e-6)
 
@@ -160,29 +145,12 @@ def test_stopping_changes_nothing(
     assert (stopped.status, "checkpoint of many models" in stopped.out) == (0, True)
     ran = thresher(f"{command.format('b.tsv')} --resume")
     assert ran.status == 0, ran.err
-    assert contents("e") == contents("whole")
+    assert Path("e").read_bytes() == Path("whole").read_bytes()
     assert not Path("e.checkpoint").exists()
     tables = [
         [line.rpartition("\t")[0] for line in Path(f).read_text().splitlines()] for f in ("a.tsv", "b.tsv")
     ]
     assert tables[0] == tables[1]
-
-
-@pytest.mark.parametrize("at", ["model", "swap"])
-@pytest.mark.parametrize("older", [False, True])
-def test_a_kill_leaves_no_half_of_a_folder(at: str, older: bool, thresher: Thresher, folder: Path) -> None:
-    if older:
-        assert thresher(COMMAND.replace("0.1", "0.5")).status == 0
-    before = contents("e") if older else None
-    words = f"{COMMAND} --checkpoint-every 100".split()
-    status, err = run_code(_KILLER, at, *words, folder=folder)
-    assert status == 9, err
-    assert (contents("e") if Path("e").exists() else None) == before
-    assert thresher(f"{COMMAND} --resume").status == 0
-    resumed = contents("e")
-    assert thresher(COMMAND).status == 0
-    assert contents("e") == resumed
-    assert sorted(path.name for path in Path().iterdir()) == ["cache", "e", "test.svm", "train.svm"]
 
 
 REFUSED = {
@@ -194,36 +162,34 @@ REFUSED = {
         "--rule auto finds one model: give another --rule, or leave out --ensemble",
     ),
     "--ensemble 2 --passes 2 --order every": (2, "a row would go to different models in each pass"),
-    "--ensemble 2 --curve m/curve.tsv": (2, "the whole folder m is replaced: name a file outside it"),
     "--ensemble 2 --resume": (1, "m.checkpoint: no such file, so there is no training to resume"),
 }
 
 
 @pytest.mark.parametrize("options", REFUSED)
 def test_what_is_refused(options: str, thresher: Thresher) -> None:
-    Path("m").mkdir()
     status, message = REFUSED[options]
     ran = thresher(f"train train.svm -m m {options}")
     assert (ran.status, ran.out, ran.err.count("\n")) == (status, "", 1)
     assert message in ran.err
-    assert not any(Path("m").iterdir())
+    assert not Path("m").exists()
 
 
 def test_commands_for_one_model(thresher: Thresher, model: Path) -> None:
     assert thresher(f"{COMMAND} --weights-only").status == 0
-    one = "thresher: e: an ensemble, not one model: name one of its files, such as e/model-000.model; "
-    one += "in Python, thresher.Ensemble.load loads all\n"
+    one = "thresher: e: an ensemble, not one model: thresher choose e 0 -m MODEL is one of its models\n"
     for command in ("weights e", "report e", "diff e e", "diff model e", "train train.svm -m x --init e -q"):
         status = 2 if command.startswith("diff") else 1
         assert thresher(command) == (status, "", one), command
     for command in (
         f"predict {model} test.svm --output spread",
-        "predict e/model-000.model test.svm --output spread",
+        "predict e test.svm --choose 0 --output spread",
     ):
         ran = thresher(command)
         assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
         assert "spread is for an ensemble, and this is one model" in ran.err
-    assert package.info("e/model-000.model")["kind"] == "weights only"
+    assert thresher("choose e 0 -m one").status == 0
+    assert package.info("one")["kind"] == "weights only"
 
 
 def test_info(thresher: Thresher) -> None:
@@ -238,9 +204,9 @@ def test_info(thresher: Thresher) -> None:
     assert told == package.info("e")
     models = package.Ensemble.load("e").models
     assert [one["nonzero"] for one in told["each"]] == [model.nonzero for model in models]
-    assert [one["file"] for one in told["each"]] == [f"e/{name}" for name in FILES[1:]]
+    assert [one["model"] for one in told["each"]] == [0, 1, 2]
     shown = thresher("info e").out
-    assert all(name in shown for name in ("ensemble", "poisson", *FILES[1:]))
+    assert all(name in shown for name in ("ensemble", "poisson", "features seen"))
 
 
 def test_all_models_start_with_the_given_weights(thresher: Thresher, model: Path) -> None:
@@ -248,25 +214,23 @@ def test_all_models_start_with_the_given_weights(thresher: Thresher, model: Path
     Path("empty.svm").write_bytes(empty)
     assert thresher(f"train empty.svm -m e --ensemble 3 --init {model} -q --label-weights").status in (0, 1)
     starting = package.load(model).predict("test.svm")
-    for k in range(3):
-        assert package.load(f"e/model-00{k}.model").predict("test.svm") == pytest.approx(starting, abs=1e-4)
+    for one in package.Ensemble.load("e").models:
+        assert one.predict("test.svm") == pytest.approx(starting, abs=1e-4)
 
 
-def test_what_it_may_replace(thresher: Thresher) -> None:
-    """An older ensemble, larger or not; nothing else."""
-    assert thresher(COMMAND.replace("--ensemble 3", "--ensemble 5")).status == 0
-    assert thresher(COMMAND).status == 0
-    assert list(contents("e")) == FILES
-    before = contents("e")
-    Path("e/notes.txt").write_text("mine")
-    assert "e: a folder with other files in it (notes.txt)" in thresher(COMMAND).err
-    Path("e/notes.txt").unlink()
-    assert "a folder with other files in it" in thresher("path train.svm -m e --rule ftrl").err
-    assert contents("e") == before
-    assert thresher("path train.svm -m f --rule ftrl --l1 0.1:1:2 -q").status == 0
-    assert "a folder with other files in it" in thresher(COMMAND.replace("-m e", "-m f")).err
-    Path("file").write_text("x")
-    assert "file: is a file; give a folder" in thresher(COMMAND.replace("-m e", "-m file")).err
+def test_names_of_all_models(thresher: Thresher) -> None:
+    """Found in one reading, and kept with each model; the rest of the file stays."""
+    Path("words.csv").write_text("y,w\n" + "".join(f"{k % 2},{'abcdefg'[k % 7]}\n" for k in range(210)))
+    assert thresher("train words.csv -m e --label y --ensemble 8 -q").status == 0
+    before = thresher("predict e words.csv").out
+    assert "w=a" not in thresher("weights e --interval 0.9").out
+    assert thresher("name e words.csv").status == 0
+    assert "w=a" in thresher("weights e --interval 0.9").out
+    assert thresher("predict e words.csv").out == before
+    named = Path("e").read_bytes()
+    assert thresher("name e words.csv").status == 0
+    assert Path("e").read_bytes() == named
+    assert thresher("train words.csv -m g --label y --continue e -q").status == 0
 
 
 def test_checkpoints_of_other_commands(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,13 +238,11 @@ def test_checkpoints_of_other_commands(thresher: Thresher, monkeypatch: pytest.M
         patch.setattr(package.Ensemble, "save", lambda *given, **named: exit(3))
         with pytest.raises(SystemExit):
             thresher(f"{COMMAND} --checkpoint-every 100")
-    assert "a checkpoint of many models" in thresher("train train.svm -m e --rule ftrl --resume").err
+    assert "a checkpoint of another command" in thresher("train train.svm -m e --rule ftrl --resume").err
     assert "made with --ensemble poisson:3" in thresher(COMMAND.replace("3", "4", 1) + " --resume").err
     assert "the checkpoint was made with --rule" in thresher(COMMAND.replace("0.1", "0.2") + " --resume").err
     assert "another command" in thresher("path train.svm -m e --rule ftrl --resume").err
-    shutil.copy("e.checkpoint", "f.checkpoint")
-    Path("f").mkdir()
-    (Path("e.checkpoint")).unlink()
+    Path("e.checkpoint").unlink()
     assert thresher("train train.svm -m e -q --rule ftrl --l1 0.1").status == 0
     shutil.move("e", "e.checkpoint")
     assert "not a checkpoint of an ensemble" in thresher(f"{COMMAND} --resume").err
@@ -291,4 +253,4 @@ def test_a_stream(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("again.svm.gz").write_bytes(gzip.compress(b"".join(ROWS[:400])))
     assert thresher(COMMAND).status == 0
     assert thresher(COMMAND.replace("train.svm -m e", "again.svm.gz -m z --threads 2 --no-cache")).status == 0
-    assert contents("e") == contents("z")
+    assert Path("e").read_bytes() == Path("z").read_bytes()

@@ -17,7 +17,6 @@ from tests.cli.conftest import Thresher
 from thresher.data import DataError, open_source
 from thresher.data.cache import CacheWarning
 from thresher.engine import atomic
-from thresher.lanes import folder as frontiers
 from thresher.learning.files import model_file
 
 BAD = "1 1:1\n0 2:oops\n-1 3:1\n"
@@ -59,34 +58,16 @@ def test_a_quarantine_file_is_written_anew_by_the_next_run(bad: str, thresher: T
     assert Path("q").read_text() == "precious"
 
 
-def test_files_inside_a_frontier_are_refused(thresher: Thresher) -> None:
-    assert thresher("path train.svm -m f -q").status == 0
-    before = sorted(os.listdir("f"))
-    for more in ("-m f/one", "--plot f/new.svg"):
-        assert "name a file outside it" in thresher(f"path f {more}").err
-    assert sorted(os.listdir("f")) == before
-
-
-def test_a_folder_of_foreign_files_with_our_names_is_kept(thresher: Thresher) -> None:
-    Path("f").mkdir()
-    for name in ("lane-000.model", frontiers.TABLE):
-        Path(f"f/{name}").write_text("precious")
-        assert "a file of another kind in it" in thresher("path train.svm -m f -q").err
-        assert Path(f"f/{name}").read_text() == "precious"
-
-
-@pytest.mark.parametrize(
-    "command", ["report f -o r.html", "path f --plot z.svg", "path f --choose best -m z"]
-)
+@pytest.mark.parametrize("command", ["report f -o r.html", "info f --plot z.svg", "choose f best -m z"])
 def test_a_frontier_without_a_figure_is_damaged(command: str, thresher: Thresher) -> None:
     assert thresher("path train.svm -m f -q").status == 0
-    table = Path("f") / frontiers.TABLE
-    given = json.loads(table.read_text())
-    del given["lanes"][2]["holdout_loss"]
-    table.write_text(json.dumps(given))
-    found = thresher(command)
-    assert (found.status, found.err.count("\n")) == (1, 1)
-    assert "damaged, or not the table of a frontier ('holdout_loss')" in found.err
+    found = model_file.Contents.of("f")
+    table = json.loads(json.dumps(found.run["frontier"]))
+    del table["lanes"][2]["holdout_loss"]
+    model_file.write_all("f", [found.model(k) for k in found.there], {"frontier": table})
+    ran = thresher(command)
+    assert (ran.status, ran.err.count("\n")) == (1, 1)
+    assert "frontier: damaged ('holdout_loss')" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import thresher as package
 from tests.cli.conftest import ROWS, Thresher
 from tests.plain import not_compiled
 from thresher import Chunk, Model, load
-from thresher.lanes import folder
+from thresher.lanes import frontier
 from thresher.learning.files import model_file
 from thresher.options.option import command
 
@@ -289,7 +289,7 @@ def test_a_checkpoint_says_where_it_stands_and_how_to_go_on(
 
 def test_a_checkpoint_of_many_models(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(folder, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
+        patch.setattr(frontier, "save", lambda *_, **__: (_ for _ in ()).throw(OSError(28, "full")))
         thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3 --checkpoint-every 90")
     told = thresher("info f.checkpoint --json").json
     assert (told["kind"], told["stopped"]["models"]) == ("checkpoint of many models", 3)
@@ -300,11 +300,12 @@ def test_a_checkpoint_of_many_models(thresher: Thresher, monkeypatch: pytest.Mon
 def test_a_frontier_is_shown_as_its_table(thresher: Thresher) -> None:
     thresher("path train.svm -m f -q --rule ftrl --l1 0.1:2:3")
     lines = thresher("info f").out.splitlines()
-    assert lines[:4] == thresher("path f").out.splitlines()
     told = thresher("info f --json").json
     assert len(told["lanes"]) == 3
-    assert told["files"][1] == "f/lane-001.model"
-    assert thresher("info f/lane-001.model --json").json["nonzero"] == told["lanes"][1]["nonzero"]
+    assert lines[1 + told["chosen"]].startswith("* ")
+    assert lines[-3:-1] == ["choice                 best", f"chosen                 {told['chosen']}"]
+    assert thresher("choose f 1 -m one").status == 0
+    assert thresher("info one --json").json["nonzero"] == told["lanes"][1]["nonzero"]
 
 
 WRONG: dict[str, Any] = {

@@ -52,8 +52,7 @@ def test_a_full_disk_leaves_nothing(
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(model_file, "write", full)
-    monkeypatch.setattr("thresher.lanes.folder.save", full)
+    monkeypatch.setattr(model_file, "write_all", full)
     ran = thresher(command)
     assert (ran.status, "the disk is full" in ran.err) == (1, True)
     assert left(folder) == set()

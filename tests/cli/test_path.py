@@ -10,20 +10,18 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Thresher
-from thresher.lanes import checkpoint, folder, judging
-from thresher.lanes.frontier import Point, choose, pareto_front, points_of
+from tests.models import one_of
+from thresher.lanes import checkpoint, frontier, judging
+from thresher.lanes.frontier import pareto_front, points_of
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import PenaltyRange, penalty_in, penalty_name
 from thresher.learning.files import model_file
+from thresher.learning.files.choice import Point, choose
+from thresher.learning.files.model_file import Contents
 from thresher.learning.model.model import Model
 
 OVERFIT = "--rate inverse-sqrt:1000"  # without a penalty the first pass is the best on the hold-out
 FRONTIER = "path train.svm -m f --rule ft-ftrl --l1 0.05:2:5"
-LANES = [f"lane-{k:03d}.model" for k in range(5)]
-
-
-def contents(path: str) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in sorted(Path(path).iterdir())}
 
 
 def test_each_model_is_that_of_train_byte_for_byte(thresher: Thresher) -> None:
@@ -32,7 +30,7 @@ def test_each_model_is_that_of_train_byte_for_byte(thresher: Thresher) -> None:
     assert [one["l1"] for one in found["lanes"]] == pytest.approx(values)
     for k, one in enumerate(found["lanes"]):
         alone = thresher("train train.svm -m alone --holdout every-10th -q --json --rule " + one["spec"]).json
-        assert Path("alone").read_bytes() == Path(f"f/lane-{k:03d}.model").read_bytes()
+        assert Path("alone").read_bytes() == one_of("f", k)
         held = {name: alone[name] for name in alone if name.startswith("holdout_")}
         assert {name: one[name] for name in held} == held
         assert (one["nonzero"], one["progressive_loss"]) == (alone["nonzero"], alone["progressive_loss"])
@@ -47,28 +45,26 @@ def test_state_is_kept_if_it_is_asked_for(thresher: Thresher) -> None:
     assert thresher(f"{FRONTIER} --passes 1 --state").status == 0
     Path("f").rename("whole")
     found = thresher(f"{FRONTIER} --passes 1 --json").json
-    assert contents("f").keys() == contents("whole").keys()
-    for name in LANES:
-        light, whole = (model_file.read(f"{place}/{name}") for place in ("f", "whole"))
+    for k in range(5):
+        light, whole = (Contents.of(place).model(k) for place in ("f", "whole"))
         own = {key: value for key, value in whole[1].items() if not key.startswith("state.")}
         assert light[1].keys() == own.keys() < whole[1].keys()
         assert all(np.array_equal(light[1][key], own[key]) for key in own)
-        assert light[0] | {"crc32": None} == whole[0] | {"crc32": None}
-        kept = thresher(f"predict f/{name} test.svm").out
-        assert kept == thresher(f"predict whole/{name} test.svm").out
+        assert light[0] == whole[0]
+        kept = thresher(f"predict f test.svm --choose {k}").out
+        assert kept == thresher(f"predict whole test.svm --choose {k}").out
     spec = found["lanes"][2]["spec"]
     command = f"train train.svm -m alone --weights-only --passes 1 --holdout every-10th -q --rule {spec}"
     assert thresher(command).status == 0
-    assert Path("alone").read_bytes() == Path(f"f/{LANES[2]}").read_bytes()
-    assert "--weights-only" in thresher(f"info f/{LANES[2]} --json").json["command"]
-    thresher("path f -m taken")
+    assert thresher("choose f 2 -m taken").status == 0
+    assert Path("alone").read_bytes() == Path("taken").read_bytes()
+    assert "--weights-only" in thresher("info taken --json").json["command"]
     wrong = "contains only weights and cannot keep learning: --init can start a new model from them"
-    for command, file in (("path", "f"), ("train", f"f/{LANES[1]}"), ("train", "taken")):
+    for command, file in (("path", "f"), ("train", "f"), ("train", "taken")):
         ran = thresher(f"{command} test.svm -m g --continue {file} --passes 1 -q")
         assert (ran.status, Path("g").exists()) == (1, False)
         assert f"{wrong}; thresher path --state keeps what learning needs\n" in ran.err
     assert thresher("path test.svm -m g --continue whole --passes 1 -q").status == 0
-    assert thresher("path f --state").status == 2
 
 
 @pytest.mark.usefixtures("narrow")
@@ -90,7 +86,7 @@ def test_options_mean_what_they_mean_to_train(thresher: Thresher, options: str) 
     for k, one in enumerate(ran.json["lanes"]):
         words = [w for w in alike.split() if w not in ("ft-ftrl", "ftrl", "--rule")]
         assert thresher("train", "train.svm", "-m", "alone", "-q", "--rule", one["spec"], *words).status == 0
-        assert Path("alone").read_bytes() == Path(f"f/lane-{k:03d}.model").read_bytes()
+        assert Path("alone").read_bytes() == one_of("f", k)
 
 
 def test_the_table_and_another_point(thresher: Thresher) -> None:
@@ -101,19 +97,19 @@ def test_the_table_and_another_point(thresher: Thresher) -> None:
         *("held-out", "loss", "held-out", "error", "held-out", "auc"),
     ]
     starred = [line for line in lines[1:6] if line.startswith("* ")]
-    frontier = folder.load(Path("f"))
+    table = Contents.of("f").frontier()
+    assert table is not None
     assert len(starred) == 1
-    assert starred[0] == lines[1 + frontier.chosen]
-    assert sorted(contents("f")) == [folder.TABLE, folder.PICTURE, *LANES]
-    assert "</svg>" in Path("f/frontier.svg").read_text()
+    assert starred[0] == lines[1 + table.chosen]
 
-    assert thresher("path f -m m").status == 0
-    assert Path("m").read_bytes() == Path(f"f/lane-{frontier.chosen:03d}.model").read_bytes()
-    most = frontier.points[2].nonzero
-    taken = thresher(f"path f --choose nnz:{most} -m m --json").json
+    assert thresher("choose f best -m m").status == 0
+    assert Path("m").read_bytes() == one_of("f", table.chosen)
+    most = table.points[2].nonzero
+    taken = thresher(f"choose f nnz:{most} -m m --json").json
     assert taken["nonzero"] <= most
     assert taken["spec"] == model_file.read("m")[0]["recipe"]["rule"]
-    assert thresher("path f --choose nnz:0 -m m").err.startswith("thresher: no model has at most 0 weights")
+    ran = thresher("choose f nnz:0 -m m")
+    assert (ran.status, "no model has at most 0 weights" in ran.err) == (2, True)
 
 
 def test_the_range_is_found(thresher: Thresher) -> None:
@@ -159,9 +155,9 @@ def test_stopping_changes_nothing(
         Path("f.checkpoint").write_bytes(kept[number - 1])
         ran = thresher(f"{command} --resume")
         assert ran.status == 0, (number, ran.err)
-        assert contents("f") == contents("whole"), number
+        assert Path("f").read_bytes() == Path("whole").read_bytes(), number
         assert not Path("f.checkpoint").exists()
-        shutil.rmtree("f")
+        Path("f").unlink()
 
 
 def test_a_lane_that_rests_goes_on_resting(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +184,7 @@ def test_each_lane_stops_early_by_itself(thresher: Thresher) -> None:
     for k, one in enumerate(lanes):
         words = options.replace("fobos", one["spec"])
         alone = thresher(f"train train.svm -m alone -q --json {words}").json
-        assert Path("alone").read_bytes() == Path(f"f/lane-{k:03d}.model").read_bytes()
+        assert Path("alone").read_bytes() == one_of("f", k)
         assert one["holdout_loss"] == alone["holdout_loss"]
         examples.append(alone["examples"])
     assert len(set(examples)) > 1
@@ -204,8 +200,10 @@ def test_a_penalty_under_which_learning_blows_up_is_left_out(thresher: Thresher)
     assert 0 < len(dropped) < 3
     assert "the other models continue" in ran.err
     assert ran.json["lanes"][ran.json["chosen"]]["dropped"] is None
-    left = [name for name, one in zip(LANES, ran.json["lanes"], strict=False) if not one["dropped"]]
-    assert sorted(contents("f")) == [folder.TABLE, folder.PICTURE, *left]
+    left = [k for k, one in enumerate(ran.json["lanes"]) if not one["dropped"]]
+    assert Contents.of("f").there == left
+    gone = next(k for k in range(3) if k not in left)
+    assert f"f has no model {gone}" in thresher(f"choose f {gone} -m m").err
 
 
 WRONG: dict[str, tuple[str, int, str]] = {
@@ -216,8 +214,8 @@ WRONG: dict[str, tuple[str, int, str]] = {
     "choice": ("path train.svm -m f --choose most", 2, "a choice must be best, 1se, within:P% or nnz:N"),
     "no penalty": ("path train.svm -m f --rule sgd", 2, "sgd has no penalty"),
     "stream": ("path - -m f", 2, "read only once: give the range of penalties"),
-    "file": ("path train.svm -m test.svm", 1, "is a file; give a folder"),
-    "folder": ("path train.svm -m .", 1, "a folder with other files in it"),
+    "file": ("path train.svm -m test.svm", 2, "exists and is not a model"),
+    "folder": ("path train.svm -m .", 1, "a directory, not a file"),
     "not a checkpoint": ("path train.svm -m f --resume", 1, "no training to resume"),
     "penalty said": ("path train.svm -m f --rule ftrl:alpha=1,l1=3", 2, "l1 differs between the models"),
     "no data": ("path missing.svm -m f", 1, "missing.svm"),
@@ -274,31 +272,22 @@ def test_other_options_beside_resume(change: str, words: str, thresher: Thresher
     assert (ran.status, words in ran.err) == (2, True), ran.err
 
 
-def test_a_folder_is_asked_for_nothing_but_a_choice(thresher: Thresher) -> None:
-    assert thresher(FRONTIER).status == 0
-    for more in ("--passes 5", "--rule sgd", "--l1 1:2:2", "--holdout test.svm", "--resume", "--format csv"):
-        ran = thresher(f"path f -m m {more}")
-        assert (ran.status, "only --choose and --plot apply to it" in ran.err) == (2, True), more
-    assert not Path("m").exists()
-
-
 def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its checkpoint is not a model, its penalties stay the same, and a message says how to continue."""
     command = "path train.svm -m f --rule ft-ftrl --l1 0.1:1:3 --checkpoint-every 100"
     with monkeypatch.context() as patch:
-        patch.setattr(folder, "save", lambda *given: exit(3))
+        patch.setattr(frontier, "save", lambda *given: exit(3))
         with pytest.raises(SystemExit):
             thresher(command)
     assert not Path("f").exists()
     for reading in ("predict f.checkpoint train.svm", "train train.svm -m m --init f.checkpoint"):
         ran = thresher(reading)
         assert (ran.status, "a checkpoint of many models" in ran.err) == (1, True), reading
-    assert "f is not finished: run it again" in thresher("path f -m m").err
     for other in ("0.1:2:3", "0.1:1:4", "auto:4"):
         changed = thresher(command.replace("0.1:1:3", other) + " --resume")
         assert (changed.status, "leave --l1 out" in changed.err) == (2, True), other
     assert thresher(command.replace("--l1 0.1:1:3", "") + " --resume").status == 0
-    assert len(folder.load(Path("f")).points) == 3
+    assert len(Contents.of("f")) == 3
 
 
 def test_a_choice_at_the_end_of_the_range_is_told(thresher: Thresher) -> None:
@@ -323,34 +312,31 @@ def test_rows_that_weigh_nothing(thresher: Thresher) -> None:
         assert ran == (1, "", "thresher: all importance weights are zero\n"), command
 
 
-def damaged(change: Callable[[dict[str, Any]], object]) -> None:
-    table = json.loads(Path("f/frontier.json").read_text())
-    change(table)
-    Path("f/frontier.json").write_text(json.dumps(table))
-
-
 DAMAGE: dict[str, Callable[[dict[str, Any]], object]] = {
     "chosen": lambda t: t.update(chosen=9),
-    "format": lambda t: t.update(format=2),
     "no penalty": lambda t: t.pop("penalty"),
     "no count": lambda t: t["lanes"][0].pop("nonzero"),
     "count": lambda t: t["lanes"][0].update(nonzero=None),
     "loss": lambda t: t["lanes"][1].update(holdout_loss="x"),
     "lane": lambda t: t["lanes"].append(3),
+    "one less": lambda t: t["lanes"].pop(),
+    "dropped": lambda t: t["lanes"][0].update(dropped="why"),
     "no lanes": lambda t: t.update(lanes=None),
 }
 
 
-def test_a_damaged_table(thresher: Thresher) -> None:
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_table(name: str, thresher: Thresher) -> None:
     assert thresher(FRONTIER).status == 0
-    whole = Path("f/frontier.json").read_text()
-    for name, change in DAMAGE.items():
-        Path("f/frontier.json").write_text(whole)
-        damaged(change)
-        ran = thresher("path f -m m --choose best")
-        assert ran.status == 1, name
-        assert "f/frontier.json" in ran.err, name
-        assert not Path("m").exists(), name
+    found = Contents.of("f")
+    table = json.loads(json.dumps(found.run["frontier"]))
+    DAMAGE[name](table)
+    model_file.write_all("f", [found.model(k) for k in found.there], {"frontier": table})
+    for command in ("choose f best -m m", "predict f test.svm", "info f"):
+        ran = thresher(command)
+        assert ran.status == 1, command
+        assert ran.err.startswith("thresher: f: "), command
+    assert not Path("m").exists()
 
 
 def point(nonzero: int, loss: float, error: float = 0.0, dropped: str | None = None) -> Point:

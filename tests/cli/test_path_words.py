@@ -1,4 +1,4 @@
-"""Messages of ``thresher path`` and about its folder."""
+"""Messages of ``thresher path`` and about its file."""
 
 import shlex
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Thresher
-from thresher.lanes import folder
+from tests.models import one_of
 from thresher.learning.files import model_file
 
 FRONTIER = "path train.svm -m f --rule ft-ftrl --l1 0.05:2:5"
@@ -29,10 +29,10 @@ def test_the_command_trains_the_choice_on_all_rows(
     assert not {"--holdout", "--early-stop"} & set(words)
     learned = thresher(*words[1:], "--json", "-q").json
     recipe = model_file.read("MODEL")[0]["recipe"]
-    chosen = model_file.read(f"f/{folder.file_of(found['chosen'])}")[0]["recipe"]
+    chosen = model_file.read("f")[0]["recipe"]
     assert recipe == chosen
     if examples is None:  # as many passes as the best model needed
-        assert Path("MODEL").read_bytes() == Path(f"f/{folder.file_of(found['chosen'])}").read_bytes()
+        assert Path("MODEL").read_bytes() == one_of("f", found["chosen"])
     else:
         assert learned["examples"] == examples * learned["passes"]
         assert "--passes 3" not in options or learned["passes"] == 3
@@ -47,29 +47,39 @@ def test_quiet_is_without_the_table(thresher: Thresher) -> None:
     assert [line.split()[0] for line in quiet] == [line.split()[0] for line in whole[4:]]
 
 
-def test_the_table_of_a_folder(thresher: Thresher) -> None:
+def test_the_table_of_a_file(thresher: Thresher) -> None:
     table = thresher(FRONTIER).out.splitlines()[:6]
-    assert thresher("path f").out.splitlines() == table
-    sparse = thresher("path f --choose within:9999%").out.splitlines()
-    assert [line[0] for line in sparse] == [" "] * 5 + ["*"]
-    told = thresher("path f --choose within:9999% --json").json
-    assert (told["chosen"], told["choice"], len(told["lanes"])) == (4, "within:9999%", 5)
+    assert thresher("info f").out.splitlines()[:6] == table
+    told = thresher("info f --json").json
+    assert (told["kind"], told["choice"], len(told["lanes"])) == ("frontier", "best", 5)
     ran = thresher("path train.svm")
-    assert (ran.status, ran.err) == (2, "thresher: missing option --model DIR: the folder to write\n")
+    assert (ran.status, ran.out) == (2, "")
+    assert "missing option --model" in ran.err
 
 
-@pytest.mark.parametrize("command", ["weights f", "evaluate f test.svm", "predict f test.svm"])
-def test_a_folder_is_no_model(command: str, thresher: Thresher) -> None:
-    assert thresher(f"{FRONTIER} -q").status == 0
-    hint = "a directory, not a model; thresher path f --choose best -m MODEL extracts one of its models"
-    assert thresher(command).err == f"thresher: f: {hint}\n"
-    Path("f/frontier.json").unlink()
-    assert thresher(command).err == "thresher: f: a directory, not a model\n"
+def test_where_one_model_is_needed_it_is_the_chosen_one(thresher: Thresher) -> None:
+    """Others are chosen by `--choose`, and for an ensemble by number."""
+    assert thresher(f"{FRONTIER} -q --choose within:20%").status == 0
+    chosen = thresher("info f --json").json["chosen"]
+    for k in range(5):
+        assert thresher(f"choose f {k} -m m{k}").status == 0
+    for command in ("weights {}", "evaluate {} test.svm", "predict {} test.svm", "export {} --to json"):
+        assert thresher(command.format("f")).out == thresher(command.format(f"m{chosen}")).out
+    for which, number in (("best", None), ("within:9999%", 4), ("3", 3), ("0", 0)):
+        own = thresher(f"predict f test.svm --choose {which}").out
+        if number is not None:
+            assert own == thresher(f"predict m{number} test.svm").out
+    assert thresher("predict f test.svm --choose 7").err == (
+        "thresher: f has no model 7: its models are 0 to 4\n"
+    )
+    assert "no model has at most 0 weights" in thresher("predict f test.svm --choose nnz:0").err
+    assert "a choice must be" in thresher("predict f test.svm --choose most").err
+    assert "one model, of which there is no choice" in thresher("predict m1 test.svm --choose best").err
 
 
 def test_help_of_cv(thresher: Thresher) -> None:
     """The command names the default choice once, and no option that cv does not have."""
-    out = " ".join(thresher("cv --help").out.split())
+    out = " ".join(thresher("cv --help all").out.split())
     assert out.count("[default: best]") == 1
     assert "--passes" in out
     assert "--resume" not in out

@@ -103,10 +103,10 @@ def test_numbers_are_drawn_beside_what_was_observed(thresher: Thresher) -> None:
 def test_path_draws_the_frontier(thresher: Thresher) -> None:
     ran = thresher("path train.svm -m f --rule ftrl --l1 0.1:1:3 --plot f.svg --json")
     assert ran.status == 0
-    assert Path("f.svg").read_bytes() == Path("f/frontier.svg").read_bytes()
     chosen = ran.json["lanes"][ran.json["chosen"]]
     assert f"the one chosen has {chosen['nonzero']:,} and a held-out loss" in texts("f.svg")[0]
-    assert thresher("path f --choose nnz:40 --plot g.svg").status == 0
+    again = thresher("path train.svm -m g --rule ftrl --l1 0.1:1:3 --plot g.svg --choose nnz:40 -q")
+    assert again.status == 0
     assert texts("g.svg")[0] != texts("f.svg")[0]
 
 
@@ -117,7 +117,7 @@ def test_path_draws_the_frontier(thresher: Thresher) -> None:
         ("train train.svm -m new --plot none/a.svg", "no such directory"),
         ("train train.svm -m new.svg --plot new.svg", "named twice"),
         ("evaluate m test.svm --plot test", "ends in .svg"),
-        ("path train.svm -m f --plot f/frontier.svg", "no such directory"),
+        ("path train.svm -m f --plot none/frontier.svg", "no such directory"),
         ("path link.svg -m f --rule ftrl --l1 0.1:1:3 --plot link.svg", "exists and is not an SVG picture"),
         ("evaluate m test.svm --plot link.svg", "exists and is not an SVG picture"),
     ],

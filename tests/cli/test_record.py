@@ -38,10 +38,12 @@ def test_the_pass_that_was_kept_is_the_one_noted(thresher: Thresher) -> None:
 
 def test_lanes_are_noted_and_taken_out_with_it(thresher: Thresher) -> None:
     assert thresher("path train.svm -m f --rule ft-ftrl --l1 0.1:2:3 --passes 1 -q").status == 0
-    lane = replace(record("f/lane-001.model"), content=0)
+    for k in range(2):
+        assert thresher(f"choose f {k} -m lane{k}").status == 0
+    lane = replace(record("lane1"), content=0)
     assert lane == Record(1, "as-is", "every-10th", "", lines=400, examples=400)
     found = package.path("train.svm", "ft-ftrl", l1="0.1:2:3", passes=1)
-    assert found.model().record == record("f/lane-000.model")
+    assert found.choose("best").record == record("lane0")
 
 
 def test_lanes_that_stopped_early_are_noted_with_their_own_passes(folder: Path) -> None:

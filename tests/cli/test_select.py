@@ -1,4 +1,4 @@
-"""``thresher select``: the folder it writes, the model of the kept features, what it refuses."""
+"""``thresher select``: the file it writes, the model of the kept features, what it refuses."""
 
 from pathlib import Path
 
@@ -12,35 +12,31 @@ from thresher.lanes.stability import Selection
 from thresher.learning.model.model import Model
 
 COMMAND = "select train.svm -m s --rule ftrl --l1 0.1 --bags 4 --nonzero 20 --passes 2 -q"
-FILES = ["features.tsv", "selection.json", "selection.svg"]
-
-
-def contents(path: str) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in sorted(Path(path).iterdir())}
 
 
 def test_it_writes_what_python_does(thresher: Thresher) -> None:
-    ran = thresher(f"{COMMAND} --json --order once --seed 4 --keep k")
+    ran = thresher(f"{COMMAND} --json --order once --seed 4 --keep --table s.tsv --plot s.svg")
     assert ran.status == 0, ran.err
     options = {"rule": "ftrl", "l1": 0.1, "bags": 4, "nonzero": 20, "passes": 2, "order": "once", "seed": 4}
     found = package.select("train.svm", keep=True, **options)  # type: ignore[arg-type]
     found.save("python")
-    assert [*contents("s")] == FILES
-    assert contents("s") == contents("python")
+    assert Path("s").read_bytes() == Path("python").read_bytes()
     told = ran.json
-    assert (told["halves"], told["selected_per_half"], told["keep"], told["model"]) == (4, 20.0, "k", "s")
+    assert (told["halves"], told["selected_per_half"], told["model"]) == (4, 20.0, "s")
     assert told["kept"] == len(told["kept_features"]) == found.kept.sum() > 0
     assert told["kept_features"] == [one for one in found.rows() if one["kept"]]
     found.model_.save("other")
+    assert thresher("choose s 0 -m k").status == 0
     assert Path("k").read_bytes() == Path("other").read_bytes()
+    assert thresher("predict s test.svm").out == thresher("predict k test.svm").out
     kept = {*found.keys[found.kept].tolist()}
     assert {*Model.load("k").weights()[0].tolist()} <= kept
     assert "command" not in thresher("info k --json").json["record"], "no command lists the features"
-    rows = [line.split("\t") for line in Path("s/features.tsv").read_text().splitlines()]
+    rows = [line.split("\t") for line in Path("s.tsv").read_text().splitlines()]
     assert rows[0] == ["feature", "name", "kept", "share", "mean", "low", "high", "sign_changes"]
     assert {int(row[0]) for row in rows[1:] if row[2] == "yes"} == kept
     assert sorted(path.name for path in Path().iterdir()) == sorted(
-        ["cache", "k", "other", "python", "s", "test.svm", "train.svm"]
+        ["cache", "k", "other", "python", "s", "s.svg", "s.tsv", "test.svm", "train.svm"]
     )
 
 
@@ -60,10 +56,10 @@ def test_a_half_is_a_run_on_its_rows(thresher: Thresher) -> None:
     assert dict(zip(found.keys.tolist(), (found.share * 4).astype(int).tolist(), strict=True)) == counts
 
 
-@pytest.mark.parametrize("more", ["", " --keep K"])
+@pytest.mark.parametrize("more", ["", " --keep"])
 def test_a_run_that_was_stopped_goes_on(more: str, thresher: Thresher) -> None:
     """Laws 2 and 3."""
-    assert thresher(COMMAND.replace("-m s", "-m whole") + more.replace("K", "other")).status == 0
+    assert thresher(COMMAND.replace("-m s", "-m whole") + more).status == 0
     with stopping(in_pass(2)):
         ran = thresher(COMMAND + more)
     assert ran.status != 0
@@ -73,10 +69,8 @@ def test_a_run_that_was_stopped_goes_on(more: str, thresher: Thresher) -> None:
     assert "the checkpoint was made with --bags 4 --share 0.5" in other.err
     ran = thresher(COMMAND + more + " --resume")
     assert ran.status == 0, ran.err
-    assert contents("s") == contents("whole")
+    assert Path("s").read_bytes() == Path("whole").read_bytes()
     assert not Path("s.checkpoint").exists()
-    if more:
-        assert Path("K").read_bytes() == Path("other").read_bytes()
 
 
 def test_the_table(thresher: Thresher) -> None:
@@ -90,7 +84,7 @@ def test_the_table(thresher: Thresher) -> None:
     more = f"... and {kept} more that are kept, {len(found.keys) - 20 - kept} that are not"
     assert more in lines
     assert f"threshold              {found.threshold:g}" in lines
-    assert thresher("select train.svm -m s --bags 4 --l1 1e9 -q").status == 0, "an older folder is replaced"
+    assert thresher("select train.svm -m s --bags 4 --l1 1e9 -q").status == 0, "an older one is replaced"
     assert Selection.load("s").keys.tolist() == []
 
 
@@ -110,7 +104,7 @@ def test_names(thresher: Thresher) -> None:
         ("--bags 5", "expected an even number from 4 to 998, not '5'"),
         ("--share 0.7", "expected a share above 0, up to 0.5, not '0.7'"),
         ("--false 0", "expected a number above 0, not '0'"),
-        ("--keep train.svm", "train.svm"),
+        ("--table train.svm", "train.svm: named twice"),
         ("--store hashed:9", "use --store growing"),
         ("--rule auto", "--rule auto finds one model"),
         ("--order every --passes 2", "a row would go to different models in each pass"),

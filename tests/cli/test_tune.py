@@ -68,11 +68,11 @@ def test_the_command_leaves_the_same_model(
 
 
 def test_help_leaves_out_what_is_refused(thresher: Thresher) -> None:
-    words = set(re.findall(r"--[a-z0-9-]+", thresher("tune --help").out))
+    words = set(re.findall(r"--[a-z0-9-]+", thresher("tune --help all").out))
     refused = {"--rule", "--rate", "--alpha", "--l1"}
     assert not refused & words
     assert {"--rules", "--loss", "--budget", "--holdout"} < words
-    assert refused < set(re.findall(r"--[a-z0-9-]+", thresher("train --help").out))
+    assert refused < set(re.findall(r"--[a-z0-9-]+", thresher("train --help all").out))
 
 
 def reported(thresher: Thresher, found: dict[str, Any]) -> dict[str, Any]:

@@ -130,8 +130,10 @@ def test_a_model_file_keeps_trouble_with_its_training(thresher: Thresher, folder
 
 def test_each_lane_keeps_its_own_trouble(thresher: Thresher, data: str) -> None:
     thresher("path sane.svm -m out --l1 0.5:1000:2 --holdout none -q --state")
-    kept = [thresher(f"info out/lane-00{k}.model --json").json["warnings"] for k in (0, 1)]
+    for k in (0, 1):
+        assert thresher(f"choose out {k} -m lane{k}").status == 0
+    kept = [thresher(f"info lane{k} --json").json["warnings"] for k in (0, 1)]
     assert [len(one) for one in kept] == [0, 1]
     for k, l1 in enumerate((0.5, 1000)):
         thresher(f"train sane.svm -m alone --l1 {l1} -q")
-        assert Path(f"out/lane-00{k}.model").read_bytes() == Path("alone").read_bytes()
+        assert Path(f"lane{k}").read_bytes() == Path("alone").read_bytes()

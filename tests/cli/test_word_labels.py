@@ -215,9 +215,9 @@ def test_commands_that_learn_words_as_numbers(thresher: Thresher, command: str) 
         assert ran.status == 0, ran.err
         figures.append({k: v for k, v in ran.json.items() if k not in _VARYING})
     assert figures[0] == figures[1]
-    model = Path(f"2.csv.{name}")
-    found = sorted(model.glob("*.model")) if model.is_dir() else [model]
-    assert [load(path).classes for path in found] == [TWO] * (2 if name == "path" else 1)
+    found = load(f"2.csv.{name}")
+    models = found.models if name == "path" else [found]
+    assert [one.classes for one in models] == [TWO] * (2 if name == "path" else 1)
 
 
 _VARYING = ("model", "command", "seconds", "seconds_compiling", "examples_per_second")

@@ -128,8 +128,8 @@ def models() -> Iterator[Entry]:
     }
 
 
-def folders() -> Iterator[Entry]:
-    """Training that was stopped, and the folders that hold several models."""
+def many() -> Iterator[Entry]:
+    """Training that was stopped, and files of several models."""
     for name, (data, options) in STOPPED.items():
         function, file = getattr(thresher, name), f"{name}.checkpoint"
         whole = function(data, **options)
@@ -140,15 +140,16 @@ def folders() -> Iterator[Entry]:
             one = {"function": name, "data": data, "margins": margins_of(whole, data)}
             yield {"kind": "checkpoint", "file": file, "options": options, **one}
         if name != "train":
-            whole.save(name, state=True)
-            again = function(data, continue_from=name, passes=1)
-            yield {"kind": "folder", "file": name, **one, "continued": margins_of(again, data)}
+            saved = f"{name}.model"
+            whole.save(saved, state=True)
+            again = function(data, continue_from=saved, passes=1)
+            yield {"kind": "many", "file": saved, **one, "continued": margins_of(again, data)}
     found = thresher.select(LINES, bags=8, passes=2, nonzero=3, l1=0.1, keep=True)
-    found.save("selection")
+    found.save("selection.model")
     found.model_.save("kept.model")
     yield {
         "kind": "selection",
-        "file": "selection",
+        "file": "selection.model",
         "share": found.share.tolist(),
         "kept": found.kept.tolist(),
     }
@@ -191,7 +192,7 @@ def write(archive: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         os.chdir(place)
         write_rows()
-        expected = [*models(), *folders(), *logs(), *pickles()]
+        expected = [*models(), *many(), *logs(), *pickles()]
         text = ",\n".join(json.dumps(one) for one in expected)
         Path("expected.json").write_text(f"[\n{text}\n]\n")
         with tarfile.open(archive, "x:xz") as file:

@@ -150,6 +150,6 @@ def test_penalties_are_compared_by_the_first_pass() -> None:
     ]
     losses = [[point.progressive_loss for point in one.points] for one in found]
     assert losses[0] == losses[1]
-    assert found[0].choose() == found[1].choose() != 0
+    assert found[0].number() == found[1].number() != 0
     weak = found[1].models[0]
     assert weak.repeated.average < 0.5 * weak.tally.average

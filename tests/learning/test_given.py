@@ -380,7 +380,7 @@ def test_the_best_of_several_models_stands_for_all(result: str, tmp_path: Path) 
         "tune": {"rules": ["sgd"], "budget": 2},
     }
     found: Any = getattr(thresher, result)(WHOLE, label="y", **options[result])
-    best: thresher.Model = found.model if result == "tune" else found.model("best")
+    best: thresher.Model = found.model if result == "tune" else found.choose("best")
     assert best.nonzero > 0
     thresher.save(found, tmp_path / "m")
     expected = best.predict(WHOLE, "probability")

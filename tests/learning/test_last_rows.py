@@ -179,8 +179,8 @@ def test_each_block_is_predicted_by_models_of_the_rows_before_it(passes: int) ->
         assert same(lanes.models[0], own)
         losses.append(thresher.evaluate(own, CHUNK.rows(begin, begin + ROWS // 5))["loss"])
     assert chunk.points[0].loss == pytest.approx(np.mean(losses))
-    assert same(chunk.model(), thresher.train(CHUNK, passes=passes, **OPTIONS))
-    assert same(found.model(), thresher.train("rows.svm", passes=passes, on_error="skip", **OPTIONS))
+    assert same(chunk.choose(), thresher.train(CHUNK, passes=passes, **OPTIONS))
+    assert same(found.choose(), thresher.train("rows.svm", passes=passes, on_error="skip", **OPTIONS))
 
 
 def test_further_penalties_are_judged_in_the_same_blocks() -> None:

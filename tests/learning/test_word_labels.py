@@ -138,7 +138,7 @@ def test_all_that_learn_know_words(learn: Any) -> None:
     found = []
     for data, label in ((table.drop(columns="code"), "kind"), (table.drop(columns="kind"), "code")):
         done = learn(Streamed(as_arrow(data)), layout=Layout(label=label), **options)
-        done = done.model() if learn.__name__ in ("path", "cv") else getattr(done, "model", done)
+        done = done.choose() if learn.__name__ in ("path", "cv") else getattr(done, "model", done)
         found.append((done.readout() if hasattr(done, "readout") else done, label))
     (words, _), (numbers, _) = found
     assert (words.classes, numbers.classes) == (("ham", "spam"), ())

@@ -109,6 +109,7 @@ SHORT = {
     "export": "Write a model in another language, to predict without Python.",
     "report": "Write an HTML page about a model: its training, quality and weights.",
     "weights": "Print the weights, largest first.",
+    "choose": "Take one of many models out of their file.",
     "info": "Show what is in a model, and how it was made.",
     "log": "Show, check or cut the log of a server.",
     "diff": "Show which weights moved from one model to another.",

@@ -43,7 +43,7 @@ def command(data: list[str], options: CvCommand) -> None:
     took = {"seconds": round(time.perf_counter() - started, 3)}
     with nullcontext() if model is None else saving.unbroken(model):
         if model is not None:
-            tell_large_state([final := found.model(which)], ui.say, OF_THE_COMMAND)
+            tell_large_state([final := found.choose(which)], ui.say, OF_THE_COMMAND)
             final.save(model)
             own = {"nonzero": final.nonzero, "model": str(model)}
         outcome.warnings = run.troubles(outcome)

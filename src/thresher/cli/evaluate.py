@@ -24,7 +24,7 @@ def command(model: str, data: list[str], options: EvaluateCommand) -> None:
     path = Path(model)
     check_picture(options["plot"])
     check_model_first(path, data, "evaluate")
-    found = measure(load(path), data, options, inputs=[path])
+    found = measure(load(path, options["choose"]), data, options, inputs=[path])
     tell_reading(found.source.report)
     figures = found.figures
     if options["json"]:

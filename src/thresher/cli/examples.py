@@ -9,9 +9,9 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
         "zcat train.svm.gz | thresher train - -m piped.model --rule ftrl:alpha=0.5,l1=1",
     ),
     "path": (
-        "thresher path train.svm -m frontier",
-        "thresher path frontier --choose nnz:100 -m small.model",
-        "thresher path train.svm -m wider --l1 0.1:10:6 --holdout test.svm",
+        "thresher path train.svm -m front.model",
+        "thresher path train.svm -m small.model --choose nnz:100 --plot front.svg --table front.tsv",
+        "thresher path train.svm -m wider.model --l1 0.1:10:6 --holdout test.svm",
     ),
     "cv": (
         "thresher cv train.svm --folds 5",
@@ -24,9 +24,9 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
         "thresher tune train.svm -m tuned.model --budget 16 --holdout test.svm",
     ),
     "select": (
-        "thresher select train.svm -m selected",
-        "thresher select train.svm -m selected --false 2 --keep kept.model",
-        "thresher select clicks.csv -m stable --label click --bags 16 --names",
+        "thresher select train.svm -m selected.model",
+        "thresher select train.svm -m kept.model --false 2 --keep",
+        "thresher select clicks.csv -m stable.model --label click --bags 16 --names --table stable.tsv",
     ),
     "boost": (
         "thresher boost train.svm -m boosted.model --l1 1",
@@ -35,7 +35,7 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
     ),
     "predict": (
         "thresher predict my.model test.svm",
-        "thresher predict my.model test.svm --output probability -o predictions.txt",
+        "thresher predict front.model test.svm --choose 1se --output probability -o predictions.txt",
         "zcat train.svm.gz | thresher predict my.model - --output label",
     ),
     "evaluate": (
@@ -68,10 +68,15 @@ EXAMPLES: dict[str, tuple[str, str, str]] = {
         "thresher weights my.model --top 20",
         "thresher weights clicks.model > weights.tsv",
     ),
+    "choose": (
+        "thresher choose front.model 1se -m sparse.model",
+        "thresher choose front.model nnz:100 -m small.model --json",
+        "thresher choose front.model 3 -m third.model",
+    ),
     "info": (
         "thresher info my.model",
         "thresher info my.model --json",
-        "thresher info frontier",
+        "thresher info front.model",
     ),
     "log": (
         "thresher log clicks.log",

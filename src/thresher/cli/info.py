@@ -7,9 +7,7 @@ from pathlib import Path
 from thresher.options.arguments import Argument
 from thresher.options.judging import InfoCommand
 
-_MODEL = Argument(
-    "MODEL", "A model, a checkpoint, an ensemble, or the folder that thresher path has written."
-)
+_MODEL = Argument("MODEL", "A file that thresher has written: of one model or of many, or a checkpoint.")
 ARGUMENTS, OPTIONS = (_MODEL,), InfoCommand
 
 
@@ -19,6 +17,14 @@ def command(model: str, options: InfoCommand) -> None:
     Columns and namespaces are known only if the model has names; thresher name adds them.
     """
     from thresher.cli.output import show
-    from thresher.runs.inspecting import describe
+    from thresher.cli.saving import check_drawn
+    from thresher.runs.inspecting import describe, draw
+    from thresher.runs.preparing import check_outputs
 
-    show(describe(Path(model)), options["json"])
+    path, drawn = Path(model), (options["plot"], options["table"])
+    found = describe(path)
+    if drawn != (None, None):
+        check_outputs(drawn, [model])
+        check_drawn(options)
+        draw(path, *drawn)
+    show(found, options["json"])

@@ -31,7 +31,7 @@ def command(model: str, data: list[str], options: NameCommand) -> None:
     else:  # the model that is read: if it is none, reading it says why
         check_outputs([target, *written_beside(options)], inputs)
     found = find(path, data, options, target)
-    figures = {"nonzero": found.header["nonzero"], "named": len(found.names), "model": str(target)}
+    figures = {"nonzero": found.nonzero, "named": len(found.names), "model": str(target)}
     with unbroken(target):
         found.write(target)
         show_result(figures, options["json"], target)

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
+from textwrap import wrap
 from typing import Any
 
 import click
 
 from thresher.options.arguments import Argument
+from thresher.options.headings import EVERY_DAY, HEADINGS, MANY, under
 from thresher.options.kinds import Repeated
 from thresher.options.option import PYTHON, Declared, UsageError, declared
 
 _EXTRA = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)\.?")
-_ARGUMENTS = "thresher.arguments"
-"""Key in a context for the words of the command line"""
+_ARGUMENTS, _HEADING = "thresher.arguments", "thresher.heading"
+"""Keys in a context for the words of the command line, and for what ``--help`` is to show"""
+_ALL = "all"
 Run = Callable[..., None]
 
 
@@ -86,12 +89,60 @@ class Command(click.Command):
         """The options, then the arguments as the help names them."""
         return ["[OPTIONS]", *(one.metavar if one.required else f"[{one.metavar}]" for one in self.arguments)]
 
+    def get_help_option(self, ctx: Any) -> click.Option:
+        """``--help``, which takes a heading, or ``all``."""
+
+        def shown(ctx: Any, parameter: Any, word: str | None) -> None:
+            if word is None or ctx.resilient_parsing:
+                return
+            if word and word != _ALL and word not in HEADINGS:
+                raise click.BadParameter(f"no heading is called '{word}': {', '.join([*HEADINGS, _ALL])}")
+            ctx.meta[_HEADING] = word
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+
+        more = {"help": "Show this message and exit.", "metavar": "", "callback": shown}
+        own: Any = {"is_flag": False, "flag_value": "", "expose_value": False, "is_eager": True, **more}
+        return click.Option(["--help"], **own)
+
+    @property
+    def _has_many(self) -> bool:
+        return len(self.known) > MANY
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then the options."""
-        if self.arguments:
+        """Write the arguments, then the options: of many, those of the first page or of some headings."""
+        word = ctx.meta.get(_HEADING, "")
+        if self.arguments and word in ("", _ALL):
             with formatter.section("Arguments"):
                 formatter.write_dl([(one.metavar, one.help) for one in self.arguments])
-        super().format_options(ctx, formatter)
+        rows = {
+            str(one.name): one.get_help_record(ctx)
+            for one in self.get_params(ctx)
+            if isinstance(one, click.Option)
+        }
+        told = {name: row for name, row in rows.items() if row is not None}
+        if not self._has_many:
+            with formatter.section("Options"):
+                formatter.write_dl([*told.values()])
+            return
+        first = under("", self.known)
+        wanted = {one: HEADINGS[one].title for one in (HEADINGS if word == _ALL else [word] if word else [])}
+        pages = {title: under(one, told) for one, title in wanted.items()}
+        if not word:
+            pages = {"Options": [name for name in first if name in told]}
+        elif word == _ALL and (own := [name for name in first if name in told and name not in EVERY_DAY]):
+            pages = {"Options": own, **pages}
+        for title, names in pages.items():
+            if names:
+                with formatter.section(title):
+                    formatter.write_dl([told[name] for name in names])
+        if not word:
+            with formatter.section(f"More options: {ctx.command_path} --help HEADING, or --help all"):
+                for one in HEADINGS:
+                    flags = " ".join(self.known[name].flag for name in under(one, told) if name not in first)
+                    lines = wrap(flags, formatter.width - 13, break_on_hyphens=False)
+                    for number, line in enumerate(lines):
+                        formatter.write(f"  {'' if number else one:<9}  {line}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Return the arguments that are left over."""

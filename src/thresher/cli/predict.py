@@ -28,7 +28,7 @@ def command(model: str, data: list[str], options: PredictCommand) -> None:
 
     path, target = Path(model), options["output_file"]
     check_model_first(path, data, "predict")
-    readout = load(path)
+    readout = load(path, options["choose"])
     run = prepare(readout, data, options, inputs=[path], outputs=[target])
     check_predictions(target, readout.classes or (), identified=bool(options["id"]))
     with opened(target) as file:

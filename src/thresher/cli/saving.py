@@ -17,7 +17,6 @@ from thresher.cli.errors import StoppedAfterSaving
 from thresher.options.option import UsageError
 
 if TYPE_CHECKING:
-    from thresher.learning.files.folder import FolderKind
     from thresher.learning.training.interruption import Stopper
 
 
@@ -28,10 +27,8 @@ _NUMBERS = re.compile(
 )
 
 
-def check_targets(
-    path: Path | None, options: Any, inputs: Iterable[str | Path], kind: FolderKind | None = None
-) -> None:
-    """Check that a model, or a folder of a `kind`, can be written, and the files in the options beside it.
+def check_targets(path: Path | None, options: Any, inputs: Iterable[str | Path]) -> None:
+    """Check that a model can be written, and the files in the options beside it.
 
     An existing file must be empty, a model or a checkpoint. OSError, UsageError.
     """
@@ -39,25 +36,18 @@ def check_targets(
     from thresher.runs.preparing import check_outputs, written_beside
 
     beside, held = written_beside(options), options.get("holdout")
-    read = [*inputs, "-" if held is None else str(held)]
-    if path is None or kind is None:
-        check_outputs([path, *beside], read)
-        _check(path, "a model", begins_a_model)
-    else:
-        kind.check(path)
-        check_outputs(beside, read)
-        check_outside(path, beside)
+    check_outputs([path, *beside], [*inputs, "-" if held is None else str(held)])
+    _check(path, "a model", begins_a_model)
     started = [options.get(name) for name in ("init", "continue_from")]
     check_outputs(beside, [str(one) for one in started if one is not None])
     _check(options.get("curve"), "a curve", lambda head: head.startswith(_CURVE))
+    check_drawn(options)
+
+
+def check_drawn(options: Any) -> None:
+    """UsageError if the picture or the table in the options exists, is not empty, and is of another kind."""
     check_picture(options.get("plot"))
-
-
-def check_outside(folder: Path, others: Iterable[Path | None]) -> None:
-    """UsageError if a file is inside the folder, which is only ever replaced as a whole."""
-    for one in others:
-        if one is not None and os.path.realpath(one.parent) == os.path.realpath(folder):
-            raise UsageError(f"{one}: the whole folder {folder} is replaced: name a file outside it")
+    _check(options.get("table"), "a table", lambda head: b"\t" in head.partition(b"\n")[0])
 
 
 def check_picture(path: str | os.PathLike[str] | None) -> None:

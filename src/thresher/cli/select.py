@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,37 +25,35 @@ def command(data: list[str], options: SelectCommand) -> None:
     One reading trains a model of each half. A feature is kept if the share of the halves in which it lives
     reaches a threshold, from which at most --false false features are expected.
     """
-    from thresher.learning.files.folder import SELECTION
     from thresher.runs import select as runs
     from thresher.runs.preparing import Inputs
 
-    folder, kept = options["model"], options["keep"]
-    options["checkpoint"] = Path(f"{folder}.checkpoint")
-    saving.check_targets(folder, options, data, SELECTION)
-    saving.check_targets(kept, options, data)
-    run = runs.prepare(
-        Inputs(data), options, Console(options["quiet"]), keep=kept is not None, outputs=[kept]
-    )
+    path = options["model"]
+    options["checkpoint"] = Path(f"{path}.checkpoint")
+    saving.check_targets(path, options, data)
+    run = runs.prepare(Inputs(data), options, Console(options["quiet"]), keep=options["keep"], outputs=[path])
     with closing(run.trainer.stopper.listen()):
-        _select(run, folder, options)
+        _select(run, path, options)
 
 
-def _select(run: Selecting, folder: Path, options: SelectCommand) -> None:
+def _select(run: Selecting, path: Path, options: SelectCommand) -> None:
     """Train, save and report."""
     from thresher.cli.output import figures_of_run, show_run, tell_outcome
+    from thresher.learning.inspection import plots
 
-    outcome = saving.ended(run, lambda: run.selected(outcome).save(folder), f"the selection is in {folder}")
+    outcome = saving.ended(run, lambda: run.selected(outcome).save(path), f"the selection is in {path}")
     found = run.selected(outcome)
-    with saving.unbroken(folder, run.trainer.stopper):
-        found.save(folder)
+    with saving.unbroken(path, run.trainer.stopper):
+        found.save(path)
         run.trainer.discard_checkpoint()
-        own = {}
-        if options["keep"] is not None and (model := run.keep(found)) is not None:
-            model.save(options["keep"])
-            own = {"keep": str(options["keep"])}
+        if options["keep"] and (model := run.keep(found)) is not None:
+            found = replace(found, model=model)
+            found.save(path)
+        with saving.saved_before(path):
+            plots.draw(options["plot"], found.picture, options["table"], found.table)
         outcome.warnings = found.warnings
         tell_outcome(outcome)
-        figures = {**found.figures(), **figures_of_run(outcome), **own, "model": str(folder)}
+        figures = {**found.figures(), **figures_of_run(outcome), "model": str(path)}
         del figures["features_seen"]
         rows = {"kept_features": [one for one in found.rows() if one["kept"]]}
         show_run(figures, found.warnings, options, found.lines(), rows)

@@ -22,18 +22,16 @@ ARGUMENTS, OPTIONS = (DATA,), TrainCommand
 
 def command(data: list[str], options: TrainCommand) -> None:
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
-    from thresher.learning.files.folder import ENSEMBLE
     from thresher.runs import train as runs
     from thresher.runs.learners import bags_of
     from thresher.runs.preparing import Inputs
 
     path, bags = options["model"], options["ensemble"] or bags_of(options["continue_from"])
     options["checkpoint"] = Path(f"{path}.checkpoint")
-    saving.check_targets(path, options, data, ENSEMBLE if bags else None)
+    saving.check_targets(path, options, data)
     if bags and options["names"]:
-        raise UsageError("--names works with one model only: use thresher name on a model of the ensemble")
-    own = [] if bags else [path]
-    run = runs.prepare(Inputs(data), options, Console(options["quiet"]), bags=bags, outputs=own)
+        raise UsageError("--names works with one model only: use thresher name afterwards")
+    run = runs.prepare(Inputs(data), options, Console(options["quiet"]), bags=bags, outputs=[path])
     with closing(run.trainer.stopper.listen()):
         outcome = _train(run, options)
         check_strictly(outcome.warnings, options)

@@ -25,39 +25,38 @@ def command(model: str, options: WeightsCommand) -> None:
     which it is not zero. With --effects, the effect comes last, - for the intercept.
     """
     from thresher.learning.files import model_file
-    from thresher.learning.files.folder import ENSEMBLE
     from thresher.learning.inspection.feature_names import is_nameable, known_names
     from thresher.options.messages import mention
     from thresher.options.option import UsageError
 
-    path, top, named = Path(model), options["top"], model
+    path, top = Path(model), options["top"]
     if options["interval"] is not None and options["effects"] is not None:
         raise UsageError(f"{mention('effects')} are of one model: leave out {mention('interval')}")
     if options["interval"] is not None:
         from thresher.learning.model.ensemble import load
         from thresher.runs.predict import check_ensemble
 
-        if not ENSEMBLE.is_at(path):
-            check_ensemble(model_file.load_readout(model)[0], "an interval")
         ensemble: Any = load(path)
-        named = str(path / ENSEMBLE.model_file(0))
-        readout, header = model_file.load_readout(named)
+        check_ensemble(ensemble, "an interval")
+        readout, header = model_file.load_readout(model, "0")
+        named = ensemble.models
         found = ensemble.weights(options["interval"])
         heaviest, biases = found.heaviest(top), found.biases()
     else:
         readout, header = model_file.load_readout(model)
+        named = [readout]
         effect, none = _effects(readout, options["effects"])
         biases = [(one, *none) for one in readout.bias]
         heaviest = [
             (key, output, (weight, *effect(key, output))) for key, output, weight in readout.heaviest(top)
         ]
-    called = known_names(readout).get
+    called = {key: name for one in named for key, name in known_names(one).items()}.get
     rows = [(str(key), _shown(called(key)), output, numbers) for key, output, numbers in heaviest]
     if header["recipe"]["intercept"]:
         rows += [("intercept", "", output, numbers) for output, numbers in enumerate(biases)]
     click.echo("".join(_line(readout, *row) for row in rows), nl=False)
     if is_nameable(readout) and not all(name for _, name, *_ in rows[: len(heaviest)]):
-        click.echo(f"some features have no names: thresher name {named} DATA finds them", err=True)
+        click.echo(f"some features have no names: thresher name {model} DATA finds them", err=True)
     if readout.unmet.any():
         each = ", ".join(map(str, readout.unmet.tolist()))
         click.echo(f"features that were never seen have the weight {each}", err=True)

@@ -1,30 +1,21 @@
-"""Files and folders that appear under their names only once they are complete.
+"""Files that appear under their names only once they are complete.
 
 Until then they are written under a unique temporary name next to the target, and locked. So what a killed
 process left can be told from what another process is writing: what can be locked was abandoned.
-
-A file replaces an older one by `os.replace`. Two folders are exchanged by a system call that Python has no
-function for, hence `ctypes`. Without it, the old folder must be renamed before the new one can take its name,
-and between the two renamings there is no folder: while 600 were written, a reader in another process missed
-it in 1,714 of 57,000 attempts, with the exchange in none of 76,000, and a process killed at that moment
-leaves no folder until the next run puts the old one back. Both ways take 10 ms. Where the system cannot
-exchange, the renamings are used.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import hashlib
 import os
 import re
 import secrets
-import shutil
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -32,16 +23,7 @@ from typing import IO, Any
 if sys.platform != "win32":
     import fcntl
 
-Ours = Callable[[str], bool]
-"""Whether a file of this name belongs to a folder; nothing else in it is ever removed"""
-
 SUFFIX = ".partial"
-_REPLACED = ".replaced"
-"""Suffix for the old folder while it is replaced, if two folders cannot be exchanged atomically"""
-_HERE, _EXCHANGE = -100, 2
-"""Linux: AT_FDCWD; RENAME_EXCHANGE, which macOS calls RENAME_SWAP"""
-_ATTEMPTS = 100
-"""to swap folders while other processes swap too"""
 _NAMED = 50
 """Number of characters of the target's name in the temporary name, which must not become too long."""
 _ABANDONED = 24 * 3600.0
@@ -96,7 +78,7 @@ def _open_existing(path: str, flags: int) -> int:
 
 
 def _status_of(path: Path) -> os.stat_result | None:
-    """The status of a file or folder; None if it does not exist.
+    """The status of a file; None if it does not exist.
 
     Asked once where several answers must agree: other processes may remove or replace it at any time.
     """
@@ -107,7 +89,7 @@ def _status_of(path: Path) -> os.stat_result | None:
 
 
 def _keep_permissions(target: Path, temporary: Path) -> None:
-    """Give a temporary file or folder the permissions of the one it will replace, if there is one."""
+    """Give a temporary file the permissions of the one it will replace, if there is one."""
     before = _status_of(target)
     if before is not None:
         os.chmod(temporary, stat.S_IMODE(before.st_mode))
@@ -151,7 +133,7 @@ def remove_unfinished() -> None:
 
 @contextmanager
 def unfinished(temporary: Path) -> Iterator[None]:
-    """Remove a file or folder if the block fails, or if the process has to exit before its end.
+    """Remove a file if the block fails, or if the process has to exit before its end.
 
     The block creates it, because a signal may arrive as soon as it exists.
     """
@@ -167,10 +149,7 @@ def unfinished(temporary: Path) -> Iterator[None]:
 
 def _remove(temporary: Path) -> None:
     with contextlib.suppress(OSError):
-        if temporary.is_dir():
-            shutil.rmtree(temporary)
-        else:
-            temporary.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _prefix_of(target: Path) -> str:
@@ -239,50 +218,29 @@ def discard(path: Path) -> None:
     clear_abandoned(path)
 
 
-def clear_abandoned(path: str | Path, ours: Ours | None = None) -> None:
-    """Remove what processes left that were killed while writing `path`, but nothing in use.
-
-    `ours` if it is a folder: if one of them had moved the old folder away without replacing it, the old
-    folder is put back.
-    """
-    target = Path(os.path.realpath(path))
-    for left in _left_beside(target):
-        if left.is_dir() != (ours is not None):
-            continue
-        with contextlib.suppress(OSError), _opened(left) as descriptor:  # OSError: another user's, or gone
-            # Windows does not remove open files; an open folder cannot be told there from an abandoned one
-            if not (ours is None if descriptor is None else _is_abandoned(descriptor)):
+def clear_abandoned(path: str | Path) -> None:
+    """Remove what processes left that were killed while writing `path`, but nothing in use."""
+    for left in _left_beside(Path(os.path.realpath(path))):
+        with contextlib.suppress(OSError):  # another user's, or gone
+            if sys.platform == "win32":  # which does not remove open files
+                left.unlink()
                 continue
-            if ours is None:
-                left.unlink()  # while holding the lock
-            elif left.suffix == _REPLACED:
-                _settle(left, target, ours)
-            else:
-                _remove_ours(left, ours)
+            descriptor = os.open(left, os.O_RDWR | os.O_NOFOLLOW)  # as locks on NFS require
+            try:
+                if _is_abandoned(descriptor):
+                    left.unlink()  # while holding the lock
+            finally:
+                os.close(descriptor)
 
 
 def _left_beside(target: Path) -> list[Path]:
-    """Temporary files and folders for `target`, finished or not; none if its folder cannot be listed."""
+    """Temporary files for `target`, finished or not; none if its folder cannot be listed."""
     prefix = _prefix_of(target)
     try:
         names = [name for name in os.listdir(target.parent) if name.startswith(prefix)]
     except OSError:
         return []
-    return [target.parent / name for name in names if name.endswith((SUFFIX, _REPLACED))]
-
-
-@contextmanager
-def _opened(left: Path) -> Iterator[int | None]:
-    """A descriptor of a file or folder, to lock it; None on Windows."""
-    if sys.platform == "win32":
-        yield None
-        return
-    access = os.O_RDONLY | os.O_DIRECTORY if left.is_dir() else os.O_RDWR  # as locks on NFS require
-    descriptor = os.open(left, access | os.O_NOFOLLOW)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    return [target.parent / name for name in names if name.endswith(SUFFIX)]
 
 
 def _is_abandoned(descriptor: int) -> bool:
@@ -311,135 +269,3 @@ def _check_parent(target: Path) -> None:
         raise FileNotFoundError(2, "no such directory", str(target.parent))
     if not os.access(target.parent, os.W_OK):
         raise PermissionError(13, "not writable", str(target.parent))
-
-
-@contextmanager
-def whole_folder(path: str | Path, ours: Ours) -> Iterator[Path]:
-    """A new temporary folder to write files to; it replaces `path` if the block succeeds.
-
-    An existing folder is exchanged for it atomically, and then removed. If the block fails, or
-    `check_replaceable` refuses the existing folder, nothing changes and the temporary folder is removed. A
-    symbolic link keeps its target; permissions are kept. An OSError names `path`.
-    """
-    target = Path(os.path.realpath(path))
-    try:
-        with _created_folder(target, ours) as (temporary, descriptor):
-            with unfinished(temporary):
-                yield temporary
-                # some file systems cannot sync the names of the files
-                if descriptor is not None:
-                    with contextlib.suppress(OSError):
-                        os.fsync(descriptor)
-            check_replaceable(target, ours)
-            _swap_in(temporary, target, ours)
-    except OSError as error:
-        if SUFFIX in str(error.filename or SUFFIX) or error.filename == str(target):
-            error.filename = str(path)
-            del error.filename2
-        raise
-    clear_abandoned(path, ours)
-
-
-@contextmanager
-def _created_folder(target: Path, ours: Ours) -> Iterator[tuple[Path, int | None]]:
-    """A new temporary folder and a descriptor that keeps it locked, even if renamed, until the block ends.
-
-    At the end, whatever then has the temporary name is removed.
-    """
-    for attempts_left in (2, 1, 0):
-        temporary = temporary_path(target)
-        with contextlib.ExitStack() as opened:
-            opened.callback(_remove_ours, temporary, ours)
-            try:
-                temporary.mkdir()
-                descriptor = opened.enter_context(_opened(temporary))
-            except FileNotFoundError:
-                if attempts_left:
-                    continue
-                raise
-            # as for files: another process may have removed it before it was locked
-            locked = descriptor is None or lock(descriptor) is not False
-            if (locked and temporary.exists()) or not attempts_left:
-                yield temporary, descriptor
-                return
-
-
-def _swap_in(temporary: Path, target: Path, ours: Ours) -> None:
-    """Rename a complete folder to `target`. The old folder then has the temporary name, or is removed."""
-    _keep_permissions(target, temporary)
-    away = temporary.with_suffix(_REPLACED)
-    try:
-        for _ in range(_ATTEMPTS):
-            if _renamed(temporary, target) or exchanged(temporary, target):
-                return
-            _settle(away, target, ours)  # another process has replaced the folder meanwhile
-            with contextlib.suppress(FileNotFoundError):
-                os.rename(target, away)
-        raise OSError(errno.EBUSY, "other processes keep writing to it", str(target))
-    finally:
-        _settle(away, target, ours)
-
-
-def _renamed(temporary: Path, target: Path) -> bool:
-    """Rename the folder if `target` does not exist or is an empty folder; return whether that worked."""
-    try:
-        os.rename(temporary, target)
-    except OSError as error:
-        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
-            return False
-        raise
-    return True
-
-
-def exchanged(one: Path, other: Path) -> bool:
-    """Exchange two names atomically; False if the system or the file system cannot."""
-    first, second = os.fsencode(one), os.fsencode(other)
-    calls: dict[str, tuple[str, tuple[int | bytes, ...]]] = {
-        "linux": ("renameat2", (_HERE, first, _HERE, second, _EXCHANGE)),
-        "darwin": ("renamex_np", (first, second, _EXCHANGE)),
-    }
-    if sys.platform not in calls:
-        return False
-    name, words = calls[sys.platform]
-    call = getattr(ctypes.CDLL(None), name, None)
-    return call is not None and call(*words) == 0
-
-
-def _settle(away: Path, target: Path, ours: Ours) -> None:
-    """Remove the old folder, or put it back if no other folder has replaced it."""
-    with contextlib.suppress(FileNotFoundError):  # another process has settled it
-        if away.exists() and (target.exists() or not _renamed(away, target)):
-            _remove_ours(away, ours)
-
-
-def _remove_ours(folder: Path, ours: Ours) -> None:
-    """Remove the files that belong to the folder, and the folder if it is then empty."""
-    with contextlib.suppress(OSError):  # removed meanwhile, or owned by another user
-        for entry in list(folder.iterdir()):
-            if ours(name_written(entry.name)) and entry.is_file() and not entry.is_symlink():
-                entry.unlink(missing_ok=True)
-        folder.rmdir()
-
-
-def check_replaceable(path: Path, ours: Ours) -> None:
-    """Raise OSError now rather than at the end, if `path` is not a folder of ours or cannot be replaced."""
-    target = Path(os.path.realpath(path))
-    status = _status_of(target)
-    if status is not None and not stat.S_ISDIR(status.st_mode):
-        raise FileExistsError(17, "is a file; give a folder", str(path))
-    if status is not None:
-        with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-            for entry in sorted(target.iterdir()):
-                if not (
-                    ours(name_written(entry.name)) and entry.is_file() and not entry.is_symlink()
-                ) and os.path.lexists(entry):
-                    reason = f"a folder with other files in it ({entry.name}): name a new one"
-                    raise FileExistsError(17, reason, str(path))
-            if target.is_mount() or target.samefile(os.curdir):
-                raise OSError(
-                    errno.EBUSY, "it is a mount point or in use: name a folder inside it", str(path)
-                )
-            if not os.access(target, os.W_OK):
-                os.stat(target)
-                raise PermissionError(13, "not writable", str(target))
-    _check_parent(target)

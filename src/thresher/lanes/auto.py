@@ -90,7 +90,7 @@ def save(path: Path, model: Lanes | Model, training_state: TrainingState) -> Non
 
 def load(path: Path) -> tuple[Lanes | Model, TrainingState]:
     """The inverse of `save`; `ModelFileError`."""
-    if path.exists() and model_file.LANES in model_file.read(path, lanes=True)[0]:
+    if path.exists() and model_file.LANES in model_file.Contents.of(path).run:
         lanes, training_state, *_ = checkpoint.load(path, race_of)
         return lanes, training_state
     return of_one.load(path)

@@ -23,7 +23,6 @@ from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file, schema
 from thresher.learning.files.checkpoint import TrainingState, opened
-from thresher.learning.files.folder import MOST
 from thresher.learning.files.model_file import LANES, ModelFileError
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
@@ -33,6 +32,8 @@ from thresher.learning.training.record import Record
 from thresher.learning.training.shares import BAGS, STEP, THINNED, bits_of, together, unit
 from thresher.options.messages import mention
 
+MOST = 999
+"""Maximum number of models"""
 POISSON, DISJOINT, HALVES = "poisson", "disjoint", "halves"
 _SPEC = re.compile(
     rf"(?:({POISSON}|{DISJOINT}):)?([0-9]{{1,18}})|({HALVES}):([0-9]{{1,18}})(?::([0-9.]{{1,20}}))?"
@@ -230,24 +231,21 @@ class Bagging(Ensemble[Model], SplitModelSet):
 
 
 def to_go_on(ensemble: Any) -> Bagging:
-    """An ensemble to go on with: a copy of one, or the one in a folder.
+    """An ensemble to go on with: a copy of one, or the one in a file.
 
     `ModelFileError`; ValueError for one with weights only; TypeError for anything else.
     """
     if isinstance(ensemble, str | PathLike):
-        folder = Path(ensemble)
-        rows, record, given = Ensemble.read(folder)
-        models = [model_file.load(file)[0] for file in given]
-    elif isinstance(ensemble, Ensemble):
-        if not all(isinstance(model, Model) for model in ensemble.models):
-            raise OneLineError("the models of the ensemble have only weights: name its folder")
-        rows, record, models = ensemble.rows, ensemble.record, [copy(model) for model in ensemble.models]
-    else:
+        ensemble = Ensemble.read(ensemble, model_file.revive)
+    if not isinstance(ensemble, Ensemble):
         raise TypeError(f"expected an ensemble, not {type(ensemble).__name__}")
-    if record is None:
+    if not all(isinstance(model, Model) for model in ensemble.models):
+        raise OneLineError("the models of the ensemble have only weights: name its file")
+    if ensemble.record is None:
         raise OneLineError("the ensemble does not say how many rows it has learned")
+    models = [copy(model) for model in ensemble.models]
     recipe = models[0].recipe
-    return Bagging(recipe, Bags(len(models), rows, recipe.seed), models, record)
+    return Bagging(recipe, Bags(len(models), ensemble.rows, recipe.seed), models, ensemble.record)
 
 
 def save(path: Path, bagging: Bagging, training_state: TrainingState) -> None:
@@ -265,7 +263,7 @@ def save(path: Path, bagging: Bagging, training_state: TrainingState) -> None:
 
 def load(path: Path) -> tuple[Bagging, TrainingState]:
     """The ensemble in a checkpoint and the state of its training; `ModelFileError`."""
-    header, tensors = opened(path, lanes=True)
+    header, tensors = opened(path)
     saved = header.get(LANES)
     if not isinstance(saved, dict) or "ensemble" not in saved or "training" not in header:
         raise ModelFileError(f"{path}: not a checkpoint of an ensemble")

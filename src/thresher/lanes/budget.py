@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
-from thresher.lanes.frontier import Judged
 from thresher.learning.diagnostics.findings import Trouble, warn
+from thresher.learning.files.choice import Judged
 from thresher.options.messages import mention
 
 _FULL = 0.99
@@ -53,7 +53,7 @@ def between(points: Sequence[Penalised], which: str) -> list[float]:
     models next to the budget. None are needed if a model has 99 % of the budget, or if the best of all
     models has fewer weights than another one within it.
 
-    >>> from thresher.lanes.frontier import Point
+    >>> from thresher.learning.files.choice import Point
     >>> points = [Point(l1, "", size, l1, None, None) for l1, size in ((0.5, 900), (1.0, 385), (2.0, 90))]
     >>> [round(l1, 3) for l1 in between(points, "nnz:500")]
     [0.7, 0.759, 0.789, 0.808, 0.818, 0.831, 0.847, 0.88]

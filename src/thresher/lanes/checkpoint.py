@@ -69,7 +69,7 @@ def load(path: Path, race: Callable[[int], Race] | None = None) -> Loaded:
 
     `race` makes a race for a number of lanes, if the lanes were racing.
     """
-    header, tensors = opened(path, lanes=True)
+    header, tensors = opened(path)
     if model_file.LANES not in header or "training" not in header:
         raise ModelFileError(f"{path}: not a checkpoint of a frontier")
     model_file.check_parts(path, header)

@@ -2,87 +2,21 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from thresher.data.errors import OneLineError
 from thresher.data.source import Source
 from thresher.drawing import Axis, Series, chart
 from thresher.lanes.judging import Judgement, LanesHoldout
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import penalty_in
-from thresher.learning.files.schema import check, read
+from thresher.learning.files import model_file
+from thresher.learning.files.choice import FrontierTable, Judged, Point
 from thresher.learning.model.model import Model
-from thresher.options.messages import mention
-
-_FIGURES = ("examples", "loss", "error", "rmse", "micro_f1", "auc")
-"""Figures of `Evaluation`, in the order in which they are shown."""
-CHOICES = "best, 1se, within:P% or nnz:N"
-
-
-class Judged(Protocol):
-    """What `choose` needs to know of a model, or of a penalty evaluated in several folds."""
-
-    @property
-    def loss(self) -> float:
-        """The loss to choose by; infinite if learning diverged."""
-
-    @property
-    def size(self) -> float | None:
-        """Number of nonzero weights to choose by; None if learning diverged."""
-
-    @property
-    def paired_error(self) -> float | None:
-        """Standard error of the difference between its loss and the lowest."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """A model on the frontier."""
-
-    penalty: float
-    spec: str
-    """SPEC of its rule; training with it alone gives the same model"""
-    nonzero: int
-    progressive_loss: float | None
-    """None if nothing was learned"""
-    holdout: dict[str, Any] | None
-    """figures of `Evaluation` on the hold-out; None without a hold-out"""
-    paired_error: float | None
-    """standard error of the difference between its held-out loss and the best one"""
-    dropped: str | None = None
-    """why it was dropped, or None"""
-
-    @property
-    def loss(self) -> float:
-        """The held-out loss; without a hold-out the progressive loss; infinite for a dropped lane."""
-        found = self.progressive_loss if self.holdout is None else self.holdout["loss"]
-        return float("inf") if self.dropped is not None or found is None else float(found)
-
-    @property
-    def size(self) -> int:
-        """The number of nonzero weights."""
-        return self.nonzero
-
-    def as_dict(self, name: str) -> dict[str, Any]:
-        """The content in JSON, with the penalty under its `name`."""
-        found = self.holdout or {}
-        held = {f"holdout_{key}": found[key] for key in _FIGURES if key in found}
-        own = asdict(self)
-        return {name: own.pop("penalty"), **{k: v for k, v in own.items() if k != "holdout"}, **held}
-
-    @classmethod
-    def from_dict(cls, name: str, given: dict[str, Any]) -> Point:
-        """The inverse. KeyError, StateError for invalid content."""
-        held = {k.removeprefix("holdout_"): v for k, v in given.items() if k.startswith("holdout_")}
-        if held and "loss" not in held:
-            raise KeyError("holdout_loss")
-        own = {k: v for k, v in given.items() if not k.startswith("holdout_") and k != name}
-        check(held, dict.fromkeys(held, float | None), "lane")
-        return read(cls, {**own, "penalty": given[name], "holdout": held or None}, "lane")
+from thresher.learning.model.weights import Readout
+from thresher.options.messages import mention_command
 
 
 class Learned(NamedTuple):
@@ -90,6 +24,26 @@ class Learned(NamedTuple):
 
     points: list[Point]
     models: list[Model]
+
+
+def save(path: str | Path, table: FrontierTable, models: Sequence[Model | Readout], state: bool) -> None:
+    """Write the file of a frontier; with the `state` of its models, they can continue learning. OSError."""
+    kept = [m if point.dropped is None else None for point, m in zip(table.points, models, strict=True)]
+    model_file.save_all(kept, path, {model_file.FRONTIER: table.as_dict()}, state=state)
+
+
+def load(path: str | Path) -> tuple[FrontierTable, Learned]:
+    """A frontier whose models can continue learning; those that were dropped know nothing.
+
+    `ModelFileError`, also for a file of something else, and for one that was written without their state.
+    """
+    found = model_file.Contents.of(path)
+    table = found.frontier()
+    if table is None:
+        raise model_file.ModelFileError(f"{path}: not the models of {mention_command('path')}")
+    there = {k: model_file.revive(path, *found.model(k)) for k in found.there}
+    empty = {k: Model(there[found.there[0]].recipe) for k in range(len(found)) if k not in there}
+    return table, Learned(table.points, [model for _, model in sorted((there | empty).items())])
 
 
 def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
@@ -131,54 +85,6 @@ def joined(one: Learned, other: Learned, held: Source | None) -> Learned:
         for k in there:
             points[k] = replace(points[k], paired_error=judged.error_of_difference(k, best))
     return Learned(points, models)
-
-
-def check_choice(text: Any) -> str:
-    """Validate a choice; ValueError."""
-    if not isinstance(text, str) or not re.fullmatch(r"best|1se|within:\d+(\.\d+)?%|nnz:\d+", text):
-        raise ValueError(f"a choice must be {CHOICES}, not {text!r}")
-    return text
-
-
-def choose(points: Sequence[Judged], text: str) -> int:
-    """Number of the point selected by `text`.
-
-    ``best``: the lowest loss. ``1se``: the sparsest model whose loss is at most one standard error of the
-    paired difference above the lowest (after Breiman et al., Classification and Regression Trees (1984),
-    section 3.4.3). ``within:1%``: the sparsest whose loss is at most 1 % higher (Langford, Li and Zhang (JMLR
-    2009), section 5). ``nnz:N``: the lowest loss with at most N weights. ValueError if there is no such
-    model.
-    """
-    check_choice(text)
-    able = {k: (one.loss, one.size or 0) for k, one in enumerate(points) if one.loss < float("inf")}
-    if not able:
-        raise ValueError("no model has a finite loss: learning diverged, or all importance weights are zero")
-    kind, _, given = text.partition(":")
-    if kind == "nnz":
-        fewest = min(size for _, size in able.values())
-        able = {k: one for k, one in able.items() if one[1] <= int(given)}
-        if not able:
-            raise OneLineError(
-                f"no model has at most {int(given):,} weights: the sparsest has {fewest:,.12g}; stronger "
-                f"penalties, {mention('l1')}, leave fewer"
-            )
-    best = min(able, key=lambda k: able[k])
-    if kind in ("best", "nnz"):
-        return best
-    least = points[best].loss
-    if kind == "1se":
-        if points[best].paired_error is None:
-            raise OneLineError(f"1se needs two rows or more that are held out: give {mention('holdout')}")
-        close = [k for k in able if points[k].loss - least <= float(points[k].paired_error or 0.0)]
-    else:
-        close = [k for k in able if points[k].loss <= least * (1 + float(given[:-1]) / 100)]
-    return min(close, key=lambda k: able[k][::-1])
-
-
-def instead_of(points: Sequence[Judged], text: str) -> str:
-    """What to choose if no point satisfies `text`: the fewest weights for ``nnz:N``, else the best."""
-    sizes = [one.size or 0 for one in points if one.loss < float("inf")]
-    return f"nnz:{math.ceil(min(sizes))}" if text.startswith("nnz:") and sizes else "best"
 
 
 def end_of_range(points: Sequence[Judged], number: int) -> str | None:

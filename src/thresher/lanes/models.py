@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from os import PathLike
-from pathlib import Path
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from thresher.lanes import budget, folder
+from thresher.lanes import budget, frontier
 from thresher.lanes.folds import Estimate, Folds, Results, estimates_of
-from thresher.lanes.frontier import Learned, Point, check_choice, choose, instead_of, noted, picture
+from thresher.lanes.frontier import Learned, noted, picture
 from thresher.lanes.lanes import alone
 from thresher.lanes.tuning import Trial
 from thresher.learning.diagnostics.findings import Trouble, warn
+from thresher.learning.files.choice import FrontierTable, Point, check_choice, choose, instead_of
 from thresher.learning.inspection.formatting import shown
-from thresher.learning.inspection.frames import frame_of, held, identity
+from thresher.learning.inspection.frames import frame_of, held, identity, identity_of
 from thresher.learning.inspection.plots import checked, write
 from thresher.learning.model.model import Model
 
@@ -50,6 +50,14 @@ def lane_lines(dicts: Sequence[dict[str, Any]], penalty: str, chosen: int | None
     figures = dict.fromkeys(key for one in dicts for key in one if key.startswith("holdout_"))
     keys = [penalty, "nonzero", "progressive_loss", *figures]
     return lines_of(dicts, [key for key in keys if key != "holdout_examples"], chosen)
+
+
+def table_of_points(points: Sequence[Point], penalty: str, chosen: int | None) -> str:
+    """The table of a frontier as tab-separated values, with a header."""
+    dicts = [{**one.as_dict(penalty), "chosen": k == chosen} for k, one in enumerate(points)]
+    heads = [*dict.fromkeys(key for one in dicts for key in one)]
+    rows = [["" if (value := one.get(head)) is None else str(value) for head in heads] for one in dicts]
+    return "\n".join("\t".join(row) for row in [heads, *rows]) + "\n"
 
 
 def of_estimates(estimates: Sequence[Estimate], penalty: str | None, chosen: int | None) -> list[str]:
@@ -140,8 +148,9 @@ class Frontier:
     """name of the penalty parameter"""
     points: list[Point]
     """loss and number of weights of each model"""
-    models: list[Model]
-    """the model of each point. These are lanes: a `copy` can keep learning on its own"""
+    models: list[Any]
+    """the model of each point: a lane, of which `choose` makes a model that can keep learning; or, from a
+    file, the weights to predict with"""
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
     choice: str = "best"
@@ -157,11 +166,11 @@ class Frontier:
         return shown_with_choice(self.points, self.choice, table)
 
     @property
-    def model_(self) -> Model:
-        """The chosen one, which `thresher.predict`, `evaluate`, `save` and the like take in place of all."""
-        return self.models[self.choose()]
+    def model_(self) -> Any:
+        """The chosen one, which `thresher.predict`, `evaluate` and the like take in place of all."""
+        return self.models[self.number()]
 
-    def choose(self, which: str | None = None) -> int:
+    def number(self, which: str | None = None) -> int:
         """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError.
 
         The first ``nnz:N`` whose budget lies between two models reads the data once more: models with
@@ -178,20 +187,21 @@ class Frontier:
         grown = self._learn(Learned(self.points, self.models), penalties)
         self.points[:], self.models[:] = grown
 
-    def model(self, which: str | None = None) -> Model:
-        """The model of the selected point, independent of the other lanes."""
-        return alone(self.models[self.choose(which)])
+    def choose(self, which: str | None = None) -> Any:
+        """The selected model, independent of the others: see `number`."""
+        found = self.models[self.number(which)]
+        return alone(found) if isinstance(found, Model) else found
 
     def frame(self) -> pd.DataFrame:
         """A row per model, under the names that all results share. ImportError without pandas.
 
         See docs/python.md.
         """
-        chosen = self.choose()
+        chosen = self.number()
         return frame_of(
             {
-                **identity(model.recipe),
-                "examples": model.examples,
+                **identity_of(model),
+                "examples": getattr(model, "examples", None),
                 "nonzero": point.nonzero,
                 "progressive_loss": point.progressive_loss,
                 "chosen": k == chosen,
@@ -204,20 +214,20 @@ class Frontier:
     def plot(self, path: str | PathLike[str], which: str | None = None) -> None:
         """Draw loss over the number of weights to an SVG file. Raises OSError, ValueError."""
         target = checked(path)
-        chosen = self.choose(which)
-        write(target, picture(self.points, chosen))
+        write(target, picture(self.points, self.number(which)))
+
+    def table(self, which: str | None = None) -> str:
+        """The models as tab-separated values, with a header. Raises ValueError."""
+        return table_of_points(self.points, self.penalty, self.number(which))
 
     def save(self, path: str | PathLike[str], which: str | None = None, *, state: bool = False) -> None:
-        """Write the same folder as ``thresher path``, replacing an older one. Raises OSError.
+        """Write the same file as ``thresher path``, replacing an older one. Raises OSError.
 
         With `state`, also what the models need to keep learning: often a thousand times the weights.
         """
-        folder.check_folder(Path(path))
-        chosen = self.choose(which)
-        found = folder.FrontierTable(
-            self.penalty, self.points, chosen, self.choice if which is None else which
-        )
-        folder.save(Path(path), found, self.models, state)
+        chosen = self.number(which)
+        table = FrontierTable(self.penalty, self.points, chosen, self.choice if which is None else which)
+        frontier.save(fspath(path), table, self.models, state)
 
 
 F = TypeVar("F", "Frontier", "CrossValidation")
@@ -226,7 +236,7 @@ F = TypeVar("F", "Frontier", "CrossValidation")
 def with_choice(found: F) -> F:
     """The models, of which one is chosen: `instead_of` it, with a warning, if the criterion selects none."""
     try:
-        found.choose()
+        found.number()
     except ValueError as error:
         if found.choice == "best":
             return found  # choosing explains it
@@ -262,7 +272,7 @@ class CrossValidation:
         table = partial(of_estimates, self.points, self.penalty)
         return shown_with_choice(self.points, self.choice, table)
 
-    def choose(self, which: str | None = None) -> int:
+    def number(self, which: str | None = None) -> int:
         """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError.
 
         With `refit`, ``nnz:N`` counts the weights of the models of all rows, else their mean over folds. The
@@ -290,7 +300,7 @@ class CrossValidation:
 
         See docs/python.md. ImportError without pandas.
         """
-        chosen, found = self.choose(), self._results
+        chosen, found = self.number(), self._results
         assert found is not None
         return frame_of(
             {
@@ -307,15 +317,15 @@ class CrossValidation:
 
     @property
     def model_(self) -> Model:
-        """The chosen one, which `thresher.predict`, `evaluate`, `save` and the like take; as `model`."""
-        return self._whole[self.choose()]
+        """The chosen one, which `thresher.predict`, `evaluate`, `save` and the like take; see `choose`."""
+        return self._whole[self.number()]
 
-    def model(self, which: str | None = None) -> Model:
+    def choose(self, which: str | None = None) -> Model:
         """The model with that penalty trained on all rows, which can keep learning on its own.
 
         ValueError unless cross-validation ran with `refit`.
         """
-        number = self.choose(which) if self.folds.whole else 0
+        number = self.number(which) if self.folds.whole else 0
         return copy(self._whole[number])
 
     @property

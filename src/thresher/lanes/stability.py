@@ -16,7 +16,6 @@ that is harder to check; they are not used here.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,16 +25,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher._version import __version__
 from thresher.data.errors import printable
+from thresher.data.features.names import Names
 from thresher.drawing import Axis, Series, chart
-from thresher.engine.atomic import whole_file
+from thresher.engine.sound import StateError, beneath, given
 from thresher.learning.diagnostics.findings import Trouble
-from thresher.learning.files.folder import SELECTION
-from thresher.learning.files.model_file import ModelFileError, read_table
+from thresher.learning.files.model_file import (
+    NAMES,
+    SELECTION,
+    Contents,
+    ModelFileError,
+    naming_file,
+    readout_of,
+    save_all,
+    tensors_of_names,
+)
+from thresher.learning.files.schema import check_all
 from thresher.learning.inspection.formatting import table_of
 from thresher.learning.inspection.frames import frame_of
 from thresher.learning.model.model import Model
+from thresher.learning.model.weights import names_of
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -48,17 +57,22 @@ _MOST = 1 / math.sqrt(3)
 """Largest theta for which the theorem holds."""
 _MANY = 1 / 3
 """share of the kept features; if more are expected to be false, a warning says so"""
-_FORMAT, _SHOWN = 1, 20
-_FIELDS = (
-    "outputs",
-    "halves",
-    "features",
-    "selected_per_half",
-    "false_at_most",
-    "threshold",
-    "false_expected",
-    "kept",
-)
+_SHOWN = 20
+_SELECTION = "selection."
+"""How the names of its tensors begin in a file"""
+_ARRAYS: dict[str, Any] = {
+    "keys": np.uint64,
+    **dict.fromkeys(("share", "mean", "low", "high"), np.float64),
+    "sign_changes": np.bool_,
+    "output": np.int64,
+}
+_NUMBERS: dict[str, Any] = {
+    "halves": int,
+    "false": float,
+    "features": int,
+    "selected": float,
+    "threshold": float | None,
+}
 _HEADS = ("feature", "name", "kept", "share", "mean", "low", "high", "sign_changes", "output")
 
 
@@ -127,8 +141,8 @@ class Selection:
     """names of features, as far as they are known"""
     outputs: tuple[str, ...] = ()
     """names of the outputs, if there are several"""
-    model: Model | None = None
-    """a model that has learned the kept features alone, if one was asked for"""
+    model: Any = None
+    """a model that has learned the kept features alone, or its weights, if one was asked for"""
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
 
@@ -147,7 +161,7 @@ class Selection:
         return factor(self.threshold, self.halves // 2) * theta * self.selected
 
     @property
-    def model_(self) -> Model:
+    def model_(self) -> Any:
         """The model of the kept features, which `thresher.predict` and the like take; ValueError without."""
         if self.model is None:
             raise ValueError("no model was trained: use select(..., keep=True)")
@@ -243,57 +257,41 @@ class Selection:
             **shape,
         )
 
+    def table(self) -> str:
+        """All features as tab-separated values, with a header."""
+        heads = [head for head in _HEADS if self.outputs or head != "output"]
+        rows = [[one[head] for head in heads] for one in self.rows()]
+        return "\n".join("\t".join(map(_cell, row)) for row in [heads, *rows]) + "\n"
+
     def save(self, path: Path | str) -> None:
-        """Write the folder that ``thresher select`` writes, replacing an older one. Raises OSError."""
-        SELECTION.check(Path(path))
-        with SELECTION.written(Path(path)) as temporary:
-            heads = [head for head in _HEADS if self.outputs or head != "output"]
-            rows = [[one[head] for head in heads] for one in self.rows()]
-            with whole_file(temporary / str(SELECTION.text)) as file:
-                file.write("\n".join("\t".join(map(_cell, row)) for row in [heads, *rows]) + "\n")
-            with whole_file(temporary / str(SELECTION.picture)) as file:
-                file.write(self.picture())
-            with whole_file(temporary / SELECTION.table) as file:
-                own = {"format": _FORMAT, "version": __version__, "outputs": self.outputs}
-                json.dump({**own, **self.figures()}, file, indent=1)
+        """Write the file that ``thresher select`` writes, replacing an older one. Raises OSError.
+
+        It has the model of the kept features, too, if there is one.
+        """
+        own = {name: getattr(self, name) for name in _NUMBERS} | {"outputs": list(self.outputs)}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        names = {key: name.encode("utf-8", "surrogateescape") for key, name in self.called.items()}
+        beside = beneath(_SELECTION, arrays | (tensors_of_names(Names.of(names)) if names else {}))
+        save_all([] if self.model is None else [self.model], path, {SELECTION: own}, beside)
 
     @classmethod
     def load(cls, path: Path | str) -> Selection:
-        """The selection in a folder; `ModelFileError` if it is damaged."""
-        folder = Path(path)
-        try:
-            given = read_table(folder / SELECTION.table, _FORMAT, _FIELDS, "the folder of a selection")
-            lines = (folder / str(SELECTION.text)).read_text(encoding="utf-8").split("\n")
-            return _read(given, [line.split("\t") for line in lines if line])
-        except ModelFileError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-            raise ModelFileError(f"{folder}: damaged, or not the folder of a selection ({error})") from error
-
-
-def _read(given: dict[str, Any], lines: list[list[str]]) -> Selection:
-    columns = dict(zip(lines[0], zip(*lines[1:], strict=True), strict=True)) if len(lines) > 1 else {}
-    outputs, keys = tuple(given["outputs"]), [int(key) for key in columns.get("feature", ())]
-
-    def numbers(name: str) -> F64:
-        return np.array(columns.get(name, ()), np.float64)
-
-    return Selection(
-        np.array(keys, np.uint64),
-        numbers("share"),
-        numbers("mean"),
-        numbers("low"),
-        numbers("high"),
-        np.array([one == "yes" for one in columns.get("sign_changes", ())], np.bool_),
-        np.array([outputs.index(one) for one in columns.get("output", ())] or [0] * len(keys), np.int64),
-        int(given["halves"]),
-        float(given["false_at_most"]),
-        int(given["features"]),
-        float(given["selected_per_half"]),
-        None if given["threshold"] is None else float(given["threshold"]),
-        {key: name for key, name in zip(keys, columns.get("name", ()), strict=True) if name},
-        outputs,
-    )
+        """The selection in a file, with the weights of its model; `ModelFileError` if it is damaged."""
+        found = Contents.of(path)
+        if SELECTION not in found.run:
+            raise ModelFileError(f"{path}: not a selection")
+        with naming_file(path, found.header):
+            check_all(found.run[SELECTION], _NUMBERS | {"outputs": list[str]}, SELECTION)
+            own, tensors = dict(found.run[SELECTION]), found.tensors(_SELECTION)
+            keys = given(tensors, "keys", (None,), np.uint64)
+            arrays: dict[str, Any] = {
+                name: given(tensors, name, (len(keys),), kind) for name, kind in _ARRAYS.items()
+            }
+            outputs, called = tuple(own.pop("outputs")), names_of(tensors, NAMES)
+            if len(keys) and not arrays["output"].max() < max(1, len(outputs)):
+                raise StateError(f"{SELECTION}: a feature has an output that does not exist")
+        model = readout_of(path, *found.model(0)) if found.there else None
+        return cls(**arrays, **own, outputs=outputs, called=dict(called or {}), model=model)
 
 
 def _rounded(value: Any) -> Any:

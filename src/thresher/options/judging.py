@@ -10,7 +10,7 @@ from thresher.options.data import ON_ERROR, JudgingOptions, ReadingOptions, Read
 from thresher.options.kinds import Choice, Column, Number, Repeated, RowOrTime, Text, Whole, WrongValueError
 from thresher.options.model import ModulesOption
 from thresher.options.option import SHELL, Option, switch
-from thresher.options.output import JsonOption, output_file
+from thresher.options.output import JsonOption, ModelFile, TableOption, output_file
 from thresher.options.training import AnyPath, SliceOption, picture
 
 OUTPUTS = ("margin", "probability", "label", "spread", "interval", "explain")
@@ -45,6 +45,12 @@ class _Predictions(TypedDict, total=False):
     ]
 
 
+def _which(text: Any) -> str:
+    from thresher.learning.files.choice import check_choice
+
+    return text if isinstance(text, str) and text.isdecimal() else check_choice(text)
+
+
 def _level(given: Any) -> float:
     """A share of all intervals."""
     level = Number().read(given) if isinstance(given, str) else Number().take(given)
@@ -74,7 +80,24 @@ class _Terms(TypedDict, total=False):
     ]
 
 
-class PredictCommand(_Predictions, _Terms, WritingOptions, ReadingOptions, ModulesOption, total=False):
+class WhichModel(TypedDict, total=False):
+    """Which of many models is used."""
+
+    choose: Annotated[
+        str | None,
+        Option(
+            Text(_which),
+            "Of a file with many models, the one to use: best, 1se, within:P% or nnz:N, as in thresher path; "
+            "or its number, from 0.",
+            "WHICH",
+            unset="that of --choose when the file was written; of an ensemble, all",
+        ),
+    ]
+
+
+class PredictCommand(
+    WhichModel, _Predictions, _Terms, WritingOptions, ReadingOptions, ModulesOption, total=False
+):
     """The options of ``thresher predict``."""
 
 
@@ -110,6 +133,7 @@ class _Calibration(TypedDict, total=False):
 
 
 class EvaluateCommand(
+    WhichModel,
     ThresholdOption,
     DetailOption,
     SliceOption,
@@ -227,7 +251,15 @@ class ExportCommand(_Target, ModulesOption, total=False):
     """The options of ``thresher export``."""
 
 
-class InfoCommand(ModulesOption, JsonOption, total=False):
+class ChooseCommand(ModelFile, ModulesOption, JsonOption, total=False):
+    """The options of ``thresher choose``."""
+
+
+class _Drawn(TypedDict, total=False):
+    plot: Annotated[Path | None, picture("of path and select, the picture that they draw", SHELL)]
+
+
+class InfoCommand(_Drawn, TableOption, ModulesOption, JsonOption, total=False):
     """The options of ``thresher info``."""
 
 

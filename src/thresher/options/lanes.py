@@ -16,7 +16,7 @@ from thresher.options.model import (
     ShapeOptions,
 )
 from thresher.options.option import SHELL, Option, switch
-from thresher.options.output import TalkOptions, model_file
+from thresher.options.output import TableOption, TalkOptions, model_file
 from thresher.options.training import (
     HOLDOUT,
     CheckpointOptions,
@@ -45,7 +45,7 @@ def _range(value: Any) -> Any:
 
 
 def _choice(text: Any) -> str:
-    from thresher.lanes.frontier import check_choice
+    from thresher.learning.files.choice import check_choice
 
     return check_choice(text)
 
@@ -110,13 +110,13 @@ class PathHoldout(TypedDict, total=False):
 class PathChoice(TypedDict, total=False):
     """Which model `path` chooses."""
 
-    choose: Annotated[str | None, choice("best; for a folder, the choice made when it was written", None)]
+    choose: Annotated[str, choice("best")]
 
 
 class PathStart(TypedDict, total=False):
     """What `path` begins with."""
 
-    continue_from: Annotated[Any, going_on("the models in this folder", "DIR")]
+    continue_from: Annotated[Any, going_on("the models in this file", "MODELS")]
 
 
 class PathOptions(
@@ -139,13 +139,14 @@ class PathRun(PathOptions, LossOption, total=False):
     """The options of a run that trains a frontier."""
 
 
-class _PathFolder(TypedDict, total=False):
+class _PathFile(TypedDict, total=False):
     model: Annotated[
-        Path | None,
+        Path,
         model_file(
-            "DIR|MODEL",
-            "The folder to write: a table, a picture, a model for each penalty. If DATA is such a folder: "
-            "where to write the chosen model; without it, the table is shown.",
+            "MODELS",
+            "Where to write the models of all penalties, in one file. Where one is needed, it is the one "
+            "that was chosen; thresher choose takes out any of them.",
+            required=True,
         ),
     ]
     state: Annotated[
@@ -162,7 +163,9 @@ class _PathPicture(TypedDict, total=False):
     plot: Annotated[Path | None, picture("loss over the number of weights", SHELL)]
 
 
-class PathCommand(_PathFolder, RuleOption, LossOption, PathOptions, _PathPicture, TalkOptions, total=False):
+class PathCommand(
+    _PathFile, RuleOption, LossOption, PathOptions, _PathPicture, TableOption, TalkOptions, total=False
+):
     """The options of ``thresher path``."""
 
 

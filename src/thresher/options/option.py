@@ -152,6 +152,7 @@ COMMAND_ONLY = {
     "json": "here the result has the figures",
     "weights_only": "use model.save(path, state=False)",
     "state": "use frontier.save(path, state=True)",
+    "table": "here the result has the method table",
     "curve": "model.curve has the points",
     "strict": "warnings.simplefilter('error', thresher.TroubleWarning) makes warnings errors",
 }

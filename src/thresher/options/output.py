@@ -48,6 +48,15 @@ class TalkOptions(_Talk, JsonOption, total=False):
     """What is printed, and how the run ends."""
 
 
+class TableOption(TypedDict, total=False):
+    """Where a table is written."""
+
+    table: Annotated[
+        Path | None,
+        Option(File(), "Also write the table to a file, tab-separated.", "FILE.tsv", face=SHELL),
+    ]
+
+
 class ModelFile(TypedDict, total=False):
     """Where the model is written."""
 
@@ -75,7 +84,7 @@ class _TrainOnly(TypedDict, total=False):
         str | None,
         Option(
             Text(_bags),
-            "Train N models that predict together, and write them to the folder MODEL. Each learns each row "
+            "Train N models that predict together, and write them to one file. Each learns each row "
             "with an importance drawn from Poisson(1), which may be 0 (bagging); with disjoint:N, each row "
             "is learned by one of them.",
             "N|disjoint:N",

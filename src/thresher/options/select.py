@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from thresher.options.kinds import File, Number, Whole, WrongValueError
+from thresher.options.kinds import Number, Whole, WrongValueError
 from thresher.options.model import LaneOptions, LossOption, RuleOption
 from thresher.options.option import SHELL, Option, switch
-from thresher.options.output import TalkOptions, model_file
-from thresher.options.training import CheckpointOptions, LoopOptions, ResumablePasses, SourceOptions
+from thresher.options.output import TableOption, TalkOptions, model_file
+from thresher.options.training import CheckpointOptions, LoopOptions, ResumablePasses, SourceOptions, picture
 
 
 @dataclass(frozen=True)
@@ -104,19 +104,18 @@ class SelectRun(SelectOptions, LossOption, total=False):
 class _Written(TypedDict, total=False):
     model: Annotated[
         Path,
-        model_file("DIR", "The folder to write: a table of all features, and a picture.", required=True),
+        model_file("MODEL", "Where to write what was found of all features, and the model.", required=True),
     ]
     keep: Annotated[
-        Path | None,
-        Option(
-            File(),
-            "Also learn the kept features again, without all others, and write that model; this reads the "
-            "data once more.",
-            "MODEL",
+        bool,
+        switch(
+            "Also learn the kept features again, without all others, for a model in the same file; this "
+            "reads the data once more.",
             face=SHELL,
         ),
     ]
+    plot: Annotated[Path | None, picture("the share of the halves over the mean weight", SHELL)]
 
 
-class SelectCommand(_Written, RuleOption, LossOption, SelectOptions, TalkOptions, total=False):
+class SelectCommand(_Written, RuleOption, LossOption, SelectOptions, TableOption, TalkOptions, total=False):
     """The options of ``thresher select``."""

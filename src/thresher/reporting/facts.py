@@ -14,7 +14,6 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.report import Report
-from thresher.lanes import folder
 from thresher.lanes.models import Frontier
 from thresher.lanes.stability import Selection
 from thresher.learning.diagnostics.column_findings import troubles_of_columns, troubles_of_reading
@@ -23,7 +22,7 @@ from thresher.learning.evaluation.curves import Ranking
 from thresher.learning.evaluation.figures import Assessment, assessed
 from thresher.learning.evaluation.slices import figures_of_slices, slices_of
 from thresher.learning.files import model_file
-from thresher.learning.files.folder import SELECTION
+from thresher.learning.files.choice import FrontierTable
 from thresher.learning.inspection.describe import anatomy
 from thresher.learning.model.objective import F64, Head
 from thresher.learning.model.prediction import source_for
@@ -73,21 +72,19 @@ class Facts:
     """The content of a report."""
 
     name: str
-    """name of the model or folder"""
+    """name of the file"""
     model: ReportedModel | None
-    """None if the chosen model is missing from the folder"""
-    frontier: folder.FrontierTable | None = None
+    """None for a selection"""
+    frontier: FrontierTable | None = None
     test: Test | None = None
     command: str | None = None
     """the command that reproduces the model"""
     selection: Selection | None = None
-    """the content of the folder of ``thresher select``"""
-    missing: str = ""
-    """file name of the chosen model, if it is missing"""
+    """what ``thresher select`` has found"""
 
 
 def facts_of(given: Any) -> Facts:
-    """The facts about a model, a model file, a folder of models or of a selection, or what is saved as one.
+    """The facts about a model, models or a selection, in memory or in a file.
 
     Raises `ModelFileError`; TypeError for anything else.
     """
@@ -100,20 +97,12 @@ def _save(given: Any, path: Path) -> None:
 
 
 def _read(path: Path) -> Facts:
-    if SELECTION.is_at(path):
+    found = model_file.Contents.of(path)
+    if model_file.SELECTION in found.run:
         return Facts(path.name, None, selection=Selection.load(path))
-    if not folder.is_frontier(path):
-        return Facts(path.name, _model(path))
-    table = folder.load(path)
-    chosen = path / folder.file_of(table.chosen)
-    if not chosen.is_file():
-        return Facts(path.name, None, table, missing=chosen.name)
-    return Facts(path.name, _model(chosen), table)
-
-
-def _model(path: Path) -> ReportedModel:
-    header, tensors = model_file.read(path)
-    return ReportedModel(header, model_file.readout_of(path, header, tensors), anatomy(path, header, tensors))
+    header, tensors = found.model(found.chosen())
+    readout = model_file.readout_of(path, header, tensors)
+    return Facts(path.name, ReportedModel(header, readout, anatomy(path, header, tensors)), found.frontier())
 
 
 def measure(
@@ -130,8 +119,7 @@ def measure(
     """
     if facts.selection is not None:
         raise DataError(f"{facts.name}: a selection has no model to measure")
-    if facts.model is None:
-        raise DataError(f"{facts.name}: {facts.missing} is missing: there is no model to measure")
+    assert facts.model is not None
     readout = facts.model.readout
     source = source_for(readout, data, readout.head.domain, offsets=offsets, **reading)
     slices = slices_of(source, columns, readout.head, threshold)

@@ -208,8 +208,7 @@ def warnings(facts: Facts) -> Markup:
 def _of_model(facts: Facts) -> list[str]:
     if facts.selection is not None:
         return [_sentence(one.message) for one in troubles_of(facts.selection)]
-    if facts.model is None:
-        return [f"The chosen model, {facts.missing}, is not in the folder: only the frontier is shown."]
+    assert facts.model is not None
     info = facts.model.info
     found = [_sentence(one) for one in info["warnings"]]
     if info.get("stopped"):

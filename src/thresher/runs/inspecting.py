@@ -5,19 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from thresher.lanes import folder
-from thresher.lanes.models import lane_lines
+from thresher.lanes.frontier import picture
+from thresher.lanes.models import Frontier, lane_lines
 from thresher.lanes.stability import Selection
 from thresher.learning.files import model_file
-from thresher.learning.files.folder import ENSEMBLE, SELECTION
+from thresher.learning.inspection import plots
 from thresher.learning.inspection.describe import anatomy
 from thresher.learning.inspection.diff import compare
 from thresher.learning.inspection.formatting import figure_lines, of_first_pass, table_of
 from thresher.learning.model.calibration import in_words
-from thresher.learning.model.ensemble import files_of, table_in
+from thresher.learning.model.ensemble import Ensemble
+from thresher.learning.model.ensemble import load as load_model
 from thresher.learning.model.recipe import settings
+from thresher.learning.model.weights import Readout
 from thresher.learning.training.record import passes_made
-from thresher.options.messages import as_shown, flag_of, spelled
+from thresher.options.messages import as_shown, flag_of, mention, mention_command, spelled
+from thresher.options.option import UsageError
 from thresher.runs.repeat import remaking
 
 _SHOWN = 50
@@ -61,16 +64,44 @@ class ModelDiff(dict[str, Any]):
 
 def describe(path: Path) -> ModelInfo:
     """The content of ``thresher info --json``. Raises `ModelFileError`."""
-    if folder.is_frontier(path):
-        return ModelInfo(_of_folder(path))
-    if ENSEMBLE.is_at(path):
-        return ModelInfo(_of_ensemble(path))
-    if SELECTION.is_at(path):
+    found = model_file.Contents.of(path)
+    if model_file.SELECTION in found.run:
         return ModelInfo({"model": str(path), "kind": "selection", **Selection.load(path).figures()})
-    header, tensors = model_file.read(path, lanes=True)
+    if model_file.LANES not in found.run:
+        if (table := found.frontier()) is not None:
+            return ModelInfo({"model": str(path), "kind": "frontier", **table.as_dict()})
+        if model_file.ENSEMBLE in found.run:
+            return ModelInfo(_of_ensemble(path, found))
+    header, tensors = found.model(found.there[0])
     with model_file.naming_file(path):
-        found = anatomy(path, header, tensors)
-        return ModelInfo({**found, "command": remaking(path, header, found)})
+        shown = anatomy(path, header, tensors)
+        return ModelInfo({**shown, "command": remaking(path, header, shown)})
+
+
+def load(path: Path) -> Readout | Ensemble[Readout] | Frontier | Selection:
+    """What a file holds, to predict with. `ModelFileError`."""
+    found = model_file.Contents.of(path)
+    if model_file.SELECTION in found.run:
+        return Selection.load(path)
+    if model_file.LANES in found.run or (table := found.frontier()) is None:
+        return load_model(path)
+    there = {k: model_file.readout_of(path, *found.model(k)) for k in found.there}
+    models = [there.get(k) for k in range(len(found))]
+    return Frontier(table.penalty, table.points, models, choice=table.choice, _learn=lambda one, more: one)
+
+
+def draw(path: Path, plot: Path | None, table: Path | None) -> None:
+    """Write the picture and the table of what path or select has found. `UsageError` for another file."""
+    found = load(path)
+    if isinstance(found, Frontier):
+        chosen = found.number()
+        plots.draw(plot, lambda: picture(found.points, chosen), table, found.table)
+    elif isinstance(found, Selection):
+        plots.draw(plot, found.picture, table, found.table)
+    else:
+        options = mention(*(name for name, one in (("plot", plot), ("table", table)) if one is not None))
+        both = f"{mention_command('path')} and {mention_command('select')}"
+        raise UsageError(f"{path}: {options} needs a file of {both}")
 
 
 def difference(first: Path, second: Path, top: int) -> ModelDiff:
@@ -79,29 +110,22 @@ def difference(first: Path, second: Path, top: int) -> ModelDiff:
     return ModelDiff(compare(a, b, (before, after), top))
 
 
-def _of_folder(path: Path) -> dict[str, Any]:
-    found = folder.load(path)
-    files = [path / folder.file_of(k) for k in range(len(found.points))]
-    names = [str(file) if file.is_file() else None for file in files]
-    return {"model": str(path), "kind": "frontier", **found.as_dict(), "files": names}
-
-
-def _of_ensemble(path: Path) -> dict[str, Any]:
-    table, each = table_in(path), list[dict[str, Any]]()
-    for file in files_of(path, table):
-        header, _ = model_file.read(file)
-        counts = {name: header.get(name) for name in ("examples", "progressive_loss", "features_seen")}
-        each.append({"file": str(file), **counts, "nonzero": header["nonzero"]})
-    recipe = {name: value for name, value in header["recipe"].items() if name != "layout"}
-    own = {"kind": "ensemble", "models": table["models"], "rows": table["rows"], "record": table["record"]}
+def _of_ensemble(path: Path, found: model_file.Contents) -> dict[str, Any]:
+    headers = {k: found.header_of(k) for k in found.there}
+    counts = ("examples", "progressive_loss", "features_seen")
+    each = [
+        {"model": k, **{name: one.get(name) for name in counts}, "nonzero": one["nonzero"]}
+        for k, one in headers.items()
+    ]
+    recipe = {name: value for name, value in headers[0]["recipe"].items() if name != "layout"}
+    own = {"kind": "ensemble", "models": len(headers), **found.run[model_file.ENSEMBLE]}
     return {"model": str(path), **own, **recipe, "each": each}
 
 
 def _told_frontier(found: dict[str, Any]) -> list[str]:
-    """The table of a folder of models."""
+    """The table of a frontier."""
     chosen = found["chosen"]
-    file, rule = Path(found["model"]) / folder.file_of(chosen), found["lanes"][chosen]["spec"]
-    shown = {"choice": found["choice"], "chosen": str(file), "rule": rule}
+    shown = {"choice": found["choice"], "chosen": chosen, "rule": found["lanes"][chosen]["spec"]}
     return [*lane_lines(found["lanes"], found["penalty"], chosen), *figure_lines(shown)]
 
 

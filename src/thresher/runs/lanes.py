@@ -9,9 +9,10 @@ from typing import Any
 from thresher.data.errors import DataError
 from thresher.data.order import Order, make_order
 from thresher.data.source import Source
-from thresher.lanes.frontier import Judged, choose, end_of_range, instead_of
+from thresher.lanes.frontier import end_of_range
 from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import PenaltyRange, leaves_penalty_open, penalty_name, with_penalty
+from thresher.learning.files.choice import Judged, choose, instead_of
 from thresher.learning.model.octet import FEW
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.ahead import Ahead, compile_ahead

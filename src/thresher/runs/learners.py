@@ -15,7 +15,7 @@ from thresher.lanes import bags as bags_file
 from thresher.lanes.bags import HALVES, Bagging, Bags
 from thresher.lanes.lanes import Lanes
 from thresher.learning.files import checkpoint
-from thresher.learning.files.folder import ENSEMBLE
+from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
@@ -170,10 +170,10 @@ class Auto(Learner):
 
 
 def bags_of(given: Any) -> str | None:
-    """How many models an ensemble has, or the one in a folder, and which rows they learn; None for others."""
-    if isinstance(given, str | PathLike) and ENSEMBLE.is_at(Path(given)):
-        rows, _, files = Ensemble.read(Path(given))
-        return f"{rows}:{len(files)}"
+    """How many models an ensemble has, or the one in a file, and which rows they learn; None for others."""
+    if isinstance(given, str | PathLike) and looks_like_ours(Path(given)):
+        found = Contents.of(Path(given))
+        return f"{found.run[ENSEMBLE]['rows']}:{len(found)}" if ENSEMBLE in found.run else None
     return f"{given.rows}:{len(given.models)}" if isinstance(given, Ensemble) else None
 
 

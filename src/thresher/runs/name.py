@@ -1,4 +1,4 @@
-"""Finding names for the weights in a model file."""
+"""Finding names for the weights in a file of models."""
 
 from __future__ import annotations
 
@@ -16,24 +16,38 @@ from thresher.options.option import given_in
 
 
 @dataclass
-class NamedModel:
-    """A model file, and the names of its features."""
+class NamedModels:
+    """The content of a file, and the names of the features of its models."""
 
-    header: dict[str, Any]
-    tensors: dict[str, Any]
+    found: model_file.Contents
+    models: dict[int, tuple[dict[str, Any], dict[str, Any]]]
+    """header and tensors of each, with the names of its features"""
     names: Names
 
+    @property
+    def nonzero(self) -> int:
+        """The number of nonzero weights of all models."""
+        return sum(int(header["nonzero"]) for header, _ in self.models.values())
+
     def write(self, target: Path) -> None:
-        """Write the model with the names. OSError."""
-        kept = {name: array for name, array in self.tensors.items() if not name.startswith(model_file.NAMES)}
-        model_file.write(target, self.header, kept | model_file.tensors_of_names(self.names))
+        """Write the models with the names. OSError."""
+        every = [self.models.get(k) for k in range(len(self.found))]
+        model_file.write_all(target, every, self.found.run, self.found.beside())
 
 
-def find(path: Path, data: Any, options: Any, target: Path) -> NamedModel:
-    """Find the names for a model that will be written to `target`. `ModelFileError`, `DataError`, OSError."""
+def find(path: Path, data: Any, options: Any, target: Path) -> NamedModels:
+    """Find the names for models that will be written to `target`. `ModelFileError`, `DataError`, OSError."""
     before = stamp(path)
-    header, tensors = model_file.read(path)
-    names = find_in(model_file.readout_of(path, header, tensors), data, **given_in(options, ReadOptions))
+    found = model_file.Contents.of(path)
+    if not found.there or model_file.TRAINING in found.run:
+        found.chosen()
+        raise DataError(f"{path}: a checkpoint: name the model once it is trained")
+    models = {k: found.model(k) for k in found.there}
+    readouts = {k: model_file.readout_of(path, *one) for k, one in models.items()}
+    names = find_in([*readouts.values()], data, **given_in(options, ReadOptions))
+    for k, (header, tensors) in models.items():
+        own = {name: array for name, array in tensors.items() if not name.startswith(model_file.NAMES)}
+        models[k] = header, own | model_file.tensors_of_names(readouts[k].names or Names.of({}))
     if target == path and stamp(path) != before:
         raise DataError(f"{path}: another process has changed it meanwhile: run thresher name again")
-    return NamedModel(header, tensors, names)
+    return NamedModels(found, models, names)

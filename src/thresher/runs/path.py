@@ -11,24 +11,25 @@ from typing import Any
 
 from thresher.data.order import make_order
 from thresher.data.source import Source
-from thresher.lanes import budget, checkpoint, folder
+from thresher.lanes import budget, checkpoint, frontier
 from thresher.lanes.checkpoint import Loaded
-from thresher.lanes.folder import FrontierTable
-from thresher.lanes.frontier import Learned, choose, joined, points_of
+from thresher.lanes.frontier import Learned, joined, picture, points_of
 from thresher.lanes.judging import LanesHoldout
 from thresher.lanes.lanes import Lanes
-from thresher.lanes.models import Frontier
+from thresher.lanes.models import Frontier, table_of_points
 from thresher.lanes.penalties import PenaltyRange, penalty_in, penalty_name, with_penalty
 from thresher.learning.files import model_file
+from thresher.learning.files.choice import FrontierTable
+from thresher.learning.inspection import plots
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import Part
 from thresher.learning.training.trainer import Outcome, Trainer
-from thresher.options.lanes import AUTO, BEST
+from thresher.options.lanes import AUTO
 from thresher.options.layouts import layout_asked, of_options
-from thresher.options.messages import mention, mention_command
+from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
 from thresher.options.option import UsageError, given_in
 from thresher.runs.lanes import check_varied, chosen_of, compile_penalties_ahead, recipes_of
@@ -67,7 +68,7 @@ class FrontierTraining:
     """how the data are opened"""
     ui: Ui
     beside: list[float]
-    """penalties of the finished models, in the folder, to which these lanes will be added"""
+    """penalties of the finished models, in the file, to which these lanes will be added"""
 
     @property
     def penalty(self) -> str:
@@ -87,7 +88,7 @@ class FrontierTraining:
 
     @property
     def keeps_state(self) -> bool:
-        """Whether the models in the folder can go on: if that was asked for, or if they went on already."""
+        """Whether the models in the file can go on: if that was asked for, or if they went on already."""
         return bool(self.options["state"]) or self.goes_on
 
     def run(self) -> Outcome:
@@ -128,11 +129,11 @@ class FrontierTraining:
     def filled(self, outcome: Outcome, path: Path, which: str, saved: Callable[[Learned], object]) -> Learned:
         """The trained models, and for a budget that lies between two, some with penalties between theirs.
 
-        `saved` is called before the data are read again for these. `path` is the folder to which a checkpoint
-        of such models adds them: before there is one, the models in the folder get their state.
+        `saved` is called before the data are read again for these. `path` is the file to which a checkpoint
+        of such models adds them: before there is one, the models in the file get their state.
         """
         if self.beside:
-            return self.joined(folder.load_models(path, folder.load(path)))
+            return self.joined(frontier.load(path)[1])
         learned = self.learned()
         between = budget.between(learned.points, which)
         if between and not self.rereadable:
@@ -153,33 +154,36 @@ class FrontierTraining:
     def save(
         self, learned: Learned, path: Path, which: str, *, say: bool = True, state: bool = False
     ) -> FrontierTable:
-        """Write the folder, with `state` in any case; return its table. OSError, `DataError`."""
+        """Write the models, with `state` in any case; return their table. OSError, `DataError`."""
         kept = state or self.keeps_state
         if kept:
             why = f"{mention('resume')} needs it" if state else model_file.LEFT_OUT
             model_file.tell_large_state(learned.models, self.ui.say, why)
         number, which = chosen_of(learned.points, which, self.ui.warn if say else lambda line: None)
         found = FrontierTable(self.penalty, learned.points, number, which)
-        folder.save(path, found, learned.models, kept)
+        frontier.save(path, found, learned.models, kept)
         return found
+
+    def draw(self, found: FrontierTable, plot: Path | None, table: Path | None) -> None:
+        """Write a picture and a table of the models to the files that are named. OSError."""
+        points, chosen = found.points, found.chosen
+        rows = partial(table_of_points, points, found.penalty, chosen)
+        plots.draw(plot, partial(picture, points, chosen), table, rows)
 
     def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str | None:
         """The command that trains the chosen model for as many passes as were best, on all rows.
 
-        For a budget of weights, on the same rows: a model of more rows has more weights. None if the models
-        to go on from are no longer there, because these replace them.
+        For a budget of weights, on the same rows: a model of more rows has more weights. None for a model
+        that has gone on, of whose rows these are only the last.
         """
         held = None if self.options["holdout_every"] == 0 else self.options["holdout"] or "every-10th"
         own = {
             "rule": found.points[found.chosen].spec,
             "passes": passes_said(chosen.record.passes if chosen.record else 1, chosen.recipe),
-            "holdout": held if found.use else None,
+            "holdout": held if budget.budget_of(found.choice) is not None else None,
         }
         if self.goes_on:
-            old = Path(self.options["continue_from"])
-            if old.resolve() == self.options["model"].resolve():
-                return None
-            own |= {"rule": None, "continue_from": old / folder.file_of(found.chosen)}
+            return None
         return train_command(
             data, None, {**given_in(self.options), **own, "resume": None, "early_stop": None}
         )
@@ -199,39 +203,8 @@ class FrontierTraining:
         return replace(self, trainer=trainer, judging=judging)
 
 
-_OF_FOLDERS = ("model", "choose", "plot", "quiet", "strict", "json")
-"""Options that apply to a folder of models"""
-
-
-def is_folder(source: Path, options: Any) -> bool:
-    """Whether `source` is a folder of models; UsageError if unfinished, or for options of training."""
-    started = not source.is_file() and Path(f"{source}.checkpoint").exists()
-    found = folder.is_frontier(source)
-    if started and not found:
-        raise UsageError(
-            f"{source} is not finished: run it again with the same options and {mention('resume')}"
-        )
-    if found and any(name not in _OF_FOLDERS for name in given_in(options)):
-        raise UsageError(
-            f"{source} is a folder of learned models: only {mention('choose')} and {mention('plot')} apply"
-            " to it"
-        )
-    return found
-
-
-def chosen_in(source: Path, which: str | None) -> FrontierTable:
-    """The table of a folder, with another choice unless `which` is None. `UsageError`, `ModelFileError`."""
-    found = folder.load(source)
-    if which is None:
-        return found
-    try:
-        return replace(found, chosen=choose(found.points, which), choice=which)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-
-
-def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
-    """Prepare the training of a model for each of many penalties.
+def prepare(inputs: Inputs, options: Any, ui: Ui, outputs: Sequence[Path | None] = ()) -> FrontierTraining:
+    """Prepare the training of a model for each of many penalties; `outputs` are files that will be written.
 
     Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
@@ -248,7 +221,7 @@ def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
     domain = base.head().domain
     source = source_of(inputs, domain.of_model(trained is not None), read)
     held = holdout_of(judge, domain, source, read, plan.passes == 1)
-    check_written([], options, inputs.data, source, held)
+    check_written(outputs, options, inputs.data, source, held)
     order = order_of(options, before, base.seed)
     beside: Any = {"ready": ahead.wait, "before": before}
     beside["stopper"] = ui.stopper(checkpoint=spare is not None)
@@ -268,7 +241,7 @@ def prepare(inputs: Inputs, options: Any, ui: Ui) -> FrontierTraining:
     judging.begin(plan.holdout_every, held)
     beside["judging"] = lambda every, given: judging
     beside["save"] = partial(checkpoint.save, holdout=judging, beside=finished)
-    fills = budget.budget_of(options["choose"] or BEST) is not None and not finished and trained is None
+    fills = budget.budget_of(options["choose"]) is not None and not finished and trained is None
     more = fills and source.rereadable
     trainer = trainer_of(lanes, source, plan, order, held, options["cache"], ui, more=more, **beside)
     return FrontierTraining(trainer, judging, inputs, source, options, read, ui, finished)
@@ -308,14 +281,7 @@ def _going_on(options: Any, ui: Ui) -> tuple[Lanes, Record] | None:
     if given is None:
         return None
     if isinstance(given, str | os.PathLike):
-        path = Path(given)
-        if not path.exists():
-            raise UsageError(f"{path}: no such folder")
-        if not folder.is_frontier(path):
-            raise UsageError(
-                f"{path}: not the folder of {mention_command('path')}: it contains no {folder.TABLE}"
-            )
-        points, models = folder.load_models(path, folder.load(path))
+        points, models = frontier.load(Path(given))[1]
     elif isinstance(given, Frontier):
         points, models = given.points, given.models
     else:
@@ -330,7 +296,7 @@ def _going_on(options: Any, ui: Ui) -> tuple[Lanes, Record] | None:
 def _check_agree(options: Any, lanes: Lanes) -> None:
     """`UsageError` if options contradict the recipes of models that go on."""
     said, recipe = given_in(options, RecipeOptions), lanes.recipe
-    _check_penalties(said.pop("l1", None), [penalty_in(model.rule) for model in lanes.models], "the folder")
+    _check_penalties(said.pop("l1", None), [penalty_in(model.rule) for model in lanes.models], "the file")
     rule = {name: said.pop(name) for name in ("rule", "alpha") if name in said}
     check_same(said, recipe, "the frontier")
     with of_options():
@@ -345,8 +311,8 @@ def _check_same(loaded: Loaded, base: Recipe, l1: Any, spare: Path) -> None:
     lanes = loaded.lanes
     if loaded.beside:
         path = spare.with_name(spare.name.removesuffix(".checkpoint"))
-        there = [point.penalty for point in folder.load(path).points] if folder.is_frontier(path) else []
-        if there != loaded.beside:
+        table = model_file.Contents.of(path).frontier() if path.exists() else None
+        if table is None or [point.penalty for point in table.points] != loaded.beside:
             raise UsageError(
                 f"{spare} adds models to {path}, which does not have the others: run again without"
                 f" {mention('resume')}"

@@ -529,7 +529,7 @@ def _identity(path: Path) -> object:
 
 def written_beside(options: Any) -> list[Path]:
     """The files in the options of a run that are written beside its result."""
-    kind, _, rejected = options["on_error"].partition("=")
-    named = [options.get(name) for name in ("curve", "plot", "checkpoint")]
+    kind, _, rejected = options.get("on_error", "").partition("=")
+    named = [options.get(name) for name in ("curve", "plot", "table", "checkpoint")]
     named.append(rejected if kind == "quarantine" else None)
     return [Path(name) for name in named if name is not None]

@@ -145,7 +145,7 @@ class SparseFrontierEstimator(SparseEstimator):
 
     def _points(self) -> list[Any]:
         """The models, for choosing."""
-        from thresher.lanes.frontier import Point
+        from thresher.learning.files.choice import Point
 
         paths = (self.l1s_, self.nnz_path_, self.loss_path_, self.se_path_)
         columns = zip(*(one.tolist() for one in paths), strict=True)
@@ -159,7 +159,7 @@ class SparseFrontierEstimator(SparseEstimator):
 
         The choice stays until the next `fit`. ValueError if there is no such model; nothing then changes.
         """
-        from thresher.lanes.frontier import choose
+        from thresher.learning.files.choice import choose
 
         check_is_fitted(self, "_path")
         if isinstance(which, int | np.integer):
@@ -173,8 +173,8 @@ class SparseFrontierEstimator(SparseEstimator):
         return self
 
     def _check_options(self) -> None:
-        from thresher.lanes.frontier import check_choice
         from thresher.lanes.penalties import PenaltyRange
+        from thresher.learning.files.choice import check_choice
         from thresher.options.checks import check_flag, check_whole
 
         super()._check_options()

@@ -239,16 +239,18 @@ def save(path: Path, model: Model, training_state: TrainingState) -> None:
     model_file.write(path, header, tensors)
 
 
-def opened(path: Path, lanes: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+def opened(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and tensors of a file; `ModelFileError` if it does not exist or is damaged."""
     if not path.exists():
         raise model_file.ModelFileError(f"{path}: no such file, so there is no training to resume")
-    return model_file.read(path, lanes=lanes)
+    return model_file.Contents.of(path).model(0)
 
 
 def load(path: Path) -> tuple[Model, TrainingState]:
     """The model in a checkpoint and the state of its training; `ModelFileError` if there is no checkpoint."""
     header, tensors = opened(path)
+    if model_file.LANES in header:
+        raise model_file.ModelFileError(f"{path}: a checkpoint of another command, with many models")
     if "training" not in header:
         raise model_file.ModelFileError(f"{path}: a finished model, not a checkpoint")
     with model_file.naming_file(path, header):

@@ -1,4 +1,8 @@
-"""The model on disk: safetensors with a JSON header. Loading a model runs no code that comes from the file.
+"""Models on disk: safetensors with a JSON header. Loading a model runs no code that comes from the file.
+
+A file holds one model, or many: a frontier, an ensemble, a selection. A checkpoint is such a file with the
+state of training. ``header["models"]`` has what is known of each, and the names of its tensors begin with its
+number; what all have in common stands once, in ``shared``, and what the run tells of them in ``run``.
 
 A file under its own name is always complete. The header holds the CRC-32 of each tensor and of itself, so
 damage is detected.
@@ -11,8 +15,8 @@ import stat
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,8 +31,8 @@ from thresher.data.errors import OneLineError, shortened
 from thresher.data.features.names import Names
 from thresher.data.files.paths import begins_a_model
 from thresher.engine.atomic import whole_file
-from thresher.engine.sound import under
-from thresher.learning.files.folder import ENSEMBLE, FRONTIER
+from thresher.engine.sound import StateError, beneath, under
+from thresher.learning.files.choice import FrontierTable, choose
 from thresher.learning.files.schema import (
     Fields,
     Finite,
@@ -52,7 +56,8 @@ from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.model.weights import Readout, names_of
 from thresher.learning.training.progress import Curve, curve_of, is_curve
 from thresher.learning.training.record import Record
-from thresher.options.messages import mention, spelled
+from thresher.options.messages import mention, mention_command, spelled
+from thresher.options.option import UsageError
 
 FORMAT = 1
 _HEAD = 64
@@ -64,10 +69,8 @@ _NO_TENSORS = (SafetensorError, ValueError, TypeError, AttributeError, OverflowE
 Tensors = dict[str, NDArray[Any]]
 EDITION: Fields = {"format": int, "version": str}
 """Fields of every file, in any format version."""
-MODEL: Fields = {"recipe": dict, "lowest_label": Finite}
+MODEL: Fields = {"recipe": dict, "lowest_label": Finite, "nonzero": int}
 """Fields of every model."""
-SHOWN: Fields = {"nonzero": int}
-"""Fields of every model that has a file to itself, for the commands that show it."""
 CURVE: Fields = {"curve": Annotated[Curve, Form("points of a curve", is_curve, curve_of)]}
 _NEEDS = tuple[parts.Need, ...]
 _OPTIONAL: Fields = {
@@ -82,8 +85,15 @@ _OPTIONAL: Fields = {
     "calibration": tuple[Finite, Finite],
     **CURVE,
 }
-_OTHERS = ("intercept", "record", "training", "lanes", "solver", "crc32")
+_OTHERS = ("intercept", "record", "solver")
 """Fields of some models, which are checked where they are used."""
+_FILE: Fields = {"models": list[dict[str, Any] | None], "shared": dict, "run": dict}
+"""Fields of every file."""
+LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION = "lanes", "training", "frontier", "ensemble", "selection"
+"""What is known of a run"""
+RUN = (LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION)
+_OF_FILE = {*EDITION, *RUN, "needs"}
+"""Fields of a model's header that stand once in a file"""
 RECIPE: Fields = {
     **kinds_of(Recipe),
     "rule": str,
@@ -97,8 +107,8 @@ _WEIGHTS = ("loss", "outputs", "store", "intercept", "layout")
 """Fields of the recipe in a file with weights only."""
 _LONGEST = 1000
 """Maximum length of a message: a file may contain text of any length in place of a name."""
-LANES = "lanes"
-"""Name of the header field in a checkpoint of many models."""
+_SHARED = "shared."
+"""Prefix of the tensors that all models of a file have"""
 NAMES = "names."
 """Prefix of the tensors that hold names."""
 
@@ -182,7 +192,8 @@ def header_of_weights(readout: Readout, intercept: bool = True) -> Header:
         "layout": None if readout.layout is None else readout.layout.as_dict(),
         "offset": readout.shifted,
     }
-    return {**_header_of_any(readout), **_needing([readout.head.joint]), "recipe": recipe}
+    own = {"recipe": recipe, "nonzero": readout.nonzero}
+    return {**_header_of_any(readout), **_needing([readout.head.joint]), **own}
 
 
 def needing(*models: Model) -> Header:
@@ -209,8 +220,32 @@ def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
     if isinstance(ready, Readout):
         ready.save(path)
         return
-    with ready.at_rest():
-        write(path, header_of(ready), tensors_of(ready, state=state))
+    save_all([ready], path, state=state)
+
+
+def save_all(
+    models: Sequence[Model | Readout | None],
+    path: str | Path,
+    run: Header | None = None,
+    beside: Tensors | None = None,
+    *,
+    state: bool = True,
+) -> None:
+    """Write a file of many models; None is one that was dropped. See `write_all` and `thresher.save`."""
+    with ExitStack() as resting:
+        kept = [None if one is None else _contents(one, state, resting) for one in models]
+        write_all(path, kept, run, beside)
+
+
+def _contents(model: Model | Readout, state: bool, resting: ExitStack) -> tuple[Header, Tensors]:
+    """Header and tensors of a model, which must not learn before these are written."""
+    if isinstance(model, Model):
+        resting.enter_context(model.at_rest())
+        return header_of(model), tensors_of(model, state=state)
+    tensors = weights_of(model)
+    if model.names is not None:
+        tensors |= tensors_of_names(model.names.only(model.keys))
+    return header_of_weights(model), tensors
 
 
 @contextmanager
@@ -223,15 +258,6 @@ def file_of(given: Any, write: Callable[[Any, Path], None] = save) -> Iterator[P
         path = Path(place) / "model"
         write(given, path)
         yield path
-
-
-def save_weights(readout: Readout, path: str | Path) -> None:
-    """Write a model with weights only. Raises OSError."""
-    tensors = weights_of(readout)
-    if readout.names is not None:
-        tensors |= tensors_of_names(readout.names.only(readout.keys))
-    header = {**header_of_weights(readout), "nonzero": readout.nonzero}
-    write(path, header, tensors)
 
 
 def tensors_of(model: Model, *, state: bool = True) -> Tensors:
@@ -281,20 +307,43 @@ def weights_of(readout: Readout) -> Tensors:
 
 
 def write(path: str | Path, header: Header, tensors: Tensors) -> None:
-    """Write a complete file or none, without copying tensors. Raises OSError."""
+    """Write a file of one model, with what its header says of a run. Raises OSError."""
+    write_all(path, [(header, tensors)])
+
+
+def write_all(
+    path: str | Path,
+    models: Sequence[tuple[Header, Tensors] | None],
+    run: Header | None = None,
+    beside: Tensors | None = None,
+) -> None:
+    """Write a complete file or none, without copying tensors. Raises OSError.
+
+    Args:
+        models: header and tensors of each; None for one that was dropped.
+        run: fields of RUN, in addition to those in headers.
+        beside: tensors of no model.
+    """
     with whole_file(path, "wb") as file:
-        for piece in _pieces(header, tensors):
+        for piece in _pieces(models, run or {}, beside or {}):
             file.write(piece)
 
 
 def as_bytes(header: Header, tensors: Tensors) -> bytes:
-    """The content of a file with this header and these tensors."""
-    return b"".join(_pieces(header, tensors))
+    """The content of a file of one model, with this header and these tensors."""
+    return b"".join(_pieces([(header, tensors)], {}, {}))
 
 
-def _pieces(header: Header, tensors: Tensors) -> Iterator[bytes | memoryview]:
+def _pieces(
+    models: Sequence[tuple[Header, Tensors] | None], run: Header, beside: Tensors
+) -> Iterator[bytes | memoryview]:
     """The bytes of a file, tensor by tensor."""
-    whole = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    common = _in_all([one[1] for one in models if one is not None])
+    own = [{} if one is None else {n: a for n, a in one[1].items() if n not in common} for one in models]
+    named = [beneath(f"{k}.", one) for k, one in enumerate(own)]
+    every = (beside, beneath(_SHARED, common), *named)
+    whole = {n: np.ascontiguousarray(a) for tensors in every for n, a in tensors.items()}
+    header = _packed([None if one is None else one[0] for one in models], run)
     sums = {name: _checksum(array) for name, array in whole.items()}
     sums["header"] = _header_sum({**header, "crc32": sums})
     names = sorted(whole, key=lambda name: (-whole[name].itemsize, name))  # so that all are aligned
@@ -302,6 +351,51 @@ def _pieces(header: Header, tensors: Tensors) -> Iterator[bytes | memoryview]:
     yield _safetensors_head(text, {name: whole[name] for name in names})
     for name in names:
         yield _bytes_of(whole[name])
+
+
+def _in_all(models: Sequence[Tensors]) -> Tensors:
+    """The tensors that are equal in all of several models; lanes have one index."""
+    if len(models) < 2:
+        return {}
+    first, *others = models
+    return {
+        name: array
+        for name, array in first.items()
+        if all(name in one and _are_equal(one[name], array) for one in others)
+    }
+
+
+def _are_equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    return one.dtype == other.dtype and np.array_equal(one, other)
+
+
+def _packed(headers: Sequence[Header | None], run: Header) -> Header:
+    """The header of a file: what all models have in common stands once."""
+    there = [one for one in headers if one is not None]
+    first = there[0] if there else {"format": FORMAT, "version": __version__}
+    file: Header = {name: first[name] for name in EDITION}
+    file |= {"run": {name: one[name] for one in (*there, run) for name in RUN if name in one}}
+    if needs := {json.dumps(need): need for one in there for need in one.get("needs", [])}:
+        file["needs"] = [*needs.values()]
+    own = [one and {name: value for name, value in one.items() if name not in _OF_FILE} for one in headers]
+    shared: Header = {}
+    if len(there) > 1:
+        shared = _common([one for one in own if one is not None])
+        shared["recipe"] = _common([one["recipe"] for one in there])
+        own = [one and _without(one, shared) for one in own]
+    return {**file, "shared": shared, "models": own}
+
+
+def _common(headers: Sequence[Header]) -> Header:
+    """The fields that all have with the same value."""
+    first, *others = headers
+    return {n: v for n, v in first.items() if all(n in one and one[n] == v for one in others)}
+
+
+def _without(header: Header, shared: Header) -> Header:
+    """What a model has beside what all have."""
+    own = {name: value for name, value in header.items() if name not in shared}
+    return {**own, "recipe": {n: v for n, v in header["recipe"].items() if n not in shared["recipe"]}}
 
 
 def _safetensors_head(text: str, tensors: Tensors) -> bytes:
@@ -330,19 +424,6 @@ def _header_sum(header: Header) -> int:
     """CRC-32 of the header without this checksum itself."""
     tensors = {name: value for name, value in header["crc32"].items() if name != "header"}
     return zlib.crc32(json.dumps({**header, "crc32": tensors}, sort_keys=True).encode())
-
-
-def read_table(path: Path, reads: int, fields: Collection[str], what: str) -> dict[str, Any]:
-    """The table of a folder, in the format that this version reads; `ModelFileError`, or OSError."""
-    try:
-        table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        check(table, EDITION, "table")
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path}: damaged, or not {what} ({error})") from error
-    check_format(path, table, reads)
-    with naming_file(path, table):
-        check_known(table, {*EDITION, *fields}, "table")
-    return table
 
 
 def _checksum(array: NDArray[Any]) -> int:
@@ -375,55 +456,171 @@ def _is_special(path: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def read(path: str | Path, lanes: bool = False) -> tuple[Header, Tensors]:
-    """Header and tensors of a file; `ModelFileError` if it is not a complete model.
+class Contents:
+    """The content of a file, whose header is checked; a tensor is read, and checked, when it is asked for.
 
-    With `lanes`, a checkpoint of many models is accepted too.
+    Raises `ModelFileError`, which calls the file by its `name`.
     """
-    from safetensors import safe_open
 
-    name = str(path)
-    if _is_special(Path(path)):
-        raise ModelFileError(f"{name}: a pipe or device, not a model file")
-    try:
-        with open(path, "rb"):  # gives a clearer error than safetensors if it cannot be read
-            pass
-        with safe_open(name, "np") as file:
-            metadata = file.metadata() or {}
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  (no mapping)
-    except OSError as error:
-        reason = _of_directory(name) if Path(path).is_dir() else error.strerror or str(error)
-        raise ModelFileError(f"{name}: {reason}") from error
-    except _NO_TENSORS as error:
-        if not looks_like_ours(Path(path)):
-            raise ModelFileError(f"{name}: not a thresher model") from error
-        raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
-    header = _checked(name, metadata, tensors)
-    with naming_file(name):
-        check(header, SHOWN)
-    if LANES in header and not lanes:
-        raise ModelFileError(
-            f"{name}: a checkpoint of many models: resume it with {mention(resume=True)} of the command that"
-            " wrote it"
-        )
-    return header, tensors
+    def __init__(self, name: str, metadata: dict[str, str], tensors: Mapping[str, Any]) -> None:
+        self.name, self._tensors = name, tensors
+        self.header = _checked(name, metadata, tensors)
+        self.run: Header = self.header["run"]
+        """what is known of the run that made the models"""
+
+    @classmethod
+    def of(cls, path: str | Path) -> Contents:
+        """The content of the file at a path."""
+        from safetensors import safe_open
+
+        name = str(path)
+        if _is_special(Path(path)):
+            raise ModelFileError(f"{name}: a pipe or device, not a model file")
+        try:
+            with open(path, "rb"):  # gives a clearer error than safetensors if it cannot be read
+                pass
+            file = safe_open(name, "np")
+            return cls(name, _metadata_of(file), _Reader(file))
+        except OSError as error:
+            reason = _of_directory(name) if Path(path).is_dir() else error.strerror or str(error)
+            raise ModelFileError(f"{name}: {reason}") from error
+        except _NO_TENSORS as error:
+            if isinstance(error, ModelFileError):
+                raise
+            if not looks_like_ours(Path(path)):
+                raise ModelFileError(f"{name}: not a thresher model") from error
+            raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
+
+    def __len__(self) -> int:
+        """The number of models, including those that were dropped."""
+        return len(self.header["models"])
+
+    @property
+    def there(self) -> list[int]:
+        """Numbers of the models that were not dropped."""
+        return [k for k, one in enumerate(self.header["models"]) if one is not None]
+
+    def header_of(self, number: int) -> Header:
+        """The header of a model, as `header_of` makes it, and what is known of the run."""
+        if number not in self.there:
+            raise ModelFileError(f"{self.name}: damaged: it has no model {number}")
+        own, shared = self.header["models"][number], self.header["shared"]
+        with naming_file(self.name, self.header):
+            check_present(shared, {"recipe": dict}, "shared")
+            check(own, {"recipe": dict}, "model")
+            recipe = {**shared.get("recipe", {}), **own["recipe"]}
+            file = {name: self.header[name] for name in ("needs", *EDITION) if name in self.header}
+            found = {**file, **shared, **own, "recipe": recipe}
+        with naming_file(self.name, found):
+            _check_model(found)
+        return found | self.run
+
+    def tensors(self, prefix: str) -> Tensors:
+        """The tensors whose names begin with a prefix, by the rest of their names."""
+        names = [name for name in self._tensors if name.startswith(prefix)]
+        return {name.removeprefix(prefix): self._tensor(name) for name in names}
+
+    def beside(self) -> Tensors:
+        """The tensors of no model."""
+        own = tuple(f"{k}." for k in self.there)
+        return {n: self._tensor(n) for n in self._tensors if not n.startswith((_SHARED, *own))}
+
+    def _tensor(self, name: str) -> NDArray[Any]:
+        try:
+            found: NDArray[Any] = self._tensors[name]
+        except _NO_TENSORS as error:
+            raise ModelFileError(f"{self.name}: a damaged or truncated model ({error})") from error
+        if _checksum(found) != self.header["crc32"][name]:
+            raise ModelFileError(f"{self.name}: damaged: {name} does not match its checksum")
+        if ".weights." in name and not np.isfinite(found).all():
+            raise ModelFileError(f"{self.name}: {name} contains a number that is not finite")
+        return found
+
+    def model(self, number: int) -> tuple[Header, Tensors]:
+        """Header and tensors of a model."""
+        return self.header_of(number), self.tensors(_SHARED) | self.tensors(f"{number}.")
+
+    def frontier(self) -> FrontierTable | None:
+        """The table of a frontier; None if the models are none."""
+        if FRONTIER not in self.run:
+            return None
+        with naming_file(self.name, self.header):
+            found = FrontierTable.from_dict(self.run[FRONTIER])
+            if [one.dropped is None for one in found.points] != [k in self.there for k in range(len(self))]:
+                raise StateError("frontier: it has other models than the file")
+        return found
+
+    def chosen(self, which: str | None = None) -> int:
+        """The number of the model that stands for all, or of the one that `which` selects.
+
+        `UsageError` if no model is meant by `which`.
+        """
+        frontier = self.frontier()
+        if which is not None and which.isdecimal():
+            if int(which) in self.there:
+                return int(which)
+            raise UsageError(f"{self.name} has no model {which}: its models are {_spans(self.there)}")
+        if which is not None and frontier is None:
+            raise UsageError(f"{self.name}: {self._kind()}: leave out {mention(choose=which)}")
+        if frontier is not None:
+            return frontier.chosen if which is None else choose(frontier.points, which)
+        if LANES in self.run:
+            raise ModelFileError(
+                f"{self.name}: a checkpoint of many models: resume it with {mention(resume=True)} of the"
+                " command that wrote it"
+            )
+        if len(self.there) != 1:
+            raise ModelFileError(f"{self.name}: {self._kind()}")
+        return self.there[0]
+
+    def _kind(self) -> str:
+        """What the file holds, and how to do without a choice of one model, in words."""
+        if ENSEMBLE in self.run:
+            one = spelled(f"thresher choose {self.name} 0 -m MODEL", "thresher.load(path).models[0]")
+            return f"an ensemble, not one model: {one} is one of its models"
+        if SELECTION in self.run and not self.there:
+            return f"a selection without a model: {mention_command('select')} {mention(keep=True)} learns one"
+        return "one model, of which there is no choice"
+
+
+def _metadata_of(file: Any) -> dict[str, str]:
+    return file.metadata() or {}
+
+
+class _Reader(Mapping[str, Any]):
+    """The tensors of an open file."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._names = file, dict.fromkeys(file.keys())
+
+    def __getitem__(self, name: str) -> Any:
+        return self._file.get_tensor(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _spans(numbers: Sequence[int]) -> str:
+    """Numbers, in words."""
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else ", ".join(map(str, numbers))
+
+
+def read(path: str | Path, which: str | None = None) -> tuple[Header, Tensors]:
+    """Header and tensors of the model in a file, of many that of `which`: see `Contents.chosen`."""
+    found = Contents.of(path)
+    return found.model(found.chosen(which))
 
 
 def _of_directory(name: str) -> str:
     """Why a directory cannot be read, as text."""
     from thresher.data.log.segments import is_log
 
-    reason = "a directory, not a model"
-    folder = Path(name)
-    if ENSEMBLE.is_at(folder):
-        one = folder / ENSEMBLE.model_file(0)
-        how = f"name one of its files, such as {one}; in Python, thresher.Ensemble.load loads all"
-        return f"an ensemble, not one model: {how}"
-    if is_log(folder):
+    if is_log(Path(name)):
         return f"the log of a server, not a model: thresher log {name} shows what it holds"
-    if not FRONTIER.is_at(folder):
-        return reason
-    return f"{reason}; thresher path {name} --choose best -m MODEL extracts one of its models"
+    return "a directory, not a model"
 
 
 def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
@@ -436,7 +633,7 @@ def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
     except _NO_TENSORS as error:
         raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
-    return _checked(name, metadata, tensors), tensors
+    return Contents(name, metadata, tensors).model(0)
 
 
 def check_parts(path: str | Path, header: Header, kinds: Collection[str] = parts.REGISTRY) -> None:
@@ -451,7 +648,8 @@ def needs_in(header: Header) -> tuple[parts.Need, ...]:
     return found
 
 
-def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
+def _checked(name: str, metadata: dict[str, str], tensors: Collection[str]) -> Header:
+    """The header of a file with tensors of these names."""
     if "thresher" not in metadata:
         raise ModelFileError(f"{name}: a safetensors file, but not a thresher model")
     try:
@@ -467,13 +665,12 @@ def _checked(name: str, metadata: dict[str, str], tensors: Tensors) -> Header:
         check(header, EDITION)
     check_format(name, header, FORMAT)
     with naming_file(name, header):
-        _check_model(header)
-    sums = header["crc32"]
-    for key in sorted({*sums, *tensors} - {"header"}):
-        if key not in tensors or _checksum(tensors[key]) != sums.get(key):
-            raise ModelFileError(f"{name}: damaged: {key} does not match its checksum")
-        if key.startswith("weights.") and not np.isfinite(tensors[key]).all():
-            raise ModelFileError(f"{name}: {key} contains a number that is not finite")
+        check(header, _FILE)
+        check_present(header, {"needs": _NEEDS})
+        check_known(header, {*EDITION, *_FILE, "needs", "crc32"}, "header")
+        check_known(header["run"], RUN, "run")
+    if wrong := {*header["crc32"]} - {"header"} ^ {*tensors}:
+        raise ModelFileError(f"{name}: damaged: {min(wrong)} does not match its checksum")
     return header
 
 
@@ -481,7 +678,7 @@ def _check_model(given: Any) -> None:
     """Check the header of a model. Raises StateError."""
     check(given, MODEL)
     check_present(given, _OPTIONAL)
-    check_known(given, {*EDITION, *MODEL, *SHOWN, *_OPTIONAL, *_OTHERS}, "header")
+    check_known(given, {*EDITION, *MODEL, *_OPTIONAL, *_OTHERS}, "model")
     record_of(given)
     recipe = given["recipe"]
     check(recipe, {"rule": str | None}, "recipe")
@@ -492,9 +689,9 @@ def _check_model(given: Any) -> None:
         check_all(recipe, RECIPE, "recipe")
 
 
-def load_readout(path: str | Path) -> tuple[Readout, Header]:
-    """The weights for prediction, and the header."""
-    header, tensors = read(path)
+def load_readout(path: str | Path, which: str | None = None) -> tuple[Readout, Header]:
+    """The weights for prediction, and the header; of the model that `which` selects, if there are many."""
+    header, tensors = read(path, which)
     return readout_of(path, header, tensors), header
 
 
@@ -543,9 +740,9 @@ def curve_in(header: Header) -> Curve:
     return curve_of(header.get("curve", []))
 
 
-def load(path: str | Path) -> tuple[Model, Header]:
-    """The model, ready to keep learning, and the header."""
-    header, tensors = read(path)
+def load(path: str | Path, which: str | None = None) -> tuple[Model, Header]:
+    """The model, ready to keep learning, and the header; the one that `which` selects, if there are many."""
+    header, tensors = read(path, which)
     return revive(path, header, tensors), header
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,21 +21,29 @@ from thresher.learning.model.weights import Readout
 from thresher.options.messages import mention, mention_command
 
 
-def find_in(own: Model | Readout, data: Data, **reading: Any) -> Names:
-    """Find the names of a model's features in `data`, and keep them: see `thresher.name_features`."""
+def find_in(models: Sequence[Model | Readout], data: Data, **reading: Any) -> Names:
+    """Find the names of the features of models in `data`, and keep them: see `thresher.name_features`."""
+    own = models[0]
     check_nameable(own.store)
     options: dict[str, Any] = {"on_error": "skip", **reading}
     source = source_for(own, data, own.head.open_domain, more={"unlabelled": True}, **options)
     check_namer(source, own.store)
-    return keep_names(own, source)
+    return keep_names(models, source)
 
 
-def keep_names(own: Model | Readout, source: Source) -> Names:
-    """Give a model the names of its features, read from a source that has names."""
-    readout = own.readout() if isinstance(own, Model) else own
-    kept = (own.names or Names.of({})).only(readout.keys)
-    unnamed = np.setdiff1d(readout.keys, kept.features, assume_unique=True)
-    own.names = named = kept.joined(find_names(source, unnamed)).distinct(readout.keys)
+def keep_names(models: Sequence[Model | Readout], source: Source) -> Names:
+    """Give models the names of their features, read from a source that has names; return all of them."""
+    readouts = [one.readout() if isinstance(one, Model) else one for one in models]
+    keys = np.unique(np.concatenate([one.keys for one in readouts]))
+    known = Names.of({})
+    for one in models:
+        if one.names is not None:
+            known = known.joined(one.names.only(np.setdiff1d(one.names.features, known.features)))
+    known = known.only(keys)
+    unnamed = np.setdiff1d(keys, known.features, assume_unique=True)
+    named = known.joined(find_names(source, unnamed)).distinct(keys)
+    for one, readout in zip(models, readouts, strict=True):
+        one.names = named if len(models) == 1 else named.only(readout.keys)
     return named
 
 
@@ -46,7 +55,7 @@ def names_follow(own: Model, source: Source) -> list[Trouble]:
     if not own.names or not source.nameable:
         return []
     if source.rereadable:
-        keep_names(own, source)
+        keep_names([own], source)
         return []
     readout = own.readout()
     known = np.array(list(known_names(readout)), np.uint64)

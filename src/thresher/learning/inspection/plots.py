@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +52,13 @@ def write(path: Path, picture: str) -> None:
     """Write a complete picture, or leave the file unchanged. Raises OSError."""
     with whole_file(path) as file:
         file.write(picture)
+
+
+def draw(plot: Path | None, picture: Callable[[], str], table: Path | None, rows: Callable[[], str]) -> None:
+    """Write a picture and a table to the files that are named. OSError."""
+    for path, made in ((plot, picture), (table, rows)):
+        if path is not None:
+            write(path, made())
 
 
 def stages_of_table(table: Sequence[Row]) -> list[Stage]:

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import functools
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from os import PathLike, fspath
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher import parts
-from thresher._version import __version__
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk
 from thresher.data.errors import OneLineError
 from thresher.data.inputs.any_data import Data
 from thresher.data.layout import SettledLayout
-from thresher.engine.atomic import whole_file
+from thresher.engine.sound import StateError
 from thresher.learning.files import model_file, schema
-from thresher.learning.files.folder import ENSEMBLE
-from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.files.model_file import ENSEMBLE, Contents, ModelFileError
 from thresher.learning.inspection.frames import frame_of, identity_of
 from thresher.learning.model.intervals import FEWEST, MOST_LEVEL, WeightIntervals, around, deviation, mean
 from thresher.learning.model.model import Model, as_model
@@ -40,18 +36,14 @@ if TYPE_CHECKING:
 
     from thresher.learning.diagnostics.findings import Trouble
 
-_FORMAT = 1
 _BAGGED = "poisson"
 """The rows of models whose deviation is that of a bootstrap"""
 _LEAST = 1e-15
 """The least probability that has log-odds"""
 _BLOCK = 1 << 16
 """Features whose weights are processed at a time"""
-_TABLE: schema.Fields = {
-    "models": schema.Positive,
-    "rows": str,
-    "record": dict | None,
-}
+_TABLE: schema.Fields = {"rows": str, "record": dict | None}
+"""What a file knows of an ensemble beside its models"""
 
 M = TypeVar("M", Model, Readout)
 
@@ -70,7 +62,7 @@ class Ensemble(Predictor, Generic[M]):
         self.rows = rows
         """how rows were given to models: ``poisson`` or ``disjoint``"""
         self.record = record
-        """how it was trained, if it came from a folder or from `thresher.ensemble`"""
+        """how it was trained, if it came from a file or from `thresher.ensemble`"""
         self.warnings: list[Trouble] = []
         """trouble found in training"""
 
@@ -131,8 +123,8 @@ class Ensemble(Predictor, Generic[M]):
         rows, *each = zip(*(model.terms(chunk) for model in self.models), strict=True)
         if not all(np.array_equal(one.values, rows[0].values) for one in rows):
             raise OneLineError(
-                "the models of this ensemble scale columns differently: explain one of them, such as"
-                f" {ENSEMBLE.model_file(0)} in its folder"
+                "the models of this ensemble scale columns differently: explain one of them,"
+                f" {spelled('that thresher choose takes from the file', 'such as models[0]')}"
             )
         return Summands(rows[0], *map(mean, each))
 
@@ -153,27 +145,28 @@ class Ensemble(Predictor, Generic[M]):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Ensemble[Readout]:
-        """Load the folder of an ensemble, to predict with; `ModelFileError`.
-
-        `Model.load` loads one of its files as a model that can keep learning.
-        """
-        folder = Path(path)
-        rows, record, files = cls.read(folder)
-        models = [model_file.load_readout(file)[0] for file in files]
-        meanings = [(parts.spec_of(model.loss), model.head.outputs) for model in models]
-        for k, meaning in enumerate(meanings):
-            if meaning != meanings[0]:
-                raise ModelFileError(f"{folder}: {ENSEMBLE.model_file(k)} has another loss than the others")
-        return Ensemble(models, rows, record)
+        """Load an ensemble from its file, to predict with; `ModelFileError`."""
+        found: Ensemble[Readout] = cls.read(path, model_file.readout_of)
+        return found
 
     @staticmethod
-    def read(folder: Path) -> tuple[str, Record | None, list[Path]]:
-        """How rows were given to the models in a folder, their record, and their files. `ModelFileError`."""
-        if not ENSEMBLE.is_at(folder):
-            raise ModelFileError(f"{folder}: not the folder of an ensemble: it contains no {ENSEMBLE.table}")
-        table = table_in(folder)
-        record = None if table["record"] is None else Record.from_dict(table["record"])
-        return table["rows"], record, files_of(folder, table)
+    def read(path: str | PathLike[str], made: Callable[[str, Any, Any], Any]) -> Ensemble[Any]:
+        """The ensemble in a file; `made` makes each model, of the file's name, header and tensors."""
+        found, name = Contents.of(fspath(path)), fspath(path)
+        if ENSEMBLE not in found.run:
+            raise ModelFileError(f"{name}: not an ensemble")
+        with model_file.naming_file(name, found.header):
+            table = found.run[ENSEMBLE]
+            schema.check_all(table, _TABLE, ENSEMBLE)
+            record = None if table["record"] is None else Record.from_dict(table["record"])
+            if len(found.there) < 2:
+                raise StateError("an ensemble has several models")
+        models = [made(name, *found.model(k)) for k in found.there]
+        meanings = [(parts.spec_of(model.head.loss), model.head.outputs) for model in models]
+        for k, meaning in enumerate(meanings):
+            if meaning != meanings[0]:
+                raise ModelFileError(f"{name}: model {k} has another loss than the others")
+        return Ensemble(models, table["rows"], record)
 
     @reads_elsewhere
     def spread(self, data: Data, *, offsets: ArrayLike | None = None, **reading: Unpack[ReadOptions]) -> F64:
@@ -292,23 +285,17 @@ class Ensemble(Predictor, Generic[M]):
             )
 
     def save(self, path: str | PathLike[str], *, state: bool = True) -> None:
-        """Write the folder that ``thresher train --ensemble`` writes, replacing an older one.
+        """Write the file that ``thresher train --ensemble`` writes, replacing an older one.
 
         Args:
-            path: the folder.
+            path: the file.
             state: write what the models need to keep learning, too.
 
-        Raises OSError if writing fails, or if `path` is something else; `DivergedError` if a weight is not
-        finite. An older folder is then unchanged.
+        Raises OSError if writing fails; `DivergedError` if a weight is not finite. An older file is then
+        unchanged.
         """
-        ENSEMBLE.check(Path(path))
-        record = None if self.record is None else self.record.as_dict()
-        table = {"models": len(self.models), "rows": self.rows, "record": record}
-        with ENSEMBLE.written(Path(path)) as temporary:
-            for k, model in enumerate(self.models):
-                model_file.save(model, temporary / ENSEMBLE.model_file(k), state=state)
-            with whole_file(temporary / ENSEMBLE.table) as file:
-                json.dump({"format": _FORMAT, "version": __version__, **table}, file, indent=1)
+        table = {"rows": self.rows, "record": None if self.record is None else self.record.as_dict()}
+        model_file.save_all(self.models, fspath(path), {ENSEMBLE: table}, state=state)
 
 
 def _weights_for(readout: Readout, keys: NDArray[np.uint64]) -> F64:
@@ -321,32 +308,18 @@ def _weights_for(readout: Readout, keys: NDArray[np.uint64]) -> F64:
     return found if readout.divisors is None else found / readout.divisors.at(keys)[:, np.newaxis]
 
 
-def load(path: str | PathLike[str]) -> Readout | Ensemble[Readout]:
-    """The weights in a model file, or an ensemble in a folder, to predict with. `ModelFileError`."""
-    return Ensemble.load(path) if ENSEMBLE.is_at(Path(path)) else model_file.load_readout(fspath(path))[0]
+def load(path: str | PathLike[str], which: str | None = None) -> Readout | Ensemble[Readout]:
+    """The model in a file, to predict with: the only one, that of `which`, or the ensemble of all.
+
+    `ModelFileError`; ValueError if `which` selects none.
+    """
+    found = Contents.of(fspath(path))
+    if which is None and ENSEMBLE in found.run and model_file.LANES not in found.run:
+        return Ensemble.load(path)
+    return model_file.readout_of(fspath(path), *found.model(found.chosen(which)))
 
 
-def ready(model: ModelOrFile) -> Model | Readout | Ensemble[Any]:
-    """The model or ensemble itself, or the one in a file, a folder or an estimator. TypeError."""
-    found = load(model) if isinstance(model, str | PathLike) else model
+def ready(model: ModelOrFile, which: str | None = None) -> Model | Readout | Ensemble[Any]:
+    """The model or ensemble itself, or what `load` finds in a file, or an estimator. TypeError."""
+    found = load(model, which) if isinstance(model, str | PathLike) else model
     return found if isinstance(found, Ensemble) else as_model(found)
-
-
-def table_in(folder: Path) -> dict[str, Any]:
-    """The table in the folder of an ensemble; `ModelFileError` if it is damaged."""
-    path = folder / ENSEMBLE.table
-    table = model_file.read_table(path, _FORMAT, _TABLE, "the table of an ensemble")
-    try:
-        schema.check(table, _TABLE, "ensemble")
-        if table["record"] is not None:
-            Record.from_dict(table["record"])
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ModelFileError(f"{path}: damaged, or not the table of an ensemble ({error})") from error
-    if table["models"] < 2:
-        raise ModelFileError(f"{path}: damaged: an ensemble has several models")
-    return table
-
-
-def files_of(folder: Path, table: dict[str, Any]) -> list[Path]:
-    """The files of the models."""
-    return [folder / ENSEMBLE.model_file(k) for k in range(table["models"])]

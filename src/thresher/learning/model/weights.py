@@ -158,9 +158,9 @@ class Readout(Predictor):
 
     def save(self, path: str | Path) -> None:
         """Write a model file with weights only. Raises OSError."""
-        from thresher.learning.files.model_file import save_weights
+        from thresher.learning.files.model_file import save_all
 
-        save_weights(self, path)
+        save_all([self], path)
 
     def weight_of(self, row: int) -> str:
         """The weight stored in a row, for messages."""

@@ -1,0 +1,160 @@
+"""Which of the models of a frontier to use: best, 1se, within:P% or nnz:N; the table that is chosen from."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from thresher.data.errors import OneLineError
+from thresher.engine.sound import StateError
+from thresher.learning.files.schema import check, check_all, read
+from thresher.options.messages import mention
+
+_FIGURES = ("examples", "loss", "error", "rmse", "micro_f1", "auc")
+"""Figures of `Evaluation`, in the order in which they are shown."""
+CHOICES = "best, 1se, within:P% or nnz:N"
+
+
+class Judged(Protocol):
+    """What `choose` needs to know of a model, or of a penalty evaluated in several folds."""
+
+    @property
+    def loss(self) -> float:
+        """The loss to choose by; infinite if learning diverged."""
+
+    @property
+    def size(self) -> float | None:
+        """Number of nonzero weights to choose by; None if learning diverged."""
+
+    @property
+    def paired_error(self) -> float | None:
+        """Standard error of the difference between its loss and the lowest."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model on the frontier."""
+
+    penalty: float
+    spec: str
+    """SPEC of its rule; training with it alone gives the same model"""
+    nonzero: int
+    progressive_loss: float | None
+    """None if nothing was learned"""
+    holdout: dict[str, Any] | None
+    """figures of `Evaluation` on the hold-out; None without a hold-out"""
+    paired_error: float | None
+    """standard error of the difference between its held-out loss and the best one"""
+    dropped: str | None = None
+    """why it was dropped, or None"""
+
+    @property
+    def loss(self) -> float:
+        """The held-out loss; without a hold-out the progressive loss; infinite for a dropped lane."""
+        found = self.progressive_loss if self.holdout is None else self.holdout["loss"]
+        return float("inf") if self.dropped is not None or found is None else float(found)
+
+    @property
+    def size(self) -> int:
+        """The number of nonzero weights."""
+        return self.nonzero
+
+    def as_dict(self, name: str) -> dict[str, Any]:
+        """The content in JSON, with the penalty under its `name`."""
+        found = self.holdout or {}
+        held = {f"holdout_{key}": found[key] for key in _FIGURES if key in found}
+        own = asdict(self)
+        return {name: own.pop("penalty"), **{k: v for k, v in own.items() if k != "holdout"}, **held}
+
+    @classmethod
+    def from_dict(cls, name: str, given: dict[str, Any]) -> Point:
+        """The inverse. KeyError, StateError for invalid content."""
+        held = {k.removeprefix("holdout_"): v for k, v in given.items() if k.startswith("holdout_")}
+        if held and "loss" not in held:
+            raise KeyError("holdout_loss")
+        own = {k: v for k, v in given.items() if not k.startswith("holdout_") and k != name}
+        check(held, dict.fromkeys(held, float | None), "lane")
+        return read(cls, {**own, "penalty": given[name], "holdout": held or None}, "lane")
+
+
+@dataclass(frozen=True)
+class FrontierTable:
+    """What a file knows of the models of a frontier, from the weakest penalty to the strongest."""
+
+    penalty: str
+    """name of the penalty parameter"""
+    points: list[Point]
+    chosen: int
+    choice: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content in JSON."""
+        return {
+            "lanes": [point.as_dict(self.penalty) for point in self.points],
+            "chosen": self.chosen,
+            "choice": self.choice,
+            "penalty": self.penalty,
+        }
+
+    @classmethod
+    def from_dict(cls, given: Any) -> FrontierTable:
+        """The inverse. StateError."""
+        check_all(given, {"lanes": list, "chosen": int, "choice": str, "penalty": str}, "frontier")
+        try:
+            points = [Point.from_dict(given["penalty"], one) for one in given["lanes"]]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise StateError(f"frontier: damaged ({error})") from error
+        if not given["chosen"] < len(points):
+            raise StateError("frontier: no model has the number of the chosen one")
+        return cls(given["penalty"], points, given["chosen"], given["choice"])
+
+
+def check_choice(text: Any) -> str:
+    """Validate a choice; ValueError."""
+    if not isinstance(text, str) or not re.fullmatch(r"best|1se|within:\d+(\.\d+)?%|nnz:\d+", text):
+        raise ValueError(f"a choice must be {CHOICES}, not {text!r}")
+    return text
+
+
+def choose(points: Sequence[Judged], text: str) -> int:
+    """Number of the point selected by `text`.
+
+    ``best``: the lowest loss. ``1se``: the sparsest model whose loss is at most one standard error of the
+    paired difference above the lowest (after Breiman et al., Classification and Regression Trees (1984),
+    section 3.4.3). ``within:1%``: the sparsest whose loss is at most 1 % higher (Langford, Li and Zhang (JMLR
+    2009), section 5). ``nnz:N``: the lowest loss with at most N weights. ValueError if there is no such
+    model.
+    """
+    check_choice(text)
+    able = {k: (one.loss, one.size or 0) for k, one in enumerate(points) if one.loss < float("inf")}
+    if not able:
+        raise ValueError("no model has a finite loss: learning diverged, or all importance weights are zero")
+    kind, _, given = text.partition(":")
+    if kind == "nnz":
+        fewest = min(size for _, size in able.values())
+        able = {k: one for k, one in able.items() if one[1] <= int(given)}
+        if not able:
+            raise OneLineError(
+                f"no model has at most {int(given):,} weights: the sparsest has {fewest:,.12g}; stronger "
+                f"penalties, {mention('l1')}, leave fewer"
+            )
+    best = min(able, key=lambda k: able[k])
+    if kind in ("best", "nnz"):
+        return best
+    least = points[best].loss
+    if kind == "1se":
+        if points[best].paired_error is None:
+            raise OneLineError(f"1se needs two rows or more that are held out: give {mention('holdout')}")
+        close = [k for k in able if points[k].loss - least <= float(points[k].paired_error or 0.0)]
+    else:
+        close = [k for k in able if points[k].loss <= least * (1 + float(given[:-1]) / 100)]
+    return min(close, key=lambda k: able[k][::-1])
+
+
+def instead_of(points: Sequence[Judged], text: str) -> str:
+    """What to choose if no point satisfies `text`: the fewest weights for ``nnz:N``, else the best."""
+    sizes = [one.size or 0 for one in points if one.loss < float("inf")]
+    return f"nnz:{math.ceil(min(sizes))}" if text.startswith("nnz:") and sizes else "best"
