@@ -101,7 +101,7 @@ def train(
             then not learned: 0.2 holds out one of every five rows, drawn with `seed`; ``last:0.2`` the last
             fifth, and ``last:1000`` the last 1,000 rows; ``day >= 20`` the rows that meet a condition, as in
             `where`; the same rows in any order and every pass.
-        holdout_every: N, for the share 1 / N.
+        holdout_every: N, for the share 1 / N; 0, like None, holds nothing out.
         early_stop: stop after this many passes without a better hold-out loss, and keep the model of the best
             pass. `patience` is another name for it.
         checkpoint: a file for checkpoints, from which ``resume=True``, with the same data and options, leads

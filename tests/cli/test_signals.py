@@ -242,3 +242,32 @@ def test_on_a_terminal_the_line_takes_the_place_of_the_bar(folder: Path) -> None
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    "name", ["gc", "thresher.cli.errors", "thresher.learning.training.interruption", "thresher.cli.app"]
+)
+def test_an_interrupted_import_is_one_line(name: str, folder: Path) -> None:
+    interrupting = f"""
+import sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "{name}":
+            sys.meta_path.remove(self)
+            raise KeyboardInterrupt
+
+sys.modules.pop("gc", None)
+sys.meta_path.insert(0, Interrupting())
+from thresher.cli.main import run
+
+run()
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", interrupting, "info", "m"],
+        cwd=folder,
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "thresher: interrupted\n")

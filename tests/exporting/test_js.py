@@ -226,3 +226,18 @@ def test_a_module_says_the_same(tmp_path: Path) -> None:
             ["node", "--input-type=module", "-e", code], capture_output=True, text=True, check=True
         )
         assert 0 < float(ran.stdout) < 1
+
+
+def test_large_numbers_are_categories_as_in_training(tmp_path: Path) -> None:
+    """JavaScript writes 1e+21 where the training data have 1e21."""
+    rows = [{"label": k % 2, "c": (1e21, 2.5e300, 1e-7)[k % 3] if k % 2 else 3} for k in range(120)]
+    (tmp_path / "d.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with not_compiled(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = thresher.train(tmp_path / "d.jsonl", passes=1, categorical="c", rule="ftrl:l1=0")
+    cells = [{"c": one} for one in (1e21, 2.5e300, 1e-7)]
+    found = json.loads(quickjs(str(thresher.export(model, "js")), tmp_path / "m.js", json.dumps(cells)))
+    (tmp_path / "new.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in cells))
+    with not_compiled():
+        expected = model.predict(tmp_path / "new.jsonl", "margin").reshape(-1)
+    np.testing.assert_allclose([one[0][0] for one in found], expected, rtol=1e-6)

@@ -182,3 +182,35 @@ def test_ids_have_no_columns(tmp_path: Path) -> None:
     (tmp_path / "d.svm").write_text("1 1:1\n-1 2:1\n" * 20)
     with pytest.raises(DataError, match="no columns, which SQL needs"):
         thresher.export(thresher.train(tmp_path / "d.svm", passes=1), "sql")
+
+
+CASTS = {
+    "DOUBLE": (["1", "2.5", "10000000000000000", "0.00001", "-300"], "number"),
+    "FLOAT": (["1", "2.5", "100"], "number"),
+    "DECIMAL(9, 3)": (["1", "2.5", "100", "0.125"], "number"),
+    "TIMESTAMP": (["2020-01-01 10:00:00", "2020-01-02", "2020-01-02 00:00:00.5"], "date"),
+    "DATE": (["2020-01-01", "2020-01-02"], "date"),
+    "BOOLEAN": (["true", "false"], "boolean"),
+    "VARCHAR": (["2020-01-01 10:00:00", "2020-01-02 00:00:00", "2020-01-03T10:00:00"], "date"),
+    "VARCHAR ": (["TRUE", "False"], "boolean"),
+    "VARCHAR  ": (["1.50", "2.50", "100"], "number"),
+    "INTEGER": (["1", "20", "300"], "number"),
+}
+
+
+@pytest.mark.parametrize("kind", CASTS)
+def test_a_category_is_known_whatever_its_type_in_the_table(kind: str, tmp_path: Path, plainly: None) -> None:
+    values, how = CASTS[kind]
+    lines = [f"{k % len(values) + k % 7},{values[k % len(values)]}" for k in range(120)]
+    (tmp_path / "d.csv").write_text("\n".join(["label,c", *lines]) + "\n")
+    model = thresher.train(tmp_path / "d.csv", passes=1, categorical="c", names=True, loss="squared")
+    assert model.recipe.layout.spelling[1] == how
+    (tmp_path / "new.csv").write_text("\n".join(["c", *values]) + "\n")
+    expected = model.predict(tmp_path / "new.csv")
+    assert len({*expected.tolist()}) == len(values)
+    with duckdb.connect() as base:
+        base.execute(f"CREATE TABLE rows (n INTEGER, c {kind})")
+        base.executemany("INSERT INTO rows VALUES (?, ?)", [*enumerate(values)])
+        query = f"SELECT thresher_margin FROM ({thresher.export(model, 'sql')}) ORDER BY n"
+        found = base.execute(query).fetchnumpy()["thresher_margin"]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -163,6 +163,8 @@ def test_the_correction_is_no_state() -> None:
         ({"sample": "0=0.1,"}, "must be LABEL=SHARE"),
         ({"sample": "correct"}, "must be LABEL=SHARE"),
         ({"sample": 0.1}, "must be LABEL=SHARE"),
+        ({"sample": "x" * 1_000_000}, "must be LABEL=SHARE"),  # in time that grows with the length
+        ({"sample": "x=" * 500_000}, "must be LABEL=SHARE"),
         ({"sample": {}}, "must be LABEL=SHARE"),
         ({"sample": "0=1.5"}, "the share of 0 must lie between 0 and 1"),
         ({"sample": "0=a"}, "the share of 0 must lie between 0 and 1"),

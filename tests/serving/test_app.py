@@ -433,3 +433,17 @@ def test_a_file_is_closed_though_its_client_has_left(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="gone"):
             asyncio.run(FileResponse(tmp_path / "a.model", {})({"type": "http"}, None, send))  # type: ignore[arg-type]
     assert not opened or len([*Path("/proc/self/fd").iterdir()]) < len(opened) + 10
+
+
+def test_answers_name_no_options(service: Learning) -> None:
+    ask = Asked(service)
+    for path, body, said in (
+        ("/learn", b"hour,colour\n3,red\n", "no column 'label' of labels; the columns are: hour, colour"),
+        ("/predict", b"hour,hour\n3,4\n", "two columns are called 'hour': rename one"),
+        ("/predict?ids=key", b"hour,colour\n3,red\n", "no column is called 'key'"),
+        ("/predict", b'hour,colour\n"3,red\n', "expected a quote that ends column 'hour' on its line"),
+    ):
+        text = ask("POST", path, body, content_type="text/csv").json["error"]
+        assert said in text
+        assert "--" not in text, text
+        assert "=" not in text, text

@@ -182,6 +182,12 @@ def test_rows_without_a_column_of_the_model_are_refused(tmp_path: Path) -> None:
         with pytest.raises(BodyError, match=r"no column of the body .* is one of the model's"):
             bodies.read(body, TYPES["jsonl"], labelled=False)
     assert bodies.read_together([b'{"size": 1}', b'{"other": 1}'], TYPES["jsonl"]) is None
+    for body in (b'{"label": 1}', b'{"label": 1, "Size": 3}'):
+        with pytest.raises(
+            BodyError, match=r"no column of the body \(label.* is one of the model's \(size, "
+        ):
+            bodies.read(body, TYPES["jsonl"], labelled=True)
+        assert bodies.read_together([body, b'{"label": 1, "size": 1}'], TYPES["jsonl"], labelled=True) is None
     for body in (b"{}", b'{"size": 0, "other": 1}', b'{"size": null, "other": 1}'):
         assert bodies.read(body, TYPES["jsonl"], labelled=False).good == 1
 

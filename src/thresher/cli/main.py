@@ -1,24 +1,29 @@
 """The entry point of the command ``thresher``: start-up, exit status and error reporting.
 
-Signal handlers are installed before anything slow is imported.
+Signal handlers are installed before anything slow is imported; until then Ctrl-C ends the process here.
 """
 
 from __future__ import annotations
 
-import gc
 import os
-import sys
-import warnings
-from typing import Any, NoReturn
 
-from thresher.cli import signals
-from thresher.cli.errors import INTERRUPTED, INTERRUPTED_LINE, Cancelled, what_ended
+try:
+    import gc
+    import sys
+    import warnings
+    from typing import Any, NoReturn
+
+    from thresher.cli import signals
+    from thresher.cli.errors import INTERRUPTED, INTERRUPTED_LINE, Cancelled, what_ended
+except KeyboardInterrupt:
+    os.write(2, b"thresher: interrupted\n")
+    os._exit(130)
 
 
 def run() -> NoReturn:
     """Run the command line of this process and exit with its status."""
-    signals.install_handlers()
     try:
+        signals.install_handlers()
         status = _run()
     except KeyboardInterrupt:  # while an error was being reported
         print(INTERRUPTED_LINE, file=sys.stderr)

@@ -436,7 +436,7 @@ const thresher = (() => {
     const missing = isMissing(column, cell);
     if (missing && !(column.kind === "numeric" && model.missing_is_mean)) return;
     if (column.kind === "categorical" || column.kind === "text") {
-      const bytes = bytesOf(typeof cell === "number" || typeof cell === "boolean" ? String(cell) : cell);
+      const bytes = bytesOf(typeof cell === "number" || typeof cell === "boolean" ? String(cell).replace("e+", "e") : cell);
       if (column.kind === "text") return addText(row, bytes, column.seed);
       murmur(bytes, 0, bytes.length, column.seed);
       row.push(entry(H, L, 1));

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.data.columns import BINS, CATEGORICAL, NUMERIC, TEXT
+from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT, BINS, CATEGORICAL, NUMERIC, TEXT
 from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.text.numbers import NUMBER
@@ -50,7 +50,7 @@ def written(found: RawPrediction) -> str:
         elif rows := categories.get(number):
             tables.append(_table(found, number, rows))
             joins.append(
-                f"LEFT JOIN thresher_category_{number} ON CAST({_cell(column)} AS VARCHAR) ="
+                f"LEFT JOIN thresher_category_{number} ON {_category(found, column)} ="
                 f" thresher_category_{number}.category"
             )
             for place, terms in enumerate(margins):
@@ -160,7 +160,22 @@ def _number(found: RawPrediction, column: ExportedColumn, model: ExportedModel, 
     yield f"CASE WHEN {' OR '.join(absent)} THEN 0 ELSE COALESCE({product}, 0) END"
 
 
+def _category(found: RawPrediction, column: ExportedColumn) -> str:
+    """The text of a cell, in the one spelling that numbers, booleans and times have in the model."""
+    text = f"CAST({_cell(column)} AS VARCHAR)"
+    how = found.layout.spelling[column.place] if column.spelled else AS_TEXT
+    if how == AS_NUMBER:
+        plain = f"{text} LIKE '%.%' AND {text} NOT LIKE '%e%'"
+        return f"CASE WHEN {plain} THEN RTRIM(RTRIM({text}, '0'), '.') ELSE {text} END"
+    if how == AS_DATE:
+        text = f"REPLACE({text}, ' ', 'T')"
+        return f"CASE WHEN {text} LIKE '%T00:00:00' THEN SUBSTR({text}, 1, 10) ELSE {text} END"
+    return f"LOWER({text})" if how == AS_BOOLEAN else text
+
+
 def _table(found: RawPrediction, number: int, rows: dict[str, int]) -> str:
+    if found.columns[number].numbers:  # DuckDB and PostgreSQL write exponents as Python does
+        rows = {other: key for text, key in rows.items() if "e" in (other := repr(float(text)))} | rows
     weights = [dict(zip(one.keys.tolist(), one.weights.tolist(), strict=True)) for one in found.models]
     names = ", ".join(f"weight_{place}" for place in range(len(_pairs(found))))
     none = [0.0] * len(found.names)

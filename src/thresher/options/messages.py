@@ -77,13 +77,17 @@ def spelled(shell: str, python: str) -> str:
 
 
 def without_options(message: str) -> str:
-    """The message without later clauses that name options, for those who cannot give any.
+    """The message without clauses and parentheses that name options, for those who cannot give any.
 
     >>> without_options(f"expected a number, found 'NA'; to skip such rows, use {mention(on_error='skip')}")
     "expected a number, found 'NA'"
+    >>> without_options(f"two columns are called 'a': rename one, or use {mention(ignore='a')}")
+    "two columns are called 'a': rename one"
     """
-    first, *rest = message.split("; ")
-    return as_shown("; ".join([first, *(one for one in rest if not _MARKS.search(one))]))
+    first, *rest = re.sub(rf" \([^()]*{_BEGIN}.*?{_END}[^()]*\)", "", message).split("; ")
+    parts = [one for one in re.split("(?=: |, or )", first) if not _MARKS.search(one)]
+    clauses = ["".join(parts).removeprefix(": "), *(one for one in rest if not _MARKS.search(one))]
+    return as_shown("; ".join(filter(None, clauses)) or message)
 
 
 def mention_command(name: str) -> str:

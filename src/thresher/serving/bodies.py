@@ -39,7 +39,7 @@ from thresher.learning.model.agreement import are_names, names_refused
 from thresher.learning.model.divergence import EXTREME, LIGHT, Offsets, extremes, has_extremes, too_heavy
 from thresher.learning.model.prediction import layout_for
 from thresher.options.data import ReadOptions
-from thresher.options.messages import as_shown, without_options
+from thresher.options.messages import without_options
 from thresher.options.option import UsageError, settled
 from thresher.serving.errors import NOT_JSON, RefusedError, why_not_json
 from thresher.serving.requests import AN_ID, is_id
@@ -70,7 +70,6 @@ MOST_UNKNOWN = 10_000
 """Columns that the model does not know, each of which costs some time and memory"""
 _MOST_CELLS = 10_000_000
 _CURL = "; curl -d removes line ends: use --data-binary"
-_OPTION_ID = re.compile(r"--id\b")
 _MOST_KINDS = 64
 """Kinds of parsers that are kept"""
 
@@ -168,7 +167,7 @@ class Bodies:
             try:
                 self._layouts[form] = layout = _layout(model, form)
             except (DataError, UsageError) as error:
-                self._refused[form] = as_shown(error.args[0])
+                self._refused[form] = error.args[0]
             else:
                 if (refused := names_refused(model, layout)) is not None:
                     self._names_refused[form] = refused
@@ -218,7 +217,7 @@ class Bodies:
             if form == "jsonl" and ids and not any(parsed.ids or ()) and (objects := self._objects(body)):
                 identity(ids, [*dict.fromkeys(name for one in objects for name in one)], _NAME)
         except DataError as error:
-            raise BodyError(400, _OPTION_ID.sub("ids", without_options(error.args[0]))) from error
+            raise BodyError(400, error.args[0]) from error
         self._loaded.add(form)
         rows, limits = _rows(parsed), self._beyond(form, parsed.chunk, labelled, labelled or bool(ids))
         if rows.ids is not None:
@@ -230,8 +229,8 @@ class Bodies:
                 limits.append((np.delete(wrong, _places_of_bad(rows)), repeat(AN_ID)))
         if limits:
             rows = _without(rows, limits, header.count(b"\n"))
-        if form == "jsonl" and rows.unknown and rows.good and not parsed.chunk.values.any():
-            self._check_known(body, rows)
+        if form == "jsonl" and rows.good and not parsed.chunk.values.any():
+            self._check_known(body)
         return rows
 
     def _beyond(self, form: str, chunk: Chunk, labelled: bool, learned: bool) -> list[_Limit]:
@@ -263,11 +262,13 @@ class Bodies:
                 texts = repeat(not (pa.types.is_nested(kind) or pa.types.is_floating(kind)))
         return np.array([not is_id(one, is_text) for one, is_text in zip(found, texts, strict=False)], bool)
 
-    def _check_known(self, body: bytes, rows: Rows) -> None:
+    def _check_known(self, body: bytes) -> None:
         """`BodyError` for objects of which none has a column of the model, as others wrap them in another."""
-        columns, objects = {*self._layouts["jsonl"].columns}, self._objects(body)
-        if objects and not any(one.keys() & columns for one in objects):
-            there, known = (", ".join(one[:_SHOWN]) for one in (rows.unknown, self._layouts["jsonl"].columns))
+        layout, objects = self._layouts["jsonl"], self._objects(body)
+        columns = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind in FEATURES]
+        there = {name: None for one in objects for name in one}
+        if there and not there.keys() & columns:
+            there, known = (", ".join([*one][:_SHOWN]) for one in (there, columns))
             raise BodyError(400, f"no column of {_NAME} ({there}) is one of the model's ({known}, ...)")
 
     def _objects(self, body: bytes) -> list[dict[str, Any]]:
@@ -311,7 +312,8 @@ class Bodies:
             return None
         whole = _rows(parsed)
         found = _split(whole, lines, first.header.count(b"\n"))
-        strange = whole.unknown and any(one.good and not one.chunk.values.any() for one in found)
+        filled = np.append(0, np.cumsum(parsed.chunk.values != 0))[parsed.chunk.indptr].tolist()
+        strange = form == "jsonl" and any(one.good and filled[one.first] == filled[one.last] for one in found)
         return None if strange else found
 
     def names(self, body: bytes, media: str, keys: NDArray[np.uint64]) -> Names:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from thresher.data.errors import DataError, printable
-from thresher.options.messages import as_stored
+from thresher.options.messages import without_options
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for a body"""
@@ -43,14 +43,14 @@ def refusal_of(error: Exception) -> RefusedError:
     if isinstance(error, RefusedError):
         return error
     if isinstance(error, DataError):
-        return RefusedError(400, str(error))
+        return RefusedError(400, error.args[0])
     tell_fault(error)
     return RefusedError(500, "a fault of the service, about which its standard error says more")
 
 
 def as_json(message: str) -> bytes:
-    """An error as the body of an answer."""
-    return msgspec.json.encode({"error": printable(as_stored(message))}) + b"\n"
+    """An error as the body of an answer, without options, which a client cannot give."""
+    return msgspec.json.encode({"error": printable(without_options(message))}) + b"\n"
 
 
 def tell_fault(error: BaseException) -> None:

@@ -73,7 +73,7 @@ class Predictions:
             names = bodies.names(body, media, rows.chunk.keys)
             found = self._service.explain(rows.chunk, names, model)
         except ValueError as error:
-            raise RefusedError(400, str(error)) from error
+            raise RefusedError(400, error.args[0]) from error
         return Predicted(rows, found.margins, output, answers, found, int(top) if top else None)
 
     @property

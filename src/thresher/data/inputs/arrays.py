@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import islice
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -328,10 +329,9 @@ class RowReader:
             return self._key((name, value if isinstance(value, str) else value.decode())), 1.0
         if isinstance(name, str):
             return self._key(name), float(value)
-        key = int(name)
-        if key != name or not 0 <= key < 1 << 64:
+        if not (isinstance(name, Real) and 0 <= name < 1 << 64 and name == int(name)):
             raise ValueError("a feature name must be text or a whole number from 0 to 2**64 - 1")
-        return key, float(value)
+        return int(name), float(value)
 
     def _categories(self, number: int, name: Any, value: Any, error: Exception) -> list[int]:
         """The keys of the elements of a list; none if the value is missing. `DataError` for anything else."""

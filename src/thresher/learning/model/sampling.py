@@ -35,7 +35,7 @@ from thresher.learning.training.shares import SAMPLE, bits_of, unit
 from thresher.options.messages import mention
 
 _CORRECT = ",correct"
-_ONE = re.compile(r"(.+?)=([^=,]+)(?:,|$)", re.DOTALL)
+_SHARE = re.compile(r"=([^=,]+)(?:,|$)")
 _FORM = "LABEL=SHARE, such as 0=0.1, or 0=0.1,correct"
 _TWO = "0 or -1, and 1"
 OFFERED, LEFT_OUT, LAST_LABEL = range(3)
@@ -60,9 +60,13 @@ class Sample(NamedTuple):
             wanted = ",".join(f"{text_of(label)}={share}" for label, share in wanted.items())
         text = wanted if isinstance(wanted, str) else ""
         plain = text.removesuffix(_CORRECT)
-        if not plain or _ONE.sub("", plain) or plain.endswith(","):
+        *pairs, rest = _SHARE.split(plain)
+        if not pairs or rest or not all(pairs) or plain.endswith(","):
             raise OneLineError(f"{mention('sample')} must be {_FORM}, not {wanted!r}")
-        found = [(label.strip(), _share(share.strip())) for label, share in _ONE.findall(plain)]
+        found = [
+            (label.strip(), _share(share.strip()))
+            for label, share in zip(pairs[::2], pairs[1::2], strict=True)
+        ]
         if bad := [label for label, share in found if not 0 < share < 1]:
             raise OneLineError(f"{mention('sample')}: the share of {bad[0]} must lie between 0 and 1")
         if len(shares := dict(found)) < len(found):
