@@ -204,6 +204,7 @@ def test_a_category_is_known_whatever_its_type_in_the_table(kind: str, tmp_path:
     lines = [f"{k % len(values) + k % 7},{values[k % len(values)]}" for k in range(120)]
     (tmp_path / "d.csv").write_text("\n".join(["label,c", *lines]) + "\n")
     model = thresher.train(tmp_path / "d.csv", passes=1, categorical="c", names=True, loss="squared")
+    assert model.recipe.layout is not None
     assert model.recipe.layout.spelling[1] == how
     (tmp_path / "new.csv").write_text("\n".join(["c", *values]) + "\n")
     expected = model.predict(tmp_path / "new.csv")
@@ -211,6 +212,6 @@ def test_a_category_is_known_whatever_its_type_in_the_table(kind: str, tmp_path:
     with duckdb.connect() as base:
         base.execute(f"CREATE TABLE rows (n INTEGER, c {kind})")
         base.executemany("INSERT INTO rows VALUES (?, ?)", [*enumerate(values)])
-        query = f"SELECT thresher_margin FROM ({thresher.export(model, 'sql')}) ORDER BY n"
+        query = f"SELECT thresher_margin FROM ({thresher.export(model, 'sql')!s}) ORDER BY n"
         found = base.execute(query).fetchnumpy()["thresher_margin"]
     np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -268,8 +268,8 @@ class Bodies:
         columns = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind in FEATURES]
         there = {name: None for one in objects for name in one}
         if there and not there.keys() & columns:
-            there, known = (", ".join([*one][:_SHOWN]) for one in (there, columns))
-            raise BodyError(400, f"no column of {_NAME} ({there}) is one of the model's ({known}, ...)")
+            given, known = (", ".join([*one][:_SHOWN]) for one in (there, columns))
+            raise BodyError(400, f"no column of {_NAME} ({given}) is one of the model's ({known}, ...)")
 
     def _objects(self, body: bytes) -> list[dict[str, Any]]:
         """The objects of a body; none if a line is not JSON."""

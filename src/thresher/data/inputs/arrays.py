@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import islice
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -329,9 +328,10 @@ class RowReader:
             return self._key((name, value if isinstance(value, str) else value.decode())), 1.0
         if isinstance(name, str):
             return self._key(name), float(value)
-        if not (isinstance(name, Real) and 0 <= name < 1 << 64 and name == int(name)):
+        whole = isinstance(name, int | float | np.integer | np.floating) and 0 <= name < 1 << 64
+        if not whole or name != (key := int(name)):
             raise ValueError("a feature name must be text or a whole number from 0 to 2**64 - 1")
-        return int(name), float(value)
+        return key, float(value)
 
     def _categories(self, number: int, name: Any, value: Any, error: Exception) -> list[int]:
         """The keys of the elements of a list; none if the value is missing. `DataError` for anything else."""
