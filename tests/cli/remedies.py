@@ -820,7 +820,7 @@ CASES = [
         python=False,
     ),
     Case(
-        "this model's loss gives no probabilities; use --output margin or label",
+        "{}; use --output margin or {}",
         {"d.svm": ROWS},
         "predict m d.svm --output probability",
         before=("train d.svm -m m -q --loss hinge",),

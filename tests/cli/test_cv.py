@@ -54,6 +54,16 @@ def test_figures_are_those_of_runs_without_each_fold(thresher: Thresher) -> None
     }
 
 
+def test_passes_and_the_second_reading_are_told(thresher: Thresher) -> None:
+    told = thresher(f"{CV.replace(' -q', '').replace('--passes 1', '--passes 2')}").err.splitlines()
+    assert [one for one in told if one.startswith(("pass ", "reading "))] == [
+        "pass 1 done",
+        "pass 2 done",
+        "reading the data again to evaluate the folds",
+    ]
+    assert thresher(CV).err == ""
+
+
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize(
     "options",

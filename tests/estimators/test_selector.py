@@ -4,6 +4,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.feature_selection import SelectorMixin
@@ -84,3 +85,9 @@ def test_in_a_pipeline() -> None:
 def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message), not_compiled():
         SparseStabilitySelector(**options).fit(X, Y > 0)
+
+
+@pytest.mark.parametrize("rows", [pd.DataFrame({"a": Y, "b": ["u", "v"] * 100}), ["a text"] * 200])
+def test_what_holds_no_numbers(rows: Any) -> None:
+    with pytest.raises(ValueError, match=r"takes columns of numbers, and X is .*: use thresher\.select"):
+        SparseStabilitySelector().fit(rows, Y > 0)

@@ -230,6 +230,13 @@ def test_probabilities_of_each_class(model: thresher.Model) -> None:
         train(MATRIX, Y, loss="hinge").predict_proba(MATRIX)
 
 
+def test_the_mean_is_the_label() -> None:
+    counts: Any = train(MATRIX, np.arange(60) % 3, loss="poisson")
+    for output in ("mean", "probability"):
+        with pytest.raises(ValueError, match=r"label \(the predicted mean or quantile\)"):
+            counts.predict(MATRIX, output)
+
+
 def test_several_labels_stand_beside_a_table() -> None:
     targets = np.column_stack([FRAME.age, FRAME.hours])
     beside = train(FRAME, targets, loss="squared", outputs="values:2")

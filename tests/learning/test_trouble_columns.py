@@ -321,3 +321,47 @@ def test_words_that_are_categories_are_no_trouble(word: str, tmp_path: Path) -> 
         warned(as_csv(table(1300, rating=[word if k % 3 else str(k % 5) for k in range(1300)]), tmp_path))
         == {}
     )
+
+
+@pytest.mark.parametrize(("name", "form"), [("zip", "{:d}"), ("area", "{:05d}")])
+def test_codes_among_words_for_missing_ones_are_categories(name: str, form: str, tmp_path: Path) -> None:
+    codes = ["?" if k % 20 == 0 else form.format(k * 37 % 900 + 50) for k in range(400)]
+    ages = ["?" if k % 30 == 0 else str(k % 60 + 20) for k in range(400)]
+    data = table(age=ages).append_column(name, pa.array(codes))
+    found = warned(as_csv(data, tmp_path))
+    assert list(found) == ["numbers-as-categories"]
+    assert "column age is read as categories, though its cells are numbers except '?'" in found.popitem()[1]
+    more = warned(as_csv(table(age=ages, size=ages), tmp_path))["numbers-as-categories"]
+    assert "columns age, size are" in more
+    assert "though nearly all their cells are numbers (not '?' in column age)" in more
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["+ -", "0 1"], "of {}1.csv (0, 1) do not occur in the files before it, whose labels are -, +"),
+        (
+            ["no yes", "no yes", "F T"],
+            "of {}2.csv (F, T) do not occur in the files before it, whose labels are no, yes",
+        ),
+        (["no", "yes", "F T"], "of {}2.csv (F, T) do not occur"),
+        (["a b c", "A B C"], "of {}1.csv (A, B, C) do not occur"),
+        (["a", "b", "c", "d"], None),
+        (["a b", "c", "d"], None),
+        (["a b", "c d e"], None),
+        (["a b", "b c", "c d"], None),
+    ],
+)
+def test_labels_that_are_spelled_otherwise_in_a_later_file(
+    labels: list[str], said: str | None, tmp_path: Path
+) -> None:
+    files = [tmp_path / f"{k}.csv" for k in range(len(labels))]
+    for file, some in zip(files, labels, strict=True):
+        words = some.split() * 60
+        rows = "".join(f"{words[k * 7 % 60]},{k % 11}.5\n" for k in range(60))
+        file.write_text(f"label,size\n{rows}")
+    found = warned([*map(str, files)], label="label")
+    assert ("other-labels" in found) == (said is not None)
+    if said is not None:
+        assert said.format(f"{tmp_path}/") in found["other-labels"]
+        assert "if they mean the same, write them alike" in found["other-labels"]

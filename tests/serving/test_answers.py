@@ -155,6 +155,9 @@ def test_what_the_model_does_not_have(tmp_path: Path) -> None:
     with pytest.raises(BodyError, match="gives no probabilities") as caught:
         answers.check("probability")
     assert caught.value.status == 400
+    counts = Answers(model_of(tmp_path, [0, 1], loss="poisson"))
+    with pytest.raises(BodyError, match=r"use output=margin or label \(the predicted mean"):
+        counts.check("probability")
     with pytest.raises(BodyError, match="output must be probability, label"):
         answers.check("odds")
     with pytest.raises(BodyError, match="top is for output=explain"):

@@ -314,6 +314,21 @@ def test_ids(tmp_path: Path) -> None:
         read(b"'a|a x\n", "", labelled=False, ids="id")
 
 
+@pytest.mark.parametrize(
+    ("head", "what"),
+    [(b"PAR1", "Parquet"), (b"ARROW1", "Arrow"), (b"\x1f\x8b", "binary"), (b"\xff\xfe", "UTF-16")],
+)
+def test_what_is_no_text_is_refused_with_the_media_types(tmp_path: Path, head: bytes, what: str) -> None:
+    read = Bodies(model_of(tmp_path, "csv"), 10).read
+    with pytest.raises(BodyError) as caught:
+        read(head + b"\0\1\2\3" * 20, "", labelled=False)
+    assert caught.value.status == 415
+    told = f"the body is not UTF-8 text ({what}"
+    assert caught.value.message.startswith(told)
+    assert "; send application/json, " in caught.value.message
+    assert "--" not in caught.value.message
+
+
 @pytest.mark.parametrize("between", ["", " "])
 def test_objects_whose_line_ends_are_gone(tmp_path: Path, between: str) -> None:
     read = Bodies(model_of(tmp_path, "jsonl"), 10).read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from thresher.cli.console import tell
 from thresher.options.arguments import MODEL
 from thresher.options.serving import ServeCommand
 
@@ -16,6 +17,8 @@ def command(model: str, options: ServeCommand) -> None:
     POST /predict takes rows in any format that the model can read; POST /learn takes labelled ones. GET
     /openapi.json lists all paths. SIGTERM and Ctrl-C answer what has been asked, and end.
     """
+    if Path(model).exists():
+        tell(f"starting to serve {model}")  # what is imported and compiled takes seconds
     try:
         from thresher.serving import server
     except ModuleNotFoundError as error:

@@ -80,6 +80,7 @@ class Validation:
         return train_command(data, given.get("model"), {**given, "rule": rule, "passes": passes})
 
     def _results(self, trainer: Trainer[Folds]) -> Results:
+        self.ui.say("reading the data again to evaluate the folds")
         again = trainer.order.over(trainer.reread(), 1)
         with closing(again.chunks()) as chunks:
             return Results.of(trainer.model, trainer.model.judge(chunks))

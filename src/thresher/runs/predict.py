@@ -100,7 +100,8 @@ def prepare(
     elif options["interval"] is not None:
         raise UsageError(f"{mention('interval')} needs {mention(output='interval')}")
     if wanted == "probability" and not model.head.has_probabilities:
-        raise UsageError(f"this model's loss gives no probabilities; use {mention(output='margin')} or label")
+        why = "this model's loss gives no probabilities"
+        raise UsageError(f"{why}; use {mention(output='margin')} or {model.head.label}")
     if options["top"] is not None and wanted != EXPLAIN:
         raise UsageError(
             f"{mention('top')} is for explanations: use {mention(output='explain')}, or leave it out"

@@ -40,7 +40,8 @@ class Answers:
         if output not in ("", *OUTPUTS):
             raise BodyError(400, f"output must be {', '.join(OUTPUTS)}, not {output}")
         if output == "probability" and self.usual != output:
-            raise BodyError(400, "the loss of this model gives no probabilities: use output=margin or label")
+            why = "the loss of this model gives no probabilities"
+            raise BodyError(400, f"{why}: use output=margin or {self._model.head.label}")
         if top and output != EXPLAIN:
             raise BodyError(400, f"top is for output={EXPLAIN}")
         try:

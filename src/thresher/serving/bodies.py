@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.columns import BINS, FEATURES, LABEL, NUMERIC, identity
-from thresher.data.errors import BadLine, DataError, printable
+from thresher.data.errors import BadLine, DataError, OddFileError, printable
 from thresher.data.features.names import Namer, Names
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
+from thresher.data.files.paths import binary_kind
 from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.listing import DEFAULT, EXAMPLES, FORMATS, TABLES
 from thresher.data.formats.listing import LINES as LINE_FORMATS
@@ -349,7 +350,13 @@ class Bodies:
     def _text(self, form: str, body: bytes) -> _Text:
         if form == "jsonl" and body[:1] == b"{" and b"\n" not in body[:-1] and b"\0" not in body:
             return _Text(form, body if body.endswith(b"\n") else body + b"\n", b"", "")
-        check_is_text(body, _NAME)
+        try:
+            check_is_text(body, _NAME)
+        except OddFileError:
+            what = binary_kind(body).partition(":")[0] or "binary"
+            raise BodyError(
+                415, f"{_NAME} is not UTF-8 text ({what}); send {', '.join(self.media)}"
+            ) from None
         if not body.strip():
             raise DataError(f"{_NAME} is empty: there are no rows")
         text, layout = body.removeprefix(MARK), self._layouts[form]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,8 @@ from thresher.serving.errors import NOT_JSON, RefusedError, why_not_json
 from thresher.serving.requests import AN_ID, is_id
 
 _SHOWN = 40
+_PLACE = re.compile(r" - at `\$\[([0-9]+)\]\.?(.*)`")
+"""Where msgspec found what is wrong in a list or in lines"""
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -50,6 +53,11 @@ def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
     return LateLabels(ids, labels, given.astype(np.float32))
 
 
+def _shown(place: re.Match[str]) -> str:
+    """The line, and the field if it is known."""
+    return f" (line {int(place[1]) + 1}{', ' * bool(place[2])}{place[2]})"
+
+
 def _id_of(line: _Line, number: int) -> str:
     """The id as it was written, or the text that it is. `RefusedError`."""
     written = bytes(line.id).decode()
@@ -68,7 +76,8 @@ def _lines(body: bytes) -> tuple[list[_Line], list[str]]:
         ids = [_id_of(one, k) for k, one in enumerate(found, 1)]
     except NOT_JSON as error:
         raise RefusedError(
-            400, f'expected lines such as {{"id": "a", "label": 1}}: {why_not_json(error)}'
+            400,
+            f'expected lines such as {{"id": "a", "label": 1}}: {_PLACE.sub(_shown, why_not_json(error))}',
         ) from error
     if not found:
         raise RefusedError(400, "the body is empty: send a line of id and label for each row")

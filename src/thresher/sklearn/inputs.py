@@ -81,6 +81,15 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
     return readers[kind](estimator, X, reset)
 
 
+def check_is_matrix(estimator: Any, X: Any) -> None:
+    """ValueError for rows that are no numbers."""
+    if (kind := _kind_of(X)) != MATRIX:
+        held = "some of whose columns hold no numbers" if kind == TABLE else "not numbers"
+        raise ValueError(
+            f"{_name(estimator)} takes columns of numbers, and X is {kind}, {held}: use thresher.select"
+        )
+
+
 def _name(estimator: Any) -> str:
     return type(estimator).__name__
 

@@ -86,7 +86,9 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         from thresher.data.chunk import Chunk
         from thresher.lanes.stability import selection_of, troubles_of
         from thresher.learning.diagnostics.findings import warn
+        from thresher.sklearn.inputs import check_is_matrix
 
+        check_is_matrix(self, X)
         given: Any = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         matrix, targets = csr_matrix(given[0]), given[1]
         recipe, labels = self._told(targets)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from thresher.data.chunk import Chunk, Place
+from thresher.data.class_words import listed_words
 from thresher.data.errors import BadLine, DataError, OddFileError
 from thresher.data.files.blocks import BLOCK_BYTES, Block, BlockReader, block_ends
 from thresher.data.files.content import (
@@ -38,7 +39,7 @@ from thresher.data.formats.choosing import is_in_batches, looks_like, looks_to_a
 from thresher.data.formats.row_groups import HashedNames
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
 from thresher.data.layout import AnyLayout, SettledLayout, chosen_in
-from thresher.data.report import Noticed, Report
+from thresher.data.report import OTHER_LABELS, Noticed, Report
 from thresher.data.source import ReadRows, Source
 from thresher.data.sources.reader import (
     FAIL,
@@ -126,6 +127,8 @@ def _is_marked(path: Path) -> bool | None:
 
 
 _CUT_OFF = "; this last line has no line end: was it cut off?"
+_FOUR = 4
+"""Classes of which two may be the other two, spelled otherwise"""
 Format = Callable[[SettledLayout, Reading], Any]
 """A function that makes the parser of a format."""
 
@@ -228,6 +231,8 @@ class ParsedSource(Source):
         self.has_cells = bool(layout.columns)
         self._form: Any = form
         self._threads = threads or default_threads()
+        self._found = list[set[int]]()
+        """the classes in each file, if all of a pass is read"""
         self._arenas, self._names, self._started = Arenas(self._threads + 4), HashedNames(), False
 
     @abstractmethod
@@ -262,6 +267,9 @@ class ParsedSource(Source):
         if start is None:
             self.report = Report()
             self.report.notice(self.beforehand)
+            are_new = self.domain.has_classes and not self.of_a_model
+            several = are_new and len(self.layout.classes) >= _FOUR and len(self.names) > 1
+            self._found = [set() for _ in self.names if several]
         quarantine = None
         if self.on_error.path is not None:
             kept = None if start is None else self.report.quarantined_bytes
@@ -279,6 +287,21 @@ class ParsedSource(Source):
                 quarantine.close()
         if self.report.examples == 0:
             raise DataError(self._nothing())
+        self.report.notice(self._other_labels())
+
+    def _other_labels(self) -> Iterator[Noticed]:
+        """Files whose labels may be those of the files before, spelled otherwise: as many, but none of them.
+
+        Files of one class each are no such files.
+        """
+        before = set[int]()
+        for name, found in zip(self.names, self._found, strict=False):
+            if len(found) == len(before) > 1 and not found & before:
+                there, here = (
+                    listed_words([self.layout.classes[k] for k in sorted(some)]) for some in (before, found)
+                )
+                yield Noticed(OTHER_LABELS, there, name, here)
+            before |= found
 
     def _pipeline(self, start: Place | None) -> Pipeline | RemoteBlocks:
         """What reads and parses the blocks of a pass."""
@@ -313,6 +336,9 @@ class ParsedSource(Source):
                 quarantine.write(parsed.rejected)
                 self.report.quarantined_bytes += len(parsed.rejected)
             place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.uncounted
+            if self._found:
+                own = np.unique(parsed.chunk.labels) - self.domain.low
+                self._found[file].update(own.astype(int).tolist())
             if len(parsed.chunk) or parsed.gaps:
                 chunk = parsed.chunk.at(place, Place(file, block.end, line))
                 yield ReadRows(

@@ -36,6 +36,7 @@ from thresher.data.report import (
     LATE,
     MOST_LATE,
     NOT_UTF8,
+    OTHER_LABELS,
     RESPELLED,
     Noticed,
     Report,
@@ -156,9 +157,11 @@ def _numbers(table: SeenTable) -> Trouble | None:
     first = found[0]
     cells = ", ".join(shown_cell(cell) for cell in first.strays[:3])
     cells += "" if len(first.strays) <= 3 else ", ..."
-    also = f" in column {first.name}" if len(found) > 1 else ""
-    its = "their" if len(found) > 1 else "its"
-    reason = f"{which} read as categories, though {its} cells are numbers except {cells}{also}"
+    if len(found) > 1:
+        but = f"nearly all their cells are numbers (not {cells} in column {table.called(first.name)})"
+    else:
+        but = f"its cells are numbers except {cells}"
+    reason = f"{which} read as categories, though {but}"
     return Trouble("numbers-as-categories", f"{reason}: {missing_remedy(first, table.layout)}")
 
 
@@ -242,7 +245,7 @@ def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = Fals
 
     `goes_on`: whether the model had learned other data before, so that its columns are as they are.
     """
-    kinds = (LATE, LACKING, HEADER, NOT_UTF8, RESPELLED)
+    kinds = (LATE, LACKING, HEADER, NOT_UTF8, RESPELLED, OTHER_LABELS)
     found = {what: [one for one in report.noticed if one.what == what] for what in kinds}
     never = _never({one.column for one in report.noticed if one.what == FOUND}, layout) if layout else None
     never = never or (_no_namespace(report, layout) if layout and not goes_on else None)
@@ -258,6 +261,7 @@ def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = Fals
         _header(found[HEADER]),
         _not_utf8(found[NOT_UTF8]),
         _respelled(found[RESPELLED]),
+        _other_labels(found[OTHER_LABELS]),
     )
     return [trouble for trouble in troubles if trouble is not None]
 
@@ -385,6 +389,15 @@ def _respelled(found: Sequence[Noticed]) -> Trouble | None:
     reason = f"column {found[0].column} of {found[0].place} has {shown_cell(cell)} {unlike}"
     remedy = "write them alike in all files"
     return Trouble("respelled-column", f"{reason}: {remedy}")
+
+
+def _other_labels(found: Sequence[Noticed]) -> Trouble | None:
+    """A file with as many labels as those before it, and all of them others."""
+    if not found:
+        return None
+    there, name, here = found[0].column, found[0].place, found[0].kind
+    reason = f"the labels of {name} ({here}) do not occur in the files before it, whose labels are {there}"
+    return Trouble("other-labels", f"{reason}: if they mean the same, write them alike in all files")
 
 
 def _not_utf8(found: Sequence[Noticed]) -> Trouble | None:

@@ -147,6 +147,11 @@ class Head:
         """Whether labels are classes."""
         return self.outputs.kind == "classes" or bool(self.loss.DOMAIN == "binary")
 
+    @property
+    def label(self) -> str:
+        """The output `label` in a message, with what it is where nothing tells."""
+        return "label" if self.classifies else "label (the predicted mean or quantile)"
+
     def written(self, predicted: F64, output: Output, words: Sequence[str] = ()) -> list[str]:
         """One line of text for each row that `respond` gave for `output`; labels may be `words`."""
         if output == "label" and words:
@@ -207,13 +212,13 @@ class Head:
         ValueError for an unknown output, or for probabilities if the loss has none.
         """
         if output not in get_args(Output):
-            raise ValueError(f"output must be {', '.join(get_args(Output))}, not {output!r}")
+            raise ValueError(f"output must be margin, probability, {self.label}, not {output!r}")
         if output == "margin":
             return margins
         if output == "probability" and (found := self.calibrated()) is not None:
             return _of_log_odds(self.outputs).respond(found.log_odds(margins), output, lowest_label)
         if output == "probability" and not self.joint.PROBABILITY:
-            raise ValueError(parts.no_probabilities(self.loss))
+            raise ValueError(f"{parts.no_probabilities(self.loss)}: use margin or {self.label}")
         if output == "label" and self.outputs.kind == "classes":
             classes: F64 = np.argmax(margins, axis=1) + float(self.outputs.low)
             return classes

@@ -135,12 +135,14 @@ class ProgressLines(Unwatched):
         self._say(f"{when}; since last: loss on rows seen before" if self._started else when)
 
     def passed(self, end: PassEnd) -> None:
-        """Say the figures on the hold-out."""
+        """Say the figures on the hold-out; without one, that a pass has ended, if there is no table."""
         from thresher.learning.inspection.formatting import shown
 
         if end.holdout is not None:
             figures = ", ".join(f"{name} {shown(value)}" for name, value in end.holdout.items())
             self._say(f"pass {end.number}, held-out: {figures}")
+        elif not self._started:
+            self._say(f"pass {end.number} done")
 
     def replay(self, rows: int, number: int, passes: int) -> None:
         """Say that replay begins."""

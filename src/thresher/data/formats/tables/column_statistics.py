@@ -28,6 +28,7 @@ MOST_ROWS = 100_000
 _MOST_FILES, _PIECES, _PIECE = 10, 8, 1 << 16
 """Files of which further rows are read, in so many pieces of so many bytes, if the first ones say little"""
 _WHOLE = re.compile(r"-?[0-9]{1,18}(\.0*)?")
+_PADDED = re.compile(r"\s*[+-]?0[0-9]")
 _DIGITS = re.compile(r"-?[0-9]+(\.0*)?")
 _MANY = 10
 """Minimum number of different numbers in a column of numbers; fewer may be codes of categories"""
@@ -132,7 +133,7 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
     if unsure := {one.name for one in found if not one.strays and one.is_unsure}:
         more = _later_cells(source, batch, unsure)
         found = [
-            one._replace(strays=_strays(more.get(one.name, ()))) if one.name in unsure else one
+            one._replace(strays=_strays(one.name, more.get(one.name, ()))) if one.name in unsure else one
             for one in found
         ]
     return [one._replace(quoted=_quoted(cells[one.name])) for one in found] if tsv else found
@@ -267,7 +268,7 @@ def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSee
     words = sum(len(cell.split()) for cell in counted) / max(1, len(counted))
     guessed = kind == CATEGORICAL and not chosen
     written, example = _written(cells) if guessed else ("", cells[0] if cells else "")
-    strays = _strays(cells) if guessed and not written else ()
+    strays = _strays(name, cells) if guessed and not written else ()
     numbers, distinct = guessed and _are_numbers(cells), len(set(cells))
     counts, index = _counts_rows(name, cells), _is_index(name, cells)
     unsure = guessed and _are_unsure(cells)
@@ -344,16 +345,18 @@ def _quoted(cells: Sequence[str]) -> str:
     return "" if example is None else f'"{example}"'
 
 
-def _strays(cells: Sequence[str]) -> tuple[str, ...]:
+def _strays(name: str, cells: Sequence[str]) -> tuple[str, ...]:
     """The distinct cells that are not numbers, if at most a twentieth are not and the numbers are many.
 
-    Words for a missing value may be any share of the cells.
+    Words for a missing value may be any share of the cells. Numbers that look like codes are categories.
     """
     others = [cell for cell in cells if not NUMBER.fullmatch(_bytes(cell))]
-    numbers = len(set(cells) - set(others))
+    numbers = set(cells) - set(others)
+    if _are_codes(name, [cell for cell in cells if cell in numbers]) or any(map(_PADDED.match, numbers)):
+        return ()
     rare = len(others) <= len(cells) / 20
     missing = all(means_missing(_bytes(cell)) for cell in dict.fromkeys(others))
-    return tuple(dict.fromkeys(others)) if numbers >= _MANY and (rare or missing) else ()
+    return tuple(dict.fromkeys(others)) if len(numbers) >= _MANY and (rare or missing) else ()
 
 
 def _are_unsure(cells: Sequence[str]) -> bool:
