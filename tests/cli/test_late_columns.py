@@ -71,6 +71,7 @@ def test_files_with_other_columns(thresher: Thresher, folder: Path) -> None:
     assert missing["message"].startswith("two.csv has no column x, so every row has a missing value there")
     remedies = OPTION.findall(f"{late['message']}; {missing['message']}")
     assert remedies == ["--numeric b", "--ignore b", "--ignore x"]
+    assert "column b (two.csv) is ignored, because the first file has no such column" in late["message"]
     assert thresher(f"{train} --numeric b --ignore x").json["warnings"] == []
     assert thresher(f"{train} --ignore b,x").json["warnings"] == []
     ran = thresher("train one.csv two.csv -m m -q --numeric bb")
@@ -90,6 +91,75 @@ def test_a_misspelt_column_of_new_data(thresher: Thresher, folder: Path, name: s
         unknown, renamed = warned(thresher(f"{command} m e.csv").err)
         assert "column other (e.csv) is ignored" in unknown
         assert renamed == f"warning: {meant}"
+
+
+def test_a_misspelt_field_of_objects(thresher: Thresher, folder: Path) -> None:
+    """Objects leave out what is missing, so a field counts as lacking only if another may mean it."""
+    (folder / "d.csv").write_text("label,amount,x\n" + "1,2,5\n0,1,6\n" * 20)
+    (folder / "e.jsonl").write_text('{"label":1,"Amount":2,"x":1,"other":3}\n{"label":0}\n' * 20)
+    assert thresher("train d.csv -m m -q").status == 0
+    meant = "every row has a missing value there; column Amount is ignored: did you mean amount?"
+    unknown, renamed = warned(thresher("evaluate m e.jsonl").err)
+    assert "column other (e.jsonl:1) is ignored" in unknown
+    assert renamed == f"warning: e.jsonl has no column amount, so {meant}"
+    _, heard = hears(lambda: package.load("m").predict([{"Amount": 2}, {"x": 3}]))
+    assert heard == [f"the table has no column amount, so {meant} [missing-columns]"]
+    (folder / "later.jsonl").write_text('{"label":1,"Amount":2,"x":1}\n{"label":0,"amount":1}\n' * 20)
+    (found,) = warned(thresher("predict m later.jsonl").err)
+    assert "column Amount (later.jsonl:1) is ignored, because the model was trained without" in found
+
+
+def test_objects_without_any_column_of_the_model(thresher: Thresher, folder: Path) -> None:
+    (folder / "d.csv").write_text("label,amount,x\n" + "1,2,5\n0,1,6\n" * 20)
+    (folder / "e.jsonl").write_text('{"LABEL":1,"AMOUNT":2,"X":5}\n{"LABEL":0,"AMOUNT":1}\n')
+    (folder / "f.jsonl").write_text('{"Label":1,"amount":2}\n')
+    (folder / "g.jsonl").write_text('{"label":1}\n{"label":0}\n')
+    (folder / "h.jsonl").write_text("{}\n{}\n")
+    assert thresher("train d.csv -m m -q").status == 0
+    error = "no column 'amount' (numeric in the training data); did you mean 'AMOUNT'?"
+    labels = "no column 'label' of labels: name theirs, --label, to evaluate; did you mean 'LABEL'?"
+    both = ("evaluate m e.jsonl", labels), ("train d.csv -m m2 --holdout e.jsonl", labels)
+    for command, said in (("predict m e.jsonl", error), *both):
+        ran = thresher(command)
+        assert (ran.status, ran.out) == (1, "")
+        assert f"e.jsonl: {said}\n" in ran.err
+    with pytest.raises(package.DataError, match=re.escape(f"the table: {error}")):
+        package.load("m").predict([{"AMOUNT": 2, "X": 5}])
+    assert "g.jsonl: no column 'amount'" in thresher("predict m g.jsonl").err
+    ran = thresher("evaluate m f.jsonl")
+    assert "f.jsonl: no column 'label' of labels" in ran.err
+    assert ran.err.endswith("did you mean 'Label'?\n")
+    assert (
+        len(thresher("predict m h.jsonl").out.splitlines()) == len(package.load("m").predict([{}, {}])) == 2
+    )
+
+
+def test_a_misspelt_column_among_training_files(thresher: Thresher, folder: Path) -> None:
+    for name, column in (("a", "amount"), ("b", "Amount")):
+        (folder / f"{name}.csv").write_text(f"label,{column},x\n" + "1,2,5\n0,1,6\n" * 20)
+        (folder / f"{name}.jsonl").write_text(f'{{"label":1,"{column}":2,"x":5}}\n{{"label":0}}\n' * 20)
+    for form in ("csv", "jsonl"):
+        lacks = f"warning: b.{form} has no column amount, so every row has a missing value there"
+        meant = f"{lacks}; column Amount is"
+        found = warned(thresher(f"train a.{form} b.{form} -m m -q").err)
+        assert found == [f"{meant} ignored: did you mean amount?"]
+        assert thresher(f"train a.{form} -m m -q").status == 0
+        for option in ("continue", "init"):
+            found = warned(thresher(f"train b.{form} --{option} m -m m2 -q").err)
+            assert found == [f"{meant} new: did you mean amount?"]
+
+
+def test_names_in_other_capitals_or_with_blanks(thresher: Thresher, folder: Path) -> None:
+    (folder / "d.csv").write_text("label,amount,a\n" + "1,2,5\n0,1,6\n" * 20)
+    assert thresher("train d.csv -m m -q").status == 0
+    (folder / "e.csv").write_text("LABEL,AMOUNT,A\n1,2,5\n")
+    missing = "no column 'amount' (numeric in the training data); did you mean"
+    assert f"{missing} 'AMOUNT'?" in thresher("predict m e.csv").err
+    (folder / "e.csv").write_text("label, amount, a\n1,2,5\n")
+    assert f"{missing} ' amount'?" in thresher("predict m e.csv").err
+    (folder / "two.csv").write_text("label,Amount,b,A\n" + "1,2,5,3\n0,1,6,4\n" * 20)
+    (found,) = [one for one in warned(thresher("train two.csv --continue m -m m2 -q").err) if "new" in one]
+    assert found.endswith("column Amount is new: did you mean amount? (and 1 more column likewise)")
 
 
 def test_a_hold_out_with_other_columns(thresher: Thresher, folder: Path) -> None:

@@ -221,6 +221,10 @@ def test_what_was_fitted_is_what_can_be_predicted(table: NDArray[Any]) -> None:
         fitted(frame).predict(wider)
     with pytest.raises(ValueError, match=r"column 'more' was not in the training data; drop it$"):
         fitted(frame).partial_fit(wider, Y)
+    exposed = frame.with_columns(base=pl.lit(0.5))
+    for layout in ({}, {"offset": "base"}):
+        with pytest.raises(ValueError, match=r"X: no column 'base'; did you mean 'Base'\?$"):
+            fitted(exposed, layout=layout).predict(exposed.rename({"base": "Base"}))
     with pytest.raises(ValueError, match="was fitted on"):
         fitted(table).partial_fit(rows, Y)
     with pytest.raises(ValueError, match="layout"):

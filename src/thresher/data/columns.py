@@ -49,6 +49,8 @@ AS_TEXT, AS_NUMBER, AS_BOOLEAN, AS_DATE = "text", "number", "boolean", "date"
 values, which are spelled as `text.spelling` does."""
 SPELLED = (AS_NUMBER, AS_BOOLEAN, AS_DATE)
 _SHOWN, _LONGEST = 12, 60
+_NEAR = 0.75
+"""Names at least so similar may be one, misspelt"""
 MOST_COLUMNS, LONGEST_NAME = 1_000_000, 1 << 16
 """Maximum number of columns of a table, and of characters in the name of one"""
 _BY_STAR, _BY_PATTERN, _BY_NAME = 1, 2, 3
@@ -434,7 +436,7 @@ def _absent(name: str, kind: str, names: Sequence[str]) -> str:
         named = f"name theirs, {mention('label')}, to evaluate"
         return f"no column '{name}' of labels: {named}; {column_meant(name, names)}"
     if kind != WEIGHT:
-        return f"no column '{name}' ({kind} in the training data); the columns are: {_listed(names)}"
+        return f"no column '{name}' ({kind} in the training data); {column_meant(name, names)}"
     alike = f"to count all rows alike, add it, with 1 in each row, or use {mention(weight='')} to evaluate"
     return f"no column '{name}' of importances: {alike}; {column_meant(name, names)}"
 
@@ -451,8 +453,9 @@ def check_same(layout: SettledLayout, names: Sequence[str], file: str, ignores: 
     `ignores` says whether columns can be left out by an option.
     """
     check_once(names, file)
-    for name in lacking(layout, names):
-        raise DataError(f"{file}: no column '{name}'; the columns are: {_listed(names)}")
+    for name, kind in zip(layout.columns, layout.kinds, strict=True):
+        if kind in (*FEATURES, OFFSET) and name not in {*names, *layout.awaited}:
+            raise DataError(f"{file}: no column '{name}'; {column_meant(name, names)}")
     for name in unexpected(layout, names):
         skip = f", or skip it with {mention(ignore=as_option_value([name], names))}" if ignores else ""
         raise DataError(f"{file}: column '{name}' was not in the training data; drop it{skip}")
@@ -463,6 +466,33 @@ def lacking(layout: SettledLayout, names: Sequence[str]) -> list[str]:
     there = {*names, *layout.awaited}
     pairs = zip(layout.columns, layout.kinds, strict=True)
     return [name for name, kind in pairs if kind in FEATURES and name not in there]
+
+
+def lacking_in_objects(
+    layout: SettledLayout, fields: Sequence[str], file: str, new: Sequence[str] = ()
+) -> list[str]:
+    """The feature columns that objects with these `fields` lack because the name of one is misspelt.
+
+    Objects may leave out what is missing, so that others may be lacking. `new` are columns that the model to
+    start from did not have. If there are any fields, raises `DataError` as `kinds_in` does.
+    """
+    if fields:
+        kinds_in(layout, [*dict.fromkeys([*fields, *layout.awaited])], file)
+    strange = [*unexpected(layout, fields), *(name for name in new if name in fields)]
+    return [*misspelt(strange, lacking(layout, fields)).values()]
+
+
+def misspelt(strange: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """For `strange` columns the `known` one that each may mean, of nearly the same name, and no two the same.
+
+    >>> misspelt(["Job", "JOB", "x"], ["job", "y"])
+    {'Job': 'job'}
+    """
+    free, found = {name.casefold().strip(): name for name in known}, dict[str, str]()
+    for name in strange:
+        for near in get_close_matches(name.casefold().strip(), free, 1, _NEAR):
+            found[name] = free.pop(near)
+    return found
 
 
 def as_option_value(wanted: Iterable[str], names: Sequence[str]) -> str:
@@ -490,8 +520,8 @@ def column_meant(wanted_column: str, names: Sequence[str]) -> str:
     """The columns that a wrong name may mean, whatever their case; all columns if there are none."""
     if re.fullmatch(r"\d+(-\d+)?", wanted_column):
         return f"there {'are' if len(names) != 1 else 'is'} {len(names):,} column{'s' * (len(names) != 1)}"
-    plain = {name.casefold(): name for name in names}
-    near = get_close_matches(wanted_column.casefold(), plain, 1)
+    plain = {name.casefold().strip(): name for name in names}
+    near = get_close_matches(wanted_column.casefold().strip(), plain, 1)
     return f"did you mean '{in_list(plain[near[0]])}'?" if near else f"the columns are: {_listed(names)}"
 
 

@@ -13,7 +13,7 @@ classes. The layout stores their order, because other files may order columns di
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, TypeGuard
 
@@ -164,6 +164,11 @@ class Extension(Layout):
     """what the values of its columns are"""
     usual: tuple[str, ...] = ()
     """the usual values of its columns"""
+
+    def new(self, columns: Iterable[str]) -> list[str]:
+        """Those of `columns` that the other model does not have."""
+        known = dict(self.known)
+        return [name for name in columns if name not in known]
 
 
 @dataclass(frozen=True)

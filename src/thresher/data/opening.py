@@ -233,7 +233,7 @@ def open_source(
         live=live,
     )
     if not (has_columns(given) or isinstance(given, Extension)):
-        source.beforehand = respelled(source)
+        source.beforehand += respelled(source)
     return source
 
 

@@ -22,14 +22,14 @@ _COUNTS = ("lines", "examples", "blank", "skipped", "merged", "quarantined_bytes
 
 MOST_LATE = 20
 """How many late columns are kept for display."""
-LATE, LACKING, AWAITED, FOUND, HEADER = "late", "lacking", "awaited", "found", "header"
+LATE, NEW, LACKING, AWAITED, FOUND, HEADER = "late", "new", "lacking", "awaited", "found", "header"
 NOT_UTF8, RESPELLED, OTHER_LABELS = "not-utf8", "respelled", "other-labels"
-"""What reading can show of a column: a value in a column that is not known, so that it is ignored; a file
-without a column of the layout; a namespace that an interaction names; a value in a column, or a feature of a
-namespace, that was awaited; a line that repeats the header;
-lines that are not UTF-8, whose `kind` is their number, the byte in the first, and what they look like;
-a column of values that holds none, whose `kind` is what they were and what is there; labels of a file, in
-`kind`, none of which is in the files before it, whose labels are in `column`."""
+"""What reading can show of a column: a value in a column that is not known, so that it is ignored; a
+column that the model to start from did not have; a file without a column of the layout; a namespace that an
+interaction names; a value in a column, or a feature of a namespace, that was awaited; a line that repeats
+the header; lines that are not UTF-8, whose `kind` is their number, the byte in the first, and what they look
+like; a column of values that holds none, whose `kind` is what they were and what is there; labels of a file,
+in `kind`, none of which is in the files before it, whose labels are in `column`."""
 
 
 class Noticed(NamedTuple):

@@ -94,8 +94,8 @@ class SyntaxOptions(TypedDict, total=False):
             Text(_format),
             f"{listed([*FORMATS], 'or')}.",
             "FORMAT",
-            unset=f"the model's; for a new one, by file name: {_ENDINGS}; any other, such as .txt, .data or "
-            f".dat, is {DEFAULT}",
+            unset=f"by file name: {_ENDINGS}; any other, such as .txt, .data or .dat, is {DEFAULT}; for a "
+            "model, its own, or that of a table in another format by name and content",
         ),
     ]
     header: Annotated[bool, Option(_FLAG, "Whether the first line names the columns.", unset="header")]

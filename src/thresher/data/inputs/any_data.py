@@ -26,6 +26,7 @@ from thresher.data.columns import (
     WEIGHT,
     check_same,
     kinds_in,
+    lacking_in_objects,
 )
 from thresher.data.feature_specs import as_list
 from thresher.data.features.murmur import hash_bytes
@@ -505,7 +506,7 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
         return None
     import pyarrow as pa
 
-    from thresher.data.formats.tables.arrow_streams import UNREADABLE, column_of, fault_of
+    from thresher.data.formats.tables.arrow_streams import NAME, UNREADABLE, column_of, fault_of
 
     columns: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in data for name in row):
@@ -514,8 +515,9 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
             columns[str(name)] = column_of(values, nan_is_missing=True)
         except UNREADABLE as error:
             raise fault_of("the rows: column", name, values, error) from error
+    misspelt = lacking_in_objects(settled.unlabelled(), [*columns], NAME) if settled else []
     for name, kind in zip(settled.columns, settled.kinds, strict=True) if settled else ():
-        if kind in (BINS, CATEGORICAL, NUMERIC, TEXT):  # a feature that is missing in every row
+        if kind in (BINS, CATEGORICAL, NUMERIC, TEXT) and name not in misspelt:  # missing in every row
             columns.setdefault(name, pa.nulls(len(data), pa.string() if kind in _TEXTUAL else pa.float64()))
     return pa.table(columns)
 

@@ -38,8 +38,8 @@ from thresher.data.files.streams import OpenStreams
 from thresher.data.formats.choosing import is_in_batches, looks_like, looks_to_a_model, without_format
 from thresher.data.formats.row_groups import HashedNames
 from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
-from thresher.data.layout import AnyLayout, SettledLayout, chosen_in
-from thresher.data.report import OTHER_LABELS, Noticed, Report
+from thresher.data.layout import AnyLayout, Extension, SettledLayout, chosen_in
+from thresher.data.report import MOST_LATE, NEW, OTHER_LABELS, Noticed, Report
 from thresher.data.source import ReadRows, Source
 from thresher.data.sources.reader import (
     FAIL,
@@ -190,8 +190,8 @@ class ParsedSource(Source):
     """whether rows are wanted as soon as they have arrived"""
     position_bytes = 0
     nameable = True
-    beforehand: Sequence[Noticed] = ()
-    """what the first rows have shown of columns; set by `open_source`"""
+    beforehand: list[Noticed]
+    """what the layout and the first rows have shown of columns"""
 
     is_small = False
     """whether so few rows are read that threads would take longer to start"""
@@ -227,6 +227,8 @@ class ParsedSource(Source):
         """columns whose kind the user gives"""
         self.of_a_model = isinstance(given, SettledLayout)
         """whether its layout was settled by other data, such as those of a model"""
+        new = given.new(layout.columns) if isinstance(given, Extension) else []
+        self.beforehand = [Noticed(NEW, name, names[0]) for name in new[:MOST_LATE]]
         self.ids, self.live, self.block_bytes = ids, live, block_bytes
         self.has_cells = bool(layout.columns)
         self._form: Any = form

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from thresher.data.columns import (
@@ -18,6 +17,7 @@ from thresher.data.columns import (
     as_option_value,
     column_meant,
     matching,
+    misspelt,
 )
 from thresher.data.errors import DataError, first_few
 from thresher.data.feature_specs import as_list, terms_of
@@ -35,6 +35,7 @@ from thresher.data.report import (
     LACKING,
     LATE,
     MOST_LATE,
+    NEW,
     NOT_UTF8,
     OTHER_LABELS,
     RESPELLED,
@@ -51,8 +52,6 @@ _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 """A number that is rarely the name of a column."""
 _SHOWN, _HEAD = 12, 1 << 16
 """How many namespaces are listed, and from how many bytes of a file"""
-_NEAR = 0.75
-"""Names at least so similar may be one, misspelt"""
 _WORDS = 3.0
 """Cells with this many words on average are text."""
 
@@ -245,17 +244,17 @@ def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = Fals
 
     `goes_on`: whether the model had learned other data before, so that its columns are as they are.
     """
-    kinds = (LATE, LACKING, HEADER, NOT_UTF8, RESPELLED, OTHER_LABELS)
+    kinds = (LATE, NEW, LACKING, HEADER, NOT_UTF8, RESPELLED, OTHER_LABELS)
     found = {what: [one for one in report.noticed if one.what == what] for what in kinds}
     never = _never({one.column for one in report.noticed if one.what == FOUND}, layout) if layout else None
     never = never or (_no_namespace(report, layout) if layout and not goes_on else None)
-    misspelt = _misspelt(found[LATE] if layout is None else (), found[LACKING])
-    late = _late([one for one in found[LATE] if one not in misspelt], layout)
-    rest = [one for one in found[LACKING] if one not in misspelt.values()]
+    renamed = _renamed(found[LATE] + found[NEW], found[LACKING])
+    late = _late([one for one in found[LATE] if one not in renamed], layout)
+    rest = [one for one in found[LACKING] if one not in renamed.values()]
     lacking = _lacking(rest, None if goes_on else layout)
     troubles = (
         late,
-        *(_renamed(*pair) for pair in misspelt.items()),
+        _misspelt(renamed),
         lacking,
         never,
         _header(found[HEADER]),
@@ -266,23 +265,27 @@ def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = Fals
     return [trouble for trouble in troubles if trouble is not None]
 
 
-def _misspelt(late: Sequence[Noticed], lacking: Sequence[Noticed]) -> dict[Noticed, Noticed]:
-    """Columns that a model does not know, each with one of nearly the same name that the same file lacks."""
+def _renamed(strange: Sequence[Noticed], lacking: Sequence[Noticed]) -> dict[Noticed, Noticed]:
+    """Columns not known before, each with one of nearly the same name that the same file lacks."""
     found = dict[Noticed, Noticed]()
-    for one in late:
-        there = [other for other in lacking if one.place.startswith(other.place)]
-        free = {other.column.casefold(): other for other in there if other not in found.values()}
-        for name in get_close_matches(one.column.casefold(), free, 1, _NEAR):
-            found[one] = free[name]
+    for place in dict.fromkeys(one.place for one in lacking):
+        free = {one.column: one for one in lacking if one.place == place}
+        there = {one.column: one for one in strange if one.place.startswith(place)}
+        found |= {there[name]: free[near] for name, near in misspelt(there, free).items()}
     return found
 
 
-def _renamed(late: Noticed, lacking: Noticed) -> Trouble:
-    """A column of new data whose name seems to be misspelt."""
+def _misspelt(renamed: Mapping[Noticed, Noticed]) -> Trouble | None:
+    """Columns whose names seem to be misspelt."""
+    if not renamed:
+        return None
+    late, lacking = next(iter(renamed.items()))
+    is_now, more = "new" if late.what == NEW else "ignored", len(renamed) - 1
+    likewise = f" (and {more} more column{'s' * (more > 1)} likewise)" if more else ""
     return Trouble(
         "missing-columns",
         f"{lacking.place} has no column {lacking.column}, so every row has a missing value there;"
-        f" column {late.column} is ignored: did you mean {lacking.column}?",
+        f" column {late.column} is {is_now}: did you mean {lacking.column}?{likewise}",
     )
 
 
@@ -304,7 +307,8 @@ def _late(found: Sequence[Noticed], layout: Any) -> Trouble | None:
     kinds = [(kind, [one.column for one in found if one.kind == kind]) for kind in (NUMERIC, CATEGORICAL)]
     chosen = mention(**{kind: as_option_value(some, layout.columns) for kind, some in kinds if some})
     remedy = f"use {chosen} to learn from {'them' if len(names) > 1 else 'it'}, or " if chosen else "use "
-    reason = f"{which}, because the first rows have no value there"
+    rows = "rows have no value there" if layout.format == "jsonl" or {*names} & {*layout.columns} else ""
+    reason = f"{which}, because the first {rows or 'file has no such column'}"
     return Trouble(
         "late-columns", f"{reason}: {remedy}{mention(ignore=as_option_value(names, layout.columns))}"
     )

@@ -37,6 +37,7 @@ from thresher.data.columns import (
     TEXT,
     UNREAD,
     Patterns,
+    lacking_in_objects,
     too_many,
 )
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
@@ -54,8 +55,8 @@ from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
 from thresher.data.formats.tables.spellings import spelling_of_texts, text_of
 from thresher.data.formats.tables.table_rows import Kinds, cell_filter
 from thresher.data.labels import LISTED
-from thresher.data.layout import AnyLayout, SettledLayout, has_columns
-from thresher.data.report import FOUND, LATE, MOST_LATE, Noted
+from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns
+from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, Noted
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respelled
@@ -129,10 +130,21 @@ class JsonlFormat:
         return JsonlParser(self, layout, reading)
 
     def with_file(
-        self, schema: Any, layout: SettledLayout, name: str, ids: str, marked: str = ""
+        self,
+        schema: Any,
+        layout: SettledLayout,
+        name: str,
+        ids: str,
+        marked: str = "",
+        lacking: Sequence[str] = (),
     ) -> JsonlFormat:
-        """For one more file, of the fields in `schema`. Raises `DataError` unless they fit the layout."""
-        kinds = kinds_by(layout, schema, name, ids)._replace(marks=cell_filter(marked, None, name))
+        """For one more file, of the fields in `schema`, in which those `lacking` have no value at first.
+
+        Raises `DataError` unless they fit the layout.
+        """
+        kinds = kinds_by(layout, schema, name, ids)
+        noticed = tuple((LACKING, one, 0, "") for one in lacking)
+        kinds = kinds._replace(marks=cell_filter(marked, None, name), noticed=noticed)
         read = zip(schema, kinds.what, strict=True)
         needed = [(what, field) for field, what in read if what not in UNREAD]
         return JsonlFormat(
@@ -183,9 +195,13 @@ def opened(
     found = layout if has_columns(layout) else _settled(layout, first, names[0], not whole, values)
     used = found.unlabelled() if unlabelled else found
     made = JsonlFormat([], [], [])
+    new = layout.new(used.columns) if isinstance(layout, Extension) else []
     for name, rows in zip(names, heads, strict=True):
-        fields = _fitting(used, rows, live and is_stream(name))
-        made = made.with_file(_in_order(used, fields), used, name, ids, marked)
+        one_by_one = live and is_stream(name)
+        fields = _fitting(used, rows, one_by_one)
+        there = [one for one in rows.fields.names if one != ids]
+        lacking = [] if one_by_one else lacking_in_objects(used, there, name, new)
+        made = made.with_file(_in_order(used, fields), used, name, ids, marked, lacking)
         _check_dense(len(made.schemas[-1]), rows, name)
     return found, made
 
@@ -413,7 +429,8 @@ class JsonlParser(BatchParser):
         parsed, wanted = self._lines(block), [*kinds.beside, *self._reading.sliced]
         cells = _cells(text.tobytes(), wanted) if wanted else []
         own = len(kinds.beside)
-        return parsed._replace(ids=kinds.ids_of(cells[:own]), cells=cells[own:])
+        noticed = kinds.noticed + tuple(parsed.noticed)
+        return parsed._replace(noticed=noticed, ids=kinds.ids_of(cells[:own]), cells=cells[own:])
 
     def _lines(self, block: Block) -> Parsed:
         """Parse a block in the fastest way that can."""
