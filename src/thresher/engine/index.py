@@ -41,20 +41,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine.lookup import (
-    MOST_RANK,
-    REGISTERS,
-    close_up,
-    empty_index,
-    estimate,
-    find,
-    find_or_add,
-    hash_and_merge,
-    mix,
-    note_all,
-    reindex,
-    resized,
-)
+from thresher.engine import lookup
 from thresher.engine.sound import StateError, Tensors, ascending, given, require
 
 Array = NDArray[Any]
@@ -108,14 +95,14 @@ class _Index:
     def join(self, table: RowTable) -> None:
         """Make the table grow with this index, and shrink if no other table needs its rows."""
         self._joined.append(weakref.ref(table))
-        table.S = resized(table.S, self.size)
+        table.S = lookup.resized(table.S, self.size)
 
     def _tables(self) -> list[RowTable]:
         return [table for one in self._joined if (table := one()) is not None]
 
     def _resize_tables(self) -> None:
         for table in self._tables():
-            table.S = resized(table.S, self.size)
+            table.S = lookup.resized(table.S, self.size)
 
     @property
     def features_seen(self) -> int:
@@ -147,6 +134,19 @@ class _Index:
         """Free idle rows, then make room for `needed` more."""
         raise AssertionError("every example fits an index of this kind")
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of marks."""
+        return self.seen.nbytes
+
+    def tensors(self) -> dict[str, Array]:
+        """Everything that `restore` needs."""
+        return {"seen": self.seen}
+
+    def restore(self, tensors: dict[str, Array]) -> None:
+        """Restore the index from `tensors`."""
+        self.seen = tensors["seen"].copy()
+
 
 class GrowingIndex(_Index):
     """Open addressing on 64-bit keys; memory is proportional to the live weights (the default).
@@ -163,8 +163,8 @@ class GrowingIndex(_Index):
         self.seen = np.zeros(0, np.uint8)  # keys are counted when their rows are created
         self.size = FIRST_SIZE
         self._known = np.zeros(self.size, np.uint64)
-        self._slots = empty_index(self.size)
-        self._registers = np.zeros(REGISTERS, np.uint8)
+        self._slots = lookup.empty_index(self.size)
+        self._registers = np.zeros(lookup.REGISTERS, np.uint8)
         self._born = 0
         self._freed = 0
         self._count = 1  # the null row
@@ -177,7 +177,9 @@ class GrowingIndex(_Index):
     @property
     def features_seen(self) -> int:
         """Number of distinct keys met: exact until a row is freed, then a HyperLogLog estimate (0.8 %)."""
-        return self._born if not self._freed else max(self._born - self._freed, estimate(self._registers))
+        if not self._freed:
+            return self._born
+        return max(self._born - self._freed, lookup.estimate(self._registers))
 
     @property
     def used(self) -> int:
@@ -197,7 +199,7 @@ class GrowingIndex(_Index):
         """Rows of as many of the examples lo..hi-1 as fit; new keys are added."""
         tables = (self._slots, self._known, self._registers)
         before = self._count
-        stop, self._count = find_or_add(*tables, before, self.size, keys, indptr, lo, hi, rows)
+        stop, self._count = lookup.find_or_add(*tables, before, self.size, keys, indptr, lo, hi, rows)
         self._born += self._count - before
         return Resolved(stop, indptr, rows, values)
 
@@ -210,10 +212,10 @@ class GrowingIndex(_Index):
             for table in self._tables():
                 idle &= table.idle(before)
             idle[0] = False  # the null row
-            self._count = close_up(words_of(self._known), idle)
+            self._count = lookup.close_up(words_of(self._known), idle)
             self._freed += before - self._count
             for table in self._tables():
-                close_up(words_of(table.S), idle)
+                lookup.close_up(words_of(table.S), idle)
                 if self._count < before:
                     table.moved(self._count)
             kept = self._count
@@ -226,14 +228,14 @@ class GrowingIndex(_Index):
             self._slots = np.empty(0, np.uint32)  # free it before allocating the new arrays
             self.size = size
             self._resize_tables()
-            self._known = resized(self._known, size)
-            self._slots = empty_index(size)
-        reindex(self._slots, self._known, kept)
+            self._known = lookup.resized(self._known, size)
+            self._slots = lookup.empty_index(size)
+        lookup.reindex(self._slots, self._known, kept)
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
         """Rows to read from; adds nothing."""
         rows = np.empty(keys.size, np.uint32)
-        find(self._slots, self._known, keys, rows)
+        lookup.find(self._slots, self._known, keys, rows)
         return Resolved(indptr.size - 1, indptr, rows, values)
 
     def enter(self, keys: U64) -> U64:
@@ -245,7 +247,7 @@ class GrowingIndex(_Index):
 
     def count(self, keys: U64) -> None:
         """Count keys in the registers, for when rows are freed."""
-        note_all(self._registers, keys)
+        lookup.note_all(self._registers, keys)
 
     def tensors(self) -> dict[str, Array]:
         """Everything that `restore` needs."""
@@ -255,8 +257,8 @@ class GrowingIndex(_Index):
     def check(self, tensors: Tensors, batch: int) -> int:
         """The number of rows of a table; StateError for a state impossible with batches of `batch`."""
         known = given(tensors, "keys", (None,), np.uint64)
-        registers = given(tensors, "registers", (REGISTERS,), np.uint8)
-        require((registers <= MOST_RANK).all(), "registers", f"none is larger than {MOST_RANK}")
+        registers = given(tensors, "registers", (lookup.REGISTERS,), np.uint8)
+        require((registers <= lookup.MOST_RANK).all(), "registers", f"none is larger than {lookup.MOST_RANK}")
         born, freed, size = (int(v) for v in given(tensors, "counts", (3,), np.int64))
         count = len(known)
         require(
@@ -274,10 +276,10 @@ class GrowingIndex(_Index):
         """Restore the index from `tensors`."""
         self._born, self._freed, self.size = (int(v) for v in tensors["counts"])
         self._count = len(tensors["keys"])
-        self._known = resized(tensors["keys"], self.size)
+        self._known = lookup.resized(tensors["keys"], self.size)
         self._registers = tensors["registers"].copy()
-        self._slots = empty_index(self.size)
-        reindex(self._slots, self._known, self._count)
+        self._slots = lookup.empty_index(self.size)
+        lookup.reindex(self._slots, self._known, self._count)
 
 
 class DirectIndex(_Index):
@@ -296,11 +298,6 @@ class DirectIndex(_Index):
         """Number of rows in use, without the empty null row after them."""
         return self.size - 1
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of marks."""
-        return self.seen.nbytes
-
     def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
         """Keys are rows; the learning loop reports those beyond the table."""
         return Resolved(hi, indptr, keys, values)
@@ -316,7 +313,7 @@ class DirectIndex(_Index):
             )
         self.size = 1 << (largest + 1).bit_length()  # the same, however many keys are given at once
         self._resize_tables()
-        self.seen = resized(self.seen, self.used)
+        self.seen = lookup.resized(self.seen, self.used)
         return True
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
@@ -334,10 +331,6 @@ class DirectIndex(_Index):
         self.seen = np.zeros(self.used, np.uint8)
         self.seen[keys] = 1
         return keys
-
-    def tensors(self) -> dict[str, Array]:
-        """Everything that `restore` needs."""
-        return {"seen": self.seen}
 
     def check(self, tensors: Tensors, batch: int) -> int:
         """The number of rows of a table; StateError for an impossible state."""
@@ -390,9 +383,9 @@ class HashedIndex(_Index):
     def resolve(self, keys: U64, indptr: I64, values: F32, lo: int, hi: int, rows: U32) -> Resolved:
         """Rows of the examples lo..hi-1."""
         merged, ends = np.empty(keys.size, np.float32), np.empty(indptr.size, np.int64)
-        shift, seed = np.uint64(64 - self.bits), mix(np.array([self.seed], np.uint64))[0]
+        shift, seed = np.uint64(64 - self.bits), lookup.mix(np.array([self.seed], np.uint64))[0]
         found = (self._last, rows, ends, merged)
-        hash_and_merge(shift, seed, self.signed, keys, indptr, values, lo, hi, *found)
+        lookup.hash_and_merge(shift, seed, self.signed, keys, indptr, values, lo, hi, *found)
         return Resolved(hi, ends, rows, merged)
 
     def find(self, keys: U64, indptr: I64, values: F32) -> Resolved:
@@ -405,17 +398,9 @@ class HashedIndex(_Index):
             raise StateError(f"{keys.max()} is not a row of the store {self.NAME}:{self.bits}")
         return keys
 
-    def tensors(self) -> dict[str, Array]:
-        """Everything that `restore` needs."""
-        return {"seen": self.seen}
-
     def check(self, tensors: Tensors, batch: int) -> int:
         """The number of rows of a table; StateError for an impossible state."""
         return len(given(tensors, "seen", self.seen.shape, np.uint8))
-
-    def restore(self, tensors: dict[str, Array]) -> None:
-        """Restore the index from `tensors`."""
-        self.seen = tensors["seen"].copy()
 
 
 Index = GrowingIndex | DirectIndex | HashedIndex
