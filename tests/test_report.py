@@ -348,3 +348,12 @@ def test_a_selection(tmp_path: Path) -> None:
     assert "Stable features" in (tmp_path / "t.html").read_text()
     with pytest.raises(ValueError, match="a selection has no model to measure"):
         thresher.report(tmp_path / "s", (X, Y), tmp_path / "s.html")
+
+
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_a_warning_says_why_all_weights_are_zero(tmp_path: Path) -> None:
+    advice = "Train with a smaller penalty"
+    assert advice in page_of(thresher.train((X[:80], Y[:80]), l1=1e6), tmp_path)
+    page = page_of(thresher.train((X[:80], 1e8 + Y[:80]), loss="squared"), tmp_path)
+    assert advice not in page
+    assert "Labels around 1e+08" in page

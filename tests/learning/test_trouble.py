@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -639,3 +640,42 @@ def test_passes_that_nobody_chose_are_told_of_only_where_they_do_clear_harm(
         seen.passes = [(10.0, 10.0, 1.0), (19.0, 20.0, end)]
         found = [trouble.name for trouble in troubles_of(Run(seen, model, replays=replays))]
     assert ("overfitting" in found) == told
+
+
+LEVELS = {"two": (1e8, np.arange(200) % 2), "one": (2.0**24, np.arange(200) % 2), "billions": (1e9, None)}
+
+
+@pytest.mark.parametrize(("level", "spread"), LEVELS.values(), ids=LEVELS)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_labels_that_float32_does_not_tell_apart(level: float, spread: Any, sign: int) -> None:
+    chance = np.random.default_rng(0)
+    X = chance.normal(size=(200, 2))
+    y = sign * level + (X[:, 0] if spread is None else spread)
+    data = Chunk.from_csr(np.arange(201) * 2, np.tile([1, 2], 200), X.ravel(), y)
+    found = warned(data, loss="squared")
+    assert [*found] == ["unresolved-labels"]
+    assert f"labels around {sign * level:.4g} differ by no more than" in found["unresolved-labels"]
+    (shift,) = re.findall(r"subtract (\S+) from the labels$", found["unresolved-labels"])
+    near = Chunk.from_csr(data.indptr, data.keys, data.values, y - float(shift))
+    assert "unresolved-labels" not in warned(near, loss="squared")
+    with not_compiled():
+        model = train(near, loss="squared", passes=1, rule="sgd")
+        with pytest.warns(TroubleWarning, match=r"labels around .* \[unresolved-labels\]"):
+            evaluate(model, data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            evaluate(model, near)
+
+
+def test_edge_of_the_resolution_of_labels() -> None:
+    chance = np.random.default_rng(0)
+    X = chance.normal(size=(200, 2))
+    for y, is_told in (
+        (1e7 + X[:, 0] * 0.5, True),
+        (1.7e9 + X[:, 0] * 86400, False),
+        (1e6 + X[:, 0], False),
+        (np.full(200, 5.0), False),
+        (np.where(np.arange(200) == 7, 1e8, 0), False),
+    ):
+        data = Chunk.from_csr(np.arange(201) * 2, np.tile([1, 2], 200), X.ravel(), y)
+        assert ("unresolved-labels" in warned(data, loss="squared")) == is_told

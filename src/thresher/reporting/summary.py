@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from thresher.lanes.stability import troubles_of
-from thresher.learning.diagnostics.run_findings import NO_WEIGHT
 from thresher.learning.inspection.formatting import size_shown
 from thresher.learning.model.objective import Head
 from thresher.learning.training.record import passes_made
@@ -216,7 +215,7 @@ def _of_model(facts: Facts) -> list[str]:
     record = info["record"] or {}
     if record.get("planned"):
         found.append(f"Training was {passes_made(record)}: train again for the other passes.")
-    if not info["nonzero"] and not any(NO_WEIGHT in one for one in info["warnings"]):
+    if not info["nonzero"] and not info["warnings"]:  # which say why, if there are any
         found.append(
             "All weights are zero, so every prediction is the same. Train with a smaller penalty (--l1),"
             " or on more data."

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from thresher.data.source import Source
+from thresher.learning.diagnostics.findings import warn
 from thresher.learning.evaluation.figures import Assessment, assessed, check_threshold
 from thresher.learning.evaluation.slices import figures_of_slices, slices_of
 from thresher.learning.inspection import plots
@@ -44,6 +45,7 @@ def measure(
     with of_options():
         beside = slices_of(source, options["slices"], model.head, options["threshold"])
     found = assessed(model, source, options["threshold"], *beside)
+    warn(found.troubles)
     figures = {**found.figures(), "nonzero": model.nonzero, **figures_of_slices(beside)}
     if options["plot"] is not None:
         plots.write(Path(options["plot"]), plots.agreement(model.head, found.binned, figures))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from thresher.data.columns import as_option_value
 from thresher.data.errors import first_few, printable
 from thresher.data.layout import SettledLayout
@@ -15,6 +17,8 @@ from thresher.options.messages import as_shown, mention, warn_user
 
 FEW = 100
 """Minimum number of rows for a warning; with fewer, chance would explain it."""
+_RESOLVED = 2e-6
+"""Numbers whose range is at most this share of their size take at most 34 values in float32."""
 
 
 class Trouble(NamedTuple):
@@ -117,6 +121,19 @@ def leak(against_base: str, names: Sequence[str], layout: SettledLayout | None) 
     known = "if it is filled in with the label or after it, leave it out"
     good = f"{against_base}, and " if against_base else ""
     return Trouble("leak", f"{good}{alone} in the first rows: {known}{remedy}")
+
+
+def unresolved_labels(low: float, high: float) -> Trouble | None:
+    """Labels that are numbers from `low` to `high`, so far from 0 that float32 hardly tells them apart."""
+    size = max(abs(low), abs(high))
+    if high - low > _RESOLVED * size or (low == high and size < 2.0**24):
+        return None
+    step = float(np.spacing(np.float32(size)))
+    return Trouble(
+        "unresolved-labels",
+        f"labels around {low:.4g} differ by no more than {max(high - low, step):.3g}, which float32 does not"
+        f" resolve (its numbers there are {step:.3g} apart): subtract {low:.9g} from the labels",
+    )
 
 
 def learned_before() -> Trouble:

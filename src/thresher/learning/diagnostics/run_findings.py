@@ -28,7 +28,7 @@ from thresher.learning.diagnostics.column_findings import (
     troubles_of_columns,
     troubles_of_reading,
 )
-from thresher.learning.diagnostics.findings import FEW, Trouble
+from thresher.learning.diagnostics.findings import FEW, Trouble, unresolved_labels
 from thresher.learning.diagnostics.leaks import LEAST
 from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss, worst_constant_loss
 from thresher.learning.inspection.formatting import shown
@@ -397,6 +397,12 @@ def _loss(run: Run) -> Trouble | None:
     return Trouble("loss-rises", f"{reason}, above that of the best constant, {shown(run.base)}: {remedy}")
 
 
+def _unresolved_labels(run: Run) -> Trouble | None:
+    """Numbers to predict that float32 does not tell apart."""
+    one = not run.model.head.classifies and run.model.head.count == 1 and run.seen.rows > 1
+    return unresolved_labels(run.seen.low, run.seen.high) if one else None
+
+
 def _nothing_left(run: Run) -> Trouble | None:
     """All weights except the intercept are zero, in every one of several models."""
     models = getattr(run.model, "models", [run.model])
@@ -472,12 +478,20 @@ FINDERS: tuple[Callable[[Run], Trouble | None], ...] = (
     _scales,
     _off_centre,
     _raw_exposure,
+    _unresolved_labels,
     _nothing_left,
     _unmet,
     _overfits,
 )
 """Finders of trouble with a run, except `_loss`, in the order in which they report."""
-_EXPLAINS_LOSS = {"sorted-labels", "importances", "scales", "overfitting", "raw-exposure"}
+_EXPLAINS_LOSS = {
+    "sorted-labels",
+    "importances",
+    "scales",
+    "overfitting",
+    "raw-exposure",
+    "unresolved-labels",
+}
 
 
 def troubles_of(run: Run) -> list[Trouble]:
@@ -485,6 +499,8 @@ def troubles_of(run: Run) -> list[Trouble]:
     found = troubles_of_columns(run.columns, run.model.recipe.layout)
     found += troubles_of_reading(run.report, run.model.recipe.layout, run.goes_on)
     found += [trouble for find in FINDERS if (trouble := find(run)) is not None]
+    if any(one.name == "unresolved-labels" for one in found):  # which no smaller penalty would mend
+        found = [one for one in found if one.name != "no-weights"]
     loss = None if any(one.name in _EXPLAINS_LOSS for one in found) else _loss(run)
     return found if loss is None else [*found, loss]
 

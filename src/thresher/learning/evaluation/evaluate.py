@@ -31,6 +31,9 @@ class Evaluation:
     """whether all importances are 1"""
     _wrong: float = 0.0
     _squares: float = 0.0
+    low: float = np.inf
+    high: float = -np.inf
+    """the lowest and the highest label of a regression"""
     _hits: float = 0.0
     """true positive pairs of an example and a class; `_claims` counts true plus predicted pairs"""
     _claims: float = 0.0
@@ -48,6 +51,8 @@ class Evaluation:
         self.alike = self.alike and bool((weights == 1.0).all())
         if not self.head.classifies:
             means = self.head.respond(margins, "label", 0.0)
+            self.low = min(self.low, float(labels.min(initial=np.inf)))
+            self.high = max(self.high, float(labels.max(initial=-np.inf)))
             self._squares += float(weights @ row_means((means - labels) ** 2))
         elif self.head.outputs.kind == "classes":
             self._wrong += float(weights[self.head.respond(margins, "label", 0.0) != labels].sum())

@@ -17,6 +17,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.columns import LABEL, LABELS_BESIDE
 from thresher.data.errors import DataError
 from thresher.data.source import Source
+from thresher.learning.diagnostics.findings import Trouble, unresolved_labels
 from thresher.learning.evaluation.curves import Binned, Calibration
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.inspection.formatting import table_of
@@ -344,6 +345,13 @@ class Assessment:
     def alike(self) -> bool:
         """Whether all importances are 1."""
         return self._plain.alike
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        """Labels that float32 does not tell apart, so that the figures are not to be trusted."""
+        one = self._plain.examples > 1 and not self._plain.head.classifies and self._plain.head.count == 1
+        found = unresolved_labels(self._plain.low, self._plain.high) if one else None
+        return [] if found is None else [found]
 
     def figures(self) -> Figures:
         """The figures of ``thresher evaluate --json``, without the number of weights."""

@@ -19,7 +19,13 @@ from thresher.data.layout import SettledLayout
 from thresher.engine import kernels
 from thresher.engine.index import HashedIndex
 from thresher.engine.sound import Tensors
-from thresher.learning.diagnostics.advice import divergence_remedy, feature_name, label_remedy, largest_in
+from thresher.learning.diagnostics.advice import (
+    divergence_remedy,
+    feature_name,
+    label_remedy,
+    largest_in,
+    tiny_in,
+)
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
@@ -331,11 +337,12 @@ class Model(Predictor):
     def diverged(self, what: str, chunk: Chunk | None = None) -> DivergedError:
         """An error with what happened, the largest features of `chunk`, and a remedy."""
         large = None if chunk is None else largest_in(chunk, self.layout, self.names)
+        tiny = "" if chunk is None else tiny_in(chunk, self.layout, self.names)
         numbers = [] if chunk is None or self.head.classifies else [chunk.labels, chunk.targets]
         label = max((float(np.abs(one).max(initial=0)) for one in numbers if one is not None), default=0.0)
         if chunk is not None and self.head.count == 1 and no_margin_fits(self.loss, float(chunk.labels[-1])):
             return DivergedError(what, label_remedy(float(chunk.labels[-1])))
-        return DivergedError(what, divergence_remedy(self.recipe, large, label))
+        return DivergedError(what, divergence_remedy(self.recipe, large, label, tiny))
 
     def _broken(self) -> str | None:
         """The part of the state that is not finite, or None."""
