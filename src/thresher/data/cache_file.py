@@ -221,21 +221,17 @@ class CachedBatches:
         indptr, keys, values, labels, weights, *more = arrays
         groups = more.pop() if "group" in batch.schema.names else None
         targets = more[0] if more else None
-        self._unmap_before(labels.__array_interface__["data"][0] - self._base)
+        # unmap pages well before, so that they do not count as memory of this process: they stay in the
+        # system's page cache, and a view still in use maps them again
+        offset = labels.__array_interface__["data"][0] - self._base
+        if not 0 <= offset - self._dropped <= 2 * _WINDOW:
+            end = max(offset - _WINDOW, 0) // mmap.PAGESIZE * mmap.PAGESIZE
+            begin, self._dropped = self._dropped, end
+            if begin < end and hasattr(mmap, "MADV_DONTNEED"):
+                self._map.madvise(mmap.MADV_DONTNEED, begin, end - begin)
         if keys.dtype != np.uint64:
             wide = arenas.columns(0, len(keys)).keys
             wide[:] = keys
             keys = wide
         place, after = (Place(*note[name]) if note[name] else None for name in ("place", "after"))
         return Chunk(indptr, keys, values, labels, weights, None, place, after, targets, groups), note
-
-    def _unmap_before(self, offset: int) -> None:
-        """Unmap pages well before `offset`, so that they do not count as memory of this process.
-
-        They stay in the system's page cache; a view still in use maps them again.
-        """
-        if not 0 <= offset - self._dropped <= 2 * _WINDOW:
-            end = max(offset - _WINDOW, 0) // mmap.PAGESIZE * mmap.PAGESIZE
-            begin, self._dropped = self._dropped, end
-            if begin < end and hasattr(mmap, "MADV_DONTNEED"):
-                self._map.madvise(mmap.MADV_DONTNEED, begin, end - begin)

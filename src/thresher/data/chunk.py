@@ -224,8 +224,22 @@ class Chunk:
         within each row; values of repeated keys are added in order. Raises `DataError` if shapes disagree, a
         key is negative or not a whole number, or a number is not finite in float32.
         """
-        starts = _starts(indptr)
-        keys = _keys(indices)
+        starts = np.asarray(indptr)
+        if starts.ndim != 1 or len(starts) == 0 or starts.dtype.kind not in "iu":
+            raise DataError("indptr must be a nonempty one-dimensional array of whole numbers")
+        starts = np.ascontiguousarray(starts, np.int64)
+        check_starts(starts, int(starts[-1]))
+        keys = np.asarray(indices)
+        if keys.size == 0:
+            keys = np.zeros(0, np.uint64)
+        else:
+            if keys.ndim != 1 or keys.dtype.kind not in "iu":
+                raise DataError(
+                    "feature keys must be a one-dimensional array of whole numbers from 0 to 2**64 - 1"
+                )
+            if keys.dtype.kind == "i" and (keys < 0).any():
+                raise DataError(f"feature keys must not be negative, found {keys[keys < 0][0]}")
+            keys = np.ascontiguousarray(keys, np.uint64)
         table = np.asarray(labels)
         many = table.reshape(len(table), -1) if table.ndim == 2 else None
         values, targets = floats(data, "value"), floats(labels if many is None else many[:, 0], "label")
@@ -246,15 +260,6 @@ def _check_importances(weights: NDArray[np.float32]) -> None:
         raise DataError(f"example {int(np.argmax(weights < 0)) + 1}: the importance weight is negative")
 
 
-def _starts(indptr: ArrayLike) -> NDArray[np.int64]:
-    starts = np.asarray(indptr)
-    if starts.ndim != 1 or len(starts) == 0 or starts.dtype.kind not in "iu":
-        raise DataError("indptr must be a nonempty one-dimensional array of whole numbers")
-    starts = np.ascontiguousarray(starts, np.int64)
-    check_starts(starts, int(starts[-1]))
-    return starts
-
-
 def check_starts(starts: NDArray[Any], last: int) -> None:
     """Raise `DataError` unless row starts begin at 0, never fall, and end at `last` at most."""
     if not ascends(starts, last):
@@ -264,17 +269,6 @@ def check_starts(starts: NDArray[Any], last: int) -> None:
 def ascends(starts: NDArray[Any], last: int) -> bool:
     """Whether the starts of slices begin at 0, never fall, and end at `last` at most."""
     return bool(starts[0] == 0 and (starts[1:] >= starts[:-1]).all() and starts[-1] <= last)
-
-
-def _keys(indices: ArrayLike) -> NDArray[np.uint64]:
-    keys = np.asarray(indices)
-    if keys.size == 0:
-        return np.zeros(0, np.uint64)
-    if keys.ndim != 1 or keys.dtype.kind not in "iu":
-        raise DataError("feature keys must be a one-dimensional array of whole numbers from 0 to 2**64 - 1")
-    if keys.dtype.kind == "i" and (keys < 0).any():
-        raise DataError(f"feature keys must not be negative, found {keys[keys < 0][0]}")
-    return np.ascontiguousarray(keys, np.uint64)
 
 
 def floats(numbers: ArrayLike, what: str) -> NDArray[np.float32]:

@@ -113,7 +113,16 @@ def settle(
     if not layout.label and LABEL not in before.values() and "label" not in kinds:
         raise DataError(f"{file}: {_NO_LABEL}; the columns are: {_listed(names)}")
     chosen, find, find_place = dict[str, tuple[str, int]](), finder(seen), finder(names)
-    for kind, pattern in _wanted(layout, names, before):
+    options = (
+        (LABEL, _label_patterns(layout, names, before)),
+        *((kind, [getattr(layout, kind)]) for kind in SINGLE if getattr(layout, kind)),
+        (NUMERIC, layout.numeric),
+        (BINS, layout.bins),
+        (CATEGORICAL, layout.categorical),
+        (TEXT, layout.text),
+        (IGNORE, layout.ignore),
+    )
+    for kind, pattern in [(kind, pattern) for kind, patterns in options for pattern in patterns]:
         found = (find_place if _POSITIONS.fullmatch(pattern) else find)(pattern)
         if not found and open_ended and kind not in (LABEL, *SINGLE) and not _SEVERAL.search(pattern):
             found = [pattern]
@@ -125,7 +134,12 @@ def settle(
             raise DataError(f"{file}: the model was trained with '{name}' as {before[name]}")
     kinds |= {name: kind for name, (kind, _) in chosen.items() if name not in before}
     check_once(names, file, [one for one in _all_named(names, layout.ignore, before) if kinds[one] == IGNORE])
-    _check_kinds(kinds.values(), layout, file)
+    counts = Counter(kinds.values())
+    if not counts[TEXT] and layout.ngrams != Layout.ngrams:
+        raise DataError(f"{file}: n-grams need a text column ({mention(text='COL')})")
+    for one in SINGLE:
+        if counts[one] > 1:
+            raise DataError(f"{file}: only one column can be the {one}")
     labels = [one for pattern in _label_patterns(layout, names, before) for one in find(pattern)]
     if twice := [name for name, count in Counter(labels).items() if count > 1]:
         raise DataError(f"{file}: {mention('label')} names '{twice[0]}' twice")
@@ -158,29 +172,6 @@ def _spelling_of(layout: Layout, kinds: Mapping[str, str], found: Mapping[str, s
         found.get(name) or AS_TEXT if kind in (CATEGORICAL, TEXT, IGNORE) else ""
         for name, kind in kinds.items()
     )
-
-
-def _check_kinds(kinds: Iterable[str], layout: Layout, file: str) -> None:
-    counts = Counter(kinds)
-    if not counts[TEXT] and layout.ngrams != Layout.ngrams:
-        raise DataError(f"{file}: n-grams need a text column ({mention(text='COL')})")
-    for one in SINGLE:
-        if counts[one] > 1:
-            raise DataError(f"{file}: only one column can be the {one}")
-
-
-def _wanted(layout: Layout, names: Sequence[str], before: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The kinds that the options give, each with a name, position or pattern of columns."""
-    options = (
-        (LABEL, _label_patterns(layout, names, before)),
-        *((kind, [getattr(layout, kind)]) for kind in SINGLE if getattr(layout, kind)),
-        (NUMERIC, layout.numeric),
-        (BINS, layout.bins),
-        (CATEGORICAL, layout.categorical),
-        (TEXT, layout.text),
-        (IGNORE, layout.ignore),
-    )
-    return [(kind, pattern) for kind, patterns in options for pattern in patterns]
 
 
 def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:

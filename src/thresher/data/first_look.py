@@ -34,7 +34,8 @@ def with_words(opened: Opener, layout: Any) -> Any:
     source = opened(layout, any_words())
     if not isinstance(source, ParsedSource) or not (source.may_be_words or _begins_with_words(source)):
         return layout
-    found = _labels(opened, _labels_only(source.layout))
+    kinds = tuple(IGNORE if kind in (CATEGORICAL, LIST, TEXT) else kind for kind in source.layout.kinds)
+    found = _labels(opened, replace(source.layout, kinds=kinds, interact=(), ngrams=Layout.ngrams))
     if source.layout.columns and all(is_boolean(str(label, "utf-8", "replace")) for label in found):
         return layout  # tables: true is 1, false is 0
     classes = classes_among(found, source.names[0])
@@ -81,9 +82,3 @@ def _begins_with_words(source: ParsedSource) -> bool:
         return False
     lines = head_of(source.names[0], _HEAD, {}).split(b"\n")
     return any(is_word(line.partition(b"|")[0]) for line in lines if b"|" in line)
-
-
-def _labels_only(layout: SettledLayout) -> SettledLayout:
-    """The layout without features that cannot make a row invalid: only the labels are needed."""
-    kinds = tuple(IGNORE if kind in (CATEGORICAL, LIST, TEXT) else kind for kind in layout.kinds)
-    return replace(layout, kinds=kinds, interact=(), ngrams=Layout.ngrams)

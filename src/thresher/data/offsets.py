@@ -39,7 +39,10 @@ def offsets_of(chunk: Chunk) -> F32:
     if chunk.nnz:
         there &= chunk.keys[last] == OFFSET
     if not there.all():
-        raise no_offsets()
+        raise DataError(
+            "the model was trained with offsets, and these data have none: give a number for each row,"
+            " offsets="
+        )
     offsets: F32 = chunk.values[last]
     return offsets
 
@@ -117,13 +120,6 @@ def shifted(source: Source, offsets: ArrayLike | None) -> Source:
     if source.origin is not None:
         raise DataError("offsets are for data in memory; for files, name the column, offset=")
     return Shifted(source, offsets)
-
-
-def no_offsets() -> DataError:
-    """The error for data without offsets."""
-    return DataError(
-        "the model was trained with offsets, and these data have none: give a number for each row, offsets="
-    )
 
 
 def unused_offsets() -> DataError:

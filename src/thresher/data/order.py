@@ -266,21 +266,17 @@ class _BufferedSource(_Ordered[Source]):
                 filling = incoming[: self._size - len(slots)]
                 slots, incoming = np.concatenate([slots, filling]), incoming[len(filling) :]
                 if len(incoming):
-                    yield rows.take(self._exchanged(slots, incoming))
+                    # draw one double per row: whole numbers might depend on how many are drawn at a time
+                    drawn = (self._chance.random(len(incoming)) * len(slots)).astype(np.int64)
+                    outgoing = np.empty_like(incoming)
+                    _exchange(slots, drawn, incoming, outgoing)
+                    yield rows.take(outgoing)
                 if len(rows) > 2 * self._size:
                     rows.keep(slots)
                     slots = np.arange(len(slots))
         slots = self._chance.permutation(slots)
         for first in range(0, len(slots), CHUNK_ROWS):
             yield rows.take(slots[first : first + CHUNK_ROWS])
-
-    def _exchanged(self, slots: NDArray[np.int64], incoming: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Put each row of `incoming` into a random slot; returns the rows that were there, in order."""
-        # draw one double per row: whole numbers might depend on how many are drawn at a time
-        drawn = (self._chance.random(len(incoming)) * len(slots)).astype(np.int64)
-        outgoing = np.empty_like(incoming)
-        _exchange(slots, drawn, incoming, outgoing)
-        return outgoing
 
 
 @kernel

@@ -223,7 +223,11 @@ class BlockReader:
             cut = 0 if ended else self._cut(buffer, size, searched)
             full = size == goal
             if self._offset == 0 and (cut or full or ended):
-                self._check_start(buffer.view[: min(size, _PROBE)])
+                head = buffer.view[: min(size, _PROBE)]
+                name = self._names[self._file]
+                if len(head) == 0:
+                    raise DataError(f"{called(name)}: empty, no examples")
+                check_is_text(bytes(head), name)
             if ended:
                 return self._last(buffer, size) if size or self._in_long else None
             if cut or (full and (goal >= self._longest or self._in_long)):
@@ -232,12 +236,6 @@ class BlockReader:
             if full:
                 goal = min(2 * goal, self._longest)
                 buffer.grow(goal, size)
-
-    def _check_start(self, head: memoryview) -> None:
-        name = self._names[self._file]
-        if len(head) == 0:
-            raise DataError(f"{called(name)}: empty, no examples")
-        check_is_text(bytes(head), name)
 
     def _cut(self, buffer: TextBuffer, size: int, searched: int) -> int:
         """Length of the whole lines in the first `size` bytes, whose first `searched` have no newline; or 0.

@@ -317,23 +317,19 @@ class Watches:
         """
         self._end()
         for file, (name, content) in enumerate(zip(self._names, self._done, strict=True)):
-            self._check_steady(file, name, content)
+            if is_remote(name):
+                if self._remote.get(file) not in (None, remote_content(name)):
+                    raise DataError(f"{name}: changed while it was read")
+            elif (
+                not is_stream(name)
+                and (self._stamps[file] is None or self._stamps[file] != stamp(name))
+                # a file may have grown since it was read: compare only the part that was read
+                and hash_file(name, content.size if self._in_order else None) != content
+            ):
+                raise DataError(f"{name}: changed while it was read")
         both = zip(self._names, self._stamps, self._done, strict=True)
         ContentTable().remember({name: (when, content) for name, when, content in both})
         return self._done
-
-    def _check_steady(self, file: int, name: str, content: Content) -> None:
-        if is_remote(name):
-            if self._remote.get(file) not in (None, remote_content(name)):
-                raise DataError(f"{name}: changed while it was read")
-            return
-        before = self._stamps[file]
-        if is_stream(name) or (before is not None and before == stamp(name)):
-            return
-        # a file may have grown since it was read: compare only the part that was read
-        in_order = self._in_order
-        if hash_file(name, content.size if in_order else None) != content:
-            raise DataError(f"{name}: changed while it was read")
 
     def hashed(self) -> dict[int, Content]:
         """The contents by which a cache may be named, by file; remote files only if they are identified."""

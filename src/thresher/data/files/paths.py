@@ -156,16 +156,6 @@ def size_of(name: str) -> int | None:
     return None if is_stream(name) else os.path.getsize(name)
 
 
-def _check_log(name: str, alone: bool) -> None:
-    """`DataError` for a folder that is not a log, or one that other data come with."""
-    from thresher.data.log.segments import is_log
-
-    if not is_log(name):
-        raise DataError(f"{name}: a directory; give its files, for example {os.path.join(name, '*')}")
-    if not alone:
-        raise DataError(f"{name}: a log of rows, which can only be read alone: leave the other data out")
-
-
 def _check_file(name: str, alone: bool) -> None:
     if remote.is_remote(name):
         if size_of(name) == 0:
@@ -174,7 +164,14 @@ def _check_file(name: str, alone: bool) -> None:
     try:
         status = os.stat(name)
         if stat.S_ISDIR(status.st_mode):
-            _check_log(name, alone)
+            from thresher.data.log.segments import is_log
+
+            if not is_log(name):
+                raise DataError(f"{name}: a directory; give its files, for example {os.path.join(name, '*')}")
+            if not alone:
+                raise DataError(
+                    f"{name}: a log of rows, which can only be read alone: leave the other data out"
+                )
             return
         if not stat.S_ISREG(status.st_mode):
             return  # a pipe: opening and closing it would end it for its writer

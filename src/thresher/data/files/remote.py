@@ -137,24 +137,19 @@ def matching(url: str) -> list[str]:
     base, wanted = "/".join(parts[:first]), parts[first:]
     if first <= 2:
         raise DataError(f"{url}: the first name after :// cannot be a pattern")
-    system, folder, names = _files_below(base + mark + options, deep=len(wanted) > 1)
-    found = {f"{base}/{n}{mark}{options}": (system, folder + n) for n in names if _fits(n.split("/"), wanted)}
-    LISTED.update(found)
-    return sorted(found)
-
-
-def _files_below(url: str, deep: bool) -> tuple[Any, str, list[str]]:
-    """A file system, a folder in it (with a final slash), and the files in the folder or `deep` below it."""
     from pyarrow.fs import FileSelector, FileType
 
     def listed() -> tuple[Any, str, Any]:
-        system, path = system_of(url)
-        return system, path, system.get_file_info(FileSelector(path, allow_not_found=True, recursive=deep))
+        system, path = system_of(base + mark + options)
+        below = FileSelector(path, allow_not_found=True, recursive=len(wanted) > 1)
+        return system, path, system.get_file_info(below)
 
     system, path, infos = with_retries(listed)
     folder = path.rstrip("/") + "/" if path else ""
     names = [info.path[len(folder) :] for info in infos if info.type is FileType.File]
-    return system, folder, names
+    found = {f"{base}/{n}{mark}{options}": (system, folder + n) for n in names if _fits(n.split("/"), wanted)}
+    LISTED.update(found)
+    return sorted(found)
 
 
 def _fits(names: list[str], wanted: list[str]) -> bool:

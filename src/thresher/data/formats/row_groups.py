@@ -50,11 +50,6 @@ def spelled_alike(name: str) -> str:
     return name
 
 
-def _hash(name: str) -> int:
-    bits = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(bits, "little") or 1
-
-
 class HashedNames:
     """Hashes of names, each computed once."""
 
@@ -67,7 +62,8 @@ class HashedNames:
         for name in names:
             value = known.get(name)
             if value is None:
-                value = known[name] = _hash(spelled_alike(name))
+                bits = blake2b(spelled_alike(name).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+                value = known[name] = int.from_bytes(bits, "little") or 1
             found.append(value)
         if len(known) > _MOST:
             self._known = {"": NONE}

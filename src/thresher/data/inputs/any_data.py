@@ -428,17 +428,14 @@ def _rows_of(
 ) -> MemorySource:
     """Rows in memory, for a model with this layout; `known` is that of the source."""
     matrix = matrix_of(X) if is_sparse_frame(X) else X
-    return source_of(matrix, y, weights, domain, _gaps(layout), known, by_position=_has_names(X))
+    names = getattr(X, "column_names", getattr(X, "columns", ()))
+    named = any(isinstance(name, str) and not name.isdigit() for name in names)
+    by_position = hasattr(X, _STREAM) and named
+    return source_of(matrix, y, weights, domain, _gaps(layout), known, by_position=by_position)
 
 
 def _gaps(layout: AnyLayout | None) -> bool:
     return layout is not None and layout.gaps
-
-
-def _has_names(X: Any) -> bool:
-    """Whether it is a table whose columns have names, and not just positions."""
-    names = getattr(X, "column_names", getattr(X, "columns", ()))
-    return hasattr(X, _STREAM) and any(isinstance(name, str) and not name.isdigit() for name in names)
 
 
 def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
@@ -583,7 +580,11 @@ def _joined(
             raise DataError(f"{whole.num_rows} examples have sample_weight of shape {np.shape(weights)}")
         whole = whole.append_column(weight, _column_of("sample_weight", weights, np.float64))
     if has_columns(base):
-        return whole, _with_labels(_without_weights(base, whole.column_names), labels, weight)
+        kinds = zip(base.columns, base.kinds, strict=True)
+        found = tuple(
+            ABSENT if kind == WEIGHT and name not in whole.column_names else kind for name, kind in kinds
+        )
+        return whole, _with_labels(replace(base, kinds=found), labels, weight)
     return whole, replace(base.unsettled(), label=as_list(labels), weight=weight)
 
 
@@ -634,10 +635,3 @@ def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> S
     columns, kinds = (*layout.columns, *new), (*layout.kinds, *new.values())
     spelling = (*layout.spelling, *("" for _ in new)) if layout.spelling else ()
     return replace(layout, columns=columns, kinds=kinds, labels=several, spelling=spelling)
-
-
-def _without_weights(layout: SettledLayout, there: Sequence[str]) -> SettledLayout:
-    """A copy of the layout for a table in which the weight column may be missing."""
-    kinds = zip(layout.columns, layout.kinds, strict=True)
-    found = tuple(ABSENT if kind == WEIGHT and name not in there else kind for name, kind in kinds)
-    return replace(layout, kinds=found)

@@ -70,7 +70,10 @@ def chunk_of(
             wrong = int(np.argmax(columns > last))
             row = int(np.searchsorted(matrix.indptr, wrong, "right")) - 1
             raise DataError(beyond_last(row, int(columns[wrong]), last))
-        indptr, places, values = matrix.indptr, _as_keys(matrix.indices), matrix.data
+        indices = matrix.indices
+        negative = indices.dtype.kind == "i" and indices.size > 0 and int(indices.min()) < 0
+        places = indices.view(np.uint64) if indices.dtype == np.int64 and not negative else indices
+        indptr, values = matrix.indptr, matrix.data
     elif _holds(X, Mapping):
         indptr, places, values = RowReader(seed).rows(X)
     elif _holds(X, str):
@@ -167,12 +170,6 @@ def _points_within(X: Any, lines: int, across: int) -> bool:
 
 def _within(indices: NDArray[Any], size: int) -> bool:
     return not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < size)
-
-
-def _as_keys(indices: NDArray[Any]) -> NDArray[Any]:
-    """Column numbers as keys; int64 indices are not copied."""
-    negative = indices.dtype.kind == "i" and indices.size > 0 and int(indices.min()) < 0
-    return indices.view(np.uint64) if indices.dtype == np.int64 and not negative else indices
 
 
 def may_have_rests(values: NDArray[Any]) -> bool:

@@ -107,7 +107,12 @@ class LogWriter:
         segments = segments_of(self.folder)
         last = segments[-1]
         if dict(last.origin) != dict(self.origin):
-            raise self._of_other_rows(LogOrigin.of(last.origin), LogOrigin.of(self.origin))
+            have = LogOrigin.of(last.origin)
+            asked = LogOrigin.of(self.origin)
+            other = asked.unlike(have)
+            which = f"a model of {other}" if other else f"another model ({have.model}, and not {asked.model})"
+            remedy = "serve the file that it began with, or begin another log"
+            raise LogError(f"{self.folder}: the log is of {which}: {remedy}")
         self.end = last.begin
         for some in records_from(self.folder, last.begin):
             self._since = self._since or some[0].head.time
@@ -121,13 +126,6 @@ class LogWriter:
         sync_folder(self.folder)
         os.lseek(file, 0, os.SEEK_END)
         return file, last
-
-    def _of_other_rows(self, have: LogOrigin, asked: LogOrigin) -> LogError:
-        """The error for a model whose log this is not."""
-        other = asked.unlike(have)
-        which = f"a model of {other}" if other else f"another model ({have.model}, and not {asked.model})"
-        remedy = "serve the file that it began with, or begin another log"
-        return LogError(f"{self.folder}: the log is of {which}: {remedy}")
 
     def _begun(self) -> tuple[int, LogSegment]:
         """A new segment at the end."""
@@ -164,7 +162,13 @@ class LogWriter:
             while view:
                 view = view[os.write(self._file, view) :]
         except OSError as error:
-            self._take_back(error)
+            size = self._segment.header + self.end.offset - self._segment.begin.offset
+            try:
+                os.ftruncate(self._file, size)
+                os.lseek(self._file, 0, os.SEEK_END)
+            except OSError:
+                raise self._failure(error, lost=True) from error
+            raise self._failure(error) from error
         try:
             getattr(os, "fdatasync", os.fsync)(self._file)
         except OSError as error:
@@ -178,16 +182,6 @@ class LogWriter:
             if not there:
                 self.failed = True
                 raise LogFailedError(f"{path}: removed or replaced while it was in use")
-
-    def _take_back(self, error: OSError) -> None:
-        """Remove what was written of records that do not fit."""
-        size = self._segment.header + self.end.offset - self._segment.begin.offset
-        try:
-            os.ftruncate(self._file, size)
-            os.lseek(self._file, 0, os.SEEK_END)
-        except OSError:
-            raise self._failure(error, lost=True) from error
-        raise self._failure(error) from error
 
     def _failure(self, error: OSError, *, lost: bool = False) -> LogError:
         """The error to raise. The log stays usable only if there was no room, and no bytes are `lost`."""
@@ -271,7 +265,12 @@ def _cut(folder: Path, find: Callable[[], LogPosition], beside: Beside) -> CutOf
     try:
         end = find()
         files = beside(end)
-        kept, others = _kept(folder, end)
+        paths = segment_paths(folder)
+        last = max(k for k, path in enumerate(paths) if int(path.stem) < end.offset or k == 0)
+        if last + 1 < len(paths) and int(paths[last + 1].stem) == end.offset:
+            with suppress(LogError):  # a damaged one is cut off, too
+                last += read_segment(paths[last + 1]).begin == end
+        kept, others = read_segment(paths[last]), paths[last + 1 :]
         place = end.offset - kept.begin.offset + kept.header
         tail = kept.path.stat().st_size - place
         if not tail and not others and not files:
@@ -378,16 +377,6 @@ def _checked(at: LogPosition, row: int, together: str, folder: Path, trouble: st
     if at.row > row:
         raise LogError(f"{folder}: begins with row {at.row + 1:,}")
     raise LogError(f"{folder}: {together} came together: cut before or after all of them")
-
-
-def _kept(folder: Path, end: LogPosition) -> tuple[LogSegment, list[Path]]:
-    """The segment in which the log will end, and those after it, which may be damaged."""
-    paths = segment_paths(folder)
-    last = max(k for k, path in enumerate(paths) if int(path.stem) < end.offset or k == 0)
-    if last + 1 < len(paths) and int(paths[last + 1].stem) == end.offset:
-        with suppress(LogError):  # a damaged one is cut off, too
-            last += read_segment(paths[last + 1]).begin == end
-    return read_segment(paths[last]), paths[last + 1 :]
 
 
 def _new_folder(folder: Path, name: str) -> Path:

@@ -72,7 +72,8 @@ class Quarantine:
         try:
             check_ours(path, resumed=keep is not None)
             self._file: BinaryIO = open(path, "wb" if keep is None else "ab")  # noqa: SIM115
-            _mark(self._file.fileno())
+            with suppress(OSError, AttributeError):  # AttributeError: not on Linux
+                os.setxattr(self._file.fileno(), _MARK, _OURS)
             if keep is not None:
                 self._file.truncate(min(keep, os.fstat(self._file.fileno()).st_size))
         except OSError as error:
@@ -109,11 +110,6 @@ def check_ours(path: Path, resumed: bool = False) -> None:
         raise DataError(f"{path} exists and is not a quarantine file: name another file, or remove it")
 
 
-def _mark(descriptor: int) -> None:
-    with suppress(OSError, AttributeError):  # AttributeError: not on Linux
-        os.setxattr(descriptor, _MARK, _OURS)
-
-
 def _is_marked(path: Path) -> bool | None:
     """Whether a file is marked; None if files cannot be marked there."""
     try:
@@ -143,10 +139,6 @@ class OnError:
         self.path = Path(path) if self.kind == QUARANTINE and path else None
         if spec not in (FAIL, SKIP) and self.path is None:
             raise DataError(f"{mention('on_error')} must be fail, skip or quarantine=FILE, not '{spec}'")
-        self.check_spares(names)
-
-    def check_spares(self, names: Sequence[str]) -> None:
-        """Raise `DataError` if the quarantine file is one of the files `names`."""
         if self.path is not None:
             if any(_same_file(name, self.path) for name in names):
                 raise DataError(f"{self.path}: the quarantine file is one of the data files")

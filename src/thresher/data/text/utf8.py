@@ -48,20 +48,16 @@ def undecoded(text: NDArray[np.uint8]) -> Undecoded | None:
         try:
             at += codecs.utf_8_decode(text.data[at : at + SLICE], "strict", last)[1]
         except UnicodeDecodeError:
-            return _places(text)
+            found, characters = list[NDArray[np.int64]](), 0
+            for start in range(0, text.size + 1, SLICE):
+                wrong, good = _wrong(text, start)
+                found.append(wrong)
+                characters += good
+            places = np.concatenate(found)
+            if characters > places.size:
+                return Undecoded(places, MIXED)
+            return Undecoded(places, LATIN1 if np.isin(text, _UNDEFINED).any() else WINDOWS)
     return None
-
-
-def _places(text: NDArray[np.uint8]) -> Undecoded:
-    found, characters = list[NDArray[np.int64]](), 0
-    for start in range(0, text.size + 1, SLICE):
-        wrong, good = _wrong(text, start)
-        found.append(wrong)
-        characters += good
-    places = np.concatenate(found)
-    if characters > places.size:
-        return Undecoded(places, MIXED)
-    return Undecoded(places, LATIN1 if np.isin(text, _UNDEFINED).any() else WINDOWS)
 
 
 def _wrong(text: NDArray[np.uint8], start: int) -> tuple[NDArray[np.int64], int]:

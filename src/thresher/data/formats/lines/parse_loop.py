@@ -197,7 +197,12 @@ class LineParser:
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         text, size = block.text, block.size
-        self._choose(text[block.begin : block.begin + _PEEK].tobytes())
+        if self._usual is not None:
+            begin = text[block.begin : block.begin + _PEEK].tobytes()
+            line, ended, _ = begin.partition(b"\n")
+            if not self._usual.fullmatch(line if ended else line.rpartition(b" ")[0]):
+                self._grammar = self._grammar._replace(careful=True)
+            self._usual = None
         most = size // 2 + 1
         if self._domain.width:
             most = int(np.count_nonzero(text[:size] == ord("\n"))) + 2
@@ -244,14 +249,6 @@ class LineParser:
         lines = block.text[block.begin : block.size].tobytes().split(b"\n")
         found = (tag(line) for line in lines if line.removesuffix(b"\r").strip(b" \t"))
         return [one for one in found if one is not None]
-
-    def _choose(self, begin: bytes) -> None:
-        """Use the careful path from the first block on if its first line has an unusual shape."""
-        if self._usual is not None:
-            line, ended, _ = begin.partition(b"\n")
-            if not self._usual.fullmatch(line if ended else line.rpartition(b" ")[0]):
-                self._grammar = self._grammar._replace(careful=True)
-            self._usual = None
 
     def _bad_line(self, text: NDArray[np.uint8], start: int, at: int, outcome: int, line: int) -> BadLine:
         raw = line_at(text, start)

@@ -69,19 +69,14 @@ def guesses(schema: Any) -> list[str]:
 
     Columns that pandas has noted as categories are categorical, whatever the type they are stored in.
     """
-    noted = _categories_of(schema)
-    kinds = zip(schema.names, map(_guessed, schema.types), strict=True)
-    return [CATEGORICAL if kind == NUMERIC and name in noted else kind for name, kind in kinds]
-
-
-def _categories_of(schema: Any) -> frozenset[str]:
-    """The columns that were categories in the data frame from which pandas wrote the schema."""
     notes = (schema.metadata or {}).get(b"pandas")
     try:
         columns = json.loads(notes)["columns"] if notes else ()
-        return frozenset(one["field_name"] for one in columns if one["pandas_type"] == "categorical")
+        noted = frozenset(one["field_name"] for one in columns if one["pandas_type"] == "categorical")
     except (ValueError, TypeError, KeyError, RecursionError):
-        return frozenset()
+        noted = frozenset()
+    kinds = zip(schema.names, map(_guessed, schema.types), strict=True)
+    return [CATEGORICAL if kind == NUMERIC and name in noted else kind for name, kind in kinds]
 
 
 def guess(column: Any) -> str:
@@ -299,7 +294,20 @@ class BatchParser:
         """
         found = self._as_chunk(batch.num_rows, kinds, self._described(batch, kinds))
         if self._reading.naming is not None:
-            offer_columns(self._reading.naming, batch, kinds)
+            naming = self._reading.naming
+            for c, kind in enumerate(kinds.what):
+                if kind == NUMERIC:
+                    rows.offer_column(naming, kinds.keys[c], c)
+                elif kind == BINS:
+                    numbers = pc.drop_null(cast(batch.column(kinds.names[c]), pa.float64())).to_numpy()
+                    rows.offer_bins(naming, numbers[np.isfinite(numbers)], kinds.seeds[c], c)
+                elif kind in (CATEGORICAL, LIST):
+                    array = batch.column(kinds.names[c])
+                    values = pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array))
+                    texts = cast(texts_of(values, kinds.spelling_of(c) if kind == CATEGORICAL else ""), TEXTS)
+                    described = np.zeros(rows.FIELDS, np.int64)
+                    _point_text(described, texts)
+                    rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
             self._reading.take_names(kinds.names)
         return found
 
@@ -348,21 +356,29 @@ class BatchParser:
             array = self._labels(array) if kind == LABEL else cast(array, pa.float64())
             _point(row, rows.NUMBERS, array, array.buffers()[1])
             return [array], most
-        finite = _point_finite(row, array)
+        numbers = array.dictionary if pa.types.is_dictionary(array.type) else array
+        bits = None
+        if pa.types.is_floating(numbers.type):
+            finite = pc.fill_null(pc.is_finite(cast(numbers, pa.float64())), True).to_numpy(False)
+            if not finite.all():
+                if numbers is not array:
+                    finite = np.append(finite, True)[pc.fill_null(array.indices, len(finite)).to_numpy()]
+                bits = np.packbits(finite, bitorder="little")
+                row[rows.FINITE] = bits.ctypes.data
         if kind == TEXT:
             held = _point_grams(row, array, kinds, c, self._reading.naming)
-            return [*held, finite], most + len(held[1])
+            return [*held, bits], most + len(held[1])
         if kind == LIST:
             array = cast(array, pa.large_list(pa.large_string()))
             lists, array = _point_lists(row, array), array.values
             _point_text(row, array)
             return [lists, array], most + len(array)
         if pa.types.is_dictionary(array.type):
-            return [*_point_indices(row, array, kinds.seeds[c], kinds.spelling_of(c)), finite], most
+            return [*_point_indices(row, array, kinds.seeds[c], kinds.spelling_of(c)), bits], most
         array = texts_of(array, kinds.spelling_of(c))
         short = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
         _point_text(row, array, rows.SHORT if short else rows.LONG)
-        return [array, finite], most
+        return [array, bits], most
 
     def _labels(self, array: Any) -> Any:
         """Labels as numbers: words become classes, other text is parsed as numbers."""
@@ -373,7 +389,15 @@ class BatchParser:
         texts = texts if pa.types.is_large_binary(texts.type) else texts.view(pa.large_binary())
         coded = pc.dictionary_encode(texts)
         known = [word.strip(SPACES) for word in coded.dictionary.to_pylist()]
-        numbers = np.array([words.number_of(one) if words else _number_in(one) for one in known], np.float64)
+        numbers = np.array(
+            [
+                words.number_of(one)
+                if words
+                else (float(one) if NUMBER.fullmatch(one) else _TRUTHS.get(one.lower(), math.nan))
+                for one in known
+            ],
+            np.float64,
+        )
         missing = pc.fill_null(pc.equal(pc.binary_length(texts), 0), True)
         found = np.append(numbers, 0.0)[pc.fill_null(coded.indices, len(known)).to_numpy()]
         return pa.array(found, mask=missing.to_numpy(zero_copy_only=False))
@@ -400,11 +424,6 @@ class BatchParser:
         return BadLine("", line, column + 1, expected, found, raw)
 
 
-def _number_in(text: bytes) -> float:
-    """The number in a text, 1 or 0 for a boolean; NaN for anything else."""
-    return float(text) if NUMBER.fullmatch(text) else _TRUTHS.get(text.lower(), math.nan)
-
-
 def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
     """Describe where lists begin and end; returns the array to keep alive."""
     valid, offsets, *_ = array.buffers()
@@ -412,21 +431,6 @@ def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
     column[rows.LISTS_STEP] = 1
     column[rows.LISTS_FIRST] = array.offset
     return array
-
-
-def _point_finite(column: NDArray[np.int64], array: Any) -> Any:
-    """Describe which numbers of a column that is read as text are finite; returns the bits to keep alive."""
-    numbers = array.dictionary if pa.types.is_dictionary(array.type) else array
-    if not pa.types.is_floating(numbers.type):
-        return None
-    finite = pc.fill_null(pc.is_finite(cast(numbers, pa.float64())), True).to_numpy(zero_copy_only=False)
-    if finite.all():
-        return None
-    if numbers is not array:
-        finite = np.append(finite, True)[pc.fill_null(array.indices, len(finite)).to_numpy()]
-    bits = np.packbits(finite, bitorder="little")
-    column[rows.FINITE] = bits.ctypes.data
-    return bits
 
 
 def _any_blank(texts: Any) -> bool:
@@ -475,23 +479,6 @@ def _point_grams(column: NDArray[np.int64], array: Any, kinds: Kinds, place: int
     column[rows.LISTS] = lists.ctypes.data
     column[rows.DATA], column[rows.OFFSETS] = keys.ctypes.data, values.ctypes.data
     return [lists, keys, values]
-
-
-def offer_columns(naming: Any, batch: Any, kinds: Kinds) -> None:
-    """Enter the names of numeric columns, and of the values of categorical and list columns, in a batch."""
-    for c, kind in enumerate(kinds.what):
-        if kind == NUMERIC:
-            rows.offer_column(naming, kinds.keys[c], c)
-        elif kind == BINS:
-            numbers = pc.drop_null(cast(batch.column(kinds.names[c]), pa.float64())).to_numpy()
-            rows.offer_bins(naming, numbers[np.isfinite(numbers)], kinds.seeds[c], c)
-        elif kind in (CATEGORICAL, LIST):
-            array = batch.column(kinds.names[c])
-            values = pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array))
-            texts = cast(texts_of(values, kinds.spelling_of(c) if kind == CATEGORICAL else ""), TEXTS)
-            described = np.zeros(rows.FIELDS, np.int64)
-            _point_text(described, texts)
-            rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
 
 
 def _shown(column: Any, row: int, not_finite: bool) -> str:

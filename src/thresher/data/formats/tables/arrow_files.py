@@ -99,16 +99,19 @@ def _typed(schema: Any, later: Sequence[Any]) -> Any:
     if not later:
         return schema
     fields = [
-        next((one.field(field.name) for one in later if _has_type(one, field.name)), field)
+        next(
+            (
+                one.field(field.name)
+                for one in later
+                if (field.name in one.names and not pa.types.is_null(one.field(field.name).type))
+            ),
+            field,
+        )
         if pa.types.is_null(field.type)
         else field
         for field in schema
     ]
     return pa.schema(fields, schema.metadata)
-
-
-def _has_type(schema: Any, name: str) -> bool:
-    return name in schema.names and not pa.types.is_null(schema.field(name).type)
 
 
 def has_words(kinds: Kinds, schema: Any) -> bool:
@@ -426,7 +429,14 @@ class BatchReader:
         for k, name in enumerate(self._names):
             size = self._kind.size(name) or 0
             position, chosen = done, self._form.filters[k] if self._form.filters else None
-            needed = _needed(self._form.files[k], [*self._form.looked_at(k), *self._sliced])
+            kinds = self._form.files[k]
+            filtered = [*self._form.looked_at(k), *self._sliced]
+            looked_at = frozenset([*filtered, *([kinds.ids] if kinds.ids else [])])
+            needed = [
+                name
+                for name, what in zip(kinds.names, kinds.what, strict=True)
+                if what not in UNREAD or name in looked_at
+            ]
             if k >= self._start.file:
                 at = start = self._start.offset if k == self._start.file else 0
                 watch = self._watches.open(k) if self._watches else None
@@ -485,13 +495,3 @@ def _first_rows(name: str, start: int) -> Iterator[int]:
         if first > start:
             yield first
         first += groups.row_group(g).num_rows
-
-
-def _needed(kinds: Kinds, filtered: Sequence[str]) -> list[str]:
-    """The columns that are used for features, labels and weights, or by filters."""
-    looked_at = frozenset([*filtered, *([kinds.ids] if kinds.ids else [])])
-    return [
-        name
-        for name, what in zip(kinds.names, kinds.what, strict=True)
-        if what not in UNREAD or name in looked_at
-    ]

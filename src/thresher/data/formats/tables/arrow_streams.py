@@ -110,7 +110,10 @@ def _of_frame(frame: Any) -> Any:
     for kind, places in alike.items():
         some = frame.iloc[:, places]
         if kind is None:
-            found = _columns_of(some)
+            try:
+                found = list(pa.Table.from_pandas(some, preserve_index=False).columns)
+            except OverflowError:
+                found = [column_of(some.iloc[:, k]) for k in range(some.shape[1])]
         else:
             found = [pa.array(one, from_pandas=True) for one in np.asfortranarray(some.to_numpy()).T]
         columns |= zip(places, found, strict=True)
@@ -132,14 +135,6 @@ def _spelled(frame: Any) -> Any:
         return frame
     columns = [found.get(place, frame.iloc[:, place]) for place in range(frame.shape[1])]
     return type(frame)(dict(zip(frame.columns, columns, strict=True)), copy=False)
-
-
-def _columns_of(frame: Any) -> list[Any]:
-    """The columns of a pandas table as arrays."""
-    try:
-        return list(pa.Table.from_pandas(frame, preserve_index=False).columns)
-    except OverflowError:
-        return [column_of(frame.iloc[:, k]) for k in range(frame.shape[1])]
 
 
 def column_of(values: Iterable[Any], nan_is_missing: bool | None = None) -> Any:

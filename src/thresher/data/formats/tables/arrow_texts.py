@@ -145,27 +145,19 @@ def texts_of(array: Any, spelling: str) -> Any:
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_date(kind) or types.is_null(kind):
         return cast(array, TEXTS)
     if types.is_floating(kind):
-        array = _numbers(array)
+        if pa.types.is_float64(array.type):
+            array = cast(array, TEXTS)
+        else:
+            array = cast(array, pa.float32())
+            whole = pc.equal(array, pc.floor(array))
+            array = pc.if_else(whole, cast(cast(array, pa.float64()), TEXTS), cast(array, TEXTS))
     elif types.is_timestamp(kind) and kind.tz:
         array = cast(array, pa.timestamp(kind.unit, "UTC"))
     elif types.is_duration(kind):
         seconds = cast(cast(array, pa.int64()), TEXTS)
         exponent, nothing = (pa.scalar(text, TEXTS) for text in (f"e-{_DECIMALS[kind.unit]}", ""))
         array = pc.binary_join_element_wise(seconds, exponent, nothing)
-    return _spelled(cast(array, TEXTS))
-
-
-def _numbers(array: Any) -> Any:
-    """Floating-point numbers as texts; whole ones of few bits have all digits of their values."""
-    if pa.types.is_float64(array.type):
-        return cast(array, TEXTS)
-    array = cast(array, pa.float32())
-    whole = pc.equal(array, pc.floor(array))
-    return pc.if_else(whole, cast(cast(array, pa.float64()), TEXTS), cast(array, TEXTS))
-
-
-def _spelled(texts: Any) -> Any:
-    """The spellings of an array of texts or bytes with 64-bit offsets."""
+    texts = cast(array, TEXTS)
     if not len(texts):
         return texts
     _, offsets, data = texts.buffers()

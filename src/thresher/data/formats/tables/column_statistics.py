@@ -220,17 +220,17 @@ def _of_cells(layout: Any, lines: Sequence[bytes], most: int) -> Mapping[str, Se
     if layout.header:
         names, rows = [str(cell, "utf-8", "backslashreplace") for cell in rows[0]], rows[1:]
         first = [cell.strip('"').lower() for cell in names]
-        rows = [row for row in rows if _as_names(row) != first]
+        rows = [
+            row
+            for row in rows
+            if [str(cell.strip(b'"'), "utf-8", "backslashreplace").lower() for cell in row] != first
+        ]
     cells: dict[str, list[str]] = {name: [] for name in names}
     for row in rows[:most]:
         for name, cell in zip(names, row, strict=False):
             if cell.strip(SPACES) and cell not in dialect.missing:
                 cells[name].append(str(cell, "utf-8", "replace"))
     return cells
-
-
-def _as_names(row: Iterable[bytes]) -> list[str]:
-    return [str(cell.strip(b'"'), "utf-8", "backslashreplace").lower() for cell in row]
 
 
 def _of_objects(lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
@@ -270,7 +270,8 @@ def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSee
     written, example = _written(cells) if guessed else ("", cells[0] if cells else "")
     strays = _strays(name, cells) if guessed and not written else ()
     numbers, distinct = guessed and _are_numbers(cells), len(set(cells))
-    counts, index = _counts_rows(name, cells), _is_index(name, cells)
+    counts, few = _counts_rows(name, cells), len(cells) > 2 * distinct
+    index = _INDEX.fullmatch(name) is not None and not few and all(map(_WHOLE.fullmatch, cells))
     unsure = guessed and _are_unsure(cells)
     code = kind == NUMERIC and not chosen and not index and _are_codes(name, cells)
     return ColumnSeen(
@@ -311,12 +312,6 @@ def _counts_rows(name: str, cells: Sequence[str]) -> bool:
         return True
     lengths = {len(str(number)) for number in numbers}
     return len(lengths) == 1 and min(lengths) >= _LONG and numbers != sorted(numbers)
-
-
-def _is_index(name: str, cells: Sequence[str]) -> bool:
-    """Whether cells without a name of their own are whole numbers, most of which occur once."""
-    few = len(cells) > 2 * len(set(cells))
-    return _INDEX.fullmatch(name) is not None and not few and all(map(_WHOLE.fullmatch, cells))
 
 
 def _are_codes(name: str, cells: Sequence[str]) -> bool:

@@ -234,7 +234,12 @@ def _head(head: bytes, name: str, layout: AnyLayout, dialect: Dialect) -> _FileH
     if not layout.header:
         return _FileHead(name, [str(k + 1) for k in range(len(cells))], first, lines, b"")
     names = [_text(cell) for cell in cells]
-    _check_quotes(names, layout, name)
+    known = layout.columns if has_columns(layout) else ()
+    quoted = next(
+        (name for name in names if len(name) > 1 and name[0] == name[-1] == '"' and name not in known), None
+    )
+    if layout.format == "tsv" and quoted is not None:
+        raise DataError(f"{name}: the name of a column is in quotes, {quoted}; {_WITH_QUOTES}")
     header = as_header(first) if _can_repeat(cells) and b"\n" not in first else b""
     rows_only = [line for line in lines[1:] if as_header(line) != header]
     return _FileHead(name, names, first, rows_only, header)
@@ -253,18 +258,6 @@ def _check_closed(lines: list[bytes], dialect: Dialect, file: str) -> None:
         else f"use {mention(quoted_newlines=True)}"
     )
     raise DataError(f"{file}: the header line, {shown(first)}, has a quote that is not closed; {remedy}")
-
-
-def _check_quotes(names: list[str], layout: AnyLayout, file: str) -> None:
-    """Raise `DataError` if names of columns are in quotes, which have no meaning in this format."""
-    known = layout.columns if has_columns(layout) else ()
-    quoted = next((name for name in names if _is_quoted(name) and name not in known), None)
-    if layout.format == "tsv" and quoted is not None:
-        raise DataError(f"{file}: the name of a column is in quotes, {quoted}; {_WITH_QUOTES}")
-
-
-def _is_quoted(cell: str) -> bool:
-    return len(cell) > 1 and cell[0] == cell[-1] == '"'
 
 
 def as_header(line: bytes) -> bytes:
@@ -341,21 +334,16 @@ def beginning(name: str, streams: OpenStreams, live: bool, spanning: Dialect | N
 
     def first(head: bytes) -> int:
         check_is_text(head, name)
-        return _first_row(head, spanning)
+        padded = np.frombuffer(head + bytes(PAD), np.uint8)
+        at = len(MARK) if head.startswith(MARK) else 0
+        while at < len(head):
+            end = _row_end(padded, at, len(head), spanning, False) if spanning else head.find(b"\n", at) + 1
+            if end <= at or head[at:end] not in (b"\n", b"\r\n"):
+                return end if end > at else 0
+            at = end
+        return 0
 
     return head_of(name, HEAD, streams, first if live and is_stream(name) else None)
-
-
-def _first_row(head: bytes, spanning: Dialect | None) -> int:
-    """Length of a head up to the end of its first row that is not blank; 0 if that is not complete."""
-    padded = np.frombuffer(head + bytes(PAD), np.uint8)
-    at = len(MARK) if head.startswith(MARK) else 0
-    while at < len(head):
-        end = _row_end(padded, at, len(head), spanning, False) if spanning else head.find(b"\n", at) + 1
-        if end <= at or head[at:end] not in (b"\n", b"\r\n"):
-            return end if end > at else 0
-        at = end
-    return 0
 
 
 def lines_of(head: bytes, name: str, spanning: Dialect | None = None) -> list[bytes]:
@@ -488,20 +476,36 @@ class DelimitedParser:
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         kinds, text = self._files[block.file], block.text
-        grams, more = self._grams_for(block, kinds)
+        grams, more = None, 0
+        if TEXT in kinds.what:
+            code = kinds.grams.code()
+            grams = (code, letters(kinds.grams.tokens), *rooms_for(block.size))
+            more = room_for(block.size, code)
         columns = self._columns_for(block, kinds, block.size + 4 * len(kinds.codes) + 16 + more)
         state = np.zeros(rows.ALL_COUNTERS, np.int64)
         state[rows.HAS_NUL] = block.has_nul
-        self._skip_head(block, state)
+        at, blank = block.begin, self._layout.header and block.offset == 0
+        while blank and at < block.size:
+            line = self._row_at(block, at)
+            at += len(line) + 1
+            state[rows.BREAKS] += line.count(b"\n")
+            state[LINES_READ] += 1 + line.count(b"\n")
+            state[BLANKS] += 1
+            blank = not line.removesuffix(b"\r")
+        state[AT] = at
         begin = int(state[AT])
         room, extra = self._room_for(block), kinds.extra(self._reading.naming, self._spans)
         first_at = np.full(len(kinds.codes) + 1, -1, np.int64)
         header = np.frombuffer(self._headers[block.file], np.uint8)
+        # Scratch space for `ascending`; the sort for long rows is compiled only if a row can be long.
+        most = len(kinds.codes) + int(np.count_nonzero(kinds.codes == GAPPED))
+        few = most <= FEW and TEXT not in kinds.what and extra[0] is None
+        rooms = np.empty(2 * ROW_ROOM, np.uint64), np.empty(ROW_ROOM, np.float32)
         rest = (
             (*kinds.compiled, first_at, header),
             self._compiled_dialect,
             room,
-            _rooms_for(kinds, extra),
+            (*rooms, None if few else np.empty(BUCKETS, np.uint64)),
             grams,
             kinds.mask,
             self._domain.code(),
@@ -575,18 +579,6 @@ class DelimitedParser:
         end = _row_end(block.text, start, block.size, self._dialect)
         return block.text[start:end].tobytes().removesuffix(b"\n")
 
-    def _skip_head(self, block: Block, state: NDArray[np.int64]) -> None:
-        """Skip the byte order mark and the header of a file; the header counts as a blank line."""
-        at, blank = block.begin, self._layout.header and block.offset == 0
-        while blank and at < block.size:
-            line = self._row_at(block, at)
-            at += len(line) + 1
-            state[rows.BREAKS] += line.count(b"\n")
-            state[LINES_READ] += 1 + line.count(b"\n")
-            state[BLANKS] += 1
-            blank = not line.removesuffix(b"\r")
-        state[AT] = at
-
     def _room_for(self, block: Block) -> NDArray[np.uint8] | None:
         """Scratch space for a quoted cell: empty if the block has no quote, None if the format has none."""
         if not self._dialect.quotes:
@@ -603,13 +595,6 @@ class DelimitedParser:
         if width:
             most = int(np.count_nonzero(block.text[: block.size] == ord("\n"))) + 1
         return self._arenas.columns(most, numbers, width)
-
-    def _grams_for(self, block: Block, kinds: Kinds) -> tuple[tuple[Any, ...] | None, int]:
-        """Settings and scratch space for text columns, or None; and how many features they may add."""
-        if TEXT not in kinds.what:
-            return None, 0
-        code = kinds.grams.code()
-        return (code, letters(kinds.grams.tokens), *rooms_for(block.size)), room_for(block.size, code)
 
     def _remedy_of_quotes(self, block: Block, start: int, kinds: Kinds) -> str:
         """What to do about the row at `start`, in which a cell begins with a quote and does not end with one.
@@ -675,16 +660,6 @@ def _fits(cells: list[bytes], kinds: Kinds) -> bool:
         for cell, kind in zip(cells, kinds.what, strict=True)
         if kind in NUMBERS
     )
-
-
-def _rooms_for(
-    kinds: Kinds, extra: Any
-) -> tuple[NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint64] | None]:
-    """Scratch space for `ascending`; the sort for long rows is compiled only if a row can be long."""
-    most = len(kinds.codes) + int(np.count_nonzero(kinds.codes == GAPPED))
-    few = most <= FEW and TEXT not in kinds.what and extra[0] is None
-    rooms = np.empty(2 * ROW_ROOM, np.uint64), np.empty(ROW_ROOM, np.float32)
-    return *rooms, None if few else np.empty(BUCKETS, np.uint64)
 
 
 def _with(exact: Numbers, row: bytes, state: NDArray[np.int64]) -> Numbers:

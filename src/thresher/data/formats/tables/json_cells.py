@@ -552,7 +552,13 @@ class ObjectColumns:
         seen = [bool(watched(name)) for name in kinds.names]
         roles = [UNREAD if one else IGNORED for one in seen]
         for c in read:
-            roles[c] = self._role(c, words)
+            what = self._kinds.what[c]
+            if what in columns.NUMBERS or (what == LABEL and not words):
+                roles[c] = EXACT_NUMBER if self._kinds.codes[c] == GAPPED else NUMBER
+            elif what == CATEGORICAL and self._kinds.spelling_of(c) in columns.SPELLED:
+                roles[c] = SPELLED
+            else:
+                roles[c] = {CATEGORICAL: TEXT, columns.TEXT: TEXT, LIST: LISTS}.get(what, WORDS)
         numeric = [role in (NUMBER, EXACT_NUMBER) for role in roles]
         self._numbers = [k for k, c in enumerate(read) if numeric[c]]
         self._texts = [k for k, c in enumerate(read) if not numeric[c]]
@@ -569,26 +575,8 @@ class ObjectColumns:
         self._firsts = np.full(len(seen) + _MORE + 1, _UNSEEN)
         self._firsts[1 : len(seen) + 1][~np.array(seen, bool)] = _UNWATCHED
         self._used = np.zeros(USES, np.int64)
-        self._form = self._form_of(roles, [read[k] for k in self._numbers])
-        self._scratch = np.empty(ROOM, np.uint8)
-
-    @staticmethod
-    def are_plain(names: Sequence[str]) -> bool:
-        """Whether names of fields have no escapes: no quotes, backslashes and control characters."""
-        return bool(names) and not any(code < " " or code in '"\\' for name in names for code in name)
-
-    def _role(self, c: int, words: bool) -> int:
-        what = self._kinds.what[c]
-        if what in columns.NUMBERS or (what == LABEL and not words):
-            return EXACT_NUMBER if self._kinds.codes[c] == GAPPED else NUMBER
-        if what == CATEGORICAL and self._kinds.spelling_of(c) in columns.SPELLED:
-            return SPELLED
-        return {CATEGORICAL: TEXT, columns.TEXT: TEXT, LIST: LISTS}.get(what, WORDS)
-
-    def _form_of(
-        self, roles: list[int], numbers: list[int]
-    ) -> tuple[NDArray[np.uint8], NDArray[np.int64], bool]:
-        """What `json_cells.cut` is told of the fields, of which `numbers` are numbers."""
+        # What `json_cells.cut` is told of the fields, of which `numbers` are numbers.
+        numbers = [read[k] for k in self._numbers]
         names = [name.encode() + b'"' for name in self._kinds.names]
         padded = [name.ljust(-(-len(name) // _WORD) * _WORD, b"\0") for name in names]
         text, count = b"".join(padded), len(names)
@@ -601,7 +589,17 @@ class ObjectColumns:
         for group in (numbers, self._columns):
             fields[[1 + c for c in group], PLACE] = range(len(group))
         self._used[[KNOWN, NAMED]] = count, len(text)
-        return np.frombuffer(bytearray(text) + bytes(_ROOM), np.uint8), fields, bool(self._kinds.spelling)
+        self._form = (
+            np.frombuffer(bytearray(text) + bytes(_ROOM), np.uint8),
+            fields,
+            bool(self._kinds.spelling),
+        )
+        self._scratch = np.empty(ROOM, np.uint8)
+
+    @staticmethod
+    def are_plain(names: Sequence[str]) -> bool:
+        """Whether names of fields have no escapes: no quotes, backslashes and control characters."""
+        return bool(names) and not any(code < " " or code in '"\\' for name in names for code in name)
 
     def _name(self, field: int) -> str:
         """The name of a field."""

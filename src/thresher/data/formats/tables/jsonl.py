@@ -507,7 +507,13 @@ class JsonlParser(BatchParser):
     def _quick(self, block: Block) -> Any:
         """The block as a table with one row per line, read by pyarrow; None if that fails."""
         text, schema = block.text[block.begin : block.size], self._schemas[block.file]
-        rows = _whole_lines(text)
+        # if each line begins with { and ends with }, no object spans several lines, since inside an object
+        # only a comma or a bracket can follow a }
+        ends = np.flatnonzero(text == _NEWLINE)
+        first, last = text[np.append(0, ends[:-1] + 1)], text[ends - 1]
+        last = np.where(last == _RETURN, text[np.maximum(ends - 2, 0)], last)
+        whole = (first == _OPEN).all() and (last == _CLOSE).all()
+        rows = len(ends) if whole and not _may_be_deep(text, ends) else 0
         if not rows or _is_sparse(text, rows, len(schema)):
             return None
         known = pa.schema([field for field in schema if not _is_any(field.type)])
@@ -688,18 +694,6 @@ def _number(written: str) -> float:
 _DECODER = json.JSONDecoder(
     parse_int=lambda digits: int(digits) if len(digits) < _LONG else _number(digits), parse_float=_number
 )
-
-
-def _whole_lines(text: NDArray[np.uint8]) -> int:
-    """Number of lines, or 0 unless each begins with ``{``, ends with ``}``, and is not nested too deeply.
-
-    Then no object spans several lines, since inside an object only a comma or a bracket can follow a ``}``.
-    """
-    ends = np.flatnonzero(text == _NEWLINE)
-    first, last = text[np.append(0, ends[:-1] + 1)], text[ends - 1]
-    last = np.where(last == _RETURN, text[np.maximum(ends - 2, 0)], last)
-    whole = (first == _OPEN).all() and (last == _CLOSE).all()
-    return len(ends) if whole and not _may_be_deep(text, ends) else 0
 
 
 def _is_sparse(text: NDArray[np.uint8], rows: int, known: int) -> bool:

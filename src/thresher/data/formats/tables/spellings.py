@@ -61,16 +61,13 @@ class Observed:
         if what != AS_NUMBER:
             self.numeric = False
         elif not cell.isdigit() or cell[:1] == b"0":
-            self._look_at_digits(cell)
+            self._padded = self._padded or _PADDED.fullmatch(cell) is not None
+            if found := _FRACTION.fullmatch(cell):
+                decimals = found[1]
+                self._decimals.add(len(decimals))
+                self._zeros = self._zeros or (decimals[-1:] == b"0" and decimals.strip(b"0") != b"")
         if what:
             self._what = what if self._what in ("", what) else AS_TEXT
-
-    def _look_at_digits(self, cell: bytes) -> None:
-        self._padded = self._padded or _PADDED.fullmatch(cell) is not None
-        if found := _FRACTION.fullmatch(cell):
-            decimals = found[1]
-            self._decimals.add(len(decimals))
-            self._zeros = self._zeros or (decimals[-1:] == b"0" and decimals.strip(b"0") != b"")
 
     @property
     def spelling(self) -> str:

@@ -200,6 +200,7 @@ def kinds_of(
     late = [name for name in unexpected(layout, names) if name != identity]
     noticed = [(LATE, name, 0, looks.get(name, "")) for name in late[:MOST_LATE]]
     noticed += [(LACKING, name, 0, "") for name in lacking(layout, names)[:MOST_LATE]]
+    known = dict(zip(layout.columns, layout.spelling, strict=bool(layout.spelling)))
     return Kinds(
         names,
         kinds,
@@ -211,7 +212,7 @@ def kinds_of(
         of_columns(layout, names, kinds, file),
         tuple(noticed),
         identity,
-        _spelling_of(layout, names),
+        [known.get(name) or columns.AS_TEXT for name in names] if known else [],
         absent=_absent(layout, names) if layout.gaps else (),
     )
 
@@ -220,12 +221,6 @@ def _absent(layout: SettledLayout, names: Sequence[str]) -> list[int]:
     """The keys of the numeric columns that a file lacks."""
     there = {*names}
     return [key for key, name in numeric_keys(layout).items() if name not in there]
-
-
-def _spelling_of(layout: SettledLayout, names: list[str]) -> list[str]:
-    """What the values of each column of a file are."""
-    known = dict(zip(layout.columns, layout.spelling, strict=bool(layout.spelling)))
-    return [known.get(name) or columns.AS_TEXT for name in names] if known else []
 
 
 def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:
