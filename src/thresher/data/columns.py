@@ -144,6 +144,7 @@ def settle(
     if twice := [name for name, count in Counter(labels).items() if count > 1]:
         raise DataError(f"{file}: {mention('label')} names '{twice[0]}' twice")
     there = {*names, *before}
+    spelled = {**(spelling or {}), **dict(layout.spelling if isinstance(layout, Extension) else ())}
     return SettledLayout(
         **{**layout.shared(), "group": "", "offset": ""},
         columns=tuple(kinds),
@@ -151,7 +152,10 @@ def settle(
         labels=tuple(labels) if len(labels) > 1 else (),
         blanks_missing=True,
         awaited=tuple(name for name in kinds if name not in there),
-        spelling=_spelling_of(layout, kinds, spelling or {}),
+        spelling=tuple(
+            spelled.get(name) or AS_TEXT if kind in (CATEGORICAL, TEXT, IGNORE) else ""
+            for name, kind in kinds.items()
+        ),
     )
 
 
@@ -163,15 +167,6 @@ def _all_named(names: Sequence[str], patterns: Iterable[str], before: Iterable[s
         times = 1 if _POSITIONS.fullmatch(pattern) else len(names)
         meant.update({name: times * count for name, count in Counter(find(pattern)).items()})
     return [*before, *(name for name, count in twice.items() if meant[name] >= count)]
-
-
-def _spelling_of(layout: Layout, kinds: Mapping[str, str], found: Mapping[str, str]) -> tuple[str, ...]:
-    """What the values of each column are, as in the model to start from."""
-    found = {**found, **dict(layout.spelling if isinstance(layout, Extension) else ())}
-    return tuple(
-        found.get(name) or AS_TEXT if kind in (CATEGORICAL, TEXT, IGNORE) else ""
-        for name, kind in kinds.items()
-    )
 
 
 def for_new_data(trained: SettledLayout, chosen: Mapping[str, Any]) -> AnyLayout:

@@ -55,7 +55,6 @@ class Domain:
     kind: ClassVar[int] = ONE
 
     def __str__(self) -> str:
-        """Its name."""
         return self.name
 
     @property

@@ -126,14 +126,6 @@ def check_ids(form: str, ids: str) -> None:
     )
 
 
-def _check_columns(form: str, where: str, marked: str) -> None:
-    """Raise `DataError` for conditions that rows in this format cannot meet."""
-    if where and not is_in_batches(form):
-        raise DataError(f"{form}: {mention('where')} is only for parquet and arrow")
-    if marked and form not in TABLES:
-        raise without_columns(f"{form} has", marked)
-
-
 def without_columns(what: str, marked: str) -> DataError:
     """The error for a hold-out that is a condition, and data without columns."""
     return DataError(
@@ -152,7 +144,10 @@ def _settled(
 ) -> tuple[SettledLayout, Any]:
     """The settled layout of files, and the maker of their parsers. `chosen`: where, ids, marked."""
     check_ids(given.format, ids := chosen["ids"])
-    _check_columns(given.format, chosen["where"], chosen["marked"])
+    if chosen["where"] and not is_in_batches(given.format):
+        raise DataError(f"{given.format}: {mention('where')} is only for parquet and arrow")
+    if chosen["marked"] and given.format not in TABLES:
+        raise without_columns(f"{given.format} has", chosen["marked"])
     if given.format not in TABLES:
         return settled_without_columns(given), parser_of(given.format)
     if ids and not has_columns(given):
@@ -162,12 +157,6 @@ def _settled(
         more["live"] = True
     settled, form = opener_of(given.format)(names, given, streams, unlabelled, **more)
     return settled, form
-
-
-def _checked(layout: Any) -> AnyLayout:
-    if not isinstance(layout, AnyLayout | None):
-        raise DataError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
-    return layout or AnyLayout()
 
 
 def open_source(
@@ -212,7 +201,9 @@ def open_source(
     from thresher.data.sources.pieces import readers_for
 
     names, streams = expand_files(data), dict[str, Any]()
-    given, readers = _checked(layout), readers_for(names)
+    if not isinstance(layout, AnyLayout | None):
+        raise DataError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
+    given, readers = layout or AnyLayout(), readers_for(names)
     given = check_layout(_in_its_format(given, names))
     with _hinting(names[0], given), _naming_table_formats(names[0], layout):
         chosen = {"where": where, "ids": ids, "marked": marked}

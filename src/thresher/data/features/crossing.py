@@ -125,7 +125,6 @@ def _triple_key(crosses, a, b, c):
 
 @scalar
 def _matches(spans, span, place):
-    """Whether a span matches the factor `place`."""
     return (spans[span, BITS] >> place) & 1 == 1
 
 

@@ -95,7 +95,12 @@ def expand(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> l
     for item in given:
         name = remote.local_path(os.fspath(item))
         with named(name):
-            found = _matching(name)
+            if remote.is_remote(name):
+                found = remote.matching(name)
+            elif name == STDIN or os.path.exists(name) or not glob.has_magic(name):
+                found = [name]
+            else:
+                found = sorted(glob.glob(name, recursive=True))
         if not found:
             raise DataError(f"{name}: no file matches")
         names += found
@@ -119,14 +124,6 @@ def expand_files(data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
             f"{names[0]}: a log of rows, not a file: give it to thresher.train or evaluate as it is"
         )
     return names
-
-
-def _matching(name: str) -> list[str]:
-    if remote.is_remote(name):
-        return remote.matching(name)
-    if name == STDIN or os.path.exists(name) or not glob.has_magic(name):
-        return [name]
-    return sorted(glob.glob(name, recursive=True))
 
 
 def is_stream(name: str) -> bool:

@@ -542,7 +542,15 @@ def array_of(labels: Any) -> NDArray[Any]:
     elif array.ndim == 1 and isinstance(labels, list | tuple):
         array = np.fromiter(labels, object, len(labels))  # numpy turns the numbers in [1, "a"] to text
     if array.ndim == 1 and array.dtype.kind == "O":
-        _check_alike(array.tolist())
+        listed = array.tolist()
+        for k, label in enumerate(listed):
+            if type(label).__name__ in _MISSING or (isinstance(label, float) and label != label):
+                raise DataError(f"example {k + 1} has no label ({label}): remove such examples")
+            if isinstance(label, str) != isinstance(listed[0], str):
+                raise DataError(
+                    f"labels must be all text or all numbers: example 1 has {_described(listed[0])},"
+                    f" example {k + 1} has {_described(label)}"
+                )
     return array
 
 
@@ -552,17 +560,6 @@ def check_unmasked(what: str, numbers: Any) -> None:
         raise DataError(f"{what} cannot be a masked array: remove the examples that are masked")
     if (kind := str(getattr(numbers, "dtype", ""))).endswith("Int128"):
         raise DataError(f"{what} have type {kind}, which numpy lacks: cast them, for example to Int64")
-
-
-def _check_alike(labels: Sequence[Any]) -> None:
-    for k, label in enumerate(labels):
-        if type(label).__name__ in _MISSING or (isinstance(label, float) and label != label):
-            raise DataError(f"example {k + 1} has no label ({label}): remove such examples")
-        if isinstance(label, str) != isinstance(labels[0], str):
-            raise DataError(
-                f"labels must be all text or all numbers: example 1 has {_described(labels[0])},"
-                f" example {k + 1} has {_described(label)}"
-            )
 
 
 def _described(value: Any) -> str:
@@ -588,18 +585,13 @@ def _whole(labels: Any) -> list[bytes] | None:
     return [b"%d" % number for number in array.tolist()]
 
 
-def _without_words(labels: NDArray[Any], domain: Domain) -> NDArray[Any]:
-    """The labels; `DataError` for a word, which has no number in this domain."""
-    for k, label in enumerate(labels.tolist() if labels.dtype.kind in "OU" else ()):
-        if isinstance(label, str) and (hint := hint_of_words(label.encode("utf-8", "replace"), domain)):
-            raise DataError(f"the label of example {k + 1} is a word, {_described(label)}{hint}")
-    return labels
-
-
 def numbers_of(labels: Any, domain: Domain) -> Any:
     """Labels in memory as numbers: words become the classes of `domain`, or raise `DataError`."""
     if domain.words is None:
-        array = _without_words(array_of(labels), domain)
+        array = array_of(labels)
+        for k, label in enumerate(array.tolist() if array.dtype.kind in "OU" else ()):
+            if isinstance(label, str) and (hint := hint_of_words(label.encode("utf-8", "replace"), domain)):
+                raise DataError(f"the label of example {k + 1} is a word, {_described(label)}{hint}")
         if domain.whole and array.dtype.kind in "iuf" and np.isfinite(array).all():
             domain.check(array, array if array.ndim == 2 else None)  # before they are rounded to float32
         return array

@@ -28,7 +28,6 @@ _WHOLE, _SMALL = 21, -6
 
 @scalar
 def _is_digit(code):
-    """Whether a byte is a digit."""
     return 48 <= code <= 57
 
 

@@ -188,14 +188,6 @@ def _label(text, at, domain, exact, listed):
 
 
 @scalar
-def _enter(target, count, label, domain):
-    """Store label `count` of a list, a number or a class, in `target`; returns the outcome."""
-    if domain.kind == VALUES:
-        return enter_value(target, count, label)
-    return enter_class(target, label, domain)
-
-
-@scalar
 def _list(text, at, domain, exact, target, empty):
     """Read the list of labels at `at`, which may be `empty`: ``(end or error position, first, outcome)``.
 
@@ -209,7 +201,10 @@ def _list(text, at, domain, exact, target, empty):
     while more:
         end, label, outcome = _label(text, at, domain, exact, True)
         if outcome == EXAMPLE and wanted > 0:
-            outcome = _enter(target, count, label, domain)
+            if domain.kind == VALUES:
+                outcome = enter_value(target, count, label)
+            else:
+                outcome = enter_class(target, label, domain)
             end = end if outcome == EXAMPLE else at - (outcome == LABEL_COUNT)
         if outcome != EXAMPLE:
             return end, label, outcome

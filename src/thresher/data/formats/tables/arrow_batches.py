@@ -146,15 +146,15 @@ def fits(found: Any, kind: str) -> bool:
         return True
     inner = pa.types.is_dictionary(found) or (kind == LABEL and _is_list(found))
     if kind in _NUMBERS:
-        return _are_numbers(found.value_type if inner else found) or (kind == LABEL and is_of_text(found))
+        one = found.value_type if inner else found
+        return (
+            _guessed(one) == NUMERIC
+            or bool(pa.types.is_boolean(one) or pa.types.is_null(one))
+            or (kind == LABEL and is_of_text(found))
+        )
     if kind == LIST:
         return _guessed(found) == LIST or pa.types.is_null(found)
     return is_written(found)
-
-
-def _are_numbers(kind: Any) -> bool:
-    types = pa.types
-    return _guessed(kind) == NUMERIC or bool(types.is_boolean(kind) or types.is_null(kind))
 
 
 @functools.lru_cache(256)

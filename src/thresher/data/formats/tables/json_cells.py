@@ -602,7 +602,6 @@ class ObjectColumns:
         return bool(names) and not any(code < " " or code in '"\\' for name in names for code in name)
 
     def _name(self, field: int) -> str:
-        """The name of a field."""
         names, fields, _ = self._form
         begin, size = fields[field, [BEGIN, SIZE]].tolist()
         return names[begin : begin + size - 1].tobytes().decode()

@@ -202,18 +202,14 @@ def opened(
         there = [one for one in rows.fields.names if one != ids]
         lacking = [] if one_by_one else lacking_in_objects(used, there, name, new)
         made = made.with_file(_in_order(used, fields), used, name, ids, marked, lacking)
-        _check_dense(len(made.schemas[-1]), rows, name)
+        width = len(made.schemas[-1])
+        if width * rows.lines > max(_MOST_CELLS, _SPARSE * rows.size):
+            raise DataError(
+                f"{name}: {width:,} columns in its first {rows.lines:,} lines, most without a value. JSON"
+                " lines are a table, with a cell for each column and line: put such features in one field, as"
+                " a list of names or a text, or write VW text"
+            )
     return found, made
-
-
-def _check_dense(fields: int, head: _JsonHead, name: str) -> None:
-    """`DataError` for a table that would have far more cells than its text has values."""
-    if fields * head.lines > max(_MOST_CELLS, _SPARSE * head.size):
-        raise DataError(
-            f"{name}: {fields:,} columns in its first {head.lines:,} lines, most without a value. JSON"
-            " lines are a table, with a cell for each column and line: put such features in one field, as a"
-            " list of names or a text, or write VW text"
-        )
 
 
 def form_of(
@@ -553,7 +549,10 @@ class JsonlParser(BatchParser):
                     {field.name: _as(read.get(field.name), field.type, spelled) for field in schema}
                 )
                 places.append(k)
-                self._notice(read, k + 1, noticed)
+                for name, value in read.items():
+                    what = self._watched[name] if value is not None else ""
+                    if what and (what, name) not in noticed:
+                        noticed[what, name] = k + 1, _looks(pa.field(name, _wider(pa.null(), value)))
             else:
                 refused.append(read._replace(line=k + 1))
                 if self._on_error == FAIL:
@@ -572,15 +571,6 @@ class JsonlParser(BatchParser):
         return Parsed(
             chunk, tally, bad[: self._reading.described], b"".join(rejected), noticed=seen, gaps=gaps
         )
-
-    def _notice(
-        self, read: Mapping[str, Any], line: int, noticed: dict[tuple[str, str], tuple[int, str]]
-    ) -> None:
-        """Add the late and awaited fields that have a value in an object to `noticed`."""
-        for name, value in read.items():
-            what = self._watched[name] if value is not None else ""
-            if what and (what, name) not in noticed:
-                noticed[what, name] = line, _looks(pa.field(name, _wider(pa.null(), value)))
 
     def _object(self, line: bytes, schema: Any) -> dict[str, Any] | BadLine:
         """The fields of `schema` in a line; or the bad line."""
