@@ -12,17 +12,7 @@ from thresher.data.columns import CATEGORICAL, SPELLED
 from thresher.data.errors import DataError, OddFileError
 from thresher.data.files.paths import binary_kind, expand_files, is_stream
 from thresher.data.files.streams import head_of
-from thresher.data.formats.choosing import (
-    check_layout,
-    format_of,
-    is_in_batches,
-    looks_like,
-    looks_to_a_model,
-    opener_of,
-    parser_of,
-    seems,
-    source_of,
-)
+from thresher.data.formats import choosing
 from thresher.data.formats.listing import FORMATS, TABLES
 from thresher.data.layout import (
     DELIMITERS,
@@ -35,7 +25,6 @@ from thresher.data.layout import (
 from thresher.data.report import RESPELLED, Noticed
 from thresher.data.sources.parsed import ParsedSource
 from thresher.data.sources.reader import TAG
-from thresher.data.usual import present
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -66,9 +55,9 @@ def _hinting(name: str, given: AnyLayout) -> Iterator[None]:
             raise
         head = head_of(name, _FIRST, {})
         line = head.partition(b"\n")[0]
-        look = looks_to_a_model if isinstance(given, SettledLayout) else looks_like
+        look = choosing.looks_to_a_model if isinstance(given, SettledLayout) else choosing.looks_like
         hint = look(line, given.format) if len(line) < _LONG else ""
-        if is_in_batches(given.format):
+        if choosing.is_in_batches(given.format):
             if binary_kind(head) or not hint:
                 raise
             raise DataError(f"{name}: not {FORMATS[given.format].title}: {hint}") from error
@@ -88,10 +77,10 @@ def _naming_table_formats(name: str, layout: AnyLayout | None) -> Iterator[None]
         if (layout is not None and layout.format) or " has no columns: " not in str(error):
             raise
         line = b"" if is_stream(name) else head_of(name, _FIRST, {}).partition(b"\n")[0]
-        if hint := looks_like(line, format_of([name])):
+        if hint := choosing.looks_like(line, choosing.format_of([name])):
             raise DataError(f"{name}: {hint}") from error
         which = "standard input" if is_stream(name) else f"{name}, by its name,"
-        hint = f"{which} is read as {format_of([name])}: for a table, add {mention(format='csv')}"
+        hint = f"{which} is read as {choosing.format_of([name])}: for a table, add {mention(format='csv')}"
         raise DataError(f"{error}; {hint}") from error
 
 
@@ -102,14 +91,16 @@ def _in_its_format(given: AnyLayout, names: list[str]) -> AnyLayout:
     """
     settled = isinstance(given, Extension) or has_columns(given)
     if not given.format:
-        form = format_of(names)
+        form = choosing.format_of(names)
         return given.in_format(form) if settled else replace(given, format=form)
     if not settled or given.format not in TABLES or is_stream(names[0]):
         return given
-    form, *others = {format_of([name]) for name in names}
+    form, *others = {choosing.format_of([name]) for name in names}
     if others or form == given.format or form not in TABLES or (given.delimiter and form in DELIMITERS):
         return given
-    return given.in_format(form) if seems(form, head_of(names[0], _FIRST, {}), given.format) else given
+    return (
+        given.in_format(form) if choosing.seems(form, head_of(names[0], _FIRST, {}), given.format) else given
+    )
 
 
 def check_ids(form: str, ids: str) -> None:
@@ -144,18 +135,18 @@ def _settled(
 ) -> tuple[SettledLayout, Any]:
     """The settled layout of files, and the maker of their parsers. `chosen`: where, ids, marked."""
     check_ids(given.format, ids := chosen["ids"])
-    if chosen["where"] and not is_in_batches(given.format):
+    if chosen["where"] and not choosing.is_in_batches(given.format):
         raise DataError(f"{given.format}: {mention('where')} is only for parquet and arrow")
     if chosen["marked"] and given.format not in TABLES:
         raise without_columns(f"{given.format} has", chosen["marked"])
     if given.format not in TABLES:
-        return settled_without_columns(given), parser_of(given.format)
+        return settled_without_columns(given), choosing.parser_of(given.format)
     if ids and not has_columns(given):
         given = replace(given, ignore=(*given.ignore, ids))
     more: dict[str, Any] = {name: text for name, text in chosen.items() if text}
-    if live and has_columns(given) and not is_in_batches(given.format):
+    if live and has_columns(given) and not choosing.is_in_batches(given.format):
         more["live"] = True
-    settled, form = opener_of(given.format)(names, given, streams, unlabelled, **more)
+    settled, form = choosing.opener_of(given.format)(names, given, streams, unlabelled, **more)
     return settled, form
 
 
@@ -204,11 +195,11 @@ def open_source(
     if not isinstance(layout, AnyLayout | None):
         raise DataError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     given, readers = layout or AnyLayout(), readers_for(names)
-    given = check_layout(_in_its_format(given, names))
+    given = choosing.check_layout(_in_its_format(given, names))
     with _hinting(names[0], given), _naming_table_formats(names[0], layout):
         chosen = {"where": where, "ids": ids, "marked": marked}
         settled, form = _settled(names, given, streams, unlabelled, live, **chosen)
-    source: TextSource = source_of(settled)(
+    source: TextSource = choosing.source_of(settled)(
         *(names, settled, form, given),
         domain=domain,
         on_error=on_error,
@@ -261,6 +252,7 @@ def first_values(
 ) -> Iterator[tuple[str, str, list[str]]]:
     """Column, file and the cells that are not missing, in rows of files, from file `first` on."""
     from thresher.data.formats.tables.column_statistics import first_cells
+    from thresher.data.usual import present
 
     for file in range(first, min(len(source.names), _MOST_FILES)) if columns else ():
         cells = first_cells(source, columns, _ROWS, file)

@@ -10,17 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.errors import DataError
 from thresher.data.files.paths import binary_kind
-from thresher.data.formats.listing import (
-    DEFAULT,
-    ENDINGS,
-    FORMATS,
-    KNOWN_AS,
-    LINES,
-    TABLES,
-    LineFormat,
-    TableFormat,
-    kind_of_features,
-)
+from thresher.data.formats import listing
 from thresher.data.layout import CELL_FIELDS, AnyLayout
 from thresher.options.messages import mention
 
@@ -48,7 +38,7 @@ def _implied_by(name: str) -> str:
     path = PurePath(name)
     if path.suffix.lower() in _COMPRESSED:
         path = path.with_suffix("")
-    return ENDINGS.get(path.suffix.lower(), DEFAULT)
+    return listing.ENDINGS.get(path.suffix.lower(), listing.DEFAULT)
 
 
 def parser_of(name: str) -> Any:
@@ -58,12 +48,12 @@ def parser_of(name: str) -> Any:
 
 def opener_of(name: str) -> Any:
     """The function that settles the columns of files in a table format, and makes their parser."""
-    return import_module(f"thresher.data.formats.tables.{TABLES[name].module}").opened
+    return import_module(f"thresher.data.formats.tables.{listing.TABLES[name].module}").opened
 
 
 def is_in_batches(name: str) -> bool:
     """Whether a format is read in batches instead of blocks of lines."""
-    return name in TABLES and TABLES[name].batches
+    return name in listing.TABLES and listing.TABLES[name].batches
 
 
 def source_of(layout: AnyLayout) -> Any:
@@ -77,23 +67,27 @@ def source_of(layout: AnyLayout) -> Any:
 
 def check_format(name: str) -> str:
     """`name`; raises `DataError` if there is no such format."""
-    if name not in FORMATS:
-        near = KNOWN_AS.get(name.lower().replace("_", "-"))
-        hint = f"did you mean {near}?" if near else f"known: {', '.join(FORMATS)}"
+    if name not in listing.FORMATS:
+        near = listing.KNOWN_AS.get(name.lower().replace("_", "-"))
+        hint = f"did you mean {near}?" if near else f"known: {', '.join(listing.FORMATS)}"
         raise DataError(f"no format is called '{name}'; {hint}")
     return name
 
 
 def features_of(layout: AnyLayout) -> str:
     """The kind of its features: ``columns``, ``names`` or ``ids``."""
-    return kind_of_features(layout.format)
+    return listing.kind_of_features(layout.format)
 
 
 def check_layout(layout: SomeLayout) -> SomeLayout:
     """`layout`; raises `DataError` if an option is not valid for its format."""
     name = check_format(layout.format)
-    form = FORMATS[name]
-    if isinstance(form, LineFormat) and not form.named and (layout.bits or layout.hash != AnyLayout.hash):
+    form = listing.FORMATS[name]
+    if (
+        isinstance(form, listing.LineFormat)
+        and not form.named
+        and (layout.bits or layout.hash != AnyLayout.hash)
+    ):
         raise DataError(
             f"{name}: bits and hash apply to names, not ids; for a fixed size, use the store hashed:BITS"
         )
@@ -101,17 +95,17 @@ def check_layout(layout: SomeLayout) -> SomeLayout:
         name: value for name in CELL_FIELDS if (value := getattr(layout, name)) != getattr(AnyLayout, name)
     }
     given = [mention(**{name: value}) if value is False else mention(name) for name, value in changed.items()]
-    if given and not (isinstance(form, TableFormat) and form.cells):
+    if given and not (isinstance(form, listing.TableFormat) and form.cells):
         raise DataError(f"{name}: {', '.join(given)} is only for csv and tsv")
-    if layout.label_weights and not (isinstance(form, LineFormat) and form.label_weights):
-        there = " and ".join(other for other, one in LINES.items() if one.label_weights)
+    if layout.label_weights and not (isinstance(form, listing.LineFormat) and form.label_weights):
+        there = " and ".join(other for other, one in listing.LINES.items() if one.label_weights)
         raise DataError(f"{name}: {mention('label_weights')} is only for {there}")
     if name == "tsv" and layout.quoted_newlines:
         raise DataError(f"tsv: quotes have no meaning, so line breaks cannot be quoted ({CSV_OF_TABS})")
     if layout.quoted_newlines and not layout.quoting:
         both = f"{mention('quoted_newlines')} and {mention(quoting=False)}"
         raise DataError(f"{both} exclude each other: leave one of them out")
-    if isinstance(form, TableFormat) and layout.hash != AnyLayout.hash:
+    if isinstance(form, listing.TableFormat) and layout.hash != AnyLayout.hash:
         raise DataError(
             f"{name}: the hash vw is only for VW text; to shorten keys, use {mention('bits')} alone"
         )
@@ -166,7 +160,7 @@ _LINES = (
             re.compile(form.shape.encode().replace(b"NUMBER", _NUMBER)),
             _Look(f"{form.title}: try {{}}", name),
         )
-        for name, form in LINES.items()
+        for name, form in listing.LINES.items()
         if form.shape
     ),
 )
@@ -210,8 +204,8 @@ def looks_to_a_model(line: bytes, form: str) -> str:
         return ""
     if found.what == _ROW:
         return f"this looks like {_ROW}: write the names of the columns above it"
-    if found.form and kind_of_features(found.form) != kind_of_features(form):
-        return f"this looks like {found.what}, but the model was trained on {FORMATS[form].title}"
+    if found.form and listing.kind_of_features(found.form) != listing.kind_of_features(form):
+        return f"this looks like {found.what}, but the model was trained on {listing.FORMATS[form].title}"
     return f"this looks like {found.said(training=False)}"
 
 
@@ -224,7 +218,7 @@ def seems(form: str, head: bytes, other: str) -> bool:
     if kind := binary_kind(head):
         return mention(format=form) in kind
     found = _look(head.partition(b"\n")[0].strip(b"\r"), other)
-    return found is not None and found.form == form and found.what == FORMATS[form].title
+    return found is not None and found.form == form and found.what == listing.FORMATS[form].title
 
 
 def without_format(message: str, form: str) -> str:
@@ -234,7 +228,7 @@ def without_format(message: str, form: str) -> str:
     'a: a binary file (Arrow, but the model was trained on svmlight)'
     """
     for name in ("parquet", "arrow"):
-        trained = f", but the model was trained on {FORMATS[form].title}"
+        trained = f", but the model was trained on {listing.FORMATS[form].title}"
         message = message.replace(f": try {mention(format=name)}", trained)
     return message
 

@@ -21,46 +21,7 @@ import numpy as np
 from numba.extending import overload
 
 from thresher.data.features import crossing
-from thresher.data.formats.line_status import (
-    AFTER_LABEL,
-    AFTER_VALUE,
-    AT,
-    BAD,
-    BLANK,
-    BLANKS,
-    COLON,
-    CRAMPED,
-    DONE,
-    EXAMPLE,
-    KEY,
-    KEY_RANGE,
-    LABEL_COUNT,
-    LABEL_DOMAIN,
-    LABEL_NUMBER,
-    LABEL_RANGE,
-    LABEL_REPEATED,
-    LINES,
-    MERGED,
-    NNZ,
-    NO_LABEL,
-    PRODUCTS,
-    ROWS,
-    SUM_RANGE,
-    TABLE_FULL,
-    UNDECIDED,
-    UNSORTED,
-    UNUSUAL,
-    VALUE,
-    VALUE_RANGE,
-    WEIGHT_NUMBER,
-    WEIGHT_SIGN,
-    check_label,
-    check_written,
-    enter_class,
-    enter_value,
-    no_class,
-    word_label,
-)
+from thresher.data.formats import line_status
 from thresher.data.labels import LISTED, VALUES
 from thresher.data.text.numbers import (
     FINE,
@@ -89,7 +50,9 @@ from thresher.data.text.words import (
 from thresher.engine.compile.jit import BORROWING, compiled_apart, kernel, scalar
 
 _NUL, _TAB, _NEWLINE, _RETURN, _SPACE, _HASH, _COLON, _COMMA = 0, 9, 10, 13, 32, 35, 58, 44
-_WAITING = byte_set(bytes([UNDECIDED, CRAMPED, UNSORTED, UNUSUAL]))
+_WAITING = byte_set(
+    bytes([line_status.UNDECIDED, line_status.CRAMPED, line_status.UNSORTED, line_status.UNUSUAL])
+)
 _ENDS_TOKEN = byte_set(b" \t\n#")
 
 
@@ -164,9 +127,9 @@ def _word(text, at, domain):
     end = at
     while not (ends_token(text, end) or byte(text, end) == _COLON or byte(text, end) == _NUL):
         end += 1
-    label = word_label(text, at, end, domain)
-    outcome = check_label(label, domain)
-    return end if outcome == EXAMPLE else at, label, outcome
+    label = line_status.word_label(text, at, end, domain)
+    outcome = line_status.check_label(label, domain)
+    return end if outcome == line_status.EXAMPLE else at, label, outcome
 
 
 @scalar
@@ -176,15 +139,15 @@ def _label(text, at, domain, exact, listed):
         return _word(text, at, domain)
     end, label, status = head_number(text, at, exact)
     if status == HARD:
-        return at, label, UNDECIDED
+        return at, label, line_status.UNDECIDED
     if status == NOT_A_NUMBER:
-        return at, label, LABEL_NUMBER
+        return at, label, line_status.LABEL_NUMBER
     if status == OUT_OF_RANGE:
-        return at, label, LABEL_RANGE
+        return at, label, line_status.LABEL_RANGE
     if not (ends_token(text, end) or byte(text, end) == _COLON or (listed and byte(text, end) == _COMMA)):
-        return end, label, AFTER_LABEL
-    outcome = check_written(text, at, end, label, domain)
-    return end if outcome == EXAMPLE else at, label, outcome
+        return end, label, line_status.AFTER_LABEL
+    outcome = line_status.check_written(text, at, end, label, domain)
+    return end if outcome == line_status.EXAMPLE else at, label, outcome
 
 
 @scalar
@@ -196,17 +159,17 @@ def _list(text, at, domain, exact, target, empty):
     kind = domain.kind
     first, count, wanted = np.float32(0), np.int64(0), target.size
     if kind == LISTED:
-        no_class(target)
+        line_status.no_class(target)
     more = kind == VALUES or not (empty or byte(text, at) == _COLON)
     while more:
         end, label, outcome = _label(text, at, domain, exact, True)
-        if outcome == EXAMPLE and wanted > 0:
+        if outcome == line_status.EXAMPLE and wanted > 0:
             if domain.kind == VALUES:
-                outcome = enter_value(target, count, label)
+                outcome = line_status.enter_value(target, count, label)
             else:
-                outcome = enter_class(target, label, domain)
-            end = end if outcome == EXAMPLE else at - (outcome == LABEL_COUNT)
-        if outcome != EXAMPLE:
+                outcome = line_status.enter_class(target, label, domain)
+            end = end if outcome == line_status.EXAMPLE else at - (outcome == line_status.LABEL_COUNT)
+        if outcome != line_status.EXAMPLE:
             return end, label, outcome
         first = label if count == 0 else first
         count += 1
@@ -214,7 +177,7 @@ def _list(text, at, domain, exact, target, empty):
         at = end + more
     if wanted > 0:
         first = target[0]
-    return at, first, LABEL_COUNT if kind == VALUES and count < wanted else EXAMPLE
+    return at, first, line_status.LABEL_COUNT if kind == VALUES and count < wanted else line_status.EXAMPLE
 
 
 @scalar
@@ -230,23 +193,23 @@ def read_weight(text, at, exact):
     """Read the importance weight at `at`: ``(end or error position, weight, outcome)``."""
     end, weight, status = head_number(text, at, exact)
     if status == HARD:
-        return at, weight, UNDECIDED
+        return at, weight, line_status.UNDECIDED
     if status == NOT_A_NUMBER:
-        return at, weight, WEIGHT_NUMBER
+        return at, weight, line_status.WEIGHT_NUMBER
     if status == OUT_OF_RANGE or weight < np.float32(0):
-        return at, weight, WEIGHT_SIGN
+        return at, weight, line_status.WEIGHT_SIGN
     if not ends_token(text, end):
-        return end, weight, AFTER_VALUE
-    return end, weight, EXAMPLE
+        return end, weight, line_status.AFTER_VALUE
+    return end, weight, line_status.EXAMPLE
 
 
 @scalar
 def note(bad, state, row, start, at, outcome):
     """Add a bad line, after `row` examples, to the table; `TABLE_FULL` if that fills it, else `DONE`."""
-    entry = bad[state[BAD]]
-    entry[0], entry[1], entry[2], entry[3], entry[4] = start, at, outcome, state[LINES], row
-    state[BAD] += 1
-    return TABLE_FULL if state[BAD] == len(bad) else DONE
+    entry = bad[state[line_status.BAD]]
+    entry[0], entry[1], entry[2], entry[3], entry[4] = start, at, outcome, state[line_status.LINES], row
+    state[line_status.BAD] += 1
+    return line_status.TABLE_FULL if state[line_status.BAD] == len(bad) else line_status.DONE
 
 
 @scalar
@@ -254,13 +217,13 @@ def _complete(keys, values, start, own, ascend, extra, counts):
     """Add the interactions of the row [start, own) and sort it: ``(stop, whether keys repeat, outcome)``."""
     stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])
     if status != crossing.DONE:
-        return stop, False, CRAMPED if status == crossing.NO_ROOM else PRODUCTS
+        return stop, False, line_status.CRAMPED if status == crossing.NO_ROOM else line_status.PRODUCTS
     if ascend and stop == own:
-        return stop, False, EXAMPLE
+        return stop, False, line_status.EXAMPLE
     if counts is None:
-        return stop, False, UNSORTED
+        return stop, False, line_status.UNSORTED
     last, finite = merge_row(keys, values, start, stop, counts)
-    return last, last < stop, EXAMPLE if finite else SUM_RANGE
+    return last, last < stop, line_status.EXAMPLE if finite else line_status.SUM_RANGE
 
 
 @kernel
@@ -285,36 +248,41 @@ def parse_lines(grammar, text_bytes, size, columns, domain, state, bad, exact, e
     that is missing in `exact`, `NEEDS_ROOM` for its products, `NEEDS_SORTING` if it is unsorted and `counts`
     is None, or `NEEDS_CARE` if only a `careful` grammar can read it.
     """
-    at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
+    at, row, nnz, result = (
+        state[line_status.AT],
+        state[line_status.ROWS],
+        state[line_status.NNZ],
+        line_status.DONE,
+    )
     indptr, keys, values, labels, weights, targets = columns
     text, features = address(text_bytes), (address(keys), address(values))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     indptr[row] = nnz
-    while at < size and result == DONE:
+    while at < size and result == line_status.DONE:
         start = at
         crossing.clear_spans(extra[0])
         at, own, ascend, label, weight, outcome = read_line(
             grammar, text, start, features, nnz, domain, known, targets, row, extra
         )
         stop, merges = own, False
-        if outcome == EXAMPLE:
+        if outcome == line_status.EXAMPLE:
             stop, merges, outcome = _complete(keys, values, nnz, own, ascend, extra, counts)
         if among(outcome, _WAITING):
             at, result = start, outcome
             break
-        if outcome == EXAMPLE:
+        if outcome == line_status.EXAMPLE:
             labels[row], weights[row] = label, weight
             row, nnz = row + 1, stop
             indptr[row] = nnz
-            state[MERGED] += merges or (grammar.ordered and not ascend)
-        elif outcome == BLANK:
-            state[BLANKS] += 1
+            state[line_status.MERGED] += merges or (grammar.ordered and not ascend)
+        elif outcome == line_status.BLANK:
+            state[line_status.BLANKS] += 1
         else:
-            at = start if outcome == SUM_RANGE or outcome == PRODUCTS else at
+            at = start if outcome == line_status.SUM_RANGE or outcome == line_status.PRODUCTS else at
             result = note(bad, state, row, start, at, outcome)
-        state[LINES] += 1
+        state[line_status.LINES] += 1
         at = next_line(text, at)
-    state[AT], state[ROWS], state[NNZ] = at, row, nnz
+    state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ] = at, row, nnz
     return result
 
 
@@ -353,17 +321,23 @@ def _odd_head(text, start, first, at, label, outcome, domain, weighted, exact):
     The line begins at `start`, the field at `first`; `read_labels` returned ``(at, label, outcome)`` for it.
     """
     weight, weighted = np.float32(1), weighted and (first == start or at == first)
-    if weighted and outcome == EXAMPLE:
+    if weighted and outcome == line_status.EXAMPLE:
         at, weight, outcome = read_weight(text, at + 1, exact)
         return at, label, weight, outcome
-    if outcome == UNDECIDED:
+    if outcome == line_status.UNDECIDED:
         return at, label, weight, outcome
     unlabelled = is_qid(text, first) or (not weighted and _begins_feature(text, first))
     if unlabelled and domain.open:
-        return first, np.float32(0), weight, EXAMPLE
-    numbers = outcome in (EXAMPLE, LABEL_DOMAIN, LABEL_RANGE, LABEL_COUNT, LABEL_REPEATED)
+        return first, np.float32(0), weight, line_status.EXAMPLE
+    numbers = outcome in (
+        line_status.EXAMPLE,
+        line_status.LABEL_DOMAIN,
+        line_status.LABEL_RANGE,
+        line_status.LABEL_COUNT,
+        line_status.LABEL_REPEATED,
+    )
     if numbers and not weighted and _has_colon(text, first):
-        return first, label, weight, NO_LABEL
+        return first, label, weight, line_status.NO_LABEL
     return at, label, weight, outcome
 
 
@@ -373,15 +347,15 @@ def read_head(text, at, domain, exact, targets, row, weighted):
     weight, start = np.float32(1), at
     at = first = skip_blanks(text, at)
     if line_ends(text, at):
-        return at, weight, weight, BLANK
+        return at, weight, weight, line_status.BLANK
     at, label, outcome = read_labels(text, at, domain, exact, targets, row, at > start)
-    if outcome != EXAMPLE or byte(text, at) == _COLON:
+    if outcome != line_status.EXAMPLE or byte(text, at) == _COLON:
         at, label, weight, outcome = _odd_head(
             text, start, first, at, label, outcome, domain, weighted, exact
         )
-    if outcome != EXAMPLE:
+    if outcome != line_status.EXAMPLE:
         return at, label, weight, outcome
-    return skip_blanks(text, at), label, weight, EXAMPLE
+    return skip_blanks(text, at), label, weight, line_status.EXAMPLE
 
 
 @scalar
@@ -391,18 +365,18 @@ def read_feature(text, at, exact):
     begin = at + (byte(text, at) == _PLUS)
     end, key, fits = read_id(text, begin)
     if end == begin:
-        return at, key, value, KEY
+        return at, key, value, line_status.KEY
     if not fits:
-        return at, key, value, KEY_RANGE
+        return at, key, value, line_status.KEY_RANGE
     if byte(text, end) != _COLON:
-        return end, key, value, COLON
+        return end, key, value, line_status.COLON
     at = end + 1
     end, value, status = exact_number(text, at, exact)
     if status == FINE:
-        return end, key, value, EXAMPLE if ends_token(text, end) else AFTER_VALUE
+        return end, key, value, line_status.EXAMPLE if ends_token(text, end) else line_status.AFTER_VALUE
     if status == HARD:
-        return at, key, value, UNDECIDED
-    return at, key, value, VALUE if status == NOT_A_NUMBER else VALUE_RANGE
+        return at, key, value, line_status.UNDECIDED
+    return at, key, value, line_status.VALUE if status == NOT_A_NUMBER else line_status.VALUE_RANGE
 
 
 @scalar

@@ -20,29 +20,7 @@ from thresher.data.features import crossing
 from thresher.data.features.crossing import note_column
 from thresher.data.features.murmur import murmur3_64, padded_murmur3_64, whole_murmur3_64
 from thresher.data.features.names import offer, offer_whole
-from thresher.data.formats.line_status import (
-    AT,
-    BAD,
-    CRAMPED,
-    EXAMPLE,
-    LABEL_NUMBER,
-    MERGED,
-    NNZ,
-    NO_LABEL,
-    NO_OFFSET,
-    NO_WEIGHT,
-    NUMBER,
-    NUMBER_RANGE,
-    OFFSET_NUMBER,
-    OUTCOMES,
-    ROWS,
-    WEIGHT_NUMBER,
-    check_label,
-    enter_class,
-    keep_label,
-    no_class,
-    target_of,
-)
+from thresher.data.formats import line_status
 from thresher.data.formats.tables.table_rows import (
     BINS,
     CATEGORICAL,
@@ -136,12 +114,12 @@ def _key(form, data, offsets, indices, at, seed, blanks):
 def _number(data, valid, at):
     """Entry `at` of a column of numbers: ``(float32, whether the entry has a value, outcome)``."""
     if not _is_valid(valid, at):
-        return np.float32(0), False, EXAMPLE
+        return np.float32(0), False, line_status.EXAMPLE
     wide = load_double(data, at)
     value = np.float32(wide)
     if np.isfinite(value):
-        return value, True, EXAMPLE
-    return value, True, NUMBER_RANGE if np.isfinite(wide) else NUMBER
+        return value, True, line_status.EXAMPLE
+    return value, True, line_status.NUMBER_RANGE if np.isfinite(wide) else line_status.NUMBER
 
 
 @scalar
@@ -151,14 +129,25 @@ def _target(kind, data, valid, at, domain):
     value += np.float32(0)  # -0 becomes 0: pyarrow reads JSON's -0 as a float, Python as the integer 0
     if kind == LABEL:
         if not there:
-            return value, NO_LABEL
+            return value, line_status.NO_LABEL
         exact = load_double(data, at) if domain.whole else np.float64(value)
-        return value, check_label(exact, domain) if outcome == EXAMPLE else LABEL_NUMBER
+        return value, line_status.check_label(
+            exact, domain
+        ) if outcome == line_status.EXAMPLE else line_status.LABEL_NUMBER
     if kind == OFFSET:
-        return value, NO_OFFSET if not there else EXAMPLE if outcome == EXAMPLE else OFFSET_NUMBER
+        return (
+            value,
+            line_status.NO_OFFSET
+            if not there
+            else line_status.EXAMPLE
+            if outcome == line_status.EXAMPLE
+            else line_status.OFFSET_NUMBER,
+        )
     if not there:
-        return value, NO_WEIGHT
-    return value, EXAMPLE if outcome == EXAMPLE and value >= np.float32(0) else WEIGHT_NUMBER
+        return value, line_status.NO_WEIGHT
+    return value, line_status.EXAMPLE if outcome == line_status.EXAMPLE and value >= np.float32(
+        0
+    ) else line_status.WEIGHT_NUMBER
 
 
 @scalar
@@ -166,15 +155,15 @@ def _classes(c, i, table, domain, target):
     """Store the list of classes in row `i` of column `c` in `target`; returns the outcome."""
     at, lists, first = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST]
     if not _is_valid(table[c, LISTS_VALID], at):
-        return NO_LABEL
-    no_class(target)
+        return line_status.NO_LABEL
+    line_status.no_class(target)
     for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
         value, outcome = _target(LABEL, table[c, DATA], table[c, VALID], entry, domain)
-        if outcome == EXAMPLE:
-            outcome = enter_class(target, value, domain)
-        if outcome != EXAMPLE:
+        if outcome == line_status.EXAMPLE:
+            outcome = line_status.enter_class(target, value, domain)
+        if outcome != line_status.EXAMPLE:
             return outcome
-    return EXAMPLE
+    return line_status.EXAMPLE
 
 
 @scalar
@@ -184,7 +173,7 @@ def _label(c, i, table, which, domain, target):
         outcome = _classes(c, i, table, domain, target)
         return target[0], outcome
     label, outcome = _target(LABEL, table[c, DATA], table[c, VALID], table[c, FIRST] + i, domain)
-    return keep_label(target, which, label), outcome
+    return line_status.keep_label(target, which, label), outcome
 
 
 @scalar
@@ -225,7 +214,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
     valid, first = table[c, VALID], table[c, FIRST]
     staged, floats = address(keys), address(values)
     for i in range(lo, hi):
-        at, r, outcome = first + i, i - lo, EXAMPLE
+        at, r, outcome = first + i, i - lo, line_status.EXAMPLE
         slot = r * width + counts[r]
         if kind == CATEGORICAL or kind == KEPT:
             if _is_valid(valid, at):
@@ -238,14 +227,14 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
             store_word(staged, slot, names[c])
             store_float(floats, slot, value)
             counts[r] += value != np.float32(0) or (kind == GAPPED and not there)
-            if kind == GAPPED and abs(value) >= FAR and outcome == EXAMPLE:
+            if kind == GAPPED and abs(value) >= FAR and outcome == line_status.EXAMPLE:
                 _stage_rest(c, r, slot + 1, load_double(data, at), value, names[c], stage)
         elif kind == BINS:
             value, there, outcome = _number(data, valid, at)
             key, one = binned(value, seed)
-            counts[r] += _put(staged, floats, slot, key, one) and there and outcome == EXAMPLE
+            counts[r] += _put(staged, floats, slot, key, one) and there and outcome == line_status.EXAMPLE
         elif kind == LABEL:
-            labels[r], outcome = _label(c, i, table, names[c], domain, target_of(targets, r))
+            labels[r], outcome = _label(c, i, table, names[c], domain, line_status.target_of(targets, r))
         elif kind == WEIGHT:
             weights[r], outcome = _target(kind, data, valid, at, domain)
         elif kind == OFFSET:
@@ -253,16 +242,16 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
             counts[r] += _put(staged, floats, slot, names[c], value)
         if crosses is not None and kind in (CATEGORICAL, KEPT, NUMERIC, GAPPED, BINS, OFFSET):
             origins[slot] = c
-        if outcome != EXAMPLE and wrong[r] == EXAMPLE:
-            wrong[r] = outcome + OUTCOMES * table[c, COLUMN]
+        if outcome != line_status.EXAMPLE and wrong[r] == line_status.EXAMPLE:
+            wrong[r] = outcome + line_status.OUTCOMES * table[c, COLUMN]
 
 
 @scalar
 def _reject_not_finite(c, lo, hi, table, wrong):
     """Note the rows [lo, hi) as `wrong` whose number in column `c`, which is read as text, is not finite."""
     for i in range(lo, hi if table[c, FINITE] != 0 else lo):
-        if wrong[i - lo] == EXAMPLE and not _is_valid(table[c, FINITE], i):
-            wrong[i - lo] = NUMBER + OUTCOMES * table[c, COLUMN]
+        if wrong[i - lo] == line_status.EXAMPLE and not _is_valid(table[c, FINITE], i):
+            wrong[i - lo] = line_status.NUMBER + line_status.OUTCOMES * table[c, COLUMN]
 
 
 @scalar
@@ -359,32 +348,32 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
     staged = np.empty(cells, np.uint64), np.empty(cells, np.float32)
     stage = (*staged, counts, wrong, floats[0], floats[1], origins)
     tile = _tile(targets)
-    row, nnz, i, cramped = state[ROWS], state[NNZ], state[AT], False
+    row, nnz, i, cramped = state[line_status.ROWS], state[line_status.NNZ], state[line_status.AT], False
     indptr[row] = nnz
-    while i < count and state[BAD] < len(bad) and not cramped:
+    while i < count and state[line_status.BAD] < len(bad) and not cramped:
         lo, hi = i, min(i + TILE, count)
-        counts[:], wrong[:], floats[0] = 0, EXAMPLE, 0
+        counts[:], wrong[:], floats[0] = 0, line_status.EXAMPLE, 0
         for c in range(kinds[0].size):
             _stage(c, lo, hi, table, kinds, stage, domain, extra[0], tile)
             _reject_not_finite(c, lo, hi, table, wrong)
-        while i < hi and state[BAD] < len(bad) and not cramped:
+        while i < hi and state[line_status.BAD] < len(bad) and not cramped:
             code, last, merged = wrong[i - lo], nnz, False
-            if code == EXAMPLE:
+            if code == line_status.EXAMPLE:
                 crossing.clear_spans(extra[0])
                 own = _unstage(i - lo, i, table, kinds, stage, keys, values, nnz, extra[0])
                 last, merged, code = complete(keys, values, nnz, own, mask, extra, rooms)
-            cramped = code == CRAMPED
-            if code == EXAMPLE:
-                state[MERGED] += merged
+            cramped = code == line_status.CRAMPED
+            if code == line_status.EXAMPLE:
+                state[line_status.MERGED] += merged
                 labels[row], weights[row] = floats[0, i - lo], floats[1, i - lo]
                 _settle(targets, row, tile, i - lo)
                 row, nnz = row + 1, last
                 indptr[row] = nnz
             elif not cramped:
-                bad[state[BAD], 0], bad[state[BAD], 1] = i, code
-                state[BAD] += 1
+                bad[state[line_status.BAD], 0], bad[state[line_status.BAD], 1] = i, code
+                state[line_status.BAD] += 1
             i += not cramped
-    state[ROWS], state[NNZ], state[AT] = row, nnz, i
+    state[line_status.ROWS], state[line_status.NNZ], state[line_status.AT] = row, nnz, i
     return cramped
 
 

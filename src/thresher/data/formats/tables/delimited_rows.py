@@ -38,34 +38,7 @@ from thresher.data.features.crossing import clear_spans, note_column
 from thresher.data.features.murmur import padded_murmur3_64
 from thresher.data.features.names import offer, offer_whole
 from thresher.data.features.ngrams import text_features
-from thresher.data.formats.line_status import (
-    AFTER_QUOTE,
-    AT,
-    BLANK,
-    BLANKS,
-    COUNTERS,
-    CRAMPED,
-    DONE,
-    EXAMPLE,
-    LINES,
-    MERGED,
-    NEEDS_EXACT,
-    NEEDS_ROOM,
-    NNZ,
-    NO_LABEL,
-    NUL,
-    NUMBER,
-    OUTCOMES,
-    ROWS,
-    TOO_FEW,
-    TOO_MANY,
-    UNCLOSED,
-    UNDECIDED,
-    check_written,
-    keep_label,
-    target_of,
-    word_label,
-)
+from thresher.data.formats import line_status
 from thresher.data.formats.lines.line_rows import ends_line, next_line, note
 from thresher.data.formats.tables.table_rows import (
     BINS,
@@ -102,7 +75,7 @@ from thresher.data.text.words import (
 from thresher.engine.compile.jit import compiled_apart, kernel, scalar
 from thresher.engine.preparing import FAR, rest_of
 
-PLACE, BREAKS, HAS_NUL, ALL_COUNTERS = range(COUNTERS, COUNTERS + 4)
+PLACE, BREAKS, HAS_NUL, ALL_COUNTERS = range(line_status.COUNTERS, line_status.COUNTERS + 4)
 """Counters in `state` in addition to those of `parse_lines`: position of a `HARD` number, line breaks inside
 rows, whether the text contains a NUL; and the length of `state`."""
 
@@ -209,10 +182,10 @@ def _breaks(text, at, end, span):
 @scalar
 def _without_nul(text, start, end, outcome, has_nul):
     """``(end, outcome)`` of the row [start, end), or the position of a NUL in an example, and `NUL`."""
-    if outcome == EXAMPLE and has_nul:
+    if outcome == line_status.EXAMPLE and has_nul:
         for at in range(start, end):
             if byte(text, at) == _NUL:
-                return at, NUL
+                return at, line_status.NUL
     return end, outcome
 
 
@@ -309,9 +282,9 @@ def _cell(text, at, stop, base, mask, delimiter, span, room):
             end, size, closed = _quoted(text, at + 1, last, room)
             if byte(text, end) == _RETURN and byte(text, end + 1) == _NEWLINE:
                 end += 1
-            outcome = EXAMPLE if closed else UNCLOSED
+            outcome = line_status.EXAMPLE if closed else line_status.UNCLOSED
             if closed and byte(text, end) != delimiter and byte(text, end) != _NEWLINE:
-                outcome = AFTER_QUOTE
+                outcome = line_status.AFTER_QUOTE
             return address(room), np.int64(0), size, end, end, separators(text, end, delimiter), outcome
     while mask == _NONE:
         base += 64
@@ -320,7 +293,7 @@ def _cell(text, at, stop, base, mask, delimiter, span, room):
     last = end
     if byte(text, end) == _NEWLINE and last > at and byte(text, last - 1) == _RETURN:
         last -= 1
-    return text, at, last, end, base, mask, EXAMPLE
+    return text, at, last, end, base, mask, line_status.EXAMPLE
 
 
 @scalar
@@ -379,24 +352,26 @@ def _texts(cell, at, end, grams, seed, out, nnz, naming, column):
 def _value(kind, cell, at, end, place, domain, exact):
     """The number, or the number of the class word, in ``cell[at:end]``: ``(float32, outcome)``."""
     if kind == WORD:
-        value = word_label(cell, at, end, domain)
+        value = line_status.word_label(cell, at, end, domain)
         return value, outcome_of(LABEL, value, FINE, at == end, domain)
     value, status = _number(cell, at, end, place, exact)
     if status == NOT_A_NUMBER and truth(cell, at, end) >= 0:
         value, status = np.float32(truth(cell, at, end)), FINE
     elif kind == LABEL and status == FINE:
-        return value, NO_LABEL if at == end else check_written(cell, at, end, value, domain)
+        return value, line_status.NO_LABEL if at == end else line_status.check_written(
+            cell, at, end, value, domain
+        )
     return value, outcome_of(kind, value, status, at == end, domain)
 
 
 @scalar
 def _meant(code, cell, at, end, tokens, scratch):
     """The kind of a column, a cell's text (empty if missing, or as the value is spelled), and the outcome."""
-    end, outcome = _unless_missing(cell, at, end, tokens), EXAMPLE
+    end, outcome = _unless_missing(cell, at, end, tokens), line_status.EXAMPLE
     if code >= SPELLED:
         cell, at, end = spelled(cell, at, end, scratch)
         if code >= NUMERALS and not is_finite(cell, at, end):
-            outcome = NUMBER
+            outcome = line_status.NUMBER
         code %= SPELLED
     return code, cell, at, end, outcome
 
@@ -414,7 +389,7 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
     base, mask, start = at, separators(text, at, delimiter), at
     for c in range(count):
         cell, first, last, end, base, mask, outcome = _cell(text, at, size, base, mask, delimiter, span, room)
-        if outcome != EXAMPLE:
+        if outcome != line_status.EXAMPLE:
             return at, nnz, label, weight, outcome, c
         begin = nnz
         kind, cell, first, last, outcome = _meant(codes[c], cell, first, last, tokens, scratch)
@@ -426,24 +401,24 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
             last = _without_blanks(cell, first, last)
             value, outcome = _value(kind, cell, first, last, at, domain, exact)
             if kind == LABEL or kind == WORD:
-                label = keep_label(into, names[c], value)
+                label = line_status.keep_label(into, names[c], value)
             elif kind == WEIGHT:
                 weight = value
-            elif outcome == EXAMPLE and (last > first or kind == GAPPED):
+            elif outcome == line_status.EXAMPLE and (last > first or kind == GAPPED):
                 stored = last == first or value != np.float32(0) or kind == OFFSET
                 nnz = _numeric(
                     *(kind, value, stored, names[c], seeds[c], cell, first, keys, values, nnz, extra[1], c)
                 )
         elif kind == NOTE:
             first_at[c] = _first_of(first_at[c], start, cell, first, last)
-        if outcome != EXAMPLE:
+        if outcome != line_status.EXAMPLE:
             return at, nnz, label, weight, outcome, c
         note_column(extra[0], c, begin, min(nnz, begin + 1) if kind == GAPPED else nnz)
         if (byte(text, end) == _NEWLINE) != (c == count - 1):
-            return end, nnz, label, weight, TOO_FEW if c < count - 1 else TOO_MANY, c
+            return end, nnz, label, weight, line_status.TOO_FEW if c < count - 1 else line_status.TOO_MANY, c
         mask &= mask - _ONE
         at = end + 1
-    return at - 1, nnz, label, weight, EXAMPLE, 0
+    return at - 1, nnz, label, weight, line_status.EXAMPLE, 0
 
 
 @kernel
@@ -467,40 +442,56 @@ def parse_delimited(
         state: Has the additional counters `PLACE`, `BREAKS` and `HAS_NUL`. `BREAKS` counts line breaks in
             quoted cells, which count as lines too.
     """
-    at, row, nnz, result = state[AT], state[ROWS], state[NNZ], DONE
+    at, row, nnz, result = (
+        state[line_status.AT],
+        state[line_status.ROWS],
+        state[line_status.NNZ],
+        line_status.DONE,
+    )
     indptr, keys, values, labels, weights, targets = columns
     text, features, scratch = address(text_bytes), (keys, values), np.empty(ROOM, np.uint8)
     described = (*kinds[:4], np.int64(kinds[0].size), address(scratch))
     known = (address(exact[0]), address(exact[1]), np.int64(len(exact[0])))
     first_at, header, spans = kinds[3], kinds[4], extra[0]
     indptr[row] = nnz
-    while at < size and result == DONE:
+    while at < size and result == line_status.DONE:
         start = at
-        outcome, column, stop, label, weight, merged = BLANK, 0, nnz, np.float32(0), np.float32(1), False
+        outcome, column, stop, label, weight, merged = (
+            line_status.BLANK,
+            0,
+            nnz,
+            np.float32(0),
+            np.float32(1),
+            False,
+        )
         clear_spans(spans)
         if not ((kinds[0].size > 1 and ends_line(text, at)) or _repeats(text, at, header, first_at)):
-            into = target_of(targets, row)
+            into = line_status.target_of(targets, row)
             at, stop, label, weight, outcome, column = _row(
                 text, start, size, described, room, grams, features, nnz, domain, known, extra, into, dialect
             )
         at, outcome = _without_nul(text, start, at, outcome, state[HAS_NUL])
-        if outcome == EXAMPLE:
+        if outcome == line_status.EXAMPLE:
             stop, merged, outcome = complete(keys, values, nnz, stop, mask, extra, rooms)
-        if outcome in (UNDECIDED, CRAMPED):
-            state[PLACE], at, result = at, start, NEEDS_EXACT if outcome == UNDECIDED else NEEDS_ROOM
+        if outcome in (line_status.UNDECIDED, line_status.CRAMPED):
+            state[PLACE], at, result = (
+                at,
+                start,
+                line_status.NEEDS_EXACT if outcome == line_status.UNDECIDED else line_status.NEEDS_ROOM,
+            )
             break
-        if outcome == EXAMPLE:
+        if outcome == line_status.EXAMPLE:
             labels[row], weights[row] = label, weight
-            row, nnz, state[MERGED] = row + 1, stop, state[MERGED] + merged
+            row, nnz, state[line_status.MERGED] = row + 1, stop, state[line_status.MERGED] + merged
             indptr[row] = nnz
-        elif outcome == BLANK:
-            state[BLANKS] += 1
+        elif outcome == line_status.BLANK:
+            state[line_status.BLANKS] += 1
         else:
-            result = note(bad, state, row, start, at, outcome + OUTCOMES * column)
+            result = note(bad, state, row, start, at, outcome + line_status.OUTCOMES * column)
             at = _bad_end(text, start, at, size, *dialect)
         breaks = _breaks(text, start, at, dialect[2])
         state[BREAKS] += breaks
-        state[LINES] += 1 + breaks
+        state[line_status.LINES] += 1 + breaks
         at = next_line(text, at)
-    state[AT], state[ROWS], state[NNZ] = at, row, nnz
+    state[line_status.AT], state[line_status.ROWS], state[line_status.NNZ] = at, row, nnz
     return result

@@ -22,29 +22,7 @@ from thresher.data.features import crossing
 from thresher.data.features.crossing import Crosses, extra_of, of_columns
 from thresher.data.features.murmur import hash_columns, whole_murmur3_64
 from thresher.data.features.names import numeric_keys
-from thresher.data.formats.line_status import (
-    AFTER_QUOTE,
-    CRAMPED,
-    EXAMPLE,
-    LABEL_DOMAIN,
-    LABEL_NUMBER,
-    LABEL_REPEATED,
-    NO_LABEL,
-    NO_OFFSET,
-    NO_WEIGHT,
-    NUL,
-    NUMBER,
-    NUMBER_RANGE,
-    OFFSET_NUMBER,
-    PRODUCTS,
-    SUM_RANGE,
-    TOO_FEW,
-    TOO_MANY,
-    UNCLOSED,
-    UNDECIDED,
-    WEIGHT_NUMBER,
-    check_label,
-)
+from thresher.data.formats import line_status
 from thresher.data.labels import VALUES, Domain
 from thresher.data.layout import SettledLayout
 from thresher.data.offsets import OFFSET as OFFSET_KEY
@@ -79,7 +57,13 @@ _CODES = {
 }
 
 _ALL = np.uint64(2**64 - 1)
-NOT_FINITE = (NUMBER, NUMBER_RANGE, LABEL_NUMBER, WEIGHT_NUMBER, OFFSET_NUMBER)
+NOT_FINITE = (
+    line_status.NUMBER,
+    line_status.NUMBER_RANGE,
+    line_status.LABEL_NUMBER,
+    line_status.WEIGHT_NUMBER,
+    line_status.OFFSET_NUMBER,
+)
 """Outcomes of numbers that may not be finite in float32."""
 
 
@@ -237,23 +221,23 @@ def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:
 def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
     """What was expected of a row, for messages."""
     return {
-        NUMBER: f"a finite number in column '{name}'",
-        NUMBER_RANGE: f"a number that is finite in float32 in column '{name}'",
-        NO_LABEL: f"a label in column '{name}'",
-        LABEL_NUMBER: f"a finite number as label in column '{name}'",
-        LABEL_DOMAIN: f"{domain.meaning} in column '{name}'",
-        LABEL_REPEATED: f"each class once in column '{name}'",
-        NO_WEIGHT: f"an importance weight in column '{name}'",
-        NO_OFFSET: f"an offset in column '{name}'",
-        OFFSET_NUMBER: f"an offset that is finite in float32 in column '{name}'",
-        WEIGHT_NUMBER: f"an importance weight that is finite and not negative in column '{name}'",
-        TOO_FEW: f"{columns} columns",
-        TOO_MANY: f"{columns} columns",
-        UNCLOSED: f"a quote that ends column '{name}' on its line",
-        AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
-        SUM_RANGE: "values of equal keys whose sum is finite in float32",
-        PRODUCTS: crossing.EXPECTED,
-        NUL: "text without NUL bytes",
+        line_status.NUMBER: f"a finite number in column '{name}'",
+        line_status.NUMBER_RANGE: f"a number that is finite in float32 in column '{name}'",
+        line_status.NO_LABEL: f"a label in column '{name}'",
+        line_status.LABEL_NUMBER: f"a finite number as label in column '{name}'",
+        line_status.LABEL_DOMAIN: f"{domain.meaning} in column '{name}'",
+        line_status.LABEL_REPEATED: f"each class once in column '{name}'",
+        line_status.NO_WEIGHT: f"an importance weight in column '{name}'",
+        line_status.NO_OFFSET: f"an offset in column '{name}'",
+        line_status.OFFSET_NUMBER: f"an offset that is finite in float32 in column '{name}'",
+        line_status.WEIGHT_NUMBER: f"an importance weight that is finite and not negative in column '{name}'",
+        line_status.TOO_FEW: f"{columns} columns",
+        line_status.TOO_MANY: f"{columns} columns",
+        line_status.UNCLOSED: f"a quote that ends column '{name}' on its line",
+        line_status.AFTER_QUOTE: f"a delimiter after the quoted column '{name}'",
+        line_status.SUM_RANGE: "values of equal keys whose sum is finite in float32",
+        line_status.PRODUCTS: crossing.EXPECTED,
+        line_status.NUL: "text without NUL bytes",
     }[outcome]
 
 
@@ -270,18 +254,30 @@ def mask_keys(keys, start, stop, mask):
 def outcome_of(kind, value, status, empty, domain):
     """The outcome of a cell, given its number and whether it is `empty`."""
     if status == HARD:
-        return UNDECIDED
+        return line_status.UNDECIDED
     if kind == OFFSET:
-        return NO_OFFSET if empty else EXAMPLE if status == FINE else OFFSET_NUMBER
+        return (
+            line_status.NO_OFFSET
+            if empty
+            else line_status.EXAMPLE
+            if status == FINE
+            else line_status.OFFSET_NUMBER
+        )
     if kind != LABEL and kind != WEIGHT:
-        return EXAMPLE if status == FINE else NUMBER_RANGE if status == OUT_OF_RANGE else NUMBER
+        return (
+            line_status.EXAMPLE
+            if status == FINE
+            else line_status.NUMBER_RANGE
+            if status == OUT_OF_RANGE
+            else line_status.NUMBER
+        )
     if empty:
-        return NO_LABEL if kind == LABEL else NO_WEIGHT
+        return line_status.NO_LABEL if kind == LABEL else line_status.NO_WEIGHT
     if status != FINE:
-        return LABEL_NUMBER if kind == LABEL else WEIGHT_NUMBER
+        return line_status.LABEL_NUMBER if kind == LABEL else line_status.WEIGHT_NUMBER
     if kind == LABEL:
-        return check_label(value, domain)
-    return EXAMPLE if value >= np.float32(0) else WEIGHT_NUMBER
+        return line_status.check_label(value, domain)
+    return line_status.EXAMPLE if value >= np.float32(0) else line_status.WEIGHT_NUMBER
 
 
 _SMALL = 1024
@@ -316,6 +312,6 @@ def complete(keys, values, start, own, mask, extra, rooms):
     mask_keys(keys, start, own, mask)
     stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])
     if status != crossing.DONE:
-        return own, False, CRAMPED if status == crossing.NO_ROOM else PRODUCTS
+        return own, False, line_status.CRAMPED if status == crossing.NO_ROOM else line_status.PRODUCTS
     last, finite = ascending(keys, values, start, stop, *rooms)
-    return last, last < stop, EXAMPLE if finite else SUM_RANGE
+    return last, last < stop, line_status.EXAMPLE if finite else line_status.SUM_RANGE
