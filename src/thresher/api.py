@@ -561,7 +561,7 @@ def evaluate(
     options = settled(EvaluateRun, {**reading, **own}, evaluate)
     measured = ready(model)
     found = runs_evaluate.measure(measured, labelled(model, data, y, sample_weight), options, offsets=offsets)
-    warn(troubles_of_reading(found.source.report))
+    warn(found.troubles)
     return Evaluated.of(found.figures, measured)
 
 

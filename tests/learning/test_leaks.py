@@ -160,3 +160,26 @@ def test_what_is_counted_and_cut_is_left_alone(tmp_path: Path) -> None:
             "column refund alone tells the label in the first rows: if it is filled"
             ' in with the label or after it, leave it out, ignore="refund"'
         )
+
+
+COUNTS = CHANCE.poisson(0.4 * np.exp(X[:, 0] / 2))
+
+
+@pytest.mark.parametrize(
+    ("column", "tells"),
+    [
+        (COUNTS, True),
+        (2.5 * COUNTS + 1, True),
+        (COUNTS * CHANCE.gamma(2, 1000, N), True),
+        (np.where(COUNTS > 0, CHANCE.choice(["fire", "water"], N), "none"), True),
+        (np.where(COUNTS > 0, CHANCE.gamma(2, 1000, N), np.nan), True),
+        (CHANCE.poisson(COUNTS + 0.1), False),
+        (X[:, 0], False),
+        (np.where(CHANCE.random(N) < 0.1, 1 - (COUNTS > 0), COUNTS), False),
+    ],
+)
+@pytest.mark.parametrize("scale", [1, 20])
+def test_a_column_that_tells_a_count(column: Any, scale: int, tells: bool) -> None:
+    found = leaks(TABLE.assign(claims=column), scale * COUNTS, loss="poisson", passes=1)
+    assert bool(found) == tells
+    assert all("column claims alone tells the label in the first rows" in one for one in found)

@@ -679,3 +679,23 @@ def test_edge_of_the_resolution_of_labels() -> None:
     ):
         data = Chunk.from_csr(np.arange(201) * 2, np.tile([1, 2], 200), X.ravel(), y)
         assert ("unresolved-labels" in warned(data, loss="squared")) == is_told
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_data_on_which_a_model_is_worse_than_a_constant(classes: int) -> None:
+    random = np.random.default_rng(3)
+    X = random.normal(size=(300, 2))
+    y = np.digitize(X[:, 0], [0.0, 1.0][: classes - 1])
+    model: Any = train(X, y, outputs="one" if classes == 2 else "classes")
+
+    def told(X: Any, y: Any) -> list[str]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            evaluate(model, X, y)
+        return [str(one.message) for one in caught]
+
+    (message,) = told(-2 * X, y)
+    assert message.startswith("the log loss is ")
+    assert ", that of the base rate, the best constant, " in message
+    assert ": check that labels and columns mean the same as in the training data" in message
+    assert told(X, y) == told(-2 * X[:100], y[:100]) == []

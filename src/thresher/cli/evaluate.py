@@ -14,7 +14,7 @@ ARGUMENTS, OPTIONS = (MODEL, DATA), EvaluateCommand
 
 def command(model: str, data: list[str], options: EvaluateCommand) -> None:
     """Measure a model on labelled data: loss, error, AUC and more, beside those of the base rate."""
-    from thresher.cli.output import show_figures, tell_reading
+    from thresher.cli.output import show_figures, tell_skipped, tell_warnings
     from thresher.cli.saving import check_model_first, check_picture
     from thresher.learning.evaluation.figures import figure_tables
     from thresher.learning.evaluation.slices import slice_lines
@@ -25,7 +25,8 @@ def command(model: str, data: list[str], options: EvaluateCommand) -> None:
     check_picture(options["plot"])
     check_model_first(path, data, "evaluate")
     found = measure(load(path, options["choose"]), data, options, inputs=[path])
-    tell_reading(found.source.report)
+    tell_skipped(found.source.report)
+    tell_warnings(found.troubles)
     figures = found.figures
     if options["json"]:
         show_figures(figures, True)

@@ -10,7 +10,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from thresher.data.source import Source
-from thresher.learning.diagnostics.findings import warn
+from thresher.learning.diagnostics.column_findings import troubles_of_reading
+from thresher.learning.diagnostics.findings import Trouble, worse_than_base
 from thresher.learning.evaluation.figures import Assessment, assessed, check_threshold
 from thresher.learning.evaluation.slices import figures_of_slices, slices_of
 from thresher.learning.inspection import plots
@@ -28,6 +29,7 @@ class Measured:
     figures: dict[str, Any]
     assessment: Assessment
     source: Source
+    troubles: list[Trouble]
 
 
 def measure(
@@ -45,8 +47,8 @@ def measure(
     with of_options():
         beside = slices_of(source, options["slices"], model.head, options["threshold"])
     found = assessed(model, source, options["threshold"], *beside)
-    warn(found.troubles)
     figures = {**found.figures(), "nonzero": model.nonzero, **figures_of_slices(beside)}
     if options["plot"] is not None:
         plots.write(Path(options["plot"]), plots.agreement(model.head, found.binned, figures))
-    return Measured(figures, found, source)
+    troubles = [*found.troubles, *troubles_of_reading(source.report), *worse_than_base(figures, model.head)]
+    return Measured(figures, found, source, troubles)

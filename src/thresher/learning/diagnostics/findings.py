@@ -5,20 +5,23 @@ Here are those of hold-outs, groups and passes; `column_findings` and `run_findi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.data.columns import as_option_value
 from thresher.data.errors import first_few, printable
 from thresher.data.layout import SettledLayout
+from thresher.learning.inspection.formatting import shown
 from thresher.options.messages import as_shown, mention, warn_user
 
 FEW = 100
 """Minimum number of rows for a warning; with fewer, chance would explain it."""
 _RESOLVED = 2e-6
 """Numbers whose range is at most this share of their size take at most 34 values in float32."""
+FAR = 1.5
+"""A loss this many times that of the best constant is far above it."""
 
 
 class Trouble(NamedTuple):
@@ -134,6 +137,21 @@ def unresolved_labels(low: float, high: float) -> Trouble | None:
         f"labels around {low:.4g} differ by no more than {max(high - low, step):.3g}, which float32 does not"
         f" resolve (its numbers there are {step:.3g} apart): subtract {low:.9g} from the labels",
     )
+
+
+def worse_than_base(figures: Mapping[str, Any], head: Any) -> list[Trouble]:
+    """Probabilities of other data than those learned that are far worse than the shares of the classes.
+
+    Not those of a loss that counts a class more often, which are no shares.
+    """
+    found, base = figures.get("log_loss"), figures.get("base_log_loss")
+    if not base or figures["examples"] <= FEW or getattr(head.loss, "positive", 1.0) != 1.0:
+        return []
+    if found <= FAR * base:
+        return []
+    reason = f"the log loss is {shown(found)}, that of the base rate, the best constant, {shown(base)}"
+    remedy = "check that labels and columns mean the same as in the training data"
+    return [Trouble("worse-than-constant", f"{reason}: {remedy}")]
 
 
 def learned_before() -> Trouble:

@@ -1,8 +1,9 @@
 """Columns that tell the label alone, as one that is filled in with the label, or after it, does.
 
 They are looked for in the first rows of data that can be read again, if a model is far better than a
-constant. A column is named if it leaves next to nothing open there by itself: what a linear model can use of
-it, which is its order if it holds numbers, its values if it holds categories, and where it has none. So is
+constant, or if its mean is exp(margin), which cannot follow a copy of the label. A column is named if it
+leaves next to nothing open there by itself: what a linear model can use of it, which is its order if it holds
+numbers, its values if it holds categories, and where it has none; of a number, also which are 0. So is
 one that is filled for one class only: a model does not see where numbers are missing, so those are looked at
 however good it is.
 """
@@ -59,7 +60,7 @@ def telling(source: Source, head: Head, is_good: bool) -> list[str]:
     """
     source = source.origin or source  # a cache has no cells
     layout = source.layout
-    fits = head.outputs.kind in ("one", "classes") and (is_good or head.classifies)
+    fits = head.outputs.kind in ("one", "classes") and (is_good or head.classifies or head.is_exponential)
     if not (fits and source.rereadable) or source.acknowledged:  # a log grows, and its rows go
         return []
     named = zip(layout.columns, layout.kinds, strict=True) if layout and source.has_cells else ()
@@ -70,11 +71,12 @@ def telling(source: Source, head: Head, is_good: bool) -> list[str]:
         chunk = _first(source, [*columns], min(rows, _CELLS // max(len(columns), 1)))
         if len(chunk) < LEAST:
             return []
+        codes = np.unique(chunk.labels if head.classifies else chunk.labels != 0, return_inverse=True)[1]
+        of_class = partial(_tells_class, codes, is_good or not head.classifies, bool(kinds))
         of_number = partial(_tells_number, _ranks(chunk.labels))
-        codes = np.unique(chunk.labels, return_inverse=True)[1]
-        tells = partial(_tells_class, codes, is_good, bool(kinds)) if head.classifies else of_number
+        tells = [of_class] if head.classifies else [of_number, of_class]
         each = _columns(chunk, columns, missing) if kinds else _features(chunk)
-        found = {one.name for one in each if (not found or one.name in found) and tells(one)}
+        found = {one.name for one in each if (not found or one.name in found) and any(f(one) for f in tells)}
         columns = {name: kind for name, kind in kinds.items() if name in found}
         if not found:
             return []

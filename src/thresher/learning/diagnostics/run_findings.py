@@ -28,7 +28,7 @@ from thresher.learning.diagnostics.column_findings import (
     troubles_of_columns,
     troubles_of_reading,
 )
-from thresher.learning.diagnostics.findings import FEW, Trouble, unresolved_labels
+from thresher.learning.diagnostics.findings import FAR, FEW, Trouble, unresolved_labels
 from thresher.learning.diagnostics.leaks import LEAST
 from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss, worst_constant_loss
 from thresher.learning.inspection.formatting import shown
@@ -39,8 +39,6 @@ from thresher.options.messages import as_stored, mention, mention_command
 
 _SUSPICIOUS = 0.25
 """A loss below this share of that of the best constant may come from a column that holds the label."""
-_FAR = 1.5
-"""A loss this many times that of the best constant is far above it."""
 _LITTLE = 0.02
 """Share of the loss of a constant at the edge of the labels that counts as small."""
 _GROUPED = 0.08
@@ -116,7 +114,7 @@ class Run:
     @cached_property
     def far(self) -> float:
         """A loss far above `base`, also in absolute terms, since `base` may be close to zero."""
-        return _FAR * (self.base or 0.0) + _LITTLE * worst_constant_loss(self.model.head, self.seen)
+        return FAR * (self.base or 0.0) + _LITTLE * worst_constant_loss(self.model.head, self.seen)
 
     @property
     def heldout(self) -> float | None:
@@ -352,13 +350,10 @@ def _raw_exposure(run: Run) -> Trouble | None:
     must not grow faster or more slowly than o, as they may if o is log(days).
     """
     seen, head = run.seen, run.model.head
-    link = getattr(head.loss, "link", None)
-    if not (run.model.recipe.offset and seen.offset_sums and seen.rows > FEW and link):
+    if not (run.model.recipe.offset and seen.offset_sums and seen.rows > FEW and head.is_exponential):
         return None
     *powers, offsets, o_logs, labels, y_offsets, y_logs, squares = seen.offset_sums
-    if min(labels, squares, seen.weight) <= 0 or not math.isclose(
-        link(2.0), math.e * link(1.0), rel_tol=1e-6
-    ):
+    if min(labels, squares, seen.weight) <= 0:
         return None
     raw = y_logs / labels - math.log(offsets / seen.weight)
     as_logs = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
@@ -146,6 +147,12 @@ class Head:
     def classifies(self) -> bool:
         """Whether labels are classes."""
         return self.outputs.kind == "classes" or bool(self.loss.DOMAIN == "binary")
+
+    @property
+    def is_exponential(self) -> bool:
+        """Whether the mean is exp(margin), or in proportion to it."""
+        link = getattr(self.loss, "link", None)
+        return link is not None and math.isclose(link(2.0), math.e * link(1.0), rel_tol=1e-6)
 
     @property
     def label(self) -> str:

@@ -633,6 +633,7 @@ class Trainer(Generic[M]):
         if self.cut_short:
             beside.append(ended_early(self._number, self.repetition.passes))
         good = run.is_suspicious
-        if (good or run.lacks_numbers) and (names := telling(self.source, self.model.head, good)):
+        looks = good or run.lacks_numbers or self.model.head.is_exponential
+        if looks and (names := telling(self.source, self.model.head, good)):
             beside.append(leak(run.against_base if good else "", names, self.source.layout))
         return [*troubles_of(run), *beside]
