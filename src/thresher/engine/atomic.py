@@ -10,7 +10,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import re
 import secrets
 import stat
 import sys
@@ -161,12 +160,6 @@ def _prefix_of(target: Path) -> str:
 def temporary_path(target: Path) -> Path:
     """A new temporary name next to `target`."""
     return target.with_name(f"{_prefix_of(target)}{secrets.token_hex(4)}{SUFFIX}")
-
-
-def name_written(name: str) -> str:
-    """The target name of a temporary file, if it is not cut short; for any other file its own name."""
-    found = re.fullmatch(rf"\.(.+)(\.[0-9a-f]{{8}}){{2}}{re.escape(SUFFIX)}", name)
-    return found[1] if found else name
 
 
 @contextmanager
