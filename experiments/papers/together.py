@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -11,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-from thresher.engine.atomic import SUFFIX, clear_abandoned, name_written, whole_file
+from thresher.engine.atomic import SUFFIX, clear_abandoned, whole_file
 
 if sys.platform != "win32":
     import fcntl
@@ -84,4 +85,5 @@ def alone(folder: Path) -> Iterator[None]:
 def clear_unfinished(folder: Path) -> None:
     """Remove the temporary files of processes that were killed while writing to the folder."""
     for left in folder.glob(f".*{SUFFIX}"):
-        clear_abandoned(folder / name_written(left.name))
+        found = re.fullmatch(rf"\.(.+)(\.[0-9a-f]{{8}}){{2}}{re.escape(SUFFIX)}", left.name)
+        clear_abandoned(folder / (found[1] if found else left.name))

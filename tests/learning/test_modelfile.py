@@ -37,12 +37,13 @@ def test_saving_twice_gives_the_same_bytes(path: Path, tmp_path: Path) -> None:
 def test_the_file_is_plain_safetensors_with_a_json_header(path: Path) -> None:
     raw = path.read_bytes()
     tensors = parse(raw)
-    assert {"weights.keys", "weights.values", "weights.intercept"} <= set(tensors)
-    assert np.all(tensors["weights.values"] != 0)
+    assert {"0.weights.keys", "0.weights.values", "0.weights.intercept"} <= set(tensors)
+    assert np.all(tensors["0.weights.values"] != 0)
     length = int.from_bytes(raw[:8], "little")
     header = json.loads(json.loads(raw[8 : 8 + length])["__metadata__"]["thresher"])
-    assert header["recipe"]["rule"] == "ftrl:alpha=0.5,beta=1.0,l1=0.01,l2=0.0,half_life=inf"
-    assert header["nonzero"] == len(tensors["weights.keys"])
+    (own,) = header["models"]
+    assert own["recipe"]["rule"] == "ftrl:alpha=0.5,beta=1.0,l1=0.01,l2=0.0,half_life=inf"
+    assert own["nonzero"] == len(tensors["0.weights.keys"])
 
 
 def test_any_array_is_written_as_it_is_and_none_copied(tmp_path: Path) -> None:
@@ -51,10 +52,10 @@ def test_any_array_is_written_as_it_is_and_none_copied(tmp_path: Path) -> None:
     tensors |= {"empty": np.zeros((0, 3)), "two": np.arange(6.0).reshape(2, 3), "turned": np.ones((3, 2)).T}
     model_file.write(tmp_path / "file", {}, tensors)
     found = parse((tmp_path / "file").read_bytes())
-    assert found.keys() == tensors.keys()
+    assert found.keys() == {f"0.{name}" for name in tensors}
     for name, array in tensors.items():
-        assert found[name].dtype == array.dtype
-        assert np.array_equal(found[name], array)
+        assert found[f"0.{name}"].dtype == array.dtype
+        assert np.array_equal(found[f"0.{name}"], array)
     large: dict[str, Any] = {"a": np.ones(1_000_000), "b": np.ones(1_000_000, np.float32)}
     tracemalloc.start()
     try:
@@ -93,7 +94,6 @@ def test_every_truncation_is_found(path: Path) -> None:
 
 def rewritten(path: Path, **changes: Any) -> None:
     header, tensors = model_file.read(path)
-    header.pop("crc32")
     model_file.write(path, {**header, **changes}, tensors)
 
 

@@ -373,7 +373,7 @@ def _packed(headers: Sequence[Header | None], run: Header) -> Header:
     """The header of a file: what all models have in common stands once."""
     there = [one for one in headers if one is not None]
     first = there[0] if there else {"format": FORMAT, "version": __version__}
-    file: Header = {name: first[name] for name in EDITION}
+    file: Header = {name: first[name] for name in EDITION if name in first}
     file |= {"run": {name: one[name] for one in (*there, run) for name in RUN if name in one}}
     if needs := {json.dumps(need): need for one in there for need in one.get("needs", [])}:
         file["needs"] = [*needs.values()]
@@ -676,8 +676,8 @@ def _checked(name: str, metadata: dict[str, str], tensors: Collection[str]) -> H
 
 def _check_model(given: Any) -> None:
     """Check the header of a model. Raises StateError."""
-    check(given, MODEL)
-    check_present(given, _OPTIONAL)
+    check(given, MODEL, "model")
+    check_present(given, _OPTIONAL, "model")
     check_known(given, {*EDITION, *MODEL, *_OPTIONAL, *_OTHERS}, "model")
     record_of(given)
     recipe = given["recipe"]
