@@ -188,6 +188,20 @@ def test_numbers_as_people_write_them(
     assert warned(write(table(price=[*cells[:399], "soon"]), tmp_path)) == {}
 
 
+@pytest.mark.parametrize("kind", [*WRITTEN, "dates"])
+def test_numbers_as_people_write_them_in_new_data(kind: str, tmp_path: Path) -> None:
+    model = train(as_csv(table(price=[1.5 + k % 60 for k in range(400)]), tmp_path))
+    cell = "2024-05-01" if kind == "dates" else WRITTEN[kind][0] % 7
+    lines = tmp_path / "new.jsonl"
+    lines.write_text(f'{{"price": 1.5}}\n{{"price": "{cell}"}}\n')
+    like = "days since the first" if kind == "dates" else "1234.5"
+    for new in (lines, as_csv(table(price=[cell] * 400), tmp_path)):
+        with pytest.raises(DataError, match=f"; write {kind} as plain numbers, such as {like}$"):
+            model.predict(new)
+    with pytest.raises(DataError, match=r"found 'soon'$"):
+        model.predict(as_csv(table(price=["soon"] * 400), tmp_path))
+
+
 @pytest.mark.parametrize("form", ["2023-05-%02d", "%02d.05.2023", "05/%02d/2023", "2023-05-%02dT12:00:00Z"])
 def test_dates(form: str, tmp_path: Path) -> None:
     data = as_csv(table(day=[form % (1 + k % 28) for k in range(400)]), tmp_path)

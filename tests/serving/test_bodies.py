@@ -192,6 +192,19 @@ def test_rows_without_a_column_of_the_model_are_refused(tmp_path: Path) -> None:
         assert bodies.read(body, TYPES["jsonl"], labelled=False).good == 1
 
 
+def test_a_field_that_is_absent_is_not_null(tmp_path: Path) -> None:
+    data = tmp_path / "d.csv"
+    data.write_text("label,log_years,x\n" + "1,0.5,2\n0,0.2,1\n" * 20)
+    bodies = Bodies(thresher.train(data, offset="log_years", loss="poisson"), 1000)
+    for body, found in (
+        (b'{"x": 2, "LogYears": 1}', "no such field: did you mean 'LogYears'?"),
+        (b'{"x": 2}', "no such field"),
+        (b'{"x": 2, "log_years": null}', "null"),
+    ):
+        (bad,) = bodies.read(body, TYPES["jsonl"], labelled=False).bad
+        assert bad.error == f"expected an offset in column 'log_years', found {found}"
+
+
 def test_a_body_of_a_table_that_begins_like_json_is_json(tmp_path: Path) -> None:
     bodies = Bodies(model_of(tmp_path, "csv"), 1000)
     body = b'{"size": 0.5, "colour": "red"}'

@@ -292,6 +292,17 @@ def _written(cells: Sequence[str]) -> tuple[str, str]:
     return "", ""
 
 
+def hint_of_numbers(cell: str) -> str:
+    """A hint to add to the message about a cell that is a number or date as people write it, or nothing.
+
+    >>> hint_of_numbers("$1"), hint_of_numbers("abc")
+    ('; write amounts of money as plain numbers, such as 1234.5', '')
+    """
+    name = next((name for name, shape in _WRITTEN.items() if shape.fullmatch(cell.strip())), "")
+    example = "days since the first" if name == _DATES else "1234.5"
+    return f"; write {name} as plain numbers, such as {example}" if name else ""
+
+
 def _are_numbers(cells: Sequence[str]) -> bool:
     """Whether all cells are numbers, many of them different, and some with a fraction: not just codes."""
     texts = set(cells)

@@ -52,6 +52,7 @@ from thresher.data.formats.line_status import LINES as LINES_READ
 from thresher.data.formats.line_status import NUMBER as NOT_A_NUMBER
 from thresher.data.formats.lines.parse_loop import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.formats.tables import delimited_rows as rows
+from thresher.data.formats.tables.column_statistics import hint_of_numbers
 from thresher.data.formats.tables.spellings import Observed
 from thresher.data.formats.tables.table_rows import (
     GAPPED,
@@ -644,6 +645,8 @@ class DelimitedParser:
             if outcome in NOT_FINITE and NUMBER.fullmatch(cell.strip()) and not abs(float(cell)) < OVERFLOW:
                 found += ", too large for float32"
             found += hint_of_words(cell, self._domain) if outcome == LABEL_NUMBER else ""
+            if outcome in NOT_FINITE and outcome != LABEL_NUMBER:
+                found += hint_of_numbers(cell.decode("utf-8", "replace"))
             if outcome == NOT_A_NUMBER and means_missing(cell):
                 found += f"; to read it as a missing value: {mention(missing=cell.decode())}"
         if outcome in (UNCLOSED, AFTER_QUOTE):

@@ -38,7 +38,9 @@ from thresher.data.columns import (
     UNREAD,
     Patterns,
     lacking_in_objects,
+    misspelt,
     too_many,
+    unexpected,
 )
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.files.blocks import LINES, Block
@@ -49,6 +51,7 @@ from thresher.data.formats.lines.parse_loop import too_long
 from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
 from thresher.data.formats.tables.arrow_texts import spelling_of_type
+from thresher.data.formats.tables.column_statistics import hint_of_numbers
 from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, ObjectColumns, names_in
 from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
@@ -414,6 +417,7 @@ class JsonlParser(BatchParser):
     def __init__(self, form: JsonlFormat, layout: SettledLayout, reading: Reading) -> None:
         super().__init__(form.files, layout, reading)
         self._schemas, self._wide = form.schemas, form.wide
+        self._layout = layout
         self._watched = _Watched(layout, next((one.ids for one in form.files if one.ids), ""))
         self._columns = dict[int, ObjectColumns | None]()
 
@@ -572,6 +576,15 @@ class JsonlParser(BatchParser):
             chunk, tally, bad[: self._reading.described], b"".join(rejected), noticed=seen, gaps=gaps
         )
 
+    def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int, raw: bytes) -> BadLine:
+        """The bad line; if its object lacks the field in question, with the one that may be meant."""
+        bad = super().bad_row(batch, kinds, row, code, line, raw)
+        name = kinds.names[bad.column - 1]
+        if bad.found != "null" or name in (fields := [*_loaded(str(raw, "utf-8"))]):
+            return bad
+        near = misspelt(unexpected(self._layout, fields), [name])
+        return bad._replace(found="no such field" + "".join(f": did you mean '{one}'?" for one in near))
+
     def _object(self, line: bytes, schema: Any) -> dict[str, Any] | BadLine:
         """The fields of `schema` in a line; or the bad line."""
         try:
@@ -602,6 +615,8 @@ class JsonlParser(BatchParser):
                         "; write null for a missing value, or leave out such rows with"
                         f" {mention(on_error='skip')}"
                     )
+                elif isinstance(value, str):
+                    found += hint_of_numbers(value)
                 return BadLine("", 0, 1, f"{_called(kind)} in column '{name}'", found, line)
         return read
 
