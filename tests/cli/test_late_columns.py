@@ -1,5 +1,6 @@
 """What commands say of late, missing and mistyped columns. Remedies are tried on the data at hand."""
 
+import json
 import re
 import warnings
 from collections.abc import Callable
@@ -160,6 +161,19 @@ def test_names_in_other_capitals_or_with_blanks(thresher: Thresher, folder: Path
     (folder / "two.csv").write_text("label,Amount,b,A\n" + "1,2,5,3\n0,1,6,4\n" * 20)
     (found,) = [one for one in warned(thresher("train two.csv --continue m -m m2 -q").err) if "new" in one]
     assert found.endswith("column Amount is new: did you mean amount? (and 1 more column likewise)")
+
+
+@pytest.mark.parametrize(("before", "now"), [("{:05}", "{}"), ("city {}", "City {}"), ("a,{}", "a,{} ")])
+def test_later_files_with_values_in_another_spelling(
+    thresher: Thresher, folder: Path, before: str, now: str
+) -> None:
+    for name, form in (("a", before), ("b", now), ("c", before)):
+        rows = [{"label": k % 2, "zip": form.format(60 + k % 8), "x": k} for k in range(80)]
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (found,) = warned(thresher("train a.jsonl b.jsonl -m m -q --ignore x --categorical zip").err)
+    seen, was = now.format(60), before.format(60)
+    assert found.startswith(f"warning: column zip of b.jsonl has '{seen}' where the first file has '{was}'")
+    assert warned(thresher("train a.jsonl c.jsonl -m m -q --ignore x --categorical zip").err) == []
 
 
 def test_a_hold_out_with_other_columns(thresher: Thresher, folder: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from thresher.data.columns import CATEGORICAL, SPELLED
+from thresher.data.columns import AS_TEXT, CATEGORICAL, SPELLED
 from thresher.data.errors import DataError, OddFileError
 from thresher.data.files.paths import binary_kind, expand_files, is_stream
 from thresher.data.files.streams import head_of
@@ -226,18 +227,26 @@ _MOST_FILES = 10
 
 
 def respelled(source: ParsedSource) -> list[Noticed]:
-    """The columns of values in the first file of a training of which a later file holds none.
+    """The columns of the first file of a training whose values a later file spells otherwise.
 
-    Such a column held only numbers, booleans or dates, and now holds something else.
+    Such a column held only numbers, booleans or dates, and now holds something else; or it held texts, such
+    as codes, and two of the values that it holds now are others of these in another spelling.
     """
-    from thresher.data.formats.tables.spellings import kind_of
+    from thresher.data.formats.tables.spellings import kind_of, other_spelled
 
+    texts = {name for name, what in categories_of(source.layout).items() if what not in SPELLED}
+    first = dict[str, set[str]]()
     known = {name: what for name, what in categories_of(source.layout).items() if what in SPELLED}
     found = list[Noticed]()
     for name, file, cells in first_values(source, known, 1):
         kinds = {kind_of(cell.strip().encode("utf-8", "surrogatepass")) for cell in cells}
         if len(cells) >= _FEW and not kinds & {what := known[name], ""}:
             found.append(Noticed(RESPELLED, name, file, f"{what} {cells[0].strip()}"))
+    for name, file, cells in first_values(source, texts if source.names[1:] else ()):
+        before = first.setdefault(name, {*cells})
+        own = dict.fromkeys(cells)
+        if pair := other_spelled(own, before.intersection(own), before.intersection):
+            found.append(Noticed(RESPELLED, name, file, f"{AS_TEXT} {json.dumps(pair)}"))
     return found
 
 

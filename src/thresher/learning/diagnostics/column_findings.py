@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from thresher.data.columns import (
     AS_BOOLEAN,
     AS_DATE,
     AS_NUMBER,
+    AS_TEXT,
     CATEGORICAL,
     LABEL,
     NUMERIC,
@@ -19,7 +21,7 @@ from thresher.data.columns import (
     matching,
     misspelt,
 )
-from thresher.data.errors import DataError, first_few
+from thresher.data.errors import DataError, first_few, shown
 from thresher.data.feature_specs import as_list, terms_of
 from thresher.data.features.crossing import namespaces_in
 from thresher.data.files.paths import called, is_stream
@@ -387,10 +389,13 @@ def _respelled(found: Sequence[Noticed]) -> Trouble | None:
     if not found:
         return None
     what, _, cell = found[0].kind.partition(" ")
+    now, before = shown_cell(cell), _VALUES.get(what, "")
+    if what == AS_TEXT:
+        now, before = (shown(one.encode("utf-8", "surrogatepass")) for one in json.loads(cell))
     others = len({one.column for one in found}) - 1
     more = f" (and {others} more column{'s' * (others > 1)} likewise)" if others else ""
-    unlike = f"where the first file has {_VALUES[what]}{more}"
-    reason = f"column {found[0].column} of {found[0].place} has {shown_cell(cell)} {unlike}"
+    unlike = f"where the first file has {before}{more}"
+    reason = f"column {found[0].column} of {found[0].place} has {now} {unlike}"
     remedy = "write them alike in all files"
     return Trouble("respelled-column", f"{reason}: {remedy}")
 

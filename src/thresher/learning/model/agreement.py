@@ -9,7 +9,8 @@ Where the kinds differ no feature has a weight, and every prediction would be th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from thresher.data.chunk import Chunk
@@ -18,7 +19,7 @@ from thresher.data.errors import DataError, first_few, shown
 from thresher.data.features.murmur import hash_columns, seed_of
 from thresher.data.formats.choosing import features_of
 from thresher.data.formats.listing import FORMATS, LINES
-from thresher.data.formats.tables.spellings import other_spellings, spelling_of
+from thresher.data.formats.tables.spellings import other_spelled, spelling_of
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.offsets import without_offsets
 from thresher.data.opening import categories_of, first_values
@@ -305,7 +306,8 @@ def unknown_values(model: Any, source: Source) -> list[Trouble]:
         rows = sum(own[cell] in live or own[cell] in before for cell in cells)
         all_others = not live.isdisjoint(before) and rows <= _HARDLY * len(cells)
         dates = spelling[name] == AS_DATE == spelling_of(own)  # other days are no surprise
-        if pair := _respelled(model, own, live, seed) if spelling[name] not in SPELLED else None:
+        unspelled = spelling[name] not in SPELLED
+        if pair := other_spelled(own, live, partial(_known, model, seed=seed)) if unspelled else None:
             codes = f"; in pandas, read codes with dtype={{{name!r}: str}}"
             codes *= spelling_of(pair[:1]) == AS_NUMBER
             remedy = f", which is another value for the model: write them as in the training data{codes}"
@@ -334,19 +336,6 @@ def _known(model: Any, values: Sequence[str], seed: int) -> set[str]:
     """The values of a column that the model has a weight for."""
     there = model.knows(hash_columns(values, seed)).tolist() if values else ()
     return {value for value, known in zip(values, there, strict=True) if known}
-
-
-def _respelled(model: Any, own: Collection[str], live: Collection[str], seed: int) -> tuple[str, str] | None:
-    """The first value that the model knows in another spelling, and that; None unless there are two.
-
-    It may know others as they are written, if all are numbers: those of the codes that do not begin with 0.
-    """
-    if len(own) < 2 or (not {*own}.isdisjoint(live) and spelling_of(own) != AS_NUMBER):
-        return None
-    pairs = [(text, other) for text in own if text not in live for other in other_spellings(text)]
-    known = _known(model, [other for _, other in pairs], seed)
-    meant = {text: other for text, other in pairs if other in known}
-    return next(iter(meant.items())) if len(meant) > 1 else None
 
 
 class _NumbersAsInModel(Watched):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT
 from thresher.data.text.numbers import NUMBER
@@ -123,3 +123,22 @@ def other_spellings(text: str) -> Iterator[str]:
     power = len(whole) - len(whole.rstrip("0"))
     for k in range(1, power + 1):
         yield from (f"{sign}{whole[:-k]}{e}{k}" for e in ("e", "E", "e0", "E0", "e+", "E+"))
+
+
+def other_spelled(
+    own: Collection[str], live: Collection[str], known: Callable[[Sequence[str]], Collection[str]]
+) -> tuple[str, str] | None:
+    """The first of its `own` values that is `known` in another spelling, and that; None unless there are two.
+
+    Others may be known as they are written, `live`, if all are numbers: those of the codes that do not begin
+    with 0.
+
+    >>> other_spelled(["60", "17", "12"], ["12"], {"00060", "00017", "12"}.intersection)
+    ('60', '00060')
+    """
+    if len(own) < 2 or (not {*own}.isdisjoint(live) and spelling_of(own) != AS_NUMBER):
+        return None
+    pairs = [(text, other) for text in own if text not in live for other in other_spellings(text)]
+    there = known([other for _, other in pairs])
+    meant = {text: other for text, other in pairs if other in there}
+    return next(iter(meant.items())) if len(meant) > 1 else None
