@@ -14,7 +14,7 @@ from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of, pieces_of
 from thresher.data.formats.listing import TABLES
-from thresher.data.formats.tables.spellings import text_of
+from thresher.data.formats.tables.spellings import DATES, WRITTEN, text_of
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource
 from thresher.data.text.numbers import NUMBER, means_missing
@@ -34,19 +34,6 @@ _MANY = 10
 """Minimum number of different numbers in a column of numbers; fewer may be codes of categories"""
 _LONG = 8
 """Whole numbers with this many digits are ids if all have as many and none occurs twice"""
-_DATES = "dates"
-_WRITTEN = {
-    "percentages": re.compile(r"[+-]?\d+([.,]\d+)?\s?%"),
-    "amounts of money": re.compile(
-        r"\(?[+-]?([$€£¥₹]|[A-Z]{3} )\s?[+-]?\d[\d.,]*\)?|\(?[+-]?\d[\d.,]*\s?([$€£¥₹]| [A-Z]{3})\)?"
-    ),
-    "numbers with thousands separators": re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"),
-    "numbers with a decimal comma": re.compile(r"[+-]?\d+,\d+"),
-    _DATES: re.compile(
-        r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([T ]\d.*)?", re.DOTALL
-    ),
-}
-"""Numbers as people write them, which are read as categories"""
 _INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__|level_\d|\.\.\.\d+")
 """Names of the index of a DataFrame, as pandas and R write it"""
 _CODE = re.compile(
@@ -100,7 +87,7 @@ class ColumnSeen(NamedTuple):
     @property
     def is_dates(self) -> bool:
         """Whether it holds dates."""
-        return self.written == _DATES
+        return self.written == DATES
 
     @property
     def means_missing(self) -> bool:
@@ -286,21 +273,10 @@ def _written(cells: Sequence[str]) -> tuple[str, str]:
     odd = [cell for cell in texts if not NUMBER.fullmatch(_bytes(cell)) and not means_missing(_bytes(cell))]
     if len(texts) < _MANY or not odd:
         return "", ""
-    for name, shape in _WRITTEN.items():
+    for name, shape in WRITTEN.items():
         if all(map(shape.fullmatch, odd)):
             return name, odd[0]
     return "", ""
-
-
-def hint_of_numbers(cell: str) -> str:
-    """A hint to add to the message about a cell that is a number or date as people write it, or nothing.
-
-    >>> hint_of_numbers("$1"), hint_of_numbers("abc")
-    ('; write amounts of money as plain numbers, such as 1234.5', '')
-    """
-    name = next((name for name, shape in _WRITTEN.items() if shape.fullmatch(cell.strip())), "")
-    example = "days since the first" if name == _DATES else "1234.5"
-    return f"; write {name} as plain numbers, such as {example}" if name else ""
 
 
 def _are_numbers(cells: Sequence[str]) -> bool:

@@ -52,8 +52,7 @@ from thresher.data.formats.line_status import LINES as LINES_READ
 from thresher.data.formats.line_status import NUMBER as NOT_A_NUMBER
 from thresher.data.formats.lines.parse_loop import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.formats.tables import delimited_rows as rows
-from thresher.data.formats.tables.column_statistics import hint_of_numbers
-from thresher.data.formats.tables.spellings import Observed
+from thresher.data.formats.tables.spellings import Observed, hint_of_numbers
 from thresher.data.formats.tables.table_rows import (
     GAPPED,
     NOT_FINITE,

@@ -51,11 +51,10 @@ from thresher.data.formats.lines.parse_loop import too_long
 from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
 from thresher.data.formats.tables.arrow_texts import spelling_of_type
-from thresher.data.formats.tables.column_statistics import hint_of_numbers
 from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, ObjectColumns, names_in
 from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
-from thresher.data.formats.tables.spellings import spelling_of_texts, text_of
+from thresher.data.formats.tables.spellings import hint_of_numbers, spelling_of_texts, text_of
 from thresher.data.formats.tables.table_rows import Kinds, cell_filter
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns

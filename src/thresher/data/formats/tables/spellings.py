@@ -26,6 +26,18 @@ _CHANGED: tuple[Callable[[str], str], ...] = (
 )
 """What programs do to texts on the way from one file to another"""
 
+DATES = "dates"
+WRITTEN = {
+    "percentages": re.compile(r"[+-]?\d+([.,]\d+)?\s?%"),
+    "amounts of money": re.compile(
+        r"\(?[+-]?([$€£¥₹]|[A-Z]{3} )\s?[+-]?\d[\d.,]*\)?|\(?[+-]?\d[\d.,]*\s?([$€£¥₹]| [A-Z]{3})\)?"
+    ),
+    "numbers with thousands separators": re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?"),
+    "numbers with a decimal comma": re.compile(r"[+-]?\d+,\d+"),
+    DATES: re.compile(r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})([T ]\d.*)?", re.DOTALL),
+}
+"""Numbers as people write them, which are read as categories"""
+
 
 def kind_of(cell: bytes) -> str:
     """What a cell without surrounding blanks is by itself; empty for NaN and infinity."""
@@ -142,3 +154,14 @@ def other_spelled(
     there = known([other for _, other in pairs])
     meant = {text: other for text, other in pairs if other in there}
     return next(iter(meant.items())) if len(meant) > 1 else None
+
+
+def hint_of_numbers(cell: str) -> str:
+    """A hint to add to the message about a cell that is a number or date as people write it, or nothing.
+
+    >>> hint_of_numbers("$1"), hint_of_numbers("abc")
+    ('; write amounts of money as plain numbers, such as 1234.5', '')
+    """
+    name = next((name for name, shape in WRITTEN.items() if shape.fullmatch(cell.strip())), "")
+    example = "days since the first" if name == DATES else "1234.5"
+    return f"; write {name} as plain numbers, such as {example}" if name else ""
