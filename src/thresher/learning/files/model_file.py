@@ -56,7 +56,7 @@ from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.model.weights import Readout, names_of
 from thresher.learning.training.progress import Curve, curve_of, is_curve
 from thresher.learning.training.record import Record
-from thresher.options.messages import mention, mention_command, spelled
+from thresher.options.messages import mention, spelled
 from thresher.options.option import UsageError
 
 FORMAT = 1
@@ -579,7 +579,8 @@ class Contents:
             one = spelled(f"thresher choose {self.name} 0 -m MODEL", "thresher.load(path).models[0]")
             return f"an ensemble, not one model: {one} is one of its models"
         if SELECTION in self.run and not self.there:
-            return f"a selection without a model: {mention_command('select')} {mention(keep=True)} learns one"
+            learns = spelled("thresher select --keep", "thresher.select(..., keep=True)")
+            return f"a selection without a model: {learns} learns one"
         return "one model, of which there is no choice"
 
 
