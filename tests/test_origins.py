@@ -408,9 +408,9 @@ def test_frontiers_and_ensembles_name_it(site: Path, tmp_path: Path) -> None:
     assert model_file.needing(*lanes.models)["needs"][0][1] == "forgetful-sgd"
     forget("forgetful-sgd", "own_package", "own_package.rules")
     install(site, "own-package", "0.2.0", {})
-    for found in ("f", "e"):
+    for name, again in (("f", thresher.path), ("f", thresher.train), ("e", thresher.ensemble)):
         with pytest.raises(ModelFileError, match=NEED):
-            thresher.train(X, Y, continue_from=next((tmp_path / found).glob("*.model")))
+            again(X, Y, continue_from=tmp_path / name)
     assert len(Ensemble.load(tmp_path / "e").models) == 2
 
 

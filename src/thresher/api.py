@@ -238,7 +238,7 @@ def path(
     >>> frontier = path("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4")
     >>> all(one.nonzero > next.nonzero for one, next in zip(frontier.points, frontier.points[1:]))
     True
-    >>> 900 < frontier.model("nnz:1000").nonzero < 1100, len(frontier.points)
+    >>> 900 < frontier.choose("nnz:1000").nonzero < 1100, len(frontier.points)
     (True, 12)
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
@@ -288,7 +288,7 @@ def cv(
     >>> found = cv("examples/data/rcv1_train2000.dat.gz", l1="0.5:4:4", folds=5, refit=True)
     >>> found.number() < 2, found.points[1].figures["error"] < 0.13
     (True, True)
-    >>> 800 < found.model("nnz:900").nonzero < 1000
+    >>> 800 < found.choose("nnz:900").nonzero < 1000
     True
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)

@@ -149,6 +149,7 @@ def test_a_temperature_stays_positive() -> None:
     assert 1.0 + state[SLOPE] == 0.125
 
 
+@pytest.mark.filterwarnings("ignore:the log loss is:thresher.TroubleWarning")
 def test_the_temperature_is_applied_where_it_helps(tmp_path: Path) -> None:
     """In evaluation and `info`, of models and files; labels stay."""
     learned, new, place = several(3000), several(2000, seed=5), tmp_path / "model"

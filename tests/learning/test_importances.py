@@ -158,6 +158,7 @@ def test_fit_warns_of_sample_weight_but_not_of_class_weight() -> None:
         SparseOnlineClassifier(shuffle=False, class_weight={0: 50, 1: 1}).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:the log loss is:thresher.TroubleWarning")
 def test_evaluating_with_importances_that_were_not_learned(tmp_path: Any) -> None:
     labels = CLICKED[KEPT]
     frame = pd.DataFrame({"label": labels * 1, "n": np.where(labels, 1, 50), "site": SITE[KEPT]})

@@ -251,7 +251,7 @@ class ExportCommand(_Target, ModulesOption, total=False):
     """The options of ``thresher export``."""
 
 
-class ChooseCommand(ModelFile, ModulesOption, JsonOption, total=False):
+class ChooseCommand(ModelFile, JsonOption, total=False):
     """The options of ``thresher choose``."""
 
 

@@ -375,7 +375,9 @@ def _packed(headers: Sequence[Header | None], run: Header) -> Header:
     first = there[0] if there else {"format": FORMAT, "version": __version__}
     file: Header = {name: first[name] for name in EDITION if name in first}
     file |= {"run": {name: one[name] for one in (*there, run) for name in RUN if name in one}}
-    if needs := {json.dumps(need): need for one in there for need in one.get("needs", [])}:
+    if len(there) == 1 and "needs" in first:
+        file["needs"] = first["needs"]
+    elif needs := {json.dumps(need): need for one in there for need in one.get("needs", [])}:
         file["needs"] = [*needs.values()]
     own = [one and {name: value for name, value in one.items() if name not in _OF_FILE} for one in headers]
     shared: Header = {}
