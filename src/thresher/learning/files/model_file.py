@@ -242,10 +242,7 @@ def _contents(model: Model | Readout, state: bool, resting: ExitStack) -> tuple[
     if isinstance(model, Model):
         resting.enter_context(model.at_rest())
         return header_of(model), tensors_of(model, state=state)
-    tensors = weights_of(model)
-    if model.names is not None:
-        tensors |= tensors_of_names(model.names.only(model.keys))
-    return header_of_weights(model), tensors
+    return header_of_weights(model), _named_weights(model, model.names)
 
 
 @contextmanager
@@ -263,13 +260,8 @@ def file_of(given: Any, write: Callable[[Any, Path], None] = save) -> Iterator[P
 def tensors_of(model: Model, *, state: bool = True) -> Tensors:
     """Weights, and the state under ``state.*``. `DivergedError` if any of it is not finite."""
     model.check_finite()
-    readout = model.readout()
-    tensors = weights_of(readout)
-    if model.names is not None:
-        tensors |= tensors_of_names(model.names.only(readout.keys))
-    if state:
-        tensors |= {f"state.{name}": array for name, array in model.state().items()}
-    return tensors
+    own = beneath("state.", model.state()) if state else {}
+    return _named_weights(model.readout(), model.names) | own
 
 
 def tell_large_state(models: Sequence[Model], say: Callable[[str], None], otherwise: str) -> None:
@@ -289,6 +281,10 @@ def tell_large_state(models: Sequence[Model], say: Callable[[str], None], otherw
 def tensors_of_names(names: Names) -> Tensors:
     """The tensors of feature names."""
     return {NAMES + "keys": names.features, NAMES + "ends": names.ends, NAMES + "letters": names.letters}
+
+
+def _named_weights(readout: Readout, names: Names | None) -> Tensors:
+    return weights_of(readout) | ({} if names is None else tensors_of_names(names.only(readout.keys)))
 
 
 def weights_of(readout: Readout) -> Tensors:
