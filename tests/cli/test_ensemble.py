@@ -177,7 +177,9 @@ def test_what_is_refused(options: str, thresher: Thresher) -> None:
 
 def test_commands_for_one_model(thresher: Thresher, model: Path) -> None:
     assert thresher(f"{COMMAND} --weights-only").status == 0
-    one = "thresher: e: an ensemble, not one model: thresher choose e 0 -m MODEL is one of its models\n"
+    one = (
+        "thresher: e: an ensemble, not one model: thresher choose e 0 -m MODEL takes out one of its models\n"
+    )
     for command in ("weights e", "report e", "diff e e", "diff model e", "train train.svm -m x --init e -q"):
         status = 2 if command.startswith("diff") else 1
         assert thresher(command) == (status, "", one), command

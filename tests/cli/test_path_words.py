@@ -74,7 +74,10 @@ def test_where_one_model_is_needed_it_is_the_chosen_one(thresher: Thresher) -> N
     )
     assert "no model has at most 0 weights" in thresher("predict f test.svm --choose nnz:0").err
     assert "a choice must be" in thresher("predict f test.svm --choose most").err
-    assert "one model, of which there is no choice" in thresher("predict m1 test.svm --choose best").err
+    assert (
+        "it holds one model, so there is nothing to choose"
+        in thresher("predict m1 test.svm --choose best").err
+    )
 
 
 def test_help_of_cv(thresher: Thresher) -> None:

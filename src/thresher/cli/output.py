@@ -166,8 +166,8 @@ def write_curve(path: Path | None, table: Iterable[Row]) -> None:
     if path is None:
         return
     from thresher.engine.atomic import whole_file
+    from thresher.learning.inspection.formatting import tab_separated
     from thresher.learning.training.progress import Row
 
-    rows = ["\t".join(Row._fields), *("\t".join(f"{value:.9g}" for value in row) for row in table)]
     with whole_file(path) as file:
-        file.write("\n".join(rows) + "\n")
+        file.write(tab_separated([Row._fields, *([f"{value:.9g}" for value in row] for row in table)]))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +236,7 @@ def to_go_on(ensemble: Any) -> Bagging:
     `ModelFileError`; ValueError for one with weights only; TypeError for anything else.
     """
     if isinstance(ensemble, str | PathLike):
-        ensemble = Ensemble.read(ensemble, model_file.revive)
+        ensemble = Ensemble.read(model_file.Contents.of(fspath(ensemble)), model_file.revive)
     if not isinstance(ensemble, Ensemble):
         raise TypeError(f"expected an ensemble, not {type(ensemble).__name__}")
     if not all(isinstance(model, Model) for model in ensemble.models):

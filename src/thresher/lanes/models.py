@@ -16,7 +16,7 @@ from thresher.lanes.lanes import alone
 from thresher.lanes.tuning import Trial
 from thresher.learning.diagnostics.findings import Trouble, warn
 from thresher.learning.files.choice import FrontierTable, Point, check_choice, choose, instead_of
-from thresher.learning.inspection.formatting import shown
+from thresher.learning.inspection.formatting import shown, tab_separated
 from thresher.learning.inspection.frames import frame_of, held, identity, identity_of
 from thresher.learning.inspection.plots import checked, write
 from thresher.learning.model.model import Model
@@ -57,7 +57,7 @@ def table_of_points(points: Sequence[Point], penalty: str, chosen: int | None) -
     dicts = [{**one.as_dict(penalty), "chosen": k == chosen} for k, one in enumerate(points)]
     heads = [*dict.fromkeys(key for one in dicts for key in one)]
     rows = [["" if (value := one.get(head)) is None else str(value) for head in heads] for one in dicts]
-    return "\n".join("\t".join(row) for row in [heads, *rows]) + "\n"
+    return tab_separated([heads, *rows])
 
 
 def of_estimates(estimates: Sequence[Estimate], penalty: str | None, chosen: int | None) -> list[str]:

@@ -41,7 +41,7 @@ from thresher.learning.files.model_file import (
     tensors_of_names,
 )
 from thresher.learning.files.schema import check_all
-from thresher.learning.inspection.formatting import table_of
+from thresher.learning.inspection.formatting import tab_separated, table_of
 from thresher.learning.inspection.frames import frame_of
 from thresher.learning.model.model import Model
 from thresher.learning.model.weights import names_of
@@ -261,7 +261,7 @@ class Selection:
         """All features as tab-separated values, with a header."""
         heads = [head for head in _HEADS if self.outputs or head != "output"]
         rows = [[one[head] for head in heads] for one in self.rows()]
-        return "\n".join("\t".join(map(_cell, row)) for row in [heads, *rows]) + "\n"
+        return tab_separated([heads, *([_cell(value) for value in row] for row in rows)])
 
     def save(self, path: Path | str) -> None:
         """Write the file that ``thresher select`` writes, replacing an older one. Raises OSError.
@@ -277,10 +277,14 @@ class Selection:
     @classmethod
     def load(cls, path: Path | str) -> Selection:
         """The selection in a file, with the weights of its model; `ModelFileError` if it is damaged."""
-        found = Contents.of(path)
+        return cls.read(Contents.of(path))
+
+    @classmethod
+    def read(cls, found: Contents) -> Selection:
+        """The selection in a file that is open."""
         if SELECTION not in found.run:
-            raise ModelFileError(f"{path}: not a selection")
-        with naming_file(path, found.header):
+            raise ModelFileError(f"{found.name}: not a selection")
+        with naming_file(found.name, found.header):
             check_all(found.run[SELECTION], _NUMBERS | {"outputs": list[str]}, SELECTION)
             own, tensors = dict(found.run[SELECTION]), found.tensors(_SELECTION)
             keys = given(tensors, "keys", (None,), np.uint64)
@@ -290,7 +294,7 @@ class Selection:
             outputs, called = tuple(own.pop("outputs")), names_of(tensors, NAMES)
             if len(keys) and not arrays["output"].max() < max(1, len(outputs)):
                 raise StateError(f"{SELECTION}: a feature has an output that does not exist")
-        model = readout_of(path, *found.model(0)) if found.there else None
+        model = readout_of(found.name, *found.model(0)) if found.there else None
         return cls(**arrays, **own, outputs=outputs, called=dict(called or {}), model=model)
 
 

@@ -99,7 +99,7 @@ def _save(given: Any, path: Path) -> None:
 def _read(path: Path) -> Facts:
     found = model_file.Contents.of(path)
     if model_file.SELECTION in found.run:
-        return Facts(path.name, None, selection=Selection.load(path))
+        return Facts(path.name, None, selection=Selection.read(found))
     header, tensors = found.model(found.chosen())
     readout = model_file.readout_of(path, header, tensors)
     return Facts(path.name, ReportedModel(header, readout, anatomy(path, header, tensors)), found.frontier())

@@ -14,8 +14,7 @@ from thresher.learning.inspection.describe import anatomy
 from thresher.learning.inspection.diff import compare
 from thresher.learning.inspection.formatting import figure_lines, of_first_pass, table_of
 from thresher.learning.model.calibration import in_words
-from thresher.learning.model.ensemble import Ensemble
-from thresher.learning.model.ensemble import load as load_model
+from thresher.learning.model.ensemble import Ensemble, model_in
 from thresher.learning.model.recipe import settings
 from thresher.learning.model.weights import Readout
 from thresher.learning.training.record import passes_made
@@ -66,7 +65,7 @@ def describe(path: Path) -> ModelInfo:
     """The content of ``thresher info --json``. Raises `ModelFileError`."""
     found = model_file.Contents.of(path)
     if model_file.SELECTION in found.run:
-        return ModelInfo({"model": str(path), "kind": "selection", **Selection.load(path).figures()})
+        return ModelInfo({"model": str(path), "kind": "selection", **Selection.read(found).figures()})
     if model_file.LANES not in found.run:
         if (table := found.frontier()) is not None:
             return ModelInfo({"model": str(path), "kind": "frontier", **table.as_dict()})
@@ -82,9 +81,9 @@ def load(path: Path) -> Readout | Ensemble[Readout] | Frontier | Selection:
     """What a file holds, to predict with. `ModelFileError`."""
     found = model_file.Contents.of(path)
     if model_file.SELECTION in found.run:
-        return Selection.load(path)
+        return Selection.read(found)
     if model_file.LANES in found.run or (table := found.frontier()) is None:
-        return load_model(path)
+        return model_in(found)
     there = {k: model_file.readout_of(path, *found.model(k)) for k in found.there}
     models = [there.get(k) for k in range(len(found))]
     return Frontier(table.penalty, table.points, models, choice=table.choice, _learn=lambda one, more: one)

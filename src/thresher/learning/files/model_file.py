@@ -574,12 +574,14 @@ class Contents:
     def _kind(self) -> str:
         """What the file holds, and how to do without a choice of one model, in words."""
         if ENSEMBLE in self.run:
-            one = spelled(f"thresher choose {self.name} 0 -m MODEL", "thresher.load(path).models[0]")
-            return f"an ensemble, not one model: {one} is one of its models"
+            one = spelled(
+                f"thresher choose {self.name} 0 -m MODEL takes out", "thresher.load(path).models[0] is"
+            )
+            return f"an ensemble, not one model: {one} one of its models"
         if SELECTION in self.run and not self.there:
             learns = spelled("thresher select --keep", "thresher.select(..., keep=True)")
             return f"a selection without a model: {learns} learns one"
-        return "one model, of which there is no choice"
+        return "it holds one model, so there is nothing to choose"
 
 
 def _metadata_of(file: Any) -> dict[str, str]:

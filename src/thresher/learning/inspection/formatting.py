@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thresher.data.errors import printable
@@ -43,6 +43,11 @@ def size_shown(size: float) -> str:
 def figure_lines(figures: Mapping[str, Any]) -> list[str]:
     """One line per figure."""
     return [f"{name.replace('_', ' '):<{_NAME_WIDTH}} {shown(value)}" for name, value in figures.items()]
+
+
+def tab_separated(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as tab-separated values, a line each."""
+    return "".join("\t".join(row) + "\n" for row in rows)
 
 
 def table_of(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:

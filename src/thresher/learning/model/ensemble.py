@@ -146,13 +146,13 @@ class Ensemble(Predictor, Generic[M]):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Ensemble[Readout]:
         """Load an ensemble from its file, to predict with; `ModelFileError`."""
-        found: Ensemble[Readout] = cls.read(path, model_file.readout_of)
+        found: Ensemble[Readout] = cls.read(Contents.of(fspath(path)), model_file.readout_of)
         return found
 
     @staticmethod
-    def read(path: str | PathLike[str], made: Callable[[str, Any, Any], Any]) -> Ensemble[Any]:
+    def read(found: Contents, made: Callable[[str, Any, Any], Any]) -> Ensemble[Any]:
         """The ensemble in a file; `made` makes each model, of the file's name, header and tensors."""
-        found, name = Contents.of(fspath(path)), fspath(path)
+        name = found.name
         if ENSEMBLE not in found.run:
             raise ModelFileError(f"{name}: not an ensemble")
         with model_file.naming_file(name, found.header):
@@ -313,10 +313,14 @@ def load(path: str | PathLike[str], which: str | None = None) -> Readout | Ensem
 
     `ModelFileError`; ValueError if `which` selects none.
     """
-    found = Contents.of(fspath(path))
+    return model_in(Contents.of(fspath(path)), which)
+
+
+def model_in(found: Contents, which: str | None = None) -> Readout | Ensemble[Readout]:
+    """What `load` finds in a file that is open."""
     if which is None and ENSEMBLE in found.run and model_file.LANES not in found.run:
-        return Ensemble.load(path)
-    return model_file.readout_of(fspath(path), *found.model(found.chosen(which)))
+        return Ensemble.read(found, model_file.readout_of)
+    return model_file.readout_of(found.name, *found.model(found.chosen(which)))
 
 
 def ready(model: ModelOrFile, which: str | None = None) -> Model | Readout | Ensemble[Any]:
