@@ -256,7 +256,7 @@ class ChooseCommand(ModelFile, JsonOption, total=False):
 
 
 class _Drawn(TypedDict, total=False):
-    plot: Annotated[Path | None, picture("of path and select, the picture that they draw", SHELL)]
+    plot: Annotated[Path | None, picture("the frontier of a path, or the shares of a selection", SHELL)]
 
 
 class InfoCommand(_Drawn, TableOption, ModulesOption, JsonOption, total=False):
