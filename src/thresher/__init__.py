@@ -45,7 +45,7 @@ if _TYPE_CHECKING:
     from thresher.learning.model.divergence import DivergedError
     from thresher.learning.model.ensemble import Ensemble
     from thresher.learning.model.model import Model
-    from thresher.learning.model.weights import Readout
+    from thresher.learning.model.prediction import Readout
     from thresher.learning.training.interruption import Interrupted
     from thresher.options.option import UsageError
     from thresher.parts.origins import SpecError
@@ -63,7 +63,7 @@ _HOMES = {
     "Interrupted": "thresher.learning.training.interruption",
     "Model": "thresher.learning.model.model",
     "ModelFileError": "thresher.learning.files.model_file",
-    "Readout": "thresher.learning.model.weights",
+    "Readout": "thresher.learning.model.prediction",
     "Selection": "thresher.lanes.stability",
     "SpecError": "thresher.parts.origins",
     "TroubleWarning": "thresher.learning.diagnostics.findings",

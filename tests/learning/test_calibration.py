@@ -26,8 +26,8 @@ from thresher.lanes.lanes import Lanes
 from thresher.learning.files import model_file
 from thresher.learning.model.calibration import FittedLink
 from thresher.learning.model.model import Model
+from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.model.weights import Readout
 from thresher.parts import make
 from thresher.runs.inspecting import describe
 from thresher.sklearn import SparseOnlineClassifier

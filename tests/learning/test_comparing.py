@@ -16,7 +16,7 @@ from thresher.learning.files import model_file
 from thresher.learning.inspection import diff
 from thresher.learning.inspection.diff import compare
 from thresher.learning.model.objective import Head
-from thresher.learning.model.weights import Readout
+from thresher.learning.model.prediction import Readout
 
 WEIGHTS = st.dictionaries(
     st.integers(0, 2**64 - 1) | st.integers(0, 20),

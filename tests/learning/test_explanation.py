@@ -14,7 +14,7 @@ from thresher.data import open_source
 from thresher.data.errors import DataError
 from thresher.learning.inspection.explanation import explain
 from thresher.learning.inspection.feature_names import known_names
-from thresher.learning.model.prediction import Predictor
+from thresher.learning.model.prediction import LinearPredictor
 from thresher.sklearn import SparseOnlineClassifier, SparseOnlineRegressor
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -53,7 +53,7 @@ def test_terms_add_up(name: str, table: Path, tmp_path: Path) -> None:
     other = "kind" if options.get("label", "label") == "label" else "label"
     model: Any = thresher.train(table, ignore=other, **options)
     model.save(tmp_path / "m")
-    each: list[Predictor] = [model, thresher.load(tmp_path / "m")]
+    each: list[LinearPredictor] = [model, thresher.load(tmp_path / "m")]
     for one in each:
         chunk = rows_of(model, table)
         found = explain(one, chunk)

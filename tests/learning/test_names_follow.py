@@ -10,7 +10,7 @@ import pytest
 
 import thresher
 from thresher import Model, TroubleWarning
-from thresher.learning.model.weights import Readout
+from thresher.learning.model.prediction import Readout
 
 OLD = [{"town": "Ulm", "n": 1.0, "label": 1}, {"town": "Kiel", "n": 2.0, "label": 0}] * 10
 NEW = [{"town": "Bonn", "n": 1.0, "label": 1}, {"town": "Kiel", "n": 2.0, "label": 0}] * 10

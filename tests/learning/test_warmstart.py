@@ -20,8 +20,8 @@ from thresher.engine.compile.inplace import snapshot
 from thresher.engine.protocol import writes
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
+from thresher.learning.model.prediction import Readout
 from thresher.learning.model.warm_start import start_from
-from thresher.learning.model.weights import Readout
 from thresher.parts import ft_ftrl_state
 
 ABLE = [name for name in RULES if writes(parts.lookup("rule", name), "place")]

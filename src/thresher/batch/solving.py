@@ -44,7 +44,7 @@ from thresher.learning.diagnostics.findings import FEW, Trouble
 from thresher.learning.diagnostics.run_findings import no_weights
 from thresher.learning.files import model_file
 from thresher.learning.model.objective import Head
-from thresher.learning.model.weights import Readout
+from thresher.learning.model.prediction import Readout
 from thresher.options.messages import mention
 
 BLOCKS = 16

@@ -24,11 +24,9 @@ from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine.index import HashedIndex, make_index
 from thresher.engine.lookup import mix
 from thresher.learning.model.ensemble import Ensemble, ready
-from thresher.learning.model.model import Model
 from thresher.learning.model.objective import F64, Head
-from thresher.learning.model.prediction import ModelOrFile
+from thresher.learning.model.prediction import ModelOrFile, Readout
 from thresher.learning.model.scaling import ones
-from thresher.learning.model.weights import Readout
 from thresher.options.messages import mention
 
 _PROBES = np.array([-40.0, -3.0, -0.7, 0.0, 0.4, 1.0, 2.5, 30.0])
@@ -189,7 +187,7 @@ def describe(model: ModelOrFile) -> RawPrediction:
     """What the predictions of a model are. `DataError` for what no target can express, `ModelFileError`."""
     found = ready(model)
     own: list[Any] = found.models if isinstance(found, Ensemble) else [found]
-    readouts = [one.readout() if isinstance(one, Model) else one for one in own]
+    readouts = [one.readout() for one in own]
     first = readouts[0]
     layout = first.layout or SettledLayout()
     _check(first, layout)

@@ -15,7 +15,7 @@ from thresher.lanes.penalties import penalty_in
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import FrontierTable, Judged, Point
 from thresher.learning.model.model import Model
-from thresher.learning.model.weights import Readout
+from thresher.learning.model.prediction import Readout
 from thresher.options.messages import mention_command
 
 

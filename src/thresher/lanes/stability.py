@@ -44,7 +44,7 @@ from thresher.learning.files.schema import check_all
 from thresher.learning.inspection.formatting import tab_separated, table_of
 from thresher.learning.inspection.frames import frame_of
 from thresher.learning.model.model import Model
-from thresher.learning.model.weights import names_of
+from thresher.learning.model.prediction import names_of
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:

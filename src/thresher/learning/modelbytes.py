@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
-from thresher.learning.model.weights import Readout
+from thresher.learning.model.prediction import Readout
 
 
 def as_bytes(model: Model | Readout) -> bytes:

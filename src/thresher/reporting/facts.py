@@ -25,8 +25,7 @@ from thresher.learning.files import model_file
 from thresher.learning.files.choice import FrontierTable
 from thresher.learning.inspection.describe import anatomy
 from thresher.learning.model.objective import F64, Head
-from thresher.learning.model.prediction import source_for
-from thresher.learning.model.weights import Readout
+from thresher.learning.model.prediction import Readout, source_for
 from thresher.learning.training.progress import Curve
 
 _MEMORY = "memory"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from thresher.learning.inspection.feature_names import known_names
-from thresher.learning.model.weights import Readout
+from thresher.learning.model.prediction import Readout
 from thresher.reporting.facts import Facts
 from thresher.reporting.html import BAR_STEPS, Markup, el, joined, named, section, table
 

@@ -15,8 +15,8 @@ from thresher.learning.inspection.diff import compare
 from thresher.learning.inspection.formatting import figure_lines, of_first_pass, table_of
 from thresher.learning.model.calibration import in_words
 from thresher.learning.model.ensemble import Ensemble, model_in
+from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import settings
-from thresher.learning.model.weights import Readout
 from thresher.learning.training.record import passes_made
 from thresher.options.messages import as_shown, flag_of, mention, mention_command, spelled
 from thresher.options.option import UsageError

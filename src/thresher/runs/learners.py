@@ -18,9 +18,9 @@ from thresher.learning.files import checkpoint
 from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
+from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from, to_go_on
-from thresher.learning.model.weights import Readout
 from thresher.learning.training.progress import of_earlier
 from thresher.learning.training.record import Record
 from thresher.options.layouts import of_options

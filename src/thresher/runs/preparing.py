@@ -46,8 +46,8 @@ from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.model.agreement import check_holdout
 from thresher.learning.model.objective import classes_of, leaves_classes_open
+from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe, with_gaps, without_means
-from thresher.learning.model.weights import Readout
 from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, bytes_of, is_automatic
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import Part, check_ungrouped, condition_of, part_of

@@ -23,10 +23,9 @@ from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.calibration import figures_of as of_calibration
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model, as_model
-from thresher.learning.model.prediction import ModelOrFile, Predictor
+from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import checked_data, extended, layout_from
-from thresher.learning.model.weights import Readout
 from thresher.learning.training.ahead import Ahead, compile_ahead
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import Part, check_ungrouped
@@ -250,7 +249,7 @@ class _Beginning(NamedTuple):
     model: Any
     read: dict[str, Any]
     """how the data are opened"""
-    like: Predictor | None
+    like: LinearPredictor | None
     """the weights that the model starts from"""
     earlier: Record | None
     """the record of the model, if it goes on"""
@@ -271,13 +270,13 @@ def _begin(inputs: Inputs, options: Any, learner: Learner, part: Part, ui: Ui) -
     return _Beginning(model, reading_on(inputs, options, model, part), None, earlier)
 
 
-def _fitted(model: Any, source: Source, like: Predictor | None) -> Source:
+def _fitted(model: Any, source: Source, like: LinearPredictor | None) -> Source:
     """The source, for a new model, or one `like` another, which gets its layout. `DataError`."""
     model.layout = source.layout
     return checked_data(like, source)
 
 
-def reading_on(inputs: Inputs, options: Any, model: Predictor, part: Part) -> dict[str, Any]:
+def reading_on(inputs: Inputs, options: Any, model: LinearPredictor, part: Part) -> dict[str, Any]:
     """How data are opened for a model that goes on with them. `UsageError`."""
     layout = _layout(inputs.data, options, model, grouped=True)
     words = model.classes
@@ -292,7 +291,7 @@ def columns_of(model: Any) -> Sequence[str]:
     return () if model.layout is None else model.layout.columns
 
 
-def follow(model: Any, source: Source, one: Predictor) -> Source:
+def follow(model: Any, source: Source, one: LinearPredictor) -> Source:
     """The source, for a model, or several like `one`, to go on with. New columns are features from here on.
 
     `DataError` for features of another kind.
@@ -306,17 +305,18 @@ def _weights_of(model: ModelOrFile) -> Readout:
     if isinstance(model, str | os.PathLike):
         return model_file.load_readout(os.fspath(model))[0]
     try:
-        ready = as_model(model)
+        return as_model(model).readout()
     except TypeError as error:
         raise TypeError(f"init: {error}") from error
-    return ready.readout() if isinstance(ready, Model) else ready
 
 
 def _ahead(learner: Learner, model: Any, example: Any, judges: bool, ui: Ui) -> Ahead:
     return compile_ahead(example, judges, *learner.before(model, example)) if ui.forks else Ahead()
 
 
-def _layout(data: Data, options: Any, started: Predictor | None, grouped: bool = False) -> AnyLayout | None:
+def _layout(
+    data: Data, options: Any, started: LinearPredictor | None, grouped: bool = False
+) -> AnyLayout | None:
     """How to read the data: as given, as in a recipe, or as the data of the model to start from were read.
 
     `grouped` as in `layout_from`.

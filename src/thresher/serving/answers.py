@@ -30,7 +30,7 @@ class Answers:
     """Writes predictions of a model."""
 
     def __init__(self, model: Any) -> None:
-        """`model` is a Predictor."""
+        """`model` is a LinearPredictor."""
         self._model, self._said = model, Responses(model)
         self.usual = self._said.usual
         """what is written if nothing is asked for"""

@@ -156,7 +156,7 @@ class Bodies:
     """Reads bodies for a model. Threads may use it at once."""
 
     def __init__(self, model: Any, most_rows: int) -> None:
-        """`model` is a Predictor, `most_rows` the largest number of rows in a body."""
+        """`model` is a LinearPredictor, `most_rows` the largest number of rows in a body."""
         self._most, self._arenas = most_rows, Arenas(8)
         self._domains = {True: model.head.domain.of_model(goes_on=True), False: model.head.open_domain}
         self._offsets = Offsets.of(model.head.loss) if model.shifted else None

@@ -15,7 +15,7 @@ from thresher.data.errors import OneLineError
 from thresher.data.log.source import LogOrigin
 from thresher.engine.atomic import whole_file
 from thresher.learning.files import model_file
-from thresher.learning.model.weights import Readout
+from thresher.learning.model.prediction import Readout
 from thresher.options.option import UsageError
 from thresher.options.serving import MOST_MODEL
 

@@ -158,10 +158,9 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
             return f"labels:0-{last}"
         return "one" if last == 1 and not leaves_classes_open(self.loss, None) else f"classes:0-{last}"
 
-    def _shown(self, weights: F64, unmet: F64, bias: F64) -> tuple[F64, F64, F64]:
-        if len(self.classes_) > 2 or self._multilabel or len(bias) == 1:
-            return weights, unmet, bias
-        return weights[1:] - weights[:1], unmet[1:] - unmet[:1], bias[1:] - bias[:1]
+    def _shown(self, numbers: F64) -> F64:
+        several = len(self.classes_) > 2 or self._multilabel or len(numbers) == 1
+        return numbers if several else numbers[1:] - numbers[:1]
 
     def decision_function(self, X: Examples) -> F64:
         """Margins ``(n,)`` for the second of two classes, or ``(n, classes)``."""

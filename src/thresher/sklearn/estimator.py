@@ -62,25 +62,6 @@ class EncodedLabels(NamedTuple):
     factors: F64 | None = None
 
 
-class Weights(NamedTuple):
-    """Keys ``(stored,)``; for each output, weights of these, of all other features, and the intercept."""
-
-    keys: NDArray[np.uint64]
-    values: F64
-    unmet: F64
-    bias: F64
-
-    def spread(self, places: NDArray[Any], width: int, sparse: bool) -> Any:
-        """A table ``(outputs, width)`` with a column per feature, those stored at `places`."""
-        if sparse and not self.unmet.any():
-            rows, columns = np.nonzero(self.values)
-            numbers = self.values[rows, columns], (rows, places[columns])
-            return csr_matrix(numbers, shape=(len(self.values), width))
-        whole = np.repeat(self.unmet[:, np.newaxis], width, axis=1)
-        whole[:, places] = self.values
-        return csr_matrix(whole) if sparse else whole
-
-
 class SparseEstimator(BaseEstimator):
     """A thresher model as an estimator."""
 
@@ -304,25 +285,28 @@ class SparseEstimator(BaseEstimator):
         """Whether there is a model."""
         return "_model" in vars(self)
 
-    def _read_weights(self) -> Weights:
+    def _readout(self) -> Any:
         check_is_fitted(self)
-        return self._weights_of(self._model)
+        return self._model.readout()
 
-    def _weights_of(self, model: Any) -> Weights:
-        """Weights of a model, in this estimator's form."""
-        from thresher.engine.index import HashedIndex
-        from thresher.learning.model.weights import Readout
+    def _shown(self, numbers: F64) -> F64:
+        """Weights or intercepts ``(outputs, ...)`` in the form of scikit-learn."""
+        return numbers
 
-        readout = model if isinstance(model, Readout) else model.readout()
-        weights = readout.weights.reshape(len(readout.keys), readout.head.count).T.astype(np.float64)
-        if readout.divisors is not None and not readout.store.startswith(HashedIndex.NAME):
-            weights /= readout.divisors.at(readout.keys)
-        unmet = np.asarray(readout.unmet, np.float64).reshape(-1)
-        bias = np.asarray(readout.bias, np.float64).reshape(-1)
-        return Weights(readout.keys, *self._shown(weights, unmet, bias))
+    def _weights_of(self, readout: Any) -> F64:
+        return self._shown(readout.weights_of(readout.keys).T)
 
-    def _shown(self, weights: F64, unmet: F64, bias: F64) -> tuple[F64, F64, F64]:
-        return weights, unmet, bias
+    def _table_of(self, readout: Any, keys: NDArray[np.uint64] | None, sparse: bool) -> Any:
+        """Weights ``(outputs, keys)`` of features, which ascend; None: of the columns of X."""
+        width = self.n_features_in_ if keys is None else len(keys)
+        if sparse and not readout.unmet.any():
+            weights = self._weights_of(readout)
+            rows, stored = np.nonzero(weights)
+            places = readout.keys.astype(np.int64) if keys is None else np.searchsorted(keys, readout.keys)
+            return csr_matrix((weights[rows, stored], (rows, places[stored])), (len(weights), width))
+        keys = np.arange(width, dtype=np.uint64) if keys is None else keys
+        whole = np.ascontiguousarray(self._shown(readout.weights_of(keys).T))
+        return csr_matrix(whole) if sparse else whole
 
     @property
     def coef_(self) -> Any:
@@ -332,11 +316,11 @@ class SparseEstimator(BaseEstimator):
         For tables with non-numeric columns, dictionaries, texts, and with a hashed store, columns correspond
         to `feature_keys_`.
         """
-        found = self._read_weights()
-        of_columns = self._weighs_columns()
-        width = self.n_features_in_ if of_columns else len(found.keys)
-        sparse = self._sparse if self._sparse is not None else width * len(found.values) > DENSE
-        return found.spread(found.keys.astype(np.int64) if of_columns else np.arange(width), width, sparse)
+        readout = self._readout()
+        keys = None if self._weighs_columns() else readout.keys
+        outputs, width = len(self._shown(readout.bias)), self.n_features_in_ if keys is None else len(keys)
+        sparse = self._sparse if self._sparse is not None else width * outputs > DENSE
+        return self._table_of(readout, keys, sparse)
 
     def _unnamed_columns(self) -> bool:
         """Whether X was a matrix without column names."""
@@ -351,7 +335,7 @@ class SparseEstimator(BaseEstimator):
     @property
     def intercept_(self) -> F64:
         """Intercepts ``(outputs,)``."""
-        return self._read_weights().bias
+        return self._shown(self._readout().bias.astype(np.float64))
 
     @property
     def feature_keys_(self) -> NDArray[np.uint64]:
@@ -359,7 +343,8 @@ class SparseEstimator(BaseEstimator):
 
         With a hashed store, numbers of rows.
         """
-        return self._read_weights().keys
+        keys: NDArray[np.uint64] = self._readout().keys
+        return keys
 
     def sparsify(self) -> Self:
         """Make `coef_` sparse."""

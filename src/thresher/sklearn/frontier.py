@@ -134,7 +134,7 @@ class SparseFrontierEstimator(SparseEstimator):
         self._path, self._sparse = [school.models[k].readout() for k in kept], None
         self.l1s_, self.score_path_ = np.array(penalties)[kept], held.scores()[kept]
         self.loss_path_ = np.array([held.losses.mean(k) for k in kept])
-        self.nnz_path_ = np.array([np.count_nonzero(self._weights_of(one).values) for one in self._path])
+        self.nnz_path_ = np.array([np.count_nonzero(self._weights_of(one)) for one in self._path])
         if not np.isfinite(self.loss_path_).any():
             raise ValueError(
                 "no penalty has a finite loss on the held-out examples, or their weights are all zero"
@@ -212,20 +212,15 @@ class SparseFrontierEstimator(SparseEstimator):
         If the columns of `coef_` correspond to `feature_keys_`, these correspond to `feature_keys_path_`.
         """
         check_is_fitted(self)
-        of_columns, keys = self._weighs_columns(), self.feature_keys_path_
-        width = self.n_features_in_ if of_columns else len(keys)
-        tables = []
-        for model in self._path:
-            found = self._weights_of(model)
-            places = found.keys.astype(np.int64) if of_columns else np.searchsorted(keys, found.keys)
-            tables.append(found.spread(places, width, sparse=True))
+        keys = None if self._weighs_columns() else self.feature_keys_path_
+        tables = [self._table_of(model, keys, sparse=True) for model in self._path]
         return vstack(tables, "csr") if tables[0].shape[0] == 1 else tables
 
     @property
     def intercept_path_(self) -> F64:
         """Intercepts of all models ``(n_l1s, outputs)``."""
         check_is_fitted(self)
-        return np.array([self._weights_of(model).bias for model in self._path])
+        return np.array([self._shown(model.bias.astype(np.float64)) for model in self._path])
 
     def __getstate__(self) -> dict[str, Any]:
         """The models as the bytes of model files, everything else unchanged."""

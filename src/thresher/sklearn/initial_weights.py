@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse, vstack
 
 from thresher.learning.model.objective import Head
+from thresher.learning.model.prediction import Readout
 from thresher.learning.model.warm_start import start_from
-from thresher.learning.model.weights import Readout
 
 F64 = NDArray[np.float64]
 

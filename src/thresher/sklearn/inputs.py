@@ -320,38 +320,29 @@ def importances(given: Any, count: int) -> NDArray[np.float64]:
 
 def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
     """Find and keep the feature names of `models`, which learned X. `DataError` for a hashed store."""
-    from thresher.data.features.names import Names, find_names
-
-    keys = [(model.readout() if hasattr(model, "readout") else model).keys for model in models]
-    wanted = np.unique(np.concatenate(keys))
-    known = (models[0].names or Names.of({})).only(wanted)
-    unnamed = np.setdiff1d(wanted, known.features, assume_unique=True)
-    if estimator._kind == MATRIX:
-        columns = vars(estimator).get("feature_names_in_", ())
-        found = Names.of({key: columns[key].encode() for key in unnamed.tolist() if key < len(columns)})
-    else:
-        found = find_names(_source(estimator, X), unnamed)
-    named = known.joined(found).distinct(wanted)
-    for model, own in zip(models, keys, strict=True):
-        model.names = named.only(own)
-
-
-def _source(estimator: Any, X: Any) -> Source:
-    """X as a source with names."""
     from thresher.data import table_source
+    from thresher.data.features.names import Names, find_names
     from thresher.data.inputs.arrays import nameable_source
+    from thresher.learning.inspection.feature_names import give_names
 
-    if estimator._kind != TABLE:
-        return nameable_source(X, layout_of(estimator))
-    return table_source(X, layout=estimator._layout, domain="open", unlabelled=True)
+    columns = vars(estimator).get("feature_names_in_", ())
+
+    def find(keys: NDArray[np.uint64]) -> Names:
+        if estimator._kind == MATRIX:
+            return Names.of({key: columns[key].encode() for key in keys.tolist() if key < len(columns)})
+        if estimator._kind != TABLE:
+            return find_names(nameable_source(X, layout_of(estimator)), keys)
+        layout = estimator._layout
+        return find_names(table_source(X, layout=layout, domain="open", unlabelled=True), keys)
+
+    give_names(models, find)
 
 
 def names_of(model: Any) -> NDArray[Any]:
     """The names of the features with a weight, by key; ValueError if they were not kept."""
     from thresher.learning.inspection.feature_names import check_nameable, known_names
-    from thresher.learning.model.weights import Readout
 
-    readout = model if isinstance(model, Readout) else model.readout()
+    readout = model.readout()
     check_nameable(readout.store)
     known, weights = known_names(readout), readout.weights.reshape(len(readout.keys), readout.head.count)
     keys = readout.keys[weights.any(axis=1)].tolist()

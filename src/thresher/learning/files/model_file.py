@@ -50,10 +50,9 @@ from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.calibration import FittedLink, check_calibrated
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Head
-from thresher.learning.model.prediction import AnyModel
+from thresher.learning.model.prediction import AnyModel, Readout, names_of
 from thresher.learning.model.recipe import Header, Recipe, layout_of
 from thresher.learning.model.sampling import Sample, Sampler
-from thresher.learning.model.weights import Readout, names_of
 from thresher.learning.training.progress import Curve, curve_of, is_curve
 from thresher.learning.training.record import Record
 from thresher.options.messages import mention, spelled

@@ -15,9 +15,9 @@ from thresher.data.layout import SettledLayout
 from thresher.engine.index import HashedIndex
 from thresher.learning.files.model_file import RECIPE
 from thresher.learning.model.objective import F64
+from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Header
 from thresher.learning.model.warm_start import has_small_keys
-from thresher.learning.model.weights import Readout
 
 STEP = 1 << 19
 """Keys of each model that are compared at a time."""

@@ -12,7 +12,7 @@ from thresher.data.features.names import numeric_keys
 from thresher.data.offsets import F32, split_offsets
 from thresher.learning.inspection.responses import Responses
 from thresher.learning.model.objective import F64
-from thresher.learning.model.prediction import Predictor, Summands
+from thresher.learning.model.prediction import LinearPredictor, Summands
 
 _NONE: Mapping[int, str] = {}
 SKIPPED = {"error": "skipped"}
@@ -89,7 +89,7 @@ class Explanation(NamedTuple):
         return {**offset, "features": shown, "rest": said.by_name(rest if not said.is_one else rest[0])}
 
 
-def explain(model: Predictor, chunk: Chunk, names: Mapping[int, str] = _NONE) -> Explanation:
+def explain(model: LinearPredictor, chunk: Chunk, names: Mapping[int, str] = _NONE) -> Explanation:
     """The terms of the margins of `chunk`; `names` are names of features besides those that `model` knows.
 
     ValueError for an ensemble whose models centre or scale columns differently.

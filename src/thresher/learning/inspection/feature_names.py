@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names, find_names, numeric_keys
@@ -16,8 +18,7 @@ from thresher.data.source import Source
 from thresher.engine.index import HashedIndex
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.model.model import Model
-from thresher.learning.model.prediction import source_for
-from thresher.learning.model.weights import Readout
+from thresher.learning.model.prediction import Readout, source_for
 from thresher.options.messages import mention, mention_command
 
 
@@ -33,7 +34,12 @@ def find_in(models: Sequence[Model | Readout], data: Data, **reading: Any) -> Na
 
 def keep_names(models: Sequence[Model | Readout], source: Source) -> Names:
     """Give models the names of their features, read from a source that has names; return all of them."""
-    readouts = [one.readout() if isinstance(one, Model) else one for one in models]
+    return give_names(models, partial(find_names, source))
+
+
+def give_names(models: Sequence[Model | Readout], find: Callable[[NDArray[np.uint64]], Names]) -> Names:
+    """Give models the names of their features; `find` finds those of keys. Return all of them."""
+    readouts = [one.readout() for one in models]
     keys = np.unique(np.concatenate([one.keys for one in readouts]))
     known = Names.of({})
     for one in models:
@@ -41,7 +47,7 @@ def keep_names(models: Sequence[Model | Readout], source: Source) -> Names:
             known = known.joined(one.names.only(np.setdiff1d(one.names.features, known.features)))
     known = known.only(keys)
     unnamed = np.setdiff1d(keys, known.features, assume_unique=True)
-    named = known.joined(find_names(source, unnamed)).distinct(keys)
+    named = known.joined(find(unnamed)).distinct(keys)
     for one, readout in zip(models, readouts, strict=True):
         one.names = named if len(models) == 1 else named.only(readout.keys)
     return named

@@ -13,7 +13,7 @@ class Responses:
     """What a model says of rows."""
 
     def __init__(self, model: Any) -> None:
-        """`model` is a Predictor."""
+        """`model` is a LinearPredictor."""
         self._model, self._outputs = model, model.head.outputs
         self.is_one: bool = model.head.count == 1
         self.usual: Output = "probability" if model.head.has_probabilities else "margin"

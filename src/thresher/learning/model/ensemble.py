@@ -16,7 +16,7 @@ from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk
 from thresher.data.errors import OneLineError
 from thresher.data.inputs.any_data import Data
-from thresher.data.layout import SettledLayout
+from thresher.engine.index import Index
 from thresher.engine.sound import StateError
 from thresher.learning.files import model_file, schema
 from thresher.learning.files.model_file import ENSEMBLE, Contents, ModelFileError
@@ -24,8 +24,7 @@ from thresher.learning.inspection.frames import frame_of, identity_of
 from thresher.learning.model.intervals import FEWEST, MOST_LEVEL, WeightIntervals, around, deviation, mean
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import F64, Output
-from thresher.learning.model.prediction import ModelOrFile, Predictor, Summands
-from thresher.learning.model.weights import Readout
+from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout, Summands
 from thresher.learning.training.record import Record
 from thresher.options.data import ReadOptions
 from thresher.options.messages import spelled
@@ -48,7 +47,7 @@ _TABLE: schema.Fields = {"rows": str, "record": dict | None}
 M = TypeVar("M", Model, Readout)
 
 
-class Ensemble(Predictor, Generic[M]):
+class Ensemble(LinearPredictor, Generic[M]):
     """Models that predict together: the margin of the ensemble is the mean of theirs.
 
     Everything else follows from that margin as for a single model: the probability is its link, the label its
@@ -57,8 +56,9 @@ class Ensemble(Predictor, Generic[M]):
 
     def __init__(self, models: Sequence[M], rows: str, record: Record | None = None) -> None:
         self.models = [*models]
-        self.head, self.names, self.numbering = models[0].head, None, models[0].numbering
-        self.shifted = models[0].shifted
+        first = models[0]
+        self.head, self.names, self.numbering = first.head, None, first.numbering
+        self.shifted, self.layout = first.shifted, first.layout
         self.rows = rows
         """how rows were given to models: ``poisson`` or ``disjoint``"""
         self.record = record
@@ -90,19 +90,9 @@ class Ensemble(Predictor, Generic[M]):
         return frame_of(rows)
 
     @property
-    def layout(self) -> SettledLayout | None:
-        """How the training data became features, if they came from files or tables."""
-        return self.models[0].layout
-
-    @property
     def centres(self) -> bool:
         """Whether columns are centred."""
         return self.models[0].centres
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Label words in the order of their classes; empty if labels are numbers."""
-        return self.models[0].classes
 
     @property
     def lowest_label(self) -> float:
@@ -119,7 +109,7 @@ class Ensemble(Predictor, Generic[M]):
         return mean([model.margins(chunk) for model in self.models])
 
     def terms(self, chunk: Chunk) -> Summands:
-        """What the margins of `chunk` are sums of: see `Predictor.terms`."""
+        """What the margins of `chunk` are sums of: see `LinearPredictor.terms`."""
         rows, *each = zip(*(model.terms(chunk) for model in self.models), strict=True)
         if not all(np.array_equal(one.values, rows[0].values) for one in rows):
             raise OneLineError(
@@ -128,19 +118,16 @@ class Ensemble(Predictor, Generic[M]):
             )
         return Summands(rows[0], *map(mean, each))
 
-    def respond(self, margins: F64, output: Output) -> F64:
-        """Turn `margins` into predictions: see `predict`."""
-        return self.head.respond(margins, output, self.lowest_label)
-
     def knows(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which of these features have a weight in any of the models."""
         found: NDArray[np.bool_] = np.any([model.knows(keys) for model in self.models], axis=0)
         return found
 
-    def _some_keys(self) -> NDArray[np.uint64]:
-        return self.models[0]._some_keys()
+    def _index_of_weights(self) -> Index:
+        return self.models[0]._index_of_weights()
 
-    def _weights(self) -> Readout:
+    def readout(self) -> Readout:
+        """An ensemble has none: TypeError."""
         raise TypeError("an ensemble has no weights of its own: look at those of its models")
 
     @classmethod
@@ -248,10 +235,10 @@ class Ensemble(Predictor, Generic[M]):
         ValueError for a wrong interval, fewer than 8 models, and models that learned disjoint rows.
         """
         self.check_interval(interval)
-        each = [model._weights() for model in self.models]
+        each = [model.readout() for model in self.models]
         keys = np.unique(np.concatenate([one.keys for one in each]))
         blocks = [
-            self._weights_in([_weights_for(one, keys[lo : lo + _BLOCK]) for one in each], interval)
+            self._weights_in([one.weights_of(keys[lo : lo + _BLOCK]) for one in each], interval)
             for lo in range(0, max(len(keys), 1), _BLOCK)
         ]
         found = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
@@ -296,16 +283,6 @@ class Ensemble(Predictor, Generic[M]):
         """
         table = {"rows": self.rows, "record": None if self.record is None else self.record.as_dict()}
         model_file.save_all(self.models, fspath(path), {ENSEMBLE: table}, state=state)
-
-
-def _weights_for(readout: Readout, keys: NDArray[np.uint64]) -> F64:
-    """Weights ``(features, outputs)`` of features, for values as they are."""
-    places = np.searchsorted(readout.keys, keys)
-    there = np.append(readout.keys, np.uint64(0))[places] == keys
-    there &= places < len(readout.keys)
-    found = np.tile(readout.unmet.astype(np.float64), (len(keys), 1))
-    found[there] = readout.weights.reshape(len(readout.keys), -1)[places[there]]
-    return found if readout.divisors is None else found / readout.divisors.at(keys)[:, np.newaxis]
 
 
 def load(path: str | PathLike[str], which: str | None = None) -> Readout | Ensemble[Readout]:

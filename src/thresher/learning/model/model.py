@@ -17,7 +17,7 @@ from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
 from thresher.data.layout import SettledLayout
 from thresher.engine import kernels
-from thresher.engine.index import HashedIndex
+from thresher.engine.index import HashedIndex, Index
 from thresher.engine.sound import Tensors
 from thresher.learning.diagnostics.advice import (
     divergence_remedy,
@@ -41,14 +41,13 @@ from thresher.learning.model.divergence import (
 )
 from thresher.learning.model.feed import Feed
 from thresher.learning.model.margins import any_output
-from thresher.learning.model.objective import F64, Listener, Output
-from thresher.learning.model.prediction import Predictor, Summands, some_features
+from thresher.learning.model.objective import F64, Listener
+from thresher.learning.model.prediction import LinearPredictor, Readout
 from thresher.learning.model.preparation import Admission, ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.scaling import Means, ones
 from thresher.learning.model.signs import Signs
 from thresher.learning.model.tables import check_born_at_zero, make_loop
-from thresher.learning.model.weights import Readout
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.progress import Curve, marked, up_to
@@ -64,7 +63,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Model(Predictor):
+class Model(LinearPredictor):
     """A sparse linear model that learns from a stream.
 
     Constructed from a `Recipe`, or from the arguments of one: ``Model("ftrl", l1=1.0)``. Raises the errors of
@@ -99,7 +98,6 @@ class Model(Predictor):
         self._sound, self._warned, self._alone = 0, False, alone
         self.error: DivergedError | None = None
         self.names: Names | None = None
-        """names of features, if they were requested"""
         self.record: Record | None = None
         """how it was trained, once training is over; None if `learn` was given more examples since"""
         self.curve: Curve = ()  # how progressive loss and weights developed in training
@@ -386,11 +384,6 @@ class Model(Predictor):
         return bool(self.recipe.centre)
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        """Label words in the order of their classes; empty if labels are numbers."""
-        return self.layout.classes if self.layout else ()
-
-    @property
     def features_waiting(self) -> int | None:
         """Features seen but not admitted, apart from false positives; None if not counted."""
         return self._feed.intake.waiting
@@ -472,7 +465,7 @@ class Model(Predictor):
         """Settled intercept for values as they are, ``(outputs,)`` for many outputs; 0 without one."""
         means, bias = self._feed.intake.means(), self._bias()
         if means is not None and len(means.keys):
-            weights = self.loop.margins(means.ones(), np.zeros_like(bias))
+            weights = self.loop.margins(ones(means.keys), np.zeros_like(bias))
             bias = means.intercept(weights, bias, self._feed.intake.divisors(means.keys))
         return float(bias[0]) if self.head.count == 1 else bias
 
@@ -513,22 +506,14 @@ class Model(Predictor):
         order = np.argsort(keys)
         return keys[order], settled[rows][order]
 
-    def _sums(self, chunk: Chunk) -> F64:
-        """Weighted sums of rows without offsets."""
-        return self.loop.margins(self._feed.intake.read(chunk), self._bias())
+    def _prepared(self, chunk: Chunk) -> Chunk:
+        return self._feed.intake.read(chunk)
 
-    def terms(self, chunk: Chunk) -> Summands:
-        """What the margins of `chunk` are sums of: see `Predictor.terms`."""
-        chunk.check_arrays()
-        rows, bias = self._feed.intake.read(chunk), self._bias()
-        return Summands.of(rows, self.loop.margins(ones(rows.keys), np.zeros_like(bias)), bias)
+    def _products(self, rows: Chunk, bias: NDArray[Any]) -> F64:
+        return self.loop.margins(rows, bias)
 
-    def respond(self, margins: F64, output: Output) -> F64:
-        """Turn `margins` into predictions: see `predict`."""
-        return self.head.respond(margins, output, self.lowest_label)
-
-    def _some_keys(self) -> NDArray[np.uint64]:
-        return some_features(self._feed.index)
+    def _index_of_weights(self) -> Index:
+        return self._feed.index
 
     def readout(self) -> Readout:
         """The settled weights, without the learning state."""
@@ -542,8 +527,6 @@ class Model(Predictor):
         readout.layout, readout.names, readout.numbering = self.layout, self.names, self.numbering
         readout.shifted = self.shifted
         return readout
-
-    _weights = readout
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The whole learning state as arrays."""
@@ -575,6 +558,6 @@ def as_model(given: Any) -> Model | Readout:
     """The model itself, or the ``model_`` of an estimator or a search; TypeError for anything else."""
     found = given.model_ if hasattr(type(given), "model_") else given
     if not isinstance(found, Model | Readout):
-        several = ", an ensemble: give one of its .models" if isinstance(found, Predictor) else ""
+        several = ", an ensemble: give one of its .models" if isinstance(found, LinearPredictor) else ""
         raise TypeError(f"expected a model, not {type(given).__name__}{several}")
     return found

@@ -1,6 +1,13 @@
-"""What a model and its weights share: predictions for any kind of data, weights by name.
+"""Linear predictors: what models, their settled weights (`Readout`) and ensembles share.
 
-`teach` trains an existing model on such data.
+The margin of a row is the sum of its values, as the model multiplies them, times weights, plus an intercept;
+every prediction follows from it. A model settles the weights of the row from its state, a Readout has all in
+a table, without state, and an ensemble is the mean of others.
+
+A weight can be non-zero before its first example: in `simplex`, and in `eg` without sign, each starts at 1/N.
+So a model file stores the weight of unseen features once, and all features that were seen.
+
+`teach` trains an existing model on data of any kind.
 """
 
 from __future__ import annotations
@@ -9,11 +16,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from thresher import parts
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk, concat
 from thresher.data.columns import check_same
@@ -23,14 +32,15 @@ from thresher.data.inputs.any_data import Data, as_source, is_beside, opened, wi
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.offsets import shifted, split_offsets, unused_offsets, with_offsets, without_offsets
 from thresher.data.source import ReadRows, Source
-from thresher.engine.index import HashedIndex, Index
+from thresher.engine.index import HashedIndex, Index, make_index
+from thresher.engine.sound import Tensors, ascending, given, offsets, require
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.model.agreement import Numbering, check_format, in_agreement, numbering_of
-from thresher.learning.model.margins import any_output
+from thresher.learning.model.margins import any_output, table_margins
 from thresher.learning.model.objective import F64, Head, Output
 from thresher.learning.model.recipe import with_gaps
-from thresher.learning.model.scaling import alone
+from thresher.learning.model.scaling import Divisors, Means, alone, divisors_of, means_of, ones
 from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import layout_asked, layout_like
@@ -40,7 +50,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from thresher.learning.model.model import Model
-    from thresher.learning.model.weights import Readout
 
 
 _SAMPLE = 1000
@@ -99,17 +108,12 @@ def layout_for(model: Any, options: Any) -> AnyLayout:
     return layout
 
 
-def with_codes(model: Any, data: Any) -> Any:
-    """``(X, y)`` for a fitted classifier, with labels as its model knows them; all other data unchanged."""
-    if not (is_beside(data) and len(data) in (2, 3) and data[1] is not None):
-        return data
-    return (data[0], codes_of(model, data[1]), *data[2:])
-
-
 def labelled(model: Any, data: Any, y: Any = None, sample_weight: Any = None) -> Any:
     """Data to measure a model on, with the labels and columns that a fitted estimator knows."""
     labels = y if y is None else codes_of(model, y)
-    return with_labels(with_columns(model, with_codes(model, data)), labels, sample_weight)
+    if is_beside(data) and len(data) in (2, 3) and data[1] is not None:
+        data = (data[0], codes_of(model, data[1]), *data[2:])
+    return with_labels(with_columns(model, data), labels, sample_weight)
 
 
 def with_columns(model: Any, data: Any) -> Any:
@@ -119,24 +123,16 @@ def with_columns(model: Any, data: Any) -> Any:
     """
     names, X = getattr(model, "feature_names_in_", None), data[0] if is_beside(data) else data
     there = getattr(X, "column_names", getattr(X, "columns", None))
-    if names is None or _names_columns(model.model_.layout) or not isinstance(there, Iterable):
+    if names is None or not (isinstance(there, Iterable) and hasattr(X, "__arrow_c_stream__")):
         return data
-    if not hasattr(X, "__arrow_c_stream__") or [*there] == [*names]:
+    layout = model.model_.layout
+    if (layout is not None and has_columns(layout)) or [*there] == [*names]:
         return data
     check_same(
         SettledLayout(columns=(*names,), kinds=("numeric",) * len(names)), [*map(str, there)], "the table"
     )
     X = X.select([*names]) if hasattr(X, "select") else X[[*names]]
     return (X, *data[1:]) if is_beside(data) else X
-
-
-def _names_columns(layout: SettledLayout | None) -> bool:
-    return layout is not None and has_columns(layout)
-
-
-def some_features(index: Index) -> NDArray[np.uint64]:
-    """Keys of some features in the index; none if its rows may each stand for several."""
-    return index.features(_SAMPLE)[1:] if index.NAME != HashedIndex.NAME else np.empty(0, np.uint64)
 
 
 class Fitted(Protocol):
@@ -159,23 +155,21 @@ class Summands(NamedTuple):
     intercepts: F64
     """``(outputs,)``"""
 
-    @classmethod
-    def of(cls, rows: Chunk, weights: F64, intercepts: NDArray[Any]) -> Summands:
-        """The terms for weights of the dtype of the intercepts."""
-        own = weights.astype(intercepts.dtype)
-        parts: F64 = (own.T * rows.values).T.astype(np.float64)
-        return cls(rows, own, parts, intercepts.astype(np.float64))
 
-
-class Predictor:
+class LinearPredictor:
     """Base of everything that has weights."""
 
     head: Head
     names: Names | None
+    """names of features, if they were requested"""
     numbering: Numbering | None
     """the ids of the training data, if its features are numbers"""
     matches_names = False
     """whether columns of tables are matched by name before, by the estimator that this belongs to"""
+    layout: SettledLayout | None
+    """how the training data became features, if they came from files or tables"""
+    shifted = False
+    """whether each example has an offset"""
 
     def note_ids(
         self, span: tuple[int, int] | None, columns: int | None, layout: SettledLayout | None
@@ -186,7 +180,12 @@ class Predictor:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The words that labels are, in the order of their classes; none where labels are numbers."""
+        """The words that labels are, in the order of their classes; empty if labels are numbers."""
+        return self.layout.classes if self.layout else ()
+
+    @property
+    def lowest_label(self) -> float:
+        """The lowest label seen, at most 0: how the data write the negative class."""
         raise NotImplementedError
 
     @property
@@ -194,8 +193,24 @@ class Predictor:
         """Whether columns are centred."""
         raise NotImplementedError
 
-    shifted = False
-    """whether each example has an offset"""
+    def readout(self) -> Readout:
+        """The settled weights, without the learning state."""
+        raise NotImplementedError
+
+    def _prepared(self, chunk: Chunk) -> Chunk:
+        """Rows without offsets as they are multiplied: with columns centred and scaled."""
+        raise NotImplementedError
+
+    def _products(self, rows: Chunk, bias: NDArray[Any]) -> F64:
+        """Weighted sums of prepared rows, with these intercepts ``(outputs,)``."""
+        raise NotImplementedError
+
+    def _bias(self) -> NDArray[Any]:
+        """Intercepts ``(outputs,)`` for prepared rows, in the dtype of the weights."""
+        raise NotImplementedError
+
+    def _index_of_weights(self) -> Index:
+        raise NotImplementedError
 
     def margins(self, chunk: Chunk) -> F64:
         """Weighted sums of the rows of `chunk`: ``(n,)`` float64, or ``(n, outputs)`` for many outputs.
@@ -204,32 +219,29 @@ class Predictor:
         """
         chunk.check_arrays()
         if not self.shifted:
-            return self._sums(chunk)
+            return self._products(self._prepared(chunk), self._bias())
         own, offsets = split_offsets(chunk)
-        return self._sums(own) + offsets
-
-    def _sums(self, chunk: Chunk) -> F64:
-        """Weighted sums of rows without offsets."""
-        raise NotImplementedError
+        return self._products(self._prepared(own), self._bias()) + offsets
 
     def terms(self, chunk: Chunk) -> Summands:
         """What the margins of `chunk`, which has no offsets, are sums of.
 
         ValueError for an ensemble whose models centre or scale columns differently.
         """
-        raise NotImplementedError
-
-    def _weights(self) -> Readout:
-        raise NotImplementedError
+        chunk.check_arrays()
+        rows, bias = self._prepared(chunk), self._bias()
+        own = self._products(ones(rows.keys), np.zeros_like(bias)).astype(bias.dtype)
+        parts: F64 = (own.T * rows.values).T.astype(np.float64)
+        return Summands(rows, own, parts, bias.astype(np.float64))
 
     def _some_keys(self) -> NDArray[np.uint64]:
-        """Keys of some features that the model knows; none if they cannot be told from its rows."""
-        raise NotImplementedError
+        """Keys of some features that the model knows; none if its rows may each stand for several."""
+        index = self._index_of_weights()
+        return index.features(_SAMPLE)[1:] if index.NAME != HashedIndex.NAME else np.empty(0, np.uint64)
 
     def knows(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Which of these features have a weight that is not 0; none if a weight may be that of several."""
-        own: Any = self
-        if own.store.startswith(HashedIndex.NAME):
+        if self._index_of_weights().NAME == HashedIndex.NAME:
             return np.zeros(len(keys), np.bool_)
         row = np.unique(keys)
         found = self.terms(Chunk.from_csr([0, len(row)], row, np.ones(len(row)), [0]))
@@ -238,7 +250,7 @@ class Predictor:
 
     def respond(self, margins: F64, output: Output) -> F64:
         """Turn `margins` into predictions: see `predict`."""
-        raise NotImplementedError
+        return self.head.respond(margins, output, self.lowest_label)
 
     @overload
     def predict(
@@ -396,7 +408,7 @@ class Predictor:
         >>> bool(np.isclose(effects[0], 2.5 * model.weights()[1][0]))
         True
         """
-        readout = self._weights()
+        readout = self.readout()
         if readout.store.startswith(HashedIndex.NAME):
             raise DataError(
                 "a weight of a hashed store stands for several features, so it has no effect of its own"
@@ -436,7 +448,7 @@ class Predictor:
             import pandas as pd
         except ImportError as error:
             raise ImportError("weights_frame needs pandas: pip install pandas") from error
-        readout = self._weights()
+        readout = self.readout()
         heaviest, names = readout.heaviest(top), known_names(readout)
         keys = [key for key, _, _ in heaviest]
         columns: dict[str, Any] = {
@@ -451,7 +463,181 @@ class Predictor:
         return pd.DataFrame({**columns, "weight": weights})
 
 
-AnyModel = Predictor | Fitted
+_OF_MODELS = ("learn", "finish", "examples", "recipe", "state", "restore")
+"""What a model has that can learn"""
+_BLOCK = 1 << 20
+"""Weights processed at a time."""
+
+
+class Readout(LinearPredictor):
+    """Settled weights of a model.
+
+    `keys` ``(stored,)`` uint64 ascend; `weights` ``(stored,)``, or ``(stored, outputs)`` for many outputs,
+    and the intercepts `bias` ``(outputs,)`` have the dtype of the state. Features that are not stored have
+    the weight `unmet` ``(outputs,)``, which is 0 except for rules that start elsewhere. `divisors` are those
+    of numeric columns, None without scaling; the weight of such a column applies to the scaled value. `means`
+    are those of centred columns, None if none are; then `centred_bias` are the intercepts for centred values,
+    and `bias`, float64, those for values as they are.
+    """
+
+    def __init__(
+        self,
+        head: Head,
+        store: str,
+        keys: NDArray[np.uint64],
+        weights: NDArray[Any],
+        bias: NDArray[Any],
+        lowest_label: float = 0.0,
+        unmet: NDArray[Any] | None = None,
+        divisors: Divisors | None = None,
+        means: Means | None = None,
+    ) -> None:
+        self.head, self.loss, self.store = head, head.loss, store
+        self.keys, self.weights, self.centred_bias = keys, weights, bias
+        self._lowest_label = lowest_label
+        self.layout, self.names, self.numbering = None, None, None
+        self.made: tuple[str, int] | None = None
+        """SPEC of the rule and seed of the model in the file; None if unknown"""
+        self.divisors, self.means = divisors, means
+        self.unmet = np.zeros_like(bias) if unmet is None else unmet
+        inner = weights.shape[1:]
+        self._index = make_index(store)
+        rows = self._index.enter(keys)
+        self._table = np.zeros((self._index.size, *inner), weights.dtype)  # takes no memory until written
+        if self.unmet.any():
+            self._table[:] = self.unmet.reshape(inner)
+        self._table[rows] = weights
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """AttributeError, which says how to load a model that can learn."""
+            what = f"{type(self).__name__!r} object has no attribute {name!r}"
+            hint = ": it can only predict; load the model with Model.load to go on learning"
+            raise AttributeError(what + (hint if name in _OF_MODELS else ""), name=name, obj=self)
+
+    def __repr__(self) -> str:
+        """Loss, outputs and number of features."""
+        loss, outputs = parts.part_name(type(self.loss)), self.head.outputs.spec
+        return f"<{type(self).__name__}: {loss} loss, outputs {outputs}, {len(self.keys):,} features>"
+
+    @classmethod
+    def of(cls, head: Head, store: str, lowest_label: float, tensors: Tensors) -> Readout:
+        """The weights in a model file; StateError if the tensors are not weights for `head`."""
+        keys = given(tensors, "weights.keys", (None,), np.uint64)
+        require(ascending(keys), "weights.keys", "keys ascend")
+        inner = () if head.count == 1 else (head.count,)
+        weights = given(tensors, "weights.values", (len(keys), *inner), np.float32, np.float64)
+        bias = given(tensors, "weights.intercept", (head.count,), weights.dtype)
+        unmet = given(tensors, "weights.unmet", (head.count,), weights.dtype)
+        return cls(
+            head, store, keys, weights, bias, lowest_label, unmet, divisors_of(tensors), means_of(tensors)
+        )
+
+    @property
+    def lowest_label(self) -> float:
+        """The lowest label seen, at most 0: how the data write the negative class."""
+        return self._lowest_label
+
+    @property
+    def centres(self) -> bool:
+        """Whether columns are centred."""
+        return self.means is not None
+
+    @property
+    def bias(self) -> NDArray[Any]:
+        """The intercepts ``(outputs,)`` for values as they are: without means."""
+        if self.means is None or not len(self.means.keys):
+            return self.centred_bias
+        weights = self._products(ones(self.means.keys), np.zeros_like(self.centred_bias))
+        return self.means.intercept(weights, self.centred_bias, self.divisors)
+
+    @bias.setter
+    def bias(self, given: NDArray[Any]) -> None:
+        """Replace the intercepts; for centred values they change by as much."""
+        self.centred_bias = self.centred_bias + (given - self.bias)
+
+    @property
+    def intercept(self) -> Any:
+        """Intercept, ``(outputs,)`` for many outputs."""
+        return float(self.bias[0]) if self.weights.ndim == 1 else self.bias
+
+    def _prepared(self, chunk: Chunk) -> Chunk:
+        chunk = chunk if self.means is None else self.means.of(chunk)
+        return chunk if self.divisors is None else self.divisors.of(chunk)
+
+    def _products(self, rows: Chunk, bias: NDArray[Any]) -> F64:
+        found: F64 = table_margins(self._index, self._table, bias, rows)
+        return found
+
+    def _bias(self) -> NDArray[Any]:
+        return self.centred_bias
+
+    def _index_of_weights(self) -> Index:
+        return self._index
+
+    def readout(self) -> Readout:
+        """These weights."""
+        return self
+
+    def weights_of(self, keys: NDArray[np.uint64]) -> F64:
+        """Weights ``(features, outputs)`` of features, known or not, for values as they are: unscaled."""
+        places = np.searchsorted(self.keys, keys)
+        there = np.append(self.keys, np.uint64(0))[places] == keys
+        there &= places < len(self.keys)
+        found = np.tile(self.unmet.astype(np.float64), (len(keys), 1))
+        found[there] = self.weights.reshape(len(self.keys), self.head.count)[places[there]]
+        if self.divisors is None or self.store.startswith(HashedIndex.NAME):
+            return found
+        return found / self.divisors.at(keys)[:, np.newaxis]
+
+    def save(self, path: str | Path) -> None:
+        """Write a model file with weights only. Raises OSError."""
+        from thresher.learning.files.model_file import save_all
+
+        save_all([self], path)
+
+    @property
+    def nonzero(self) -> int:
+        """Number of nonzero weights, without the intercepts."""
+        return int(np.count_nonzero(self.weights))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        own = self.keys.nbytes + self.weights.nbytes + self._table.nbytes + self._index.nbytes
+        names = self.names
+        return own + (names.features.nbytes + names.ends.nbytes + names.letters.nbytes if names else 0)
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """The weights ``(rows, outputs)`` as float64, a million at a time, with their slice of rows."""
+        table = self.weights.reshape(len(self.keys), self.head.count)
+        step = max(1, _BLOCK // self.head.count)
+        for lo in range(0, len(table), step):
+            yield slice(lo, lo + step), table[lo : lo + step].astype(np.float64)
+
+    def heaviest(self, top: int | None = None) -> list[tuple[int, int, Any]]:
+        """Key, output and weight of nonzero weights, largest magnitude first, then by key and output."""
+        table = self.weights.reshape(len(self.keys), self.head.count)
+        rows, columns = np.nonzero(table)
+        values = table[rows, columns]
+        order = np.lexsort((columns, self.keys[rows], -np.abs(values)))[:top]
+        return list(zip(self.keys[rows[order]].tolist(), columns[order].tolist(), values[order], strict=True))
+
+
+def names_of(tensors: Tensors, prefix: str) -> Names | None:
+    """The names in a model file, or None. StateError if they are invalid."""
+    if not any(name.startswith(prefix) for name in tensors):
+        return None
+    keys = given(tensors, prefix + "keys", (None,), np.uint64)
+    ends = given(tensors, prefix + "ends", (len(keys),), np.int64)
+    letters = given(tensors, prefix + "letters", (None,), np.uint8)
+    require(ascending(keys), prefix + "keys", "keys ascend")
+    require(offsets(ends, len(letters)), prefix + "ends", "names must be consecutive and cover all bytes")
+    return Names(keys, ends, letters)
+
+
+AnyModel = LinearPredictor | Fitted
 """A Model, a Readout, or a fitted estimator."""
 ModelOrFile = AnyModel | str | PathLike[str]
 

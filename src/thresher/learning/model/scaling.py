@@ -358,10 +358,6 @@ class Means:
         reading = {"centre.gaps": np.array([self.gaps]), "centre.mask": np.array([self.mask], np.uint64)}
         return {"centre.keys": self.keys, "centre.means": self.means, "centre.counts": self.counts, **reading}
 
-    def ones(self) -> Chunk:
-        """An example for each column, which is 1, with all others 0."""
-        return ones(self.keys)
-
     def intercept(self, weights: F64, bias: NDArray[Any], divisors: Divisors | None) -> F64:
         """The intercepts for values as they are, in float64: those for centred ones less what means add.
 

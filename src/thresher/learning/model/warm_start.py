@@ -25,12 +25,12 @@ from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.engine.index import HashedIndex
 from thresher.engine.protocol import writes
+from thresher.learning.diagnostics.advice import feature_name
 from thresher.learning.files import model_file
 from thresher.learning.model.agreement import in_agreement
 from thresher.learning.model.divergence import first_broken
 from thresher.learning.model.model import Model, as_model
-from thresher.learning.model.prediction import Predictor
-from thresher.learning.model.weights import Readout
+from thresher.learning.model.prediction import LinearPredictor, Readout
 from thresher.options.messages import mention
 
 _SMALL = 1 << 48
@@ -69,7 +69,8 @@ def start_from(model: Model, weights: Readout) -> None:
     if weights.bias.any() and not model.recipe.intercept:
         raise ValueError("these weights include an intercept, but the model has none")
     if (row := _first_beyond(weights.weights, model.dtype)) >= 0:
-        raise ValueError(f"{weights.weight_of(row)} is not finite in {model.dtype}")
+        name = feature_name(int(weights.keys[row]), weights.layout, weights.names)
+        raise ValueError(f"the weight of {name} is not finite in {model.dtype}")
     if _first_beyond(weights.bias, model.dtype) >= 0:
         raise ValueError(f"the intercept is not finite in {model.dtype}")
     if model.recipe.centre:
@@ -134,7 +135,7 @@ def extended(trained: SettledLayout | None, now: SettledLayout | None) -> Settle
 
 
 def checked_data(
-    weights: Predictor | None, source: Source, whose: str = "the initial weights were"
+    weights: LinearPredictor | None, source: Source, whose: str = "the initial weights were"
 ) -> Source:
     """The source; `DataError` if its data cannot have the features of these weights, if there are any."""
     if weights is None:
@@ -143,7 +144,7 @@ def checked_data(
     return in_agreement(weights, source, f"{whose} learned from")
 
 
-def _check_words(weights: Predictor, layout: AnyLayout | None, whose: str) -> None:
+def _check_words(weights: LinearPredictor, layout: AnyLayout | None, whose: str) -> None:
     """`DataError` if labels are words, but those of the weights were numbers: nothing says which is which."""
     words = layout.classes if layout is not None else ()
     if words and not weights.classes:
