@@ -55,7 +55,7 @@ ARROWS = {
     "batch": (
         *("engine.compile.jit", "engine.verbs", "cluster.elsewhere", "cluster.connection", "cluster.reader"),
         *("data.*", "options.checks", "options.messages", "parts", "batch.*", "_version"),
-        *("learning.model.objective", "learning.files.model_file", "learning.model.weights"),
+        *("learning.model.objective", "learning.files.model_file", "learning.model.prediction"),
         "learning.diagnostics.*",
     ),
     # pictures: they know nothing of what they show
