@@ -339,7 +339,7 @@ METHODS_THAT_REACH_UP = {
     "inspection.frames",
     "modelbytes",
 }
-METHODS_THAT_REACH_UP |= {f"model.{name}" for name in ("model", "prediction", "weights")}
+METHODS_THAT_REACH_UP |= {"model.model", "model.prediction"}
 # a loss and a rule have the name of the same algorithm
 SHARED_NAMES = {"Perceptron"}
 
