@@ -1,7 +1,6 @@
 """Columns that appear late, are missing from a file, or have no value where the columns are settled."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from tests.data.reference import rows_of
 from tests.data.tables import WRITERS
 from thresher.data import DataError, open_source
 from thresher.data.columns import as_option_value
-from thresher.data.layout import AnyLayout, Layout, SettledLayout
+from thresher.data.layout import AnyLayout, Layout
 from thresher.data.opening import table_source
 from thresher.data.report import Report
 
@@ -221,10 +220,6 @@ def test_blank_categories_are_missing(name: str, tmp_path: Path) -> None:
     WRITERS[name]([{"label": k % 2, "c": value} for k, value in enumerate(values)], path)
     (rows, bad), _ = read(path, Layout())
     assert ([len(row[2]) for row in rows], bad) == ([0, 0, 1, 1, 0, 1], [])
-    before = replace(open_source(path).layout, blanks_missing=False)
-    assert SettledLayout.from_dict(before.as_dict()) == before
-    assert "blanks_missing" not in before.as_dict()
-    assert [len(row[2]) for row in read(path, before)[0][0]] == [1, 1, 1, 1, 0, 1]  # models saved earlier
 
 
 def test_blank_categories_of_a_dictionary() -> None:

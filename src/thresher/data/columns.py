@@ -73,7 +73,7 @@ def check_settled(layout: SettledLayout) -> SettledLayout:
         raise DataError(f"the layout has several columns of the kind '{several[0]}', of which there is one")
     if layout.offset and (layout.format, layout.offset) != ("vw", BASE):
         raise DataError(f"the layout's offset must be {BASE}, of vw, or empty, not '{layout.offset}'")
-    if layout.spelling and len(layout.spelling) != len(layout.columns):
+    if len(layout.spelling) != len(layout.columns):
         raise DataError(f"the layout has {len(layout.columns)} columns but {len(layout.spelling)} spellings")
     if unknown := {*layout.spelling} - {"", AS_TEXT, *SPELLED}:
         raise DataError(f"unknown spelling '{min(unknown)}'; known: {', '.join((AS_TEXT, *SPELLED))}")
@@ -150,7 +150,6 @@ def settle(
         columns=tuple(kinds),
         kinds=tuple(kinds.values()),
         labels=tuple(labels) if len(labels) > 1 else (),
-        blanks_missing=True,
         awaited=tuple(name for name in kinds if name not in there),
         spelling=tuple(
             spelled.get(name) or AS_TEXT if kind in (CATEGORICAL, TEXT, IGNORE) else ""
@@ -211,12 +210,12 @@ def moved(trained: SettledLayout, kind: str, column: str) -> SettledLayout:
     if kinds.get(name, IGNORE) not in (*UNREAD, kind):
         raise DataError(f"the model was trained with '{name}' as {kinds[name]}; leave {mention(kind)} out")
     kinds = {one: IGNORE if had == kind else had for one, had in kinds.items()} | {name: kind}
-    spelling = dict(zip(trained.columns, trained.spelling, strict=bool(trained.spelling))) | {name: ""}
+    spelling = dict(zip(trained.columns, trained.spelling, strict=True)) | {name: ""}
     return replace(
         trained,
         columns=tuple(kinds),
         kinds=tuple(kinds.values()),
-        spelling=tuple(spelling.values()) if trained.spelling else (),
+        spelling=tuple(spelling.values()),
     )
 
 
@@ -243,7 +242,7 @@ def extending(trained: SettledLayout, chosen: Mapping[str, Any], grouped: bool =
     like = for_new_data(trained, {name: value for name, value in chosen.items() if name not in given})
     patterns = tuple(one for one in trained.ignore if WILD.search(one))
     given["ignore"] = (*patterns, *given.get("ignore", ()))
-    spelling = tuple(zip(trained.columns, trained.spelling, strict=bool(trained.spelling)))
+    spelling = tuple(zip(trained.columns, trained.spelling, strict=True))
     return Extension(
         **{**like.shared(), **given},
         known=tuple(known.items()),

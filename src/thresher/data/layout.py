@@ -181,13 +181,10 @@ class SettledLayout(AnyLayout):
     """the kind of each of `columns`"""
     labels: tuple[str, ...] = ()
     """the label columns if there are several, in the order of the outputs"""
-    blanks_missing: bool = False
-    """whether a category of blanks is missing; false in models that were trained before it was"""
     awaited: tuple[str, ...] = ()
     """columns that the first file did not have when the layout was settled, and that options name"""
     spelling: tuple[str, ...] = ()
-    """what the values of each of `columns` are, if they are categories or texts (see `columns`); empty in
-    models of versions that kept the spelling of each format"""
+    """what the values of each of `columns` are, if they are categories or texts (see `columns`)"""
     usual: tuple[str, ...] = field(default=(), compare=False)
     """categorical columns with values that many of the first rows had: lists ``column,value,value``; they
     change no feature"""

@@ -252,7 +252,7 @@ def respelled(source: ParsedSource) -> list[Noticed]:
 
 def categories_of(layout: SettledLayout) -> dict[str, str]:
     """The categorical columns, each with what its values were in training: see `SettledLayout.spelling`."""
-    pairs = zip(layout.columns, layout.kinds, layout.spelling or ("",) * len(layout.columns), strict=True)
+    pairs = zip(layout.columns, layout.kinds, layout.spelling, strict=True)
     return {name: what for name, kind, what in pairs if kind == CATEGORICAL}
 
 

@@ -52,7 +52,6 @@ def _macros(found: RawPrediction) -> Iterator[str]:
         "ROOM": min(found.room, _ON_STACK),
         "MASK": _word(found.mask),
         "GAPS": int(found.missing_is_mean),
-        "BLANKS": int(not layout.blanks_missing),
         "MISSING": len(layout.missing),
         "SPELLED": int(any(one.spelled for one in found.columns)),
         "BINNED": int(found.has(BINS)),

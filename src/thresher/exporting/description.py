@@ -245,9 +245,8 @@ def _check(first: Readout, layout: SettledLayout) -> None:
 
 def _columns(layout: SettledLayout) -> list[ExportedColumn]:
     hashes = hash_columns(layout.columns, layout.seed).tolist()
-    spelling = layout.spelling or ("",) * len(layout.columns)
     found, bare = list[ExportedColumn](), 0
-    pairs = zip(layout.columns, layout.kinds, spelling, hashes, strict=True)
+    pairs = zip(layout.columns, layout.kinds, layout.spelling, hashes, strict=True)
     for place, (name, kind, how, key) in enumerate(pairs):
         if kind in FEATURES:
             spelled = kind in (CATEGORICAL, TEXT) and how in SPELLED

@@ -31,7 +31,6 @@ def described(found: RawPrediction) -> dict[str, Any]:
         "mask": str(found.mask),
         "columns": [*map(_column, found.columns)],
         "missing": [*layout.missing],
-        "blanks_are_missing": layout.blanks_missing,
         "missing_is_mean": found.missing_is_mean,
         "products": [[*one] for one in found.products],
         "ngrams": found.grams._asdict() if found.has(TEXT) else None,

@@ -1059,7 +1059,6 @@ static int add_cell(list *row, const column *of, thresher_cell cell)
 #endif
     while (cell.text && blanks < cell.size && is_blank(cell.text[blanks])) blanks++;
     empty = cell.text ? blanks == cell.size : isnan(cell.number);
-    if (cell.text && of->kind == CATEGORICAL && THRESHER_BLANKS) empty = cell.size == 0;
     if (of->kind == IGNORED || (empty && !(of->kind == NUMERIC && THRESHER_GAPS))) return 0;
     if (of->kind == CATEGORICAL || of->kind == TEXT) {
         if (!cell.text) return 1;

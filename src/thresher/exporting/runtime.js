@@ -412,11 +412,10 @@ const thresher = (() => {
     return String(value < 0 && bin ? -bin : bin);
   }
 
-  function isMissing(column, cell) {
+  function isMissing(cell) {
     if (cell === null || cell === undefined || cell === "" || cell !== cell) return true;
     if (typeof cell === "number" || typeof cell === "boolean") return false;
-    const text = asText(cell);
-    return column.kind === "categorical" && !model.blanks_are_missing ? text === "" : /^[ \t]*$/.test(text);
+    return /^[ \t]*$/.test(asText(cell));
   }
 
   function addCell(row, column, given) {
@@ -433,7 +432,7 @@ const thresher = (() => {
     };
     const plain = cell === null || /^(?:undefined|number|boolean|string)$/.test(typeof cell) || ArrayBuffer.isView(cell);
     if (!plain || (column.numbers && (cell === Infinity || cell === -Infinity || /^(?:nan|-?inf)$/.test(String(cell)) && cell === cell))) throw wrong();
-    const missing = isMissing(column, cell);
+    const missing = isMissing(cell);
     if (missing && !(column.kind === "numeric" && model.missing_is_mean)) return;
     if (column.kind === "categorical" || column.kind === "text") {
       const bytes = bytesOf(typeof cell === "number" || typeof cell === "boolean" ? String(cell).replace("e+", "e") : cell);

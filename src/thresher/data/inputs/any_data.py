@@ -633,5 +633,5 @@ def _with_labels(layout: SettledLayout, labels: Sequence[str], weight: str) -> S
     new = {name: kind for name, kind in wanted.items() if name not in known}
     several = layout.labels or (tuple(labels) if len(labels) > 1 else ())
     columns, kinds = (*layout.columns, *new), (*layout.kinds, *new.values())
-    spelling = (*layout.spelling, *("" for _ in new)) if layout.spelling else ()
+    spelling = (*layout.spelling, *("" for _ in new))
     return replace(layout, columns=columns, kinds=kinds, labels=several, spelling=spelling)

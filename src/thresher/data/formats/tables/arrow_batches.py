@@ -304,7 +304,7 @@ class BatchParser:
                 elif kind in (CATEGORICAL, LIST):
                     array = batch.column(kinds.names[c])
                     values = pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array))
-                    texts = cast(texts_of(values, kinds.spelling_of(c) if kind == CATEGORICAL else ""), TEXTS)
+                    texts = cast(values if kind == LIST else texts_of(values, kinds.spelling[c]), TEXTS)
                     described = np.zeros(rows.FIELDS, np.int64)
                     _point_text(described, texts)
                     rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
@@ -374,8 +374,8 @@ class BatchParser:
             _point_text(row, array)
             return [lists, array], most + len(array)
         if pa.types.is_dictionary(array.type):
-            return [*_point_indices(row, array, kinds.seeds[c], kinds.spelling_of(c)), bits], most
-        array = texts_of(array, kinds.spelling_of(c))
+            return [*_point_indices(row, array, kinds.seeds[c], kinds.spelling[c]), bits], most
+        array = texts_of(array, kinds.spelling[c])
         short = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
         _point_text(row, array, rows.SHORT if short else rows.LONG)
         return [array, bits], most
@@ -466,7 +466,7 @@ def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64, spell
 
 def _point_grams(column: NDArray[np.int64], array: Any, kinds: Kinds, place: int, naming: Any) -> list[Any]:
     """Describe a text column by lists of keys and values of its n-grams; a missing text has no n-grams."""
-    texts = cast(texts_of(array, kinds.spelling_of(place)), TEXTS)
+    texts = cast(texts_of(array, kinds.spelling[place]), TEXTS)
     if texts.null_count:  # a scalar made of Python's makes pyarrow import pandas
         texts = pc.fill_null(texts, "")
     _, offsets, data = texts.buffers()

@@ -25,7 +25,6 @@ from thresher.data.formats.tables.table_rows import (
     BINS,
     CATEGORICAL,
     GAPPED,
-    KEPT,
     LABEL,
     LIST,
     NUMERIC,
@@ -216,9 +215,9 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
     for i in range(lo, hi):
         at, r, outcome = first + i, i - lo, line_status.EXAMPLE
         slot = r * width + counts[r]
-        if kind == CATEGORICAL or kind == KEPT:
+        if kind == CATEGORICAL:
             if _is_valid(valid, at):
-                key, there = _key(form, data, offsets, indices, at, seed, kind == KEPT)
+                key, there = _key(form, data, offsets, indices, at, seed, False)
                 store_word(staged, slot, key)
                 store_float(floats, slot, np.float32(1))
                 counts[r] += there
@@ -240,7 +239,7 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
         elif kind == OFFSET:
             value, outcome = _target(kind, data, valid, at, domain)
             counts[r] += _put(staged, floats, slot, names[c], value)
-        if crosses is not None and kind in (CATEGORICAL, KEPT, NUMERIC, GAPPED, BINS, OFFSET):
+        if crosses is not None and kind in (CATEGORICAL, NUMERIC, GAPPED, BINS, OFFSET):
             origins[slot] = c
         if outcome != line_status.EXAMPLE and wrong[r] == line_status.EXAMPLE:
             wrong[r] = outcome + line_status.OUTCOMES * table[c, COLUMN]

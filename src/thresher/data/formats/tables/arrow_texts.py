@@ -131,17 +131,12 @@ def spelling_of_column(head: Any) -> str:
 
 
 def texts_of(array: Any, spelling: str) -> Any:
-    """The values of an array, not of lists, as texts or bytes, in a column whose values are `spelling`.
-
-    With an empty `spelling`, as in models of earlier versions, values are written as pyarrow does.
-    """
+    """The values of an array, not of lists, as texts or bytes, in a column whose values are `spelling`."""
     types, kind = pa.types, array.type
-    if types.is_dictionary(kind) and spelling:
+    if types.is_dictionary(kind):
         return texts_of(cast(array, kind.value_type), spelling)
     if is_text(kind) and spelling not in SPELLED:
         return cast(array, _without_views(kind))
-    if not spelling:
-        return cast(array, TEXTS)
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_date(kind) or types.is_null(kind):
         return cast(array, TEXTS)
     if types.is_floating(kind):

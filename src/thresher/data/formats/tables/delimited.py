@@ -457,8 +457,7 @@ class DelimitedParser:
     def __init__(self, form: DelimitedFormat, layout: SettledLayout, reading: Reading) -> None:
         self._layout = layout
         self._domain = check_columns_of_labels(reading.domain, layout)
-        spelled = [one.with_spelling() for one in form.files]
-        self._files = [one.with_words() for one in spelled] if self._domain.words else spelled
+        self._files = [one.of_cells(words=bool(self._domain.words)) for one in form.files]
         self._headers = form.headers
         if self._domain.kind == LISTED and not self._domain.open:
             raise DataError(

@@ -44,7 +44,6 @@ from thresher.data.formats.tables.table_rows import (
     BINS,
     CATEGORICAL,
     GAPPED,
-    KEPT,
     LABEL,
     NOTE,
     NUMERALS,
@@ -305,9 +304,9 @@ def _enter(key, value, keys, values, nnz):
 
 
 @scalar
-def _category(cell, at, end, blanks, seed, keys, values, nnz, naming, column):
-    """Append the feature of a cell, unless it is empty, or blank without `blanks`; returns the new `nnz`."""
-    if at == end or (is_blank(byte(cell, at)) and not blanks and _without_blanks(cell, at, end) == at):
+def _category(cell, at, end, seed, keys, values, nnz, naming, column):
+    """Append the feature of a cell, unless it is blank; returns the new `nnz`."""
+    if at == end or (is_blank(byte(cell, at)) and _without_blanks(cell, at, end) == at):
         return nnz
     key = padded_murmur3_64(cell, at, end - at, seed)
     offer(naming, key, cell, at, end - at, column)
@@ -395,8 +394,8 @@ def _row(text, at, size, columns, room, grams, out, nnz, domain, exact, extra, i
         kind, cell, first, last, outcome = _meant(codes[c], cell, first, last, tokens, scratch)
         if kind == TEXT:
             nnz = _texts(cell, first, last, grams, seeds[c], out, nnz, extra[1], c)
-        elif kind == CATEGORICAL or kind == KEPT:
-            nnz = _category(cell, first, last, kind == KEPT, seeds[c], keys, values, nnz, extra[1], c)
+        elif kind == CATEGORICAL:
+            nnz = _category(cell, first, last, seeds[c], keys, values, nnz, extra[1], c)
         elif kind > SKIP:
             last = _without_blanks(cell, first, last)
             value, outcome = _value(kind, cell, first, last, at, domain, exact)

@@ -352,7 +352,7 @@ def _nested(text, at, room):
 
 
 @scalar
-def _cell(text, at, role, spells, room):
+def _cell(text, at, role, room):
     """The value at `at`: ``(end or -1, kind, float64, addresses of its text and its end)``."""
     code, none = byte(text, at), np.int64(0)
     if code == _QUOTE:
@@ -363,7 +363,7 @@ def _cell(text, at, role, spells, room):
         return end if usual else _BAD, STRINGS, 0.0, begin, stop
     if code == _MINUS or 48 <= code <= 57:
         if role == TEXT or role == SPELLED:
-            end, begin, stop = _element(text, at, spells, room)
+            end, begin, stop = _element(text, at, True, room)
             return end, NUMBERS, 0.0, begin, stop
         end, number, nearest, _ = _number(text, at)
         usual = role != WORDS and role != LISTS and (role != EXACT_NUMBER or nearest or abs(number) < FAR)
@@ -401,7 +401,7 @@ def _keep(cells, row, place, role, number, begin, stop):
 @scalar
 def _object(text, at, row, form, cells, firsts, room):
     """Read the object at `at` as a row; returns the position of its line end, or -1 if it is unusual."""
-    names, fields, spells, used = form[0], form[1], form[4], room[2]
+    names, fields, used = form[0], form[1], room[2]
     before, count = np.int64(0), np.int64(load_word(used, 8 * KNOWN))
     at = _past_blanks(text, at + 1)
     ends = byte(text, at) == _CLOSE
@@ -418,7 +418,7 @@ def _object(text, at, row, form, cells, firsts, room):
         if byte(text, at) != _COLON:
             return _BAD
         role = _get(fields, c, ROLE)
-        at, kind, number, begin, stop = _cell(text, _past_blanks(text, at + 1), role, spells, room)
+        at, kind, number, begin, stop = _cell(text, _past_blanks(text, at + 1), role, room)
         if at < 0:
             return _BAD
         if kind != NULL:
@@ -441,9 +441,9 @@ def cut(text_bytes, at, size, form, cells, firsts, rooms):
     """Find the cells of the lines ``text_bytes[at:size]``, which end with a newline.
 
     Args:
-        form: ``(names, fields, spells)``: the names of fields, each with a quote after it and zeros up to a
+        form: ``(names, fields)``: the names of fields, each with a quote after it and zeros up to a
             multiple of eight bytes, and room for more (uint8); int64 (fields + 1, FIELD), of which entry 0
-            comes before the first field, and the last ones are free; whether numbers among texts are spelled.
+            comes before the first field, and the last ones are free.
         cells: ``(numbers, valid, spans)``: float64 (columns, rows); uint8 (columns, rows / 8) of zeros, their
             bits; int64 (rows, columns, 2), the addresses of texts and of their ends.
         firsts: int64 (fields + 1,), gets KINDS * row + kind of the first value of a field that is -1 there.
@@ -452,7 +452,7 @@ def cut(text_bytes, at, size, form, cells, firsts, rooms):
 
     Returns the number of rows, or -1 if a line is unusual.
     """
-    names, fields, spells = form
+    names, fields = form
     numbers, valid, spans = cells
     text, row = address(text_bytes), np.int64(0)
     described = (
@@ -460,7 +460,6 @@ def cut(text_bytes, at, size, form, cells, firsts, rooms):
         address(fields),
         np.int64(fields.shape[0] - 1),
         np.int64(names.size - 8),
-        spells,
     )
     into = (
         address(numbers),
@@ -555,7 +554,7 @@ class ObjectColumns:
             what = self._kinds.what[c]
             if what in columns.NUMBERS or (what == LABEL and not words):
                 roles[c] = EXACT_NUMBER if self._kinds.codes[c] == GAPPED else NUMBER
-            elif what == CATEGORICAL and self._kinds.spelling_of(c) in columns.SPELLED:
+            elif what == CATEGORICAL and self._kinds.spelling[c] in columns.SPELLED:
                 roles[c] = SPELLED
             else:
                 roles[c] = {CATEGORICAL: TEXT, columns.TEXT: TEXT, LIST: LISTS}.get(what, WORDS)
@@ -592,7 +591,6 @@ class ObjectColumns:
         self._form = (
             np.frombuffer(bytearray(text) + bytes(_ROOM), np.uint8),
             fields,
-            bool(self._kinds.spelling),
         )
         self._scratch = np.empty(ROOM, np.uint8)
 
@@ -602,7 +600,7 @@ class ObjectColumns:
         return bool(names) and not any(code < " " or code in '"\\' for name in names for code in name)
 
     def _name(self, field: int) -> str:
-        names, fields, _ = self._form
+        names, fields = self._form
         begin, size = fields[field, [BEGIN, SIZE]].tolist()
         return names[begin : begin + size - 1].tobytes().decode()
 

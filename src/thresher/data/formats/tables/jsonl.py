@@ -547,10 +547,7 @@ class JsonlParser(BatchParser):
                 continue
             read = self._object(line, schema)
             if isinstance(read, dict):
-                spelled = bool(kinds.spelling)
-                objects.append(
-                    {field.name: _as(read.get(field.name), field.type, spelled) for field in schema}
-                )
+                objects.append({field.name: _as(read.get(field.name), field.type) for field in schema})
                 places.append(k)
                 for name, value in read.items():
                     what = self._watched[name] if value is not None else ""
@@ -752,12 +749,12 @@ def _is_text(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not is_broken(value))
 
 
-def _as(value: Any, kind: Any, spelled: bool) -> Any:
-    """A value that `_fits`, converted for pyarrow; `spelled`: numbers as texts have one spelling each."""
+def _as(value: Any, kind: Any) -> Any:
+    """A value that `_fits`, converted for pyarrow; numbers as texts have one spelling each."""
     if pa.types.is_list(kind) and isinstance(value, list):
         return [str(one) if kind == _ANY_LIST and type(one) is int else one for one in value]
     if pa.types.is_null(kind) and isinstance(value, int | float):
-        return _written(str(value).lower(), isinstance(value, float), spelled)
+        return _respelled(str(value).lower())
     if pa.types.is_floating(kind) and isinstance(value, int):
         try:
             return float(value)
@@ -766,9 +763,4 @@ def _as(value: Any, kind: Any, spelled: bool) -> Any:
     return value
 
 
-@lru_cache(1 << 12)
-def _written(number: str, fraction: bool, spelled: bool) -> str:
-    """A number, or true or false, as the text that pyarrow makes of it, or as it is spelled."""
-    if spelled:
-        return respelled(number)
-    return str(pc.cast(pa.array([float(number)]), pa.string())[0].as_py()) if fraction else number
+_respelled = lru_cache(1 << 12)(respelled)

@@ -35,9 +35,9 @@ from thresher.options.messages import mention
 if TYPE_CHECKING:
     from thresher.data.formats.tables.where import CellFilter
 
-LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, KEPT, GAPPED, OFFSET = range(-2, 11)
-"""How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is ignored; `KEPT`
-columns are categorical and may be blank; `GAPPED` columns are numeric, and a missing cell is a stored 0."""
+LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, GAPPED, OFFSET = range(-2, 10)
+"""How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is ignored; `GAPPED`
+columns are numeric, and a missing cell is a stored 0."""
 SPELLED, NUMERALS = 16, 32
 """Added to the code of a column whose cells are values that can be written in several ways: booleans and
 dates; numbers, of which NaN and infinity make the row bad."""
@@ -91,7 +91,7 @@ class Kinds(NamedTuple):
     ids: str = ""
     """the column that identifies rows; empty: none"""
     spelling: Sequence[str] = ()
-    """what the values of each column are (see `columns`); empty if a model keeps the spelling of formats"""
+    """what the values of each column are: see `columns`"""
     marks: CellFilter | None = None
     """which rows of a file of text are marked, if any"""
     absent: Sequence[int] = ()
@@ -101,22 +101,13 @@ class Kinds(NamedTuple):
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
         return extra_of(self.crosses and self.crosses._replace(spans=spans), naming, len(self.names))
 
-    def with_words(self) -> Kinds:
-        """These kinds with labels that are words."""
-        return self._replace(codes=np.where(self.codes == LABEL, WORD, self.codes))
-
-    def spelling_of(self, column: int) -> str:
-        """What the values of a column are; empty for models that kept the spelling of formats."""
-        return self.spelling[column] if self.spelling else ""
-
-    def with_spelling(self) -> Kinds:
-        """These kinds with columns marked whose cells are spelled."""
-        if not self.spelling:
-            return self
+    def of_cells(self, words: bool) -> Kinds:
+        """These kinds with columns marked whose cells are spelled, and labels if they are `words`."""
         numbers = np.array(self.spelling) == columns.AS_NUMBER
         marks = np.where(numbers, NUMERALS, SPELLED * np.isin(self.spelling, columns.SPELLED))
         marked = np.isin(self.what, (columns.CATEGORICAL, columns.TEXT))
-        return self._replace(codes=self.codes + marks * marked)
+        codes = np.where(self.codes == LABEL, WORD, self.codes) if words else self.codes
+        return self._replace(codes=codes + marks * marked)
 
     def completed(self, chunk: Chunk) -> Chunk:
         """`chunk` with a missing value of each absent column in every row."""
@@ -159,12 +150,6 @@ def cell_filter(
     return CellFilter(marked, names, file, missing, MARKED)
 
 
-def _code_of(kind: str, layout: SettledLayout) -> int:
-    if kind == columns.NUMERIC and layout.gaps:
-        return GAPPED
-    return KEPT if kind == columns.CATEGORICAL and not layout.blanks_missing else _CODES[kind]
-
-
 def kinds_of(
     layout: SettledLayout, names: list[str], file: str, guesses: Sequence[str] = (), ids: str = ""
 ) -> Kinds:
@@ -184,11 +169,13 @@ def kinds_of(
     late = [name for name in unexpected(layout, names) if name != identity]
     noticed = [(LATE, name, 0, looks.get(name, "")) for name in late[:MOST_LATE]]
     noticed += [(LACKING, name, 0, "") for name in lacking(layout, names)[:MOST_LATE]]
-    known = dict(zip(layout.columns, layout.spelling, strict=bool(layout.spelling)))
+    known, codes = dict(zip(layout.columns, layout.spelling, strict=False)), dict(_CODES)
+    if layout.gaps:
+        codes[columns.NUMERIC] = GAPPED
     return Kinds(
         names,
         kinds,
-        np.array([_code_of(kind, layout) for kind in kinds], np.int64),
+        np.array([codes[kind] for kind in kinds], np.int64),
         np.array(keys, np.uint64),
         np.where(nameless, np.uint64(layout.seed), hashes),
         grams_of(layout.ngrams),
@@ -196,7 +183,7 @@ def kinds_of(
         of_columns(layout, names, kinds, file),
         tuple(noticed),
         identity,
-        [known.get(name) or columns.AS_TEXT for name in names] if known else [],
+        [known.get(name) or columns.AS_TEXT for name in names],
         absent=_absent(layout, names) if layout.gaps else (),
     )
 
