@@ -3,18 +3,18 @@
 import asyncio
 import json
 from concurrent.futures import Future, ThreadPoolExecutor
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.serving.app import make_app
-from thresher.serving.endpoints import Endpoints
+from thresher.serving.appending import Ack, Labelled
+from thresher.serving.endpoints import Endpoints, Limits
 from thresher.serving.errors import RefusedError
-from thresher.serving.intake import Limits
 from thresher.serving.metrics import Metrics
 from thresher.serving.predicting import Predictions
-from thresher.serving.requests import Ack, Labelled
+from thresher.serving.protocol import HttpConnection, Site
 from thresher.serving.service import Service, Status
 
 TOKEN = b"Bearer secret"
@@ -68,6 +68,32 @@ def done(found: Any) -> Future[Any]:
     return future
 
 
+class Transport(asyncio.Transport):
+    """A socket, of which the test is the other side."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written, self.paused, self.closed = b"", False, False
+
+    def write(self, data: Any) -> None:
+        assert not self.closed
+        self.written += data
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+
 class Told(NamedTuple):
     status: int
     headers: dict[str, str]
@@ -83,14 +109,19 @@ class Told(NamedTuple):
 
 
 class Asked:
-    """An application, and what it answers."""
+    """A server of a service, and what it answers."""
 
     def __init__(self, service: Any, *, body: int = 10_000, rows: int = 100, token: bool = False) -> None:
-        self.metrics = Metrics(service)
-        self.predicting = Predictions(service, rows, self.metrics)
-        limits = Limits(body, rows, 10, 1.0)
-        self.endpoints = Endpoints(service, self.predicting, limits, self.metrics, ThreadPoolExecutor(1))
-        self.app = make_app(self.endpoints, self.metrics, (lambda one: one == TOKEN) if token else None)
+        metrics, limits = Metrics(service), Limits(body, rows, 10, 1.0)
+        self.predicting = Predictions(service, rows, metrics)
+        allowed = (lambda one: one == TOKEN) if token else None
+        pool = ThreadPoolExecutor(1)
+        self.site = Site(
+            Endpoints(service, self.predicting, limits, metrics, pool, allowed),
+            self.predicting,
+            limits,
+            metrics,
+        )
 
     def __call__(
         self, method: str, target: str, body: bytes | list[bytes] | None = b"", **headers: str
@@ -99,38 +130,29 @@ class Asked:
         return asyncio.run(self._asked(method, target, body, headers))
 
     async def _asked(self, method: str, target: str, body: Any, headers: dict[str, str]) -> Told:
-        path, _, query = target.partition("?")
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        parts = [body] if isinstance(body, bytes) else body or []
-        if isinstance(body, bytes):
-            named.setdefault("content-length", str(len(body)))
-        scope = {
-            "type": "http",
-            "asgi": {"version": "3.0"},
-            "http_version": "1.1",
-            "method": method,
-            "path": path,
-            "raw_path": path.encode(),
-            "root_path": "",
-            "query_string": query.encode(),
-            "headers": [(name.encode(), value.encode()) for name, value in named.items()],
-            "client": ("127.0.0.1", 1),
-            "server": ("127.0.0.1", 2),
-            "scheme": "http",
-        }
-        coming, sent = [*parts], list[Any]()
-
-        async def receive() -> Any:
-            if body is None:
-                return {"type": "http.disconnect"}
-            if not coming:
-                await asyncio.Event().wait()
-            return {"type": "http.request", "body": coming.pop(0), "more_body": bool(coming)}
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        await self.app(scope, receive, send)
-        found = {name.decode(): value.decode() for name, value in sent[0]["headers"]} if sent else {}
-        status = sent[0]["status"] if sent else 0
-        return Told(status, found, b"".join(one.get("body", b"") for one in sent[1:]))
+        named = {name.replace("_", "-"): value for name, value in headers.items()} | {"host": "a"}
+        parts = (
+            [b"%x\r\n%b\r\n" % (len(one), one) for one in body] if isinstance(body, list) else [body or b""]
+        )
+        if isinstance(body, list):
+            parts.append(b"0\r\n\r\n")
+            named["transfer-encoding"] = "chunked"
+        else:
+            named["content-length"] = "1" if body is None else str(len(body))
+        head = [f"{method} {target} HTTP/1.1", *map(": ".join, named.items()), "", ""]
+        transport, connection = Transport(), HttpConnection(self.site)
+        connection.connection_made(transport)
+        for part in ["\r\n".join(head).encode(), *parts]:
+            if not transport.closed:
+                connection.data_received(part)
+        while connection.owing:
+            await asyncio.sleep(0.0005)
+        transport.closed = True
+        connection.connection_lost(None)
+        text, _, found = transport.written.partition(b"\r\n\r\n")
+        if not text:
+            return Told(0, {}, b"")
+        begin, *lines = text.decode().split("\r\n")
+        told = dict(line.split(": ", 1) for line in lines)
+        parsedate_to_datetime(told.pop("date"))
+        return Told(int(begin.split()[1]), told, found)

@@ -13,7 +13,8 @@ import pytest
 import thresher
 from thresher.learning.inspection.explanation import explain
 from thresher.serving.answers import Answers
-from thresher.serving.bodies import Bodies, BodyError, Rows
+from thresher.serving.bodies import Bodies, Rows
+from thresher.serving.errors import RefusedError
 
 LINES = b"""{"label": "spam", "x": 1, "c": "a", "id": "p"}
 {"x": "no number"}
@@ -152,18 +153,18 @@ def test_a_stream_has_what_lines_have(tmp_path: Path, labels: Any, outputs: str,
 
 def test_what_the_model_does_not_have(tmp_path: Path) -> None:
     answers = Answers(model_of(tmp_path, [0, 1], loss="hinge"))
-    with pytest.raises(BodyError, match="gives no probabilities") as caught:
+    with pytest.raises(RefusedError, match="gives no probabilities") as caught:
         answers.check("probability")
     assert caught.value.status == 400
     counts = Answers(model_of(tmp_path, [0, 1], loss="poisson"))
-    with pytest.raises(BodyError, match=r"use output=margin or label \(the predicted mean"):
+    with pytest.raises(RefusedError, match=r"use output=margin or label \(the predicted mean"):
         counts.check("probability")
-    with pytest.raises(BodyError, match="output must be probability, label"):
+    with pytest.raises(RefusedError, match="output must be probability, label"):
         answers.check("odds")
-    with pytest.raises(BodyError, match="top is for output=explain"):
+    with pytest.raises(RefusedError, match="top is for output=explain"):
         answers.check("margin", "2")
     for wrong in ("0", "-1", "1.5", "many", "9" * 5000):
-        with pytest.raises(BodyError, match="top must be a whole number of at least 1"):
+        with pytest.raises(RefusedError, match="top must be a whole number of at least 1"):
             answers.check("explain", wrong)
     answers.check("explain", "2")
     answers.check("")

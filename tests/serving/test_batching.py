@@ -6,27 +6,16 @@ from typing import Any
 
 import pytest
 
-from thresher.serving.batching import Answer, Batcher, BatchKind, Later, WaitingBody
+from thresher.serving.batching import Batcher, BatchKind, Later
+from thresher.serving.errors import Answer
+from thresher.serving.reading import NOTHING, HttpRequest
 
 KIND = BatchKind("/predict", "", "")
 
 
-class Client:
-    """Keeps what it is told."""
-
-    client: tuple[str, int] | None = ("127.0.0.1", 1)
-
-    def __init__(self) -> None:
-        self.told = list[tuple[bytes, bytes]]()
-
-    def answer(self, head: bytes, body: bytes) -> None:
-        self.told.append((head, body))
-
-
 @pytest.mark.parametrize("late", [False, True])
 def test_a_fault_is_an_answer_to_all_who_wait(late: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    counted, broken = list[tuple[str, int, int]](), [True]
-    done = Future[Any]()
+    broken, done = [True], Future[Any]()
     done.set_result(None)
 
     def answers() -> list[Answer]:
@@ -37,20 +26,18 @@ def test_a_fault_is_an_answer_to_all_who_wait(late: bool, capsys: pytest.Capture
             return [Answer(200, body) for body in bodies]
         return Later([done], answers) if late else answers()
 
-    batcher = Batcher(work, lambda path, status, seconds: counted.append((path, status, len(seconds))))
+    told = list[Answer]()
+    batcher = Batcher(work, lambda requests, answers: told.extend(answers))
 
-    async def asked() -> list[Client]:
-        clients = [Client() for _ in range(3)]
-        for one in clients:
-            batcher.add(KIND, WaitingBody(one, b"x", 0.0, ""))
+    async def asked() -> list[Answer]:
+        told.clear()
+        for _ in range(3):
+            batcher.add(KIND, HttpRequest(None, NOTHING, b"x", 0.0))
         await asyncio.sleep(0.05)
-        return clients
+        return told
 
-    clients = asyncio.run(asked())
-    assert [len(one.told) for one in clients] == [1, 1, 1]
-    assert all(one.told[0][0].startswith(b"HTTP/1.1 500 ") for one in clients)
-    assert b"secret" not in clients[0].told[0][1]
+    assert [one.status for one in asyncio.run(asked())] == [500] * 3
+    assert b"secret" not in told[0].body
     assert "fault: KeyError" in capsys.readouterr().err
-    batcher.loop, broken[0] = None, False
-    assert [one.told[0][1] for one in asyncio.run(asked())] == [b"x"] * 3
-    assert counted == [("/predict", 500, 3), ("/predict", 200, 3)]
+    broken[0] = False
+    assert [one.body for one in asyncio.run(asked())] == [b"x"] * 3

@@ -18,7 +18,8 @@ from thresher.data.errors import DataError
 from thresher.data.formats.listing import TABLES
 from thresher.data.opening import open_source
 from thresher.data.source import ReadRows
-from thresher.serving.bodies import MEDIA, Bodies, BodyError
+from thresher.serving.bodies import MEDIA, Bodies
+from thresher.serving.errors import RefusedError
 from thresher.serving.predicting import ids_of
 
 BOM = b"\xef\xbb\xbf"
@@ -171,7 +172,7 @@ def has_features(bodies: Bodies, line: bytes) -> bool:
     """Whether an object has a column of the model."""
     try:
         rows = bodies.read(line, TYPES["jsonl"], labelled=False)
-    except BodyError:
+    except RefusedError:
         return False
     return bool(rows.bad) or bool(rows.chunk.values.any())
 
@@ -179,12 +180,12 @@ def has_features(bodies: Bodies, line: bytes) -> bool:
 def test_rows_without_a_column_of_the_model_are_refused(tmp_path: Path) -> None:
     bodies = Bodies(model_of(tmp_path, "jsonl"), 1000)
     for body in (b'{"instances": [{"size": 1}]}', b'{"other": 1}\n{"another": 2}'):
-        with pytest.raises(BodyError, match=r"no column of the body .* is one of the model's"):
+        with pytest.raises(RefusedError, match=r"no column of the body .* is one of the model's"):
             bodies.read(body, TYPES["jsonl"], labelled=False)
     assert bodies.read_together([b'{"size": 1}', b'{"other": 1}'], TYPES["jsonl"]) is None
     for body in (b'{"label": 1}', b'{"label": 1, "Size": 3}'):
         with pytest.raises(
-            BodyError, match=r"no column of the body \(label.* is one of the model's \(size, "
+            RefusedError, match=r"no column of the body \(label.* is one of the model's \(size, "
         ):
             bodies.read(body, TYPES["jsonl"], labelled=True)
         assert bodies.read_together([body, b'{"label": 1, "size": 1}'], TYPES["jsonl"], labelled=True) is None
@@ -277,7 +278,7 @@ def test_json_over_several_lines(tmp_path: Path) -> None:
         b"": "the body is empty",
         b"\n \r\n": "the body is empty",
     }.items():
-        with pytest.raises(BodyError, match=re.escape(message)) as caught:
+        with pytest.raises(RefusedError, match=re.escape(message)) as caught:
             bodies.read(wrong, "application/json", labelled=False)
         assert caught.value.status == 400
         assert "\n" not in caught.value.message
@@ -299,10 +300,10 @@ def test_an_arrow_stream(tmp_path: Path) -> None:
     assert bodies.read(body, TYPES["arrow"], labelled=False, ids="new").ids == ["1", "2", "3", "4"]
     assert b"new" in body
     for wrong in (body[:-8], body + b"x", body[:100], b"ARROW1", b"", body.replace(b"new", b"n\xffw")):
-        with pytest.raises(BodyError, match=r"the body.*") as caught:
+        with pytest.raises(RefusedError, match=r"the body.*") as caught:
             bodies.read(wrong, TYPES["arrow"], labelled=False)
         assert caught.value.status == 400
-    with pytest.raises(BodyError, match="more than 3 rows"):
+    with pytest.raises(RefusedError, match="more than 3 rows"):
         Bodies(model, 3).read(body, TYPES["arrow"], labelled=False)
 
 
@@ -313,17 +314,17 @@ def test_ids(tmp_path: Path) -> None:
     assert found.ids == ["7.10", "a", ""]
     assert [(one.line, "an id" in one.error) for one in found.bad] == [(2, False), (3, True)]
     for body in (json_rows, json_rows[:24], b"[" + json_rows[:24] + b"]"):
-        with pytest.raises(BodyError, match=r"no column is called 'iid'; did you mean 'id'\?"):
+        with pytest.raises(RefusedError, match=r"no column is called 'iid'; did you mean 'id'\?"):
             read(body, "", labelled=False, ids="iid")
     assert read(b'{"size": 2, "id": null}', "", labelled=False, ids="id").ids == [""]
     assert len(read(b'{"size": 2,}', "", labelled=False, ids="iid").bad) == 1
     read = Bodies(model_of(tmp_path, "csv"), 10).read
     assert read(b"size,id\n1,a\nx,b\n", "", labelled=False, ids="id").ids == ["a", "b"]
-    with pytest.raises(BodyError, match="no column is called 'id'"):
+    with pytest.raises(RefusedError, match="no column is called 'id'"):
         read(b"size\n1\n", "", labelled=False, ids="id")
     read = Bodies(model_of(tmp_path, "vw"), 10).read
     assert read(b"'a|a x\n|a y\n", "", labelled=False, ids="tag").ids == ["a", ""]
-    with pytest.raises(BodyError, match="what identifies a row is its tag"):
+    with pytest.raises(RefusedError, match="what identifies a row is its tag"):
         read(b"'a|a x\n", "", labelled=False, ids="id")
 
 
@@ -333,7 +334,7 @@ def test_ids(tmp_path: Path) -> None:
 )
 def test_what_is_no_text_is_refused_with_the_media_types(tmp_path: Path, head: bytes, what: str) -> None:
     read = Bodies(model_of(tmp_path, "csv"), 10).read
-    with pytest.raises(BodyError) as caught:
+    with pytest.raises(RefusedError) as caught:
         read(head + b"\0\1\2\3" * 20, "", labelled=False)
     assert caught.value.status == 415
     told = f"the body is not UTF-8 text ({what}"
@@ -401,14 +402,14 @@ def test_what_a_model_cannot_read(tmp_path: Path) -> None:
         assert TYPES[form] in bodies.media
         for media, other in MEDIA.items():
             if media not in bodies.media:
-                with pytest.raises(BodyError, match=f"; send .*{TYPES[form]}") as caught:
+                with pytest.raises(RefusedError, match=f"; send .*{TYPES[form]}") as caught:
                     bodies.read(BODIES.get(other, [b"x"])[0], media, labelled=False)
                 assert caught.value.status == 415
     table = Bodies(model_of(tmp_path, "csv"), 10)
     assert table.media == [media for media, form in MEDIA.items() if form in TABLES]
-    with pytest.raises(BodyError, match="whose features are columns; the features of svmlight are ids"):
+    with pytest.raises(RefusedError, match="whose features are columns; the features of svmlight are ids"):
         table.read(b"1 1:1", "text/x-svmlight", labelled=False)
-    with pytest.raises(BodyError, match="rows cannot be read from image/png") as caught:
+    with pytest.raises(RefusedError, match="rows cannot be read from image/png") as caught:
         table.read(b"x", "image/PNG", labelled=False)
     assert caught.value.status == 415
 
@@ -417,7 +418,7 @@ def test_too_many_rows(tmp_path: Path) -> None:
     for form, row in (("csv", b"1,red\n"), ("jsonl", b'{"size": 1}\n'), ("svmlight", b"1 1:1\n")):
         bodies, header = Bodies(model_of(tmp_path, form), 3), b"size,colour\n" if form == "csv" else b""
         assert len(bodies.read(header + 3 * row, TYPES[form], labelled=False).chunk) == 3
-        with pytest.raises(BodyError, match="more than 3 rows") as caught:
+        with pytest.raises(RefusedError, match="more than 3 rows") as caught:
             bodies.read(header + 4 * row, TYPES[form], labelled=False)
         assert caught.value.status == 413
 
@@ -443,7 +444,7 @@ def test_too_many_columns_are_refused_before_they_are_read(tmp_path: Path) -> No
             ("application/json", "\n".join(lines[-15_000:]).encode() if refused else b'{"size": 1}'),
         ):
             if refused:
-                with pytest.raises(BodyError, match=told) as error:
+                with pytest.raises(RefusedError, match=told) as error:
                     bodies.read(body, media, labelled=False)
                 assert error.value.status == 413
             else:
@@ -458,7 +459,7 @@ def test_few_columns_in_each_of_many_rows_are_no_vast_table(tmp_path: Path) -> N
     bodies = Bodies(model_of(tmp_path, "jsonl"), 100_000)
     rows = [json.dumps({"size": 1, f"new {k % 2_000}": 1}) for k in range(6_000)]
     with pytest.raises(
-        BodyError, match="has 6,000 rows of 2,001 columns: send fewer rows at a time"
+        RefusedError, match="has 6,000 rows of 2,001 columns: send fewer rows at a time"
     ) as error:
         bodies.read("\n".join(rows).encode(), "application/json", labelled=False)
     assert error.value.status == 413
@@ -534,19 +535,19 @@ def test_models_of_data_in_memory(tmp_path: Path) -> None:
     found = Bodies(matrix, 10).read(b"1 1:2 3:4\n2:1\n", "", labelled=False)
     assert found.chunk.keys.tolist() == [1, 3, 2]
     assert Bodies(matrix, 10).read(b"1 1:2 3:4\n2:1\n", "", labelled=True).bad[0].line == 2
-    with pytest.raises(BodyError, match="the features of VW text are names") as caught:
+    with pytest.raises(RefusedError, match="the features of VW text are names") as caught:
         Bodies(matrix, 10).read(b"1 |a x y", "text/x-vw", labelled=False)
     assert caught.value.status == 400
     assert Bodies(matrix, 10).read(b"| 1:2", "text/x-vw", labelled=False).chunk.keys.tolist() == [1]
     named: Any = thresher.train(([{"a": 1}, {"b": 2}, {"a": 1}, {"b": 2}], y))
-    with pytest.raises(BodyError) as caught:
+    with pytest.raises(RefusedError) as caught:
         Bodies(named, 10).read(b"1 1:2", "text/x-svmlight", labelled=False)
     assert caught.value.status == 415
     table: Any = thresher.train((pa.table({"size": [1, 2, 3, 4]}), y))
     assert len(Bodies(table, 10).read(b'{"size": 3}', "", labelled=False).chunk) == 1
     assert Bodies(table, 10).read(b'{"size": 3, "label": 1}', "", labelled=True).chunk.labels == [1]
     table.layout = replace(table.layout, kinds=("numeric", "ignore"))
-    with pytest.raises(BodyError, match="the labels of the training data were not in a column"):
+    with pytest.raises(RefusedError, match="the labels of the training data were not in a column"):
         Bodies(table, 10).read(b'{"size": 3, "label": 1}', "", labelled=True)
 
 

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from thresher.serving.gate import Gate
+from thresher.serving.learning import Gate
 
 
 def in_line(gate: Gate) -> None:

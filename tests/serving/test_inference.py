@@ -11,7 +11,8 @@ import pytest
 
 import thresher
 from thresher.serving.answers import Answers
-from thresher.serving.bodies import Bodies, BodyError
+from thresher.serving.bodies import Bodies
+from thresher.serving.errors import RefusedError
 from thresher.serving.inference import Inference
 
 TABLE = "label,size,colour,rows\n" + "ham,1,red,a\nspam,-2,blue,b\nham,0.5,red,c\n" * 5
@@ -150,7 +151,7 @@ SIZE = tensor("size", "FP64", [1, 2])
 )
 def test_refused(tmp_path: Path, request_: Any, message: str) -> None:
     _, inference = inference_of(tmp_path, TABLE, "csv", ignore="rows")
-    with pytest.raises(BodyError, match=message) as caught:
+    with pytest.raises(RefusedError, match=message) as caught:
         inference.read(json.dumps(request_).encode())
     assert caught.value.status in (400, 413)
 
@@ -166,15 +167,15 @@ def test_all_of_the_range_of_a_type_is_taken(datatype: str, data: list[Any], tmp
 
 def test_a_request_that_is_nested_too_deeply(tmp_path: Path) -> None:
     _, inference = inference_of(tmp_path, TABLE, "csv")
-    with pytest.raises(BodyError, match="this is not a request for inference: it is nested too deeply"):
+    with pytest.raises(RefusedError, match="this is not a request for inference: it is nested too deeply"):
         inference.read(b'{"a": ' + b"[" * 100_000)
 
 
 def test_a_model_without_columns_takes_lines(tmp_path: Path) -> None:
     _, inference = inference_of(tmp_path, TEXT, "vw")
     with pytest.raises(
-        BodyError, match="this model has no columns: give one tensor of lines of text, 'rows'"
+        RefusedError, match="this model has no columns: give one tensor of lines of text, 'rows'"
     ):
         inference.read(json.dumps({"inputs": [SIZE]}).encode())
-    with pytest.raises(BodyError, match="not a request for inference"):
+    with pytest.raises(RefusedError, match="not a request for inference"):
         inference.read(b"\xff")

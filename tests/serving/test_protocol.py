@@ -5,46 +5,21 @@ import json
 import random
 import re
 from collections import deque
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import h11
 import pytest
 
-from thresher.serving.batching import Answer, Batcher, BatchKind
-from thresher.serving.intake import Limits
-from thresher.serving.protocol import SMALL, HttpConnection, Ways
-from thresher.serving.reading import LONGEST_HEAD
+from tests.serving.asking import Transport
+from thresher.serving.batching import BatchKind
+from thresher.serving.endpoints import SMALL, Limits
+from thresher.serving.errors import Answer
+from thresher.serving.protocol import HttpConnection, Site
+from thresher.serving.reading import LONGEST_HEAD, Asked, HttpRequest, head_of
 
 Read = tuple[str, str, bytes | None]
 """A request as it was read: method, target, body; no body if its answer does not wait for it"""
 SEEDS = 300
-
-
-class Transport(asyncio.Transport):
-    """A socket, of which the test is the other side."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written, self.paused, self.closed = b"", False, False
-
-    def write(self, data: Any) -> None:
-        assert not self.closed
-        self.written += data
-
-    def pause_reading(self) -> None:
-        self.paused = True
-
-    def resume_reading(self) -> None:
-        self.paused = False
-
-    def close(self) -> None:
-        self.closed = True
-
-    abort = close
-
-    def is_closing(self) -> bool:
-        return self.closed
 
 
 class Answered(NamedTuple):
@@ -65,51 +40,52 @@ class Peer:
     def __init__(self, limit: int) -> None:
         self.read, self.owed, self.most, self.held = list[Read](), 0, 0, 0
         self.transport = Transport()
-        ways = Ways(Batcher(self.work, lambda *_: None), self.kind, None, Limits(limit, 10, 10, 1.0))
-        self.server = SimpleNamespace(connections=set(), tasks=set(), default_headers=[])
-        config: Any = SimpleNamespace(loaded_app=self.app)
-        self.connection = type("Tried", (HttpConnection,), {"ways": ways})(config, self.server, {})
+        self.site = Site(self, self, Limits(limit, 10, 10, 1.0), self, remembered=0)
+        self.connection = HttpConnection(self.site)
         self.connection.connection_made(self.transport)
 
-    def took(self, method: str, target: str, body: bytes | None) -> bytes:
-        self.read.append((method, target, body))
+    def watch(self, *_: Any) -> None:
+        pass
+
+    answered = watch
+
+    def took(self, asked: Asked, body: bytes | None) -> Answer:
+        self.read.append((asked.head.method.decode(), asked.head.target.decode(), body))
         self.owed += 1
         self.most = max(self.most, self.owed)
-        return json.dumps(len(self.read)).encode()
+        return Answer(200, json.dumps(len(self.read)).encode())
 
-    async def app(self, scope: Any, receive: Any, send: Any) -> None:
-        query = scope["query_string"].decode()
-        target = scope["raw_path"].decode() + (f"?{query}" if query else "")
-        body: bytes | None = None
-        if target != "/early":
-            body, more = b"", True
-            while more:
-                message = await receive()
-                if message["type"] != "http.request":
-                    return
-                body, more = body + message["body"], message["more_body"]
-        told = self.took(scope["method"], target, body)
-        await asyncio.sleep(3600 if target == "/never" else 0)
+    def asked(self, text: bytes) -> Asked:
+        asked = Asked.of(head_of(text))
+        if asked.path != "/early":
+            return asked
+        told = self.took(asked, None)
         self.owed -= 1
-        headers = [(b"content-length", b"%d" % len(told))]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": told})
+        return asked._replace(refusal=told)
+
+    async def answer(self, request: HttpRequest) -> Answer:
+        told = self.took(request.asked, request.body)
+        await asyncio.sleep(3600 if request.asked.path == "/never" else 0)
+        self.owed -= 1
+        return told
+
+    def kind_of(self, asked: Asked) -> BatchKind | None:
+        self.last = asked
+        learns = (asked.head.method, asked.path) == (b"POST", "/learn")
+        return BatchKind("/learn", "", "") if learns else None
 
     def work(self, some: list[bytes], keys: list[str], kind: BatchKind) -> list[Answer]:
-        found = [Answer(200, self.took("POST", kind.path, one)) for one in some]
+        found = [self.took(self.last, one) for one in some]
         self.owed = 0
         return found
-
-    def kind(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
-        return BatchKind(target.decode(), "", "") if target == b"/learn" else None
 
     @property
     def waits(self) -> bool:
         """Whether the server can do nothing but wait."""
         unread = len(self.connection._text) - self.connection._at
         self.held = max(self.held, unread)
-        stuck = self.connection.flow.write_paused or ("GET", "/never", b"") in self.read
-        return self.transport.closed or stuck or not (self.connection._answering or unread)
+        stuck = not self.connection._room.is_set() or ("GET", "/never", b"") in self.read
+        return self.transport.closed or stuck or not (self.connection.owing or unread)
 
     async def send(self, parts: list[bytes]) -> None:
         """Send some parts, as long as the server reads."""
@@ -135,7 +111,7 @@ class Peer:
             await asyncio.sleep(0)
         closed, self.transport.closed = self.transport.closed, True
         self.connection.connection_lost(None)
-        for task in self.server.tasks.copy():
+        for task in self.site.tasks.copy():
             task.cancel()
         self.transport.closed = closed
 

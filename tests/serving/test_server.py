@@ -413,10 +413,12 @@ def test_what_prevents_a_start(clicks: Path, tmp_path: Path) -> None:
 def test_the_extra_may_be_missing(
     clicks: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    for name in ("endpoints", "metrics", "predicting"):
+        monkeypatch.delitem(sys.modules, f"thresher.serving.{name}", raising=False)
     monkeypatch.delitem(sys.modules, "thresher.serving.server", raising=False)
     monkeypatch.delattr("thresher.serving.server", raising=False)
     assert status_of(["serve", str(clicks)]) == 2
     assert capsys.readouterr().err.endswith(
-        "thresher: thresher serve needs uvicorn, which is not installed: pip install 'thresher[serve]'\n"
+        "thresher serve needs prometheus_client, which is not installed: pip install 'thresher[serve]'\n"
     )

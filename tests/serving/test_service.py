@@ -29,9 +29,7 @@ from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.divergence import HEAVIEST, too_heavy
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
-from thresher.serving.errors import RefusedError
-from thresher.serving.learning import MODEL, Snapshots
-from thresher.serving.requests import (
+from thresher.serving.appending import (
     FIRST,
     ExpireRequest,
     KnownRows,
@@ -41,6 +39,8 @@ from thresher.serving.requests import (
     fingerprint,
     ticking,
 )
+from thresher.serving.errors import RefusedError
+from thresher.serving.learning import MODEL, Snapshots
 from thresher.serving.service import LearningService, Service, Settings
 
 ROWS = 40
@@ -535,7 +535,7 @@ def test_too_many_rows_that_wait_are_refused(model: Path, rows: Chunk, tmp_path:
         service.keep(["a", "b"], rows.rows(0, 2), margins[:2]).result()
         with pytest.raises(RefusedError, match="2 rows wait for their labels already") as refused:
             service.keep(["c"], rows.rows(2, 3), margins[2:]).result()
-        assert (refused.value.status, refused.value.retry_after) == (429, 1.0)
+        assert (refused.value.status, refused.value.headers) == (429, {"Retry-After": "1"})
 
 
 def test_a_key_is_for_the_rows_that_it_was_for(model: Path, rows: Chunk, tmp_path: Path) -> None:

@@ -18,11 +18,10 @@ from thresher.learning.inspection.explanation import Explanation
 from thresher.learning.inspection.responses import Responses
 from thresher.learning.model.objective import F64
 from thresher.options.kinds import Whole, WrongValueError
-from thresher.serving.bodies import BodyError, Rows
+from thresher.serving.bodies import Rows
+from thresher.serving.errors import RefusedError
+from thresher.serving.openapi import EXPLAIN, OUTPUTS
 
-EXPLAIN = "explain"
-OUTPUTS = ("probability", "label", "margin", EXPLAIN)
-"""What can be asked for"""
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
@@ -36,18 +35,18 @@ class Answers:
         """what is written if nothing is asked for"""
 
     def check(self, output: str, top: str = "") -> None:
-        """`BodyError` for what the model does not have, and for a `top` that is not for an explanation."""
+        """`RefusedError` for what the model does not have, and for a `top` that is not for an explanation."""
         if output not in ("", *OUTPUTS):
-            raise BodyError(400, f"output must be {', '.join(OUTPUTS)}, not {output}")
+            raise RefusedError(400, f"output must be {', '.join(OUTPUTS)}, not {output}")
         if output == "probability" and self.usual != output:
             why = "the loss of this model gives no probabilities"
-            raise BodyError(400, f"{why}: use output=margin or {self._model.head.label}")
+            raise RefusedError(400, f"{why}: use output=margin or {self._model.head.label}")
         if top and output != EXPLAIN:
-            raise BodyError(400, f"top is for output={EXPLAIN}")
+            raise RefusedError(400, f"top is for output={EXPLAIN}")
         try:
             Whole(1).read(top or "1")
         except WrongValueError as error:
-            raise BodyError(400, f"top must be {error.wanted}") from None
+            raise RefusedError(400, f"top must be {error.wanted}") from None
 
     def lines(self, rows: Rows, margins: F64, output: Any) -> bytes:
         """A line for each row, good and bad; `margins` are those of the good ones."""

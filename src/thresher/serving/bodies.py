@@ -30,7 +30,7 @@ from thresher.data.formats.tables import delimited, jsonl
 from thresher.data.formats.tables.arrow_batches import TableBlock, sound
 from thresher.data.formats.tables.arrow_files import END_OF_STREAM, BatchFormat, kinds_by
 from thresher.data.formats.tables.json_cells import names_in
-from thresher.data.labels import LISTED
+from thresher.data.labels import LISTED, ONE
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settled_without_columns
 from thresher.data.opening import check_ids
 from thresher.data.report import LATE
@@ -42,8 +42,8 @@ from thresher.learning.model.prediction import layout_for
 from thresher.options.data import ReadOptions
 from thresher.options.messages import without_options
 from thresher.options.option import UsageError, settled
+from thresher.serving.appending import AN_ID, is_id
 from thresher.serving.errors import NOT_JSON, RefusedError, why_not_json
-from thresher.serving.requests import AN_ID, is_id
 
 MEDIA = {
     "application/json": "jsonl",
@@ -75,15 +75,11 @@ _MOST_KINDS = 64
 """Kinds of parsers that are kept"""
 
 
-class BodyError(RefusedError):
-    """A body that cannot be read at all."""
-
-
 def check_charset(media: str) -> None:
-    """`BodyError` for the media type of a text that is not in UTF-8."""
+    """`RefusedError` for the media type of a text that is not in UTF-8."""
     found = _CHARSET.search(media) if ";" in media else None
     if found and found[1].lower() not in _UTF8:
-        raise BodyError(415, f"bodies are read as UTF-8, and this one is in {found[1]}: convert it")
+        raise RefusedError(415, f"bodies are read as UTF-8, and this one is in {found[1]}: convert it")
 
 
 class BadRow(NamedTuple):
@@ -205,8 +201,7 @@ class Bodies:
     def read(self, body: bytes, media: str, *, labelled: bool, ids: str = "") -> Rows:
         """The rows of a body. Labels are checked if they are `labelled`, and ignored otherwise.
 
-        `ids` is the column (in VW text ``tag``) that identifies rows. Raises `BodyError` with status 400, 413
-        or 415.
+        `ids` is the column (in VW text ``tag``) that identifies rows. `RefusedError`: 400, 413 or 415.
         """
         form, header = self._form(media, body), b""
         try:
@@ -218,7 +213,7 @@ class Bodies:
             if form == "jsonl" and ids and not any(parsed.ids or ()) and (objects := self._objects(body)):
                 identity(ids, [*dict.fromkeys(name for one in objects for name in one)], _NAME)
         except DataError as error:
-            raise BodyError(400, error.args[0]) from error
+            raise RefusedError(400, error.args[0]) from error
         self._loaded.add(form)
         rows, limits = _rows(parsed), self._beyond(form, parsed.chunk, labelled, labelled or bool(ids))
         if rows.ids is not None:
@@ -264,13 +259,13 @@ class Bodies:
         return np.array([not is_id(one, is_text) for one, is_text in zip(found, texts, strict=False)], bool)
 
     def _check_known(self, body: bytes) -> None:
-        """`BodyError` for objects of which none has a column of the model, as others wrap them in another."""
+        """`RefusedError` if no object has a column of the model, as others wrap them in another."""
         layout, objects = self._layouts["jsonl"], self._objects(body)
         columns = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind in FEATURES]
         there = {name: None for one in objects for name in one}
         if there and not there.keys() & columns:
             given, known = (", ".join([*one][:_SHOWN]) for one in (there, columns))
-            raise BodyError(400, f"no column of {_NAME} ({given}) is one of the model's ({known}, ...)")
+            raise RefusedError(400, f"no column of {_NAME} ({given}) is one of the model's ({known}, ...)")
 
     def _objects(self, body: bytes) -> list[dict[str, Any]]:
         """The objects of a body; none if a line is not JSON."""
@@ -283,7 +278,7 @@ class Bodies:
         """Whether bodies of this kind have been read before; the first may take seconds, to compile."""
         try:
             return self._form(media) in self._loaded
-        except BodyError:
+        except RefusedError:
             return True
 
     def read_together(
@@ -305,7 +300,7 @@ class Bodies:
             rows = [one.text[len(one.header) :] for one in texts]
             lines = [one.count(b"\n") for one in rows]
             parsed = self._parsed(first._replace(text=first.header + b"".join(rows)), labelled, "")
-        except (BodyError, DataError):
+        except (RefusedError, DataError):
             return None
         if self._beyond(form, parsed.chunk, labelled, labelled) or len(parsed.chunk) + len(
             parsed.gaps
@@ -345,7 +340,7 @@ class Bodies:
         if form in self._layouts:
             return form
         why = self._refused.get(form, f"rows cannot be read from {kind or 'this model'}")
-        raise BodyError(415, f"{why}; send {', '.join(self.media) or 'rows to another model'}")
+        raise RefusedError(415, f"{why}; send {', '.join(self.media) or 'rows to another model'}")
 
     def _text(self, form: str, body: bytes) -> _Text:
         if form == "jsonl" and body[:1] == b"{" and b"\n" not in body[:-1] and b"\0" not in body:
@@ -354,7 +349,7 @@ class Bodies:
             check_is_text(body, _NAME)
         except OddFileError:
             what = binary_kind(body).partition(":")[0] or "binary"
-            raise BodyError(
+            raise RefusedError(
                 415, f"{_NAME} is not UTF-8 text ({what}); send {', '.join(self.media)}"
             ) from None
         if not body.strip():
@@ -439,8 +434,8 @@ class Bodies:
             raise DataError(f"{_NAME} is not one whole Arrow stream")
         return pa.Table.from_batches(batches, stream.schema)
 
-    def _too_many(self) -> BodyError:
-        return BodyError(413, f"{_NAME} has more than {self._most:,} rows: send fewer at a time")
+    def _too_many(self) -> RefusedError:
+        return RefusedError(413, f"{_NAME} has more than {self._most:,} rows: send fewer at a time")
 
 
 _decode = msgspec.json.Decoder().decode_lines
@@ -448,12 +443,12 @@ _decode = msgspec.json.Decoder().decode_lines
 
 
 def _check_wide(names: int, rows: int, layout: SettledLayout, size: int = 0) -> None:
-    """`BodyError` for many columns, or a table that would have far more cells than the text has values."""
+    """`RefusedError` for many columns, or a table that would have far more cells than the text has values."""
     if names > len(layout.columns) + MOST_UNKNOWN:
         why = f"has more than {MOST_UNKNOWN:,} columns that the model does not know: leave them out"
-        raise BodyError(413, f"{_NAME} {why}")
+        raise RefusedError(413, f"{_NAME} {why}")
     if names * rows > max(_MOST_CELLS, size):
-        raise BodyError(413, f"{_NAME} has {rows:,} rows of {names:,} columns: send fewer rows at a time")
+        raise RefusedError(413, f"{_NAME} has {rows:,} rows of {names:,} columns: send fewer rows at a time")
 
 
 def _block_of(text: bytes) -> Block:
@@ -540,7 +535,7 @@ def _space(text: str, at: int) -> int:
 
 def _rows(parsed: Parsed) -> Rows:
     if not parsed.tally.examples and not parsed.gaps:
-        raise BodyError(400, f"{_NAME} is empty: there are no rows")
+        raise RefusedError(400, f"{_NAME} is empty: there are no rows")
     unknown = tuple(column for what, column, _, _ in parsed.noticed if what == LATE)
     bad = [BadRow.of(one) for one in parsed.bad]
     count = len(parsed.chunk)
@@ -596,3 +591,97 @@ def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:
         )
         row, line, first = row + good, line + count, last
     return found
+
+
+# the body of /label
+
+_LONGEST = 40
+_PLACE = re.compile(r" - at `\$\[([0-9]+)\]\.?(.*)`")
+"""Where msgspec found what is wrong in a list or in lines"""
+
+
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    id: msgspec.Raw
+    """text, or what is written there, such as 1e3: rows are known by what stands in their bodies"""
+    label: str | float | bool
+    weight: float = 1.0
+
+
+class LateLabels(NamedTuple):
+    """Labels of rows that were kept."""
+
+    ids: list[str]
+    labels: NDArray[np.float32]
+    weights: NDArray[np.float32]
+
+
+_ONE, _SEVERAL = msgspec.json.Decoder(_Line), msgspec.json.Decoder(list[_Line])
+
+
+def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
+    """The labels in a body of JSON: an object, an array of objects or lines; `RefusedError`."""
+    lines, ids = _lines(body)
+    if len(lines) > most:
+        raise RefusedError(413, f"the body has more than {most:,} labels")
+    given = np.array([one.weight for one in lines])
+    if (given < 0).any():
+        wrong = given[given < 0][0]
+        raise RefusedError(400, f"line {_first(given < 0)}: expected a weight of at least 0, found {wrong:g}")
+    labels = _numbers([one.label for one in lines], model)
+    if (heavy := too_heavy(labels, given)).any():
+        raise RefusedError(400, f"line {_first(heavy)}: expected {LIGHT}, found more")
+    return LateLabels(ids, labels, given.astype(np.float32))
+
+
+def _shown(place: re.Match[str]) -> str:
+    """The line, and the field if it is known."""
+    return f" (line {int(place[1]) + 1}{', ' * bool(place[2])}{place[2]})"
+
+
+def _id_of(line: _Line, number: int) -> str:
+    """The id as it was written, or the text that it is. `RefusedError`."""
+    written = bytes(line.id).decode()
+    is_text = written[0] == '"'
+    found = msgspec.json.decode(line.id, type=str) if is_text else written
+    if not is_id(found, is_text):
+        raise RefusedError(400, f"line {number}: expected {AN_ID}, found {written[:_LONGEST]}")
+    return found
+
+
+def _lines(body: bytes) -> tuple[list[_Line], list[str]]:
+    """The lines, and their ids."""
+    text = body.strip()
+    try:
+        found = _SEVERAL.decode(text) if text.startswith(b"[") else _ONE.decode_lines(text)
+        ids = [_id_of(one, k) for k, one in enumerate(found, 1)]
+    except NOT_JSON as error:
+        raise RefusedError(
+            400,
+            f'expected lines such as {{"id": "a", "label": 1}}: {_PLACE.sub(_shown, why_not_json(error))}',
+        ) from error
+    if not found:
+        raise RefusedError(400, "the body is empty: send a line of id and label for each row")
+    return found, ids
+
+
+def _numbers(given: Sequence[Any], model: Any) -> NDArray[np.float32]:
+    """Labels as numbers; `RefusedError` for one that the model does not know."""
+    domain = model.head.domain.of_model(True).of_words(model.classes)
+    if domain.kind != ONE:
+        raise RefusedError(409, "labels can come late only if a row has one, and here it has several")
+    words = domain.words
+    try:
+        numbers = [words.number_of(str(one).encode()) if words is not None else float(one) for one in given]
+    except ValueError:
+        raise RefusedError(400, f"expected {domain.meaning}") from None
+    labels = np.array(numbers, np.float32)
+    fits = domain.allows(labels) & (domain.allows(np.array(numbers)) if domain.whole else True)
+    if not fits.all():
+        wrong = _first(~fits)
+        shown = repr(str(given[wrong - 1])[:_LONGEST])
+        raise RefusedError(400, f"line {wrong}: expected {domain.meaning}, found {shown}")
+    return labels
+
+
+def _first(wrong: NDArray[np.bool_]) -> int:
+    return int(np.argmax(wrong)) + 1

@@ -1,46 +1,49 @@
-"""What each path does. The methods have the names of `openapi.ENDPOINTS`."""
+"""What each path does, and who may ask for it. The methods have the names of `openapi.ENDPOINTS`."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl
 
 import msgspec
+import pyarrow as pa
 from prometheus_client import CONTENT_TYPE_LATEST
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
 
 from thresher._version import __version__
-from thresher.serving.errors import NOT_JSON, RefusedError, why_not_json
-from thresher.serving.intake import BodyIntake, Limits
-from thresher.serving.late_labels import read_labels
+from thresher.data.files.paths import unread
+from thresher.serving import openapi
+from thresher.serving.bodies import check_charset, read_labels
+from thresher.serving.errors import NOT_JSON, Answer, RefusedError, refusal, why_not_json
 from thresher.serving.metrics import Metrics
-from thresher.serving.openapi import (
-    ARROW,
-    JSON,
-    LINES,
-    LabelsLearned,
-    Live,
-    ModelReady,
-    Promoted,
-    ServerName,
-    ServiceReady,
-    document,
-)
-from thresher.serving.predicting import Predictions, ids_of, status_of
-from thresher.serving.taking import acknowledgement, check_some
+from thresher.serving.openapi import ARROW, ENDPOINTS, JSON, LINES, PATHS, Endpoint
+from thresher.serving.predicting import Predictions, acknowledgement, check_some, ids_of, status_of
+from thresher.serving.reading import Asked, HttpRequest, head_of
 
 T = TypeVar("T")
-ROWS_READ = "thresher.rows"
-"""where the scope of a request has the number of its rows"""
-_SMALL = 16_384
+SMALL = 16_384
 """bytes of a body that is read in the thread of the loop: handing it to another would take longer"""
-_BLOCK = 1 << 20
+_OPEN = "/health/"
+"""Paths for which no token is needed begin so"""
+_ROUTES = [
+    (name, one, re.compile(re.sub(r"\\{\w+\\}", "([^/]+)", re.escape(one.path))))
+    for name, one in ENDPOINTS.items()
+]
+_PACKINGS = {"gzip": "gzip", "x-gzip": "gzip", "zstd": "zstd"}
+
+
+class Limits(NamedTuple):
+    """How much clients may send, and how long they may take."""
+
+    body: int
+    """bytes, packed or not"""
+    rows: int
+    connections: int
+    timeout: float
+    """seconds for a request to arrive"""
 
 
 class _Promotion(msgspec.Struct, forbid_unknown_fields=True):
@@ -48,120 +51,181 @@ class _Promotion(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Endpoints:
-    """The paths of a service."""
+    """The paths of a service. `allowed` says whether the header Authorization has the token, if any."""
 
     def __init__(
-        self, service: Any, predicting: Predictions, limits: Limits, metrics: Metrics, pool: Executor
+        self,
+        service: Any,
+        predicting: Predictions,
+        limits: Limits,
+        metrics: Metrics,
+        pool: Executor,
+        allowed: Callable[[bytes], bool] | None = None,
     ) -> None:
         self._service, self._predicting, self._limits = service, predicting, limits
-        self._metrics, self._pool, self._intake = metrics, pool, BodyIntake(limits.body)
-        self._document = msgspec.json.encode(document())
+        self._metrics, self._pool, self._allowed = metrics, pool, allowed or (lambda given: True)
+        self._document = msgspec.json.encode(openapi.document())
 
-    async def predict(self, request: Request) -> Response:
+    def asked(self, text: bytes) -> Asked:
+        """What a head asks for; the same for the same text. `RefusedError` if it is not valid HTTP."""
+        asked = Asked.of(head_of(text))
+        query = asked.head.target.partition(b"?")[2].decode()
+        given = parse_qsl(query, keep_blank_values=True)
+        for name, endpoint, pattern in _ROUTES:
+            if found := pattern.fullmatch(asked.path):
+                asked = asked._replace(name=name, counted=endpoint.path, query=dict(given))
+                break
+        headers = asked.head.headers
+        try:
+            if not (asked.path.startswith(_OPEN) or self._allowed(headers.get(b"authorization", b""))):
+                told = "the token is missing or wrong: send Authorization: Bearer TOKEN"
+                raise RefusedError(401, told, headers={"WWW-Authenticate": "Bearer"})
+            if found is None:
+                raise RefusedError(404, f"there is no such path; there are {', '.join(PATHS)}")
+            _check(asked, endpoint, [name for name, _ in given])
+            if found.groups() not in ((), (self._service.name,)):
+                raise RefusedError(404, f"there is one model here, {self._service.name}")
+        except RefusedError as error:
+            return asked._replace(refusal=refusal(error))
+        return asked
+
+    async def answer(self, request: HttpRequest) -> Answer:
+        """The answer to a request."""
+        try:
+            if packing := request.asked.header(b"content-encoding"):  # which takes a second for the largest
+                plain = await asyncio.to_thread(self._unpacked, request.body, packing.lower())
+                request = request._replace(body=plain)
+            answer: Answer = await getattr(self, request.asked.name)(request)
+        except Exception as error:  # noqa: BLE001  (a fault must not end the service)
+            return refusal(error)
+        return answer
+
+    def _unpacked(self, body: bytes, packing: str) -> bytes:
+        if packing == "identity":
+            return body
+        if packing not in _PACKINGS:
+            accepted = {"Accept-Encoding": "gzip, zstd"}
+            raise RefusedError(415, "bodies may be packed by gzip or zstd, nothing else", headers=accepted)
+        try:
+            with pa.CompressedInputStream(pa.BufferReader(body), _PACKINGS[packing]) as stream:
+                plain: bytes = stream.read(self._limits.body + 1)
+        except (OSError, pa.ArrowException) as error:
+            raise RefusedError(400, f"the body: {unread(error)}") from error
+        if len(plain) > self._limits.body:
+            raise too_large(self._limits)
+        return plain
+
+    async def predict(self, request: HttpRequest) -> Answer:
         """Predict rows."""
-        output, top, ids = (request.query_params.get(name, "") for name in ("output", "top", "ids"))
-        arrow = ARROW in request.headers.get("accept", "")
-        async with self._intake.body(request) as body:
-            work, media = self._predicting, _media(request)
-            found = await self._done(body, media, lambda: work.predict(body, media, output, ids, top))
-            request.scope[ROWS_READ] = found.rows.all
-            if ids:
-                good = ids_of(found.rows)
-                await _kept(self._service.keep(good, found.rows.chunk, found.margins))
-            written = await self._done(body, media, lambda: work.written(found, arrow))
-        return Response(written, status_of(found.rows), media_type=ARROW if arrow else LINES)
+        work, query, arrow = self._predicting, request.asked.query, ARROW in request.asked.header(b"accept")
+        ids = query.get("ids", "")
+        given = request.body, request.asked.media, query.get("output", ""), ids, query.get("top", "")
+        found = await self._done(request, lambda: work.predict(*given))
+        if ids:
+            await _kept(self._service.keep(ids_of(found.rows), found.rows.chunk, found.margins))
+        written = await self._done(request, lambda: work.written(found, arrow))
+        return Answer(status_of(found.rows), written, ARROW if arrow else LINES, rows=found.rows.all)
 
-    async def learn(self, request: Request) -> Response:
+    async def learn(self, request: HttpRequest) -> Answer:
         """Learn labelled rows."""
-        key = request.headers.get("idempotency-key", "")
-        async with self._intake.body(request) as body:
-            media = _media(request)
-            rows = await self._done(body, media, lambda: self._predicting.labelled(body, media))
-            request.scope[ROWS_READ] = rows.all
-            ack = await _kept(self._service.learn(check_some(rows).chunk, key))
-        return _json(acknowledgement(rows, ack))
+        rows = await self._done(request, lambda: self._predicting.labelled(request.body, request.asked.media))
+        ack = await _kept(self._service.learn(check_some(rows).chunk, request.asked.key))
+        return _json(acknowledgement(rows, ack), rows.all)
 
-    async def label(self, request: Request) -> Response:
+    async def label(self, request: HttpRequest) -> Answer:
         """Learn rows that were kept."""
-        async with self._intake.body(request) as body:
-            late = read_labels(body, self._service.model, self._limits.rows)
-            request.scope[ROWS_READ] = len(late.ids)
-            return _json(LabelsLearned(*await _kept(self._service.label(*late))))
+        late = read_labels(request.body, self._service.model, self._limits.rows)
+        found = openapi.LabelsLearned(*await _kept(self._service.label(*late)))
+        return _json(found, len(late.ids))
 
-    async def metrics(self, request: Request) -> Response:
+    async def metrics(self, request: HttpRequest) -> Answer:
         """Tell figures."""
-        return Response(self._metrics.page(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return Answer(200, self._metrics.page(), CONTENT_TYPE_LATEST)
 
-    async def live(self, request: Request) -> Response:
+    async def live(self, request: HttpRequest) -> Answer:
         """Answer."""
-        return _json(Live(True))
+        return _json(openapi.Live(True))
 
-    async def ready(self, request: Request) -> Response:
+    async def ready(self, request: HttpRequest) -> Answer:
         """Tell whether all is well."""
         status = self._service.status()
         if not status.ready:
             raise RefusedError(503, status.reason or "not ready yet", 1)
-        return _json(ServiceReady(True, status.learning, status.reason))
+        return _json(openapi.ServiceReady(True, status.learning, status.reason))
 
     live_v2, ready_v2 = live, ready
 
-    async def about(self, request: Request) -> Response:
+    async def about(self, request: HttpRequest) -> Answer:
         """Tell what is in the model."""
         return _json(await asyncio.get_running_loop().run_in_executor(self._pool, self._service.info))
 
-    async def openapi(self, request: Request) -> Response:
+    async def openapi(self, request: HttpRequest) -> Answer:
         """Tell what may be asked."""
-        return Response(self._document, media_type=JSON)
+        return Answer(200, self._document)
 
-    async def server(self, request: Request) -> Response:
+    async def server(self, request: HttpRequest) -> Answer:
         """Tell who answers."""
-        return _json(ServerName("thresher", __version__, []))
+        return _json(openapi.ServerName("thresher", __version__, []))
 
-    async def described(self, request: Request) -> Response:
+    async def described(self, request: HttpRequest) -> Answer:
         """Tell what the model takes and gives."""
-        self._check_name(request)
         return _json(self._predicting.inference.described())
 
-    async def infer(self, request: Request) -> Response:
+    async def infer(self, request: HttpRequest) -> Answer:
         """Predict tensors."""
-        self._check_name(request)
-        async with self._intake.body(request) as body:
-            return Response(
-                await self._done(body, JSON, lambda: self._predicting.infer(body)), media_type=JSON
-            )
+        return Answer(200, await self._done(request, lambda: self._predicting.infer(request.body), JSON))
 
-    async def model_ready(self, request: Request) -> Response:
+    async def model_ready(self, request: HttpRequest) -> Answer:
         """Tell whether the model can predict."""
-        self._check_name(request)
-        return _json(ModelReady(self._service.name, True))
+        return _json(openapi.ModelReady(self._service.name, True))
 
-    async def snapshot(self, request: Request) -> Response:
+    async def snapshot(self, request: HttpRequest) -> Answer:
         """Give the newest model on disk."""
         path, sequence = self._service.snapshot()
         # the row alone would not tell one model from another that has taken over, or from a replaced file
         tag = {"ETag": f'"{sequence}-{path.stat().st_mtime_ns:x}"'}
-        if request.headers.get("if-none-match") == tag["ETag"]:
-            return Response(status_code=304, headers=tag)
-        return FileResponse(path, tag)
+        if request.asked.header(b"if-none-match") == tag["ETag"]:
+            return Answer(304, b"", "", tag)
+        return Answer(200, b"", "application/octet-stream", tag, file=path.open("rb"))
 
-    async def promote(self, request: Request) -> Response:
+    async def promote(self, request: HttpRequest) -> Answer:
         """Let another model take over."""
-        async with self._intake.body(request) as body:
-            try:
-                wanted = msgspec.json.decode(body, type=_Promotion)
-            except NOT_JSON as error:
-                raise RefusedError(400, f'expected {{"model": NAME}}: {why_not_json(error)}') from error
-            return _json(Promoted(*await _kept(self._service.promote(wanted.model))))
+        try:
+            wanted = msgspec.json.decode(request.body, type=_Promotion)
+        except NOT_JSON as error:
+            raise RefusedError(400, f'expected {{"model": NAME}}: {why_not_json(error)}') from error
+        return _json(openapi.Promoted(*await _kept(self._service.promote(wanted.model))))
 
-    def _check_name(self, request: Request) -> None:
-        if request.path_params["name"] != self._service.name:
-            raise RefusedError(404, f"there is one model here, {self._service.name}")
-
-    async def _done(self, body: bytes, media: str, work: Callable[[], T]) -> T:
+    async def _done(self, request: HttpRequest, work: Callable[[], T], media: str | None = None) -> T:
         """Do some work on a body, elsewhere if it is large or the first of its kind."""
-        if len(body) <= _SMALL and self._predicting.is_loaded(media):
+        kind = request.asked.media if media is None else media
+        if len(request.body) <= SMALL and self._predicting.is_loaded(kind):
             return work()
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+
+def _check(asked: Asked, endpoint: Endpoint, given: Sequence[str]) -> None:
+    """`RefusedError` for a method, a parameter of the query or a charset that an endpoint does not take."""
+    methods = ("GET", "HEAD") if endpoint.method == "GET" else (endpoint.method,)
+    if asked.head.method.decode() not in methods:
+        allow = ", ".join(methods)
+        raise RefusedError(405, f"use the method {allow}", headers={"Allow": allow})
+    for name in given:
+        if name not in endpoint.queries:
+            known = f"known: {', '.join(sorted(endpoint.queries))}" if endpoint.queries else "it takes none"
+            raise RefusedError(400, f"{endpoint.path} has no parameter {name[:40]!r}; {known}")
+        if given.count(name) > 1:
+            raise RefusedError(400, f"the parameter {name} is given twice")
+    for one in endpoint.parameters:
+        if one.choices and asked.query.get(one.name, one.choices[0]) not in one.choices:
+            raise RefusedError(400, f"{one.name} must be one of {', '.join(one.choices)}")
+    if endpoint.takes:
+        check_charset(asked.media)
+
+
+def too_large(limits: Limits) -> RefusedError:
+    """Why a body is not read."""
+    return RefusedError(413, f"the body is larger than {limits.body:,} bytes")
 
 
 async def _kept(future: Future[T]) -> T:
@@ -169,26 +233,5 @@ async def _kept(future: Future[T]) -> T:
     return await asyncio.shield(asyncio.wrap_future(future))
 
 
-def _media(request: Request) -> str:
-    return request.headers.get("content-type", "")
-
-
-def _json(found: Any) -> Response:
-    return Response(msgspec.json.encode(found, enc_hook=str) + b"\n", media_type=JSON)
-
-
-class FileResponse(Response):
-    """The content of a file as it is now, if another takes its place too; closed whatever the client does."""
-
-    def __init__(self, path: Path, headers: dict[str, str]) -> None:
-        self._file = path.open("rb")
-        length = {"Content-Length": str(os.fstat(self._file.fileno()).st_size)}
-        super().__init__(headers=headers | length, media_type="application/octet-stream")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
-        with self._file as file:
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            while block := file.read(_BLOCK):
-                await send({"type": "http.response.body", "body": block, "more_body": True})
-            await send({"type": "http.response.body", "body": b""})
+def _json(found: Any, rows: int = 0) -> Answer:
+    return Answer(200, msgspec.json.encode(found, enc_hook=str) + b"\n", rows=rows)

@@ -1,4 +1,4 @@
-"""What a client is told when its request is not done, and the operator when there is a fault."""
+"""What a client is told, or why its request is not done; and the operator, when there is a fault."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
 from thresher.data.errors import DataError, printable
 from thresher.options.messages import without_options
+from thresher.serving.openapi import JSON
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for a body"""
@@ -25,32 +27,40 @@ class RefusedError(Exception):
     """A request cannot be carried out, with the status that HTTP has for it, and headers of the answer."""
 
     def __init__(
-        self,
-        status: int,
-        message: str,
-        retry_after: float | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, status: int, message: str, retry_after: float | None = None, headers: Mapping[str, str] = {}
     ) -> None:
         super().__init__(message)
-        self.status, self.message, self.retry_after = status, message, retry_after
-        self.headers = {**(headers or {})}
+        self.status, self.message, self.headers = status, message, {**headers}
         if retry_after is not None:
             self.headers["Retry-After"] = str(max(1, round(retry_after)))
 
 
-def refusal_of(error: Exception) -> RefusedError:
-    """What the client is told of any error; the operator is told of those that are faults of ours."""
-    if isinstance(error, RefusedError):
-        return error
+class Answer(NamedTuple):
+    """The answer to a request."""
+
+    status: int
+    body: bytes
+    media: str = JSON
+    headers: Mapping[str, str] = {}
+    """more headers"""
+    rows: int = 0
+    """of the body of the request, good and bad"""
+    file: BinaryIO | None = None
+    """what is sent in place of `body`, and then closed"""
+
+
+def refusal(error: Exception) -> Answer:
+    """The answer to a request that is not done. The operator is told of errors that are faults of ours.
+
+    Options, which a client cannot give, are left out.
+    """
     if isinstance(error, DataError):
-        return RefusedError(400, error.args[0])
-    tell_fault(error)
-    return RefusedError(500, "a fault of the service, about which its standard error says more")
-
-
-def as_json(message: str) -> bytes:
-    """An error as the body of an answer, without options, which a client cannot give."""
-    return msgspec.json.encode({"error": printable(without_options(message))}) + b"\n"
+        error = RefusedError(400, error.args[0])
+    elif not isinstance(error, RefusedError):
+        tell_fault(error)
+        error = RefusedError(500, "a fault of the service, about which its standard error says more")
+    body = msgspec.json.encode({"error": printable(without_options(error.message))}) + b"\n"
+    return Answer(error.status, body, headers=error.headers)
 
 
 def tell_fault(error: BaseException) -> None:

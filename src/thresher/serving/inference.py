@@ -17,8 +17,8 @@ from thresher.data.columns import BINS, FEATURES, NUMERIC
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.learning.model.objective import F64
 from thresher.serving.answers import Answers
-from thresher.serving.bodies import Bodies, BodyError, Rows
-from thresher.serving.errors import NOT_JSON, why_not_json
+from thresher.serving.bodies import Bodies, Rows
+from thresher.serving.errors import NOT_JSON, RefusedError, why_not_json
 from thresher.serving.openapi import DescribedModel, Inferred, TensorData, TensorKind
 
 _LINES, _JSON = "rows", "application/json"
@@ -47,24 +47,24 @@ class Tensor(msgspec.Struct):
     data: list[Any]
 
     def column(self) -> list[Any]:
-        """Its elements; `BodyError` unless it has the shape of a column, and elements of its type."""
+        """Its elements; `RefusedError` unless it has the shape of a column, and elements of its type."""
         where = f"the tensor '{self.name}'"
         if len(self.shape) not in (1, 2) or self.shape[1:] not in ([], [1]):
-            raise BodyError(
+            raise RefusedError(
                 400, f"{where} has the shape {self.shape}: give one tensor per column, [n] or [n, 1]"
             )
         if self.datatype not in _TYPES:
-            raise BodyError(400, f"{where} has the type {self.datatype}, not one of {', '.join(_TYPES)}")
+            raise RefusedError(400, f"{where} has the type {self.datatype}, not one of {', '.join(_TYPES)}")
         nested = bool(self.data) and all(isinstance(one, list) and len(one) == 1 for one in self.data)
         found = [one[0] for one in self.data] if nested else self.data
         if len(found) != self.shape[0]:
-            raise BodyError(400, f"{where} has {len(found)} elements, not {self.shape[0]}")
+            raise RefusedError(400, f"{where} has {len(found)} elements, not {self.shape[0]}")
         if not {*map(type, found)} <= _TYPES[self.datatype]:
-            raise BodyError(400, f"{where} has elements that are not of its type, {self.datatype}")
+            raise RefusedError(400, f"{where} has elements that are not of its type, {self.datatype}")
         if self.datatype in _RANGES:
             (lowest, highest), numbers = _RANGES[self.datatype], [one for one in found if one is not None]
             if numbers and not lowest <= min(numbers) <= max(numbers) <= highest:
-                raise BodyError(400, f"{where} has elements beyond the range of its type, {self.datatype}")
+                raise RefusedError(400, f"{where} has elements beyond the range of its type, {self.datatype}")
         return found
 
 
@@ -101,19 +101,19 @@ class Inference:
         self._features = {name: kind for name, kind in kinds if kind in FEATURES}
 
     def read(self, body: bytes) -> tuple[Inquiry, Rows]:
-        """A request, and its rows, all of which are good. `BodyError`."""
+        """A request, and its rows, all of which are good. `RefusedError`."""
         try:
             request = _decode(body)
         except NOT_JSON as error:
-            raise BodyError(400, f"this is not a request for inference: {why_not_json(error)}") from error
+            raise RefusedError(400, f"this is not a request for inference: {why_not_json(error)}") from error
         for output in request.wanted(self._answers.usual):
             self._answers.check(output)
             if output == "explain":
-                raise BodyError(400, "explanations are no tensors: use /predict?output=explain")
+                raise RefusedError(400, "explanations are no tensors: use /predict?output=explain")
         rows = self._rows(request.inputs)
         if rows.bad:
             first = rows.bad[0]
-            raise BodyError(400, f"row {first.line}: {first.error}")
+            raise RefusedError(400, f"row {first.line}: {first.error}")
         return request, rows
 
     def answer(self, request: Inquiry, margins: F64) -> bytes:
@@ -139,20 +139,22 @@ class Inference:
     def _rows(self, tensors: Sequence[Tensor]) -> Rows:
         columns = {one.name: one.column() for one in tensors}
         if len({len(one) for one in columns.values()}) != 1 or len(columns) != len(tensors):
-            raise BodyError(400, "give tensors of different names with the same number of rows")
+            raise RefusedError(400, "give tensors of different names with the same number of rows")
         if [*columns] == [_LINES] and tensors[0].datatype == "BYTES" and _LINES not in self._features:
             lines = columns[_LINES]
             if not all(isinstance(one, str) and "\n" not in one and one.strip() for one in lines):
-                raise BodyError(400, f"each element of the tensor '{_LINES}' must be a line of text")
+                raise RefusedError(400, f"each element of the tensor '{_LINES}' must be a line of text")
             text, media = "\n".join(lines).encode(), _JSON if self._of_table else ""
         elif self._of_table:
             objects = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
             text, media = _encoder.encode_lines(objects), _JSON
         else:
-            raise BodyError(400, f"this model has no columns: give one tensor of lines of text, '{_LINES}'")
+            raise RefusedError(
+                400, f"this model has no columns: give one tensor of lines of text, '{_LINES}'"
+            )
         rows = self._bodies.read(text, media, labelled=False)
         if len(rows.chunk) + len(rows.bad) != len(next(iter(columns.values()))):
-            raise BodyError(400, f"each element of the tensor '{_LINES}' must be a row")
+            raise RefusedError(400, f"each element of the tensor '{_LINES}' must be a row")
         return rows
 
     def _tensor(self, output: str, margins: F64) -> TensorData:

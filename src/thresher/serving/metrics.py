@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from prometheus_client import (
@@ -43,24 +43,29 @@ class Metrics:
     def __init__(self, service: Any) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # times at which counting began, as many again
         self._registry = own = CollectorRegistry()
-        self.requests = Counter("thresher_requests", "requests answered", ["path", "status"], registry=own)
-        self.seconds = Histogram(
+        self._requests = Counter("thresher_requests", "requests answered", ["path", "status"], registry=own)
+        self._seconds = Histogram(
             *("thresher_request_seconds", "time to answer a request", ["path"]),
             buckets=_SECONDS,
             registry=own,
         )
-        self.queue = Gauge("thresher_requests_under_way", "requests under way", registry=own)
-        self.connections = Gauge("thresher_connections", "connections that are open", registry=own)
+        self._under_way = Gauge("thresher_requests_under_way", "requests under way", registry=own)
+        self._connections = Gauge("thresher_connections", "connections that are open", registry=own)
         self.rows = Counter("thresher_rows", "rows by what became of them", ["fate"], registry=own)
         self.ignored = Counter("thresher_columns_ignored", "unknown columns of bodies", registry=own)
         self._children: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
         own.register(_Status(service))
 
+    def watch(self, connections: Collection[Any]) -> None:
+        """Tell how many of these there are, and how many owe an answer."""
+        self._connections.set_function(lambda: len(connections))
+        self._under_way.set_function(lambda: sum(one.owing for one in connections))
+
     def answered(self, path: str, status: int, seconds: Sequence[float]) -> None:
         """Count answers, each with the seconds that it took."""
         asked = path, status
         if asked not in self._children:  # finding them takes longer than counting
-            self._children[asked] = self.requests.labels(path, str(status)), self.seconds.labels(path)
+            self._children[asked] = self._requests.labels(path, str(status)), self._seconds.labels(path)
         requests, histogram = self._children[asked]
         requests.inc(len(seconds))
         for one in seconds:

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thresher._version import __version__
-from thresher.serving.answers import OUTPUTS
 
+EXPLAIN = "explain"
+OUTPUTS = ("probability", "label", "margin", EXPLAIN)
+"""What can be asked for of a row"""
 JSON, LINES, ARROW = "application/json", "application/x-ndjson", "application/vnd.apache.arrow.stream"
 ROWS = (
     *(JSON, LINES, "application/jsonl", "text/csv", "text/tab-separated-values", "text/x-vw"),

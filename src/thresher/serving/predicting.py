@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
-from http import HTTPStatus
 from typing import Any, NamedTuple
 
+import msgspec
+
+from thresher.data.chunk import Chunk, concat
 from thresher.learning.inspection.explanation import Explanation
-from thresher.serving.answers import EXPLAIN, OUTPUTS, Answers
-from thresher.serving.batching import Answer, BatchKind, Later, refusal
+from thresher.serving.answers import Answers
+from thresher.serving.appending import Ack
+from thresher.serving.batching import BatchKind, Later
 from thresher.serving.bodies import Bodies, Rows
-from thresher.serving.errors import RefusedError
+from thresher.serving.errors import Answer, RefusedError, refusal
 from thresher.serving.inference import Inference
 from thresher.serving.metrics import Metrics
-from thresher.serving.openapi import ARROW
+from thresher.serving.openapi import ARROW, EXPLAIN, LINES, RowsLearned, WrongRow
+from thresher.serving.reading import Asked
 from thresher.serving.service import Service
-from thresher.serving.taking import check_some, taken
 
-_OK = 200  # as a plain number: HTTPStatus costs as much as counting the answer
-LEARN = "/learn"
+_ERRORS = 10
+"""bad rows that an answer names"""
 _REMEMBERED = 256
 """Kinds of requests, of which clients can make as many as they like"""
 
@@ -43,7 +47,7 @@ class _Serving(NamedTuple):
     model: Any
     bodies: Bodies
     answers: Answers
-    kinds: dict[tuple[bytes, bytes, bytes], BatchKind | None]
+    kinds: dict[tuple[bytes, ...], BatchKind | None]
 
 
 class Predictions:
@@ -90,7 +94,7 @@ class Predictions:
         return inference.answer(request, self._service.margins(rows.chunk, inference.model))
 
     def labelled(self, body: bytes, media: str) -> Rows:
-        """The rows of a body, with labels. `RefusedError`, `BodyError`."""
+        """The rows of a body, with labels. `RefusedError`."""
         rows = self._now.bodies.read(body, media, labelled=True)
         self._count(rows, "labelled")
         return rows
@@ -119,29 +123,27 @@ class Predictions:
         """Whether small bodies of this kind are read in no time; the first may be long in compiling."""
         return self._now.bodies.is_loaded(media)
 
-    def kind_of(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
-        """What a request for predictions asks for; None if it is not one of the simple kinds."""
-        asked, (_, bodies, _, kinds) = (target, media, accepted), self._now
-        if asked not in kinds:
-            if not bodies.is_loaded(media.decode("latin-1")):
-                return None
-            if len(kinds) >= _REMEMBERED:
-                kinds.clear()
-            kinds[asked] = self._kind(*asked)
-        return kinds[asked]
-
-    def _kind(self, target: bytes, media: bytes, accepted: bytes) -> BatchKind | None:
-        path, _, query = target.partition(b"?")
-        if target == LEARN.encode() and self._service.learns:
-            return BatchKind(LEARN, media.decode("latin-1"), "")
-        known = {b"": "", **{b"output=%b" % one.encode(): one for one in OUTPUTS if one != EXPLAIN}}
-        if path != b"/predict" or query not in known or ARROW.encode() in accepted:
+    def kind_of(self, asked: Asked) -> BatchKind | None:
+        """What a request asks for, if its body can be answered together with others; None if not."""
+        _, bodies, _, kinds = self._now
+        if asked.alike in kinds:
+            return kinds[asked.alike]
+        if asked.name not in ("predict", "learn") or not bodies.is_loaded(asked.media):
             return None
-        return BatchKind("/predict", media.decode("latin-1"), known[query])
+        if len(kinds) >= _REMEMBERED:
+            kinds.clear()
+        usual, output = not asked.header(b"content-encoding"), asked.query.get("output", "")
+        if asked.name == "learn":
+            usual &= self._service.learns
+        else:
+            usual &= asked.query.keys() <= {"output"} and output != EXPLAIN
+            usual &= ARROW not in asked.header(b"accept")
+        kinds[asked.alike] = BatchKind(f"/{asked.name}", asked.media, output) if usual else None
+        return kinds[asked.alike]
 
     def work(self, bodies: Sequence[bytes], keys: Sequence[str], kind: BatchKind) -> list[Answer] | Later:
         """The answers to several bodies; to labelled rows, once they are on disk."""
-        if kind.path != LEARN:
+        if kind.path == "/predict":
             return self.together(bodies, kind)
         return taken(self._service, self.labelled_together(bodies, kind.media), keys)
 
@@ -173,12 +175,15 @@ class Predictions:
             self._metrics.rows.labels("predicted").inc(len(whole))
         except Exception as error:  # noqa: BLE001  (each client gets an answer)
             return [refusal(error)] * len(bodies)
-        return [Answer(status_of(rows), one, rows=rows.all) for rows, one in zip(several, found, strict=True)]
+        return [
+            Answer(status_of(rows), one, LINES, rows=rows.all)
+            for rows, one in zip(several, found, strict=True)
+        ]
 
     def _alone(self, body: bytes, kind: BatchKind) -> Answer:
         try:
             found = self.predict(body, kind.media, kind.output)
-            return Answer(status_of(found.rows), self.written(found), rows=found.rows.all)
+            return Answer(status_of(found.rows), self.written(found), LINES, rows=found.rows.all)
         except Exception as error:  # noqa: BLE001  (as before)
             return refusal(error)
 
@@ -190,10 +195,73 @@ class Predictions:
 
 def status_of(rows: Rows) -> int:
     """The status of an answer to rows: that of an error if none of them is good."""
-    return _OK if rows.good or not rows.bad else HTTPStatus.BAD_REQUEST
+    return 200 if rows.good or not rows.bad else 400
 
 
 def ids_of(rows: Rows) -> list[str]:
     """The ids of the good rows."""
     bad = {gap + k for k, gap in enumerate(rows.gaps)}
     return [one for k, one in enumerate(rows.ids or ()) if k not in bad]
+
+
+def check_some(rows: Rows) -> Rows:
+    """The rows of a body, of which at least one is good. `RefusedError`."""
+    if not rows.good:
+        where = (f"line {one.line}, column {one.column}: {one.error}" for one in rows.bad)
+        raise RefusedError(400, next(where, "the body has no rows"))
+    return rows
+
+
+def acknowledgement(rows: Rows, ack: Ack) -> RowsLearned:
+    """The answer to rows that are on disk."""
+    errors = [WrongRow(*one) for one in rows.bad[:_ERRORS]]
+    learned = 0 if ack.repeated else rows.good
+    return RowsLearned(ack.first, ack.last, learned, len(rows.bad), errors, ack.repeated)
+
+
+def taken(service: Any, bodies: Sequence[Rows | Exception], keys: Sequence[str]) -> Later:
+    """Let a service learn the rows of bodies that could be read, each with its key, if any."""
+    plain = [one for one, key in zip(bodies, keys, strict=True) if isinstance(one, Rows) and not key]
+    shared = _asked(service, _together(plain), "") if plain else None
+    asked, at = list[tuple[Future[Ack], int] | None](), 0
+    for one, key in zip(bodies, keys, strict=True):
+        if isinstance(one, Exception):
+            asked.append(None)
+        elif key or shared is None:
+            asked.append((_asked(service, one.chunk, key), -1))
+        else:
+            asked.append((shared, at))
+            at += one.good
+    futures = [one[0] for one in asked if one is not None]
+    return Later(futures, lambda: [*map(_answer, bodies, asked)])
+
+
+def _together(some: list[Rows]) -> Chunk:
+    """The rows of several bodies, in order."""
+    whole = some[0].whole
+    if all(one.whole is whole for one in some) and sum(one.good for one in some) == len(whole):
+        return whole
+    return concat([one.chunk for one in some])
+
+
+def _asked(service: Any, chunk: Chunk, key: str) -> Future[Ack]:
+    try:
+        found: Future[Ack] = service.learn(chunk, key)
+    except RefusedError as error:
+        found = Future()
+        found.set_exception(error)
+    return found
+
+
+def _answer(rows: Rows | Exception, asked: tuple[Future[Ack], int] | None) -> Answer:
+    """The answer to one body; `asked` is where its rows begin among those of all, -1 if they are alone."""
+    if isinstance(rows, Exception) or asked is None:
+        return refusal(rows if isinstance(rows, Exception) else RefusedError(500, "nothing was asked"))
+    future, at = asked
+    try:
+        ack = future.result()
+    except Exception as error:  # noqa: BLE001  (each client gets an answer)
+        return refusal(error)
+    if at >= 0:
+        ack = Ack(ack.first + at, ack.first + at + rows.good - 1)
+    return Answer(200, msgspec.json.encode(acknowledgement(rows, ack)) + b"\n", rows=rows.all)

@@ -1,9 +1,8 @@
-"""HTTP of a connection: one request after the other, time limits, and a short way for small bodies.
+"""HTTP of connections: one request after the other, limits on clients, answers.
 
-uvicorn answers 19,000 empty requests a second on one core, since each costs a task, a scope and several
-messages. The parser and the socket alone manage 71,000. So a small ``POST /predict`` or ``POST /learn`` goes
-from here to the `Batcher` at once. Everything else takes uvicorn's way, and so does a small body if anything
-about its request is unusual.
+An ASGI server takes three times as long for an empty request, since each costs a task, a scope and several
+messages. Here a small ``POST /predict`` or ``POST /learn`` goes to the `Batcher` at once; other requests are
+answered by a task of their own.
 
 A request is read once the one before it is answered; until then, nothing more is read from the socket.
 """
@@ -11,84 +10,177 @@ A request is read once the one before it is answered; until then, nothing more i
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import formatdate
+from functools import lru_cache
+from http import HTTPStatus
+from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
-from urllib.parse import unquote
+from typing import Any
+from urllib.parse import quote
 
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
-from uvicorn.protocols.utils import get_remote_addr
+from thresher.serving.batching import Batcher
+from thresher.serving.endpoints import SMALL, Limits, too_large
+from thresher.serving.errors import Answer, RefusedError, refusal
+from thresher.serving.reading import LONGEST_HEAD, NOTHING, Asked, Body, HttpRequest, check_beginning
 
-from thresher.serving.access_log import AccessLog
-from thresher.serving.batching import Batcher, BatchKind, WaitingBody
-from thresher.serving.intake import Limits
-from thresher.serving.reading import LONGEST_HEAD, Body, RequestError, RequestHead, check_beginning, head_of
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_SHORT = 1024
+"""bytes of a head that is remembered"""
+_UNDER_WAY = 4
+"""bodies of the largest size that may be in memory at one time"""
+_BLOCK = 1 << 20
+_NOT_MODIFIED = 304
+GONE = 499
+"""the status that is counted if the client left before its request was whole"""
+_LONGEST = 200
+"""letters of a path in the access log"""
 
-SMALL = 16_384
-"""bytes of a body that may go the short way"""
-_UNUSUAL = frozenset((b"content-encoding", b"expect"))
-"""headers with which a request goes uvicorn's way"""
-_LOG = logging.getLogger("uvicorn.error")
+
+class AccessLog:
+    """A line for each request: when, who, what, the status, rows, bytes of the answer, milliseconds.
+
+    It is written to the end of a file, or to standard error (``-``). OSError if the file cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
+        self._file = 2 if str(path) == "-" else os.open(path, flags, 0o640)
+
+    def note(self, request: HttpRequest, answer: Answer, size: int, seconds: float) -> None:
+        """Write a line; what is not known is a dash. A full disk stops no requests."""
+        when = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        client, method, path = request.asker.client, request.asked.head.method, request.asked.path
+        asked = client[0] if client else "-", method.decode() or "-", quote(path)[:_LONGEST] or "-"
+        told = answer.status, answer.rows or "-", size, f"{1000 * seconds:.1f}"
+        with suppress(OSError):
+            os.write(self._file, f"{' '.join(map(str, (when, *asked, *told)))}\n".encode())
 
 
-class Ways(NamedTuple):
-    """What the connections of a server share."""
+class Site:
+    """What the connections of a server share: what is asked, by which limits, and how it is answered.
 
-    batcher: Batcher
-    kind: Callable[[bytes, bytes, bytes], BatchKind | None]
-    """what a target, a media type and an accepted one ask for; None if it is not for the short way"""
-    allowed: Callable[[bytes], bool] | None
-    """whether the header Authorization has the token; None if there is none"""
-    limits: Limits
-    log: AccessLog | None = None
+    `endpoints` says what a head asks, and answers single requests; `predicting` those that wait together.
+    """
 
-    @property
-    def most(self) -> int:
-        """Bytes of a body with all that stands round it, of which chunks may have a lot."""
-        return 8 * self.limits.body + LONGEST_HEAD
+    def __init__(
+        self,
+        endpoints: Any,
+        predicting: Any,
+        limits: Limits,
+        metrics: Any,
+        log: AccessLog | None = None,
+        remembered: int = 1024,
+    ) -> None:
+        """`remembered`: how many heads, since most clients send the same head again and again."""
+        self.limits, self._endpoints, self._predicting = limits, endpoints, predicting
+        self._metrics, self._log = metrics, log
+        self._batcher = Batcher(predicting.work, self.answer)
+        self._remembered: Callable[[bytes], Asked] = lru_cache(remembered)(endpoints.asked)
+        self._heads = dict[tuple[int, str], bytes]()
+        self.connections, self.tasks = set[HttpConnection](), set[asyncio.Task[None]]()
+        self.held = 0
+        """bytes of bodies that are not small"""
+        metrics.watch(self.connections)
+        self.tick()
+
+    def tick(self) -> None:
+        """Ten times a second: renew the date in heads, and look for clients that are too slow."""
+        self._date = formatdate(usegmt=True)
+        self._heads.clear()
+        now = monotonic()
+        for one in [*self.connections]:
+            one.check(now)
+
+    def asked(self, head: bytes) -> Asked:
+        """What a head asks for. `RefusedError`."""
+        return self._remembered(head) if len(head) <= _SHORT else self._endpoints.asked(head)
+
+    def take(self, request: HttpRequest) -> None:
+        """Answer a request: together with others if it is small and usual."""
+        kind = self._predicting.kind_of(request.asked) if len(request.body) <= SMALL else None
+        if kind is not None:
+            self._batcher.add(kind, request)
+            return
+        task = asyncio.get_running_loop().create_task(self._answer_alone(request))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _answer_alone(self, request: HttpRequest) -> None:
+        answer = await self._endpoints.answer(request)
+        if answer.file is not None:
+            await request.asker.send(answer)
+        self.answer([request], [answer])
+
+    def answer(self, requests: Sequence[HttpRequest], answers: Sequence[Answer]) -> None:
+        """Give and count the answers to requests of one path."""
+        taken, now = dict[int, list[float]](), monotonic()
+        for request, one in zip(requests, answers, strict=True):
+            size = request.asker.answer(one)
+            taken.setdefault(one.status, []).append(now - request.since)
+            if self._log is not None:
+                self._log.note(request, one, size, now - request.since)
+        for status, seconds in taken.items():
+            self._metrics.answered(requests[0].asked.counted, status, seconds)
+
+    def head(self, one: Answer, length: int, closes: bool) -> bytes:
+        """The head of an answer with a body of this length."""
+        begin = self._heads.get((one.status, one.media)) if not one.headers else None
+        if begin is None:
+            more = {"content-type": one.media} if one.media else {}
+            more |= {name.lower(): value for name, value in one.headers.items()} | {"date": self._date}
+            lines = [f"HTTP/1.1 {one.status} {HTTPStatus(one.status).phrase}"]
+            begin = "\r\n".join(lines + [f"{name}: {value}" for name, value in more.items()]).encode()
+            if not one.headers:
+                self._heads[one.status, one.media] = begin
+        size = b"" if one.status == _NOT_MODIFIED else b"\r\ncontent-length: %d" % length
+        return b"".join((begin, size, b"\r\nconnection: close\r\n\r\n" if closes else b"\r\n\r\n"))
 
 
 class HttpConnection(asyncio.Protocol):
-    """A connection. `ways` is set in a subclass, once per server."""
+    """A connection to a site."""
 
-    ways: Ways
     transport: asyncio.Transport
-    flow: FlowControl
 
-    def __init__(self, config: Any, server_state: Any, app_state: Any, _loop: Any = None) -> None:
-        self._app, self._server = config.loaded_app, server_state
+    def __init__(self, site: Site) -> None:
+        self._site = site
         self.client: tuple[str, int] | None = None
         self.since = monotonic()
         """when the client became slow: it has not sent all of a request, or not read all of an answer"""
         self._text, self._at = b"", 0
         """what has arrived, and how much of it has been read"""
-        self._receiving = self._waiting = self._closing = self._ended = False
-        self._head: RequestHead | None = None
-        """of the last request"""
+        self._reading = self._paused = self._receiving = self._closing = self._ended = False
+        self._asked = NOTHING
+        """what the last head asks for; `NOTHING` if that is answered already"""
         self._body: Body | None = None
         """of a request that is not whole"""
-        self._taken = 0
-        """bytes of it"""
-        self._kind: BatchKind | None = None
         self._parts: list[bytes] = []
-        self._cycle: Any = None
-        """the last answer that goes uvicorn's way"""
+        self._taken = self._size = self._held = 0
+        """bytes of it with all that stands round it, without, and of those that the site counts"""
+        self._bare, self._sent = False, 0
+        """whether the answer has no body, and how much of one was written"""
+        self.owing = False
+        """whether an answer is owed, or on its way"""
+        self._room = asyncio.Event()
+        """set while the client reads as quickly as is written"""
+        self._room.set()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, or turn it away if there are too many."""
-        self.transport, self.flow = transport, FlowControl(transport)
-        self.client = get_remote_addr(transport)
-        self._server.connections.add(self)
-        if len(self._server.connections) > self.ways.limits.connections:
-            self._refuse(429, b"too many connections: try again later", b"retry-after: 1\r\n")
+        self.transport, self.client = transport, transport.get_extra_info("peername")
+        self._site.connections.add(self)
+        if len(self._site.connections) > self._site.limits.connections:
+            self._fail(RefusedError(429, "too many connections: try again later", 1))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone: nothing more can be written."""
-        self._server.connections.discard(self)
-        self._leave()
-        self.flow.resume_writing()
+        self._site.connections.discard(self)
+        self._room.set()
+        if self._body is not None and self._asked is not NOTHING:
+            self._refuse(Answer(GONE, b""))
 
     # reading
 
@@ -101,18 +193,23 @@ class HttpConnection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client sends nothing more, but may wait for an answer to a whole request."""
         self._ended = True
-        return self._body is None and self._answering
+        return self._body is None and self.owing
 
     def _read(self) -> None:
         """Read what has arrived, up to the end of a request that is to be answered."""
+        if self._reading:
+            return
+        self._reading = True
         try:
             while self._read_body() if self._body is not None else self._read_head():
                 pass
-        except RequestError as error:
-            self._fail(error.status, error.words)
-        if self._body is None and (self._answering or self.flow.write_paused):
-            if self._at < len(self._text):
-                self.flow.pause_reading()
+        except RefusedError as error:
+            self._fail(error)
+        self._reading = False
+        if self._body is None and (self.owing or not self._room.is_set()):
+            if self._at < len(self._text) and not (self._paused or self.transport.is_closing()):
+                self._paused = True
+                self.transport.pause_reading()
         elif self._ended:
             self.transport.close()
         if self._at == len(self._text):
@@ -120,7 +217,7 @@ class HttpConnection(asyncio.Protocol):
 
     def _read_head(self) -> bool:
         """Begin a request; False if there is none, or it has to wait."""
-        if self._answering or self.flow.write_paused or self.transport.is_closing():
+        if self.owing or not self._room.is_set() or self.transport.is_closing():
             return False
         while self._text.startswith(b"\r\n", self._at):
             self._at += 2
@@ -132,168 +229,127 @@ class HttpConnection(asyncio.Protocol):
         if end < 0:
             check_beginning(self._text[self._at :])
             return False
-        head = head_of(self._text[self._at : end])
-        self._at, self._taken, self._parts = end + 4, 0, []
-        self._head, self._body, self._kind = head, Body(head.length), self._short(head)
-        self._closing |= not head.lasts
-        if self._kind is None:
-            self._begin(head)
+        self._asked = asked = self._site.asked(self._text[self._at : end])
+        self._bare, self._sent = asked.head.method == b"HEAD", 0
+        self._at, self._taken, self._size, self._parts = end + 4, 0, 0, []
+        self._body = Body(asked.head.length)
+        self._closing |= not asked.head.lasts
+        if asked.refusal is not None:
+            self._refuse(asked.refusal)
+        elif asked.head.length > self._site.limits.body:
+            raise too_large(self._site.limits)
+        elif asked.head.expects:
+            self.transport.write(_CONTINUE)
         return True
 
     def _read_body(self) -> bool:
-        """Read a part of a body; False if it is not whole."""
+        """Read a part of a body, which is dropped if its request is refused; False if it is not whole."""
         assert self._body is not None
-        before = self._at
+        site, before = self._site, self._at
         part, self._at = self._body.read(self._text, before)
         self._taken += self._at - before
-        if self._taken > self.ways.most:
-            raise RequestError(413, b"the request is too large")
-        cycle = self._cycle
-        if self._kind is not None:
+        self._size += len(part)
+        if self._taken > 8 * site.limits.body + LONGEST_HEAD:  # chunks may have a lot round them
+            raise RefusedError(413, "the request is too large")
+        if self._asked is not NOTHING:
+            if self._size > site.limits.body:
+                raise too_large(site.limits)
             self._parts.append(part)
-        elif not cycle.response_complete:
-            cycle.body += part
-            cycle.more_body = not self._body.whole
-            cycle.message_event.set()
-            if len(cycle.body) > HIGH_WATER_LIMIT:
-                self.flow.pause_reading()
+            if self._size > SMALL:
+                site.held += self._size - self._held
+                self._held = self._size
+                if site.held > _UNDER_WAY * site.limits.body:
+                    busy = RefusedError(429, "too many large bodies at one time: try again later", 1)
+                    self._refuse(refusal(busy))
         if not self._body.whole:
             return False
         self._body, self._receiving = None, False
-        if self._kind is not None:
-            self._waiting = True
-            key = self._head.headers.get(b"idempotency-key", b"").decode("latin-1")  # type: ignore[union-attr]
-            body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-            self.ways.batcher.add(self._kind, WaitingBody(self, body, self.since, key))
+        if self._asked is not NOTHING:
+            self.owing = True
+            site.take(HttpRequest(self, self._asked, b"".join(self._parts), self.since))
+            self._parts = []
         return True
 
     # answers
 
-    def _short(self, head: RequestHead) -> BatchKind | None:
-        """What a request asks for, if it is a small one without anything unusual."""
-        headers = head.headers
-        if head.method != b"POST" or not head.target.startswith((b"/predict", b"/learn")):
-            return None
-        if not 0 <= head.length <= SMALL or not _UNUSUAL.isdisjoint(headers):
-            return None
-        if self.ways.allowed is not None and not self.ways.allowed(headers.get(b"authorization", b"")):
-            return None
-        return self.ways.kind(head.target, headers.get(b"content-type", b""), headers.get(b"accept", b""))
-
-    def _begin(self, head: RequestHead) -> None:
-        """Let a request be answered uvicorn's way."""
-        path, _, query = head.target.partition(b"?")
-        scope: Any = {
-            "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
-            "http_version": "1.1",
-            "method": head.method.decode(),
-            "scheme": "http",
-            "root_path": "",
-            "path": unquote(path.decode()),
-            "raw_path": path,
-            "query_string": query,
-            "headers": [*head.headers.items()],
-            "client": self.client,
-        }
-        self._cycle = RequestResponseCycle(
-            scope=scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=_LOG,
-            access_logger=_LOG,
-            access_log=False,
-            default_headers=self._server.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=head.expects,
-            keep_alive=not self._closing,
-            on_response=self._answered,
-        )
-        task = asyncio.get_running_loop().create_task(self._cycle.run_asgi(self._app))
-        task.add_done_callback(self._server.tasks.discard)
-        self._server.tasks.add(task)
-
-    @property
-    def _answering(self) -> bool:
-        """Whether an answer is owed or under way."""
-        return self._waiting or (self._cycle is not None and not self._cycle.response_complete)
-
-    def answer(self, head: bytes, body: bytes) -> None:
-        """Write an answer of the short way; `head` ends after the name of the length."""
-        self._waiting = False
+    def answer(self, one: Answer) -> int:
+        """Write an answer, unless its file is written already, and read on; how many bytes its body had."""
+        self.owing = False
+        self._site.held -= self._held
+        self._held = 0
         if self.transport.is_closing():
-            return
-        end = b"%d\r\nconnection: close\r\n\r\n" if self._closing else b"%d\r\n\r\n"
-        self.transport.write(b"".join((head, end % len(body), body)))
+            return self._sent
+        if one.file is None:
+            body = b"" if self._bare else one.body
+            self.transport.write(self._site.head(one, len(one.body), self._closing) + body)
+            self._sent = len(body)
         self.since = monotonic()
         if self._closing:
             self.transport.close()
         elif self._text or self._ended:
             self._go_on()
+        return self._sent
 
-    def _answered(self) -> None:
-        """An answer is written: read on, and count the time of the next request."""
-        self.since = monotonic()
-        if self._body is not None and self._head is not None and self._head.expects:
-            self.transport.close()  # nobody knows whether the body still comes
-        self._go_on()
+    async def send(self, one: Answer) -> None:
+        """Write the content of a file as it is now, if another takes its place too."""
+        assert one.file is not None
+        with one.file as file:
+            length = os.fstat(file.fileno()).st_size
+            self.transport.write(self._site.head(one, length, self._closing))
+            while not (self._bare or self.transport.is_closing()) and (block := file.read(_BLOCK)):
+                self.transport.write(block)
+                self._sent += len(block)
+                await self._room.wait()
+
+    def _refuse(self, told: Answer) -> None:
+        """Answer before the body has arrived, the rest of which is dropped."""
+        asked, self._asked, self._parts = self._asked, NOTHING, []
+        self._closing |= asked.head.expects  # nobody knows whether the body still comes
+        self._site.answer([HttpRequest(self, asked, b"", self.since)], [told])
+
+    def _fail(self, error: RefusedError) -> None:
+        """Close the connection; refuse what arrives, unless it is the rest of what was refused before."""
+        self._closing = True
+        if self._body is not None and self._asked is NOTHING:
+            self.transport.close()
+            return
+        if self._body is None:  # of a head that cannot be read
+            self._asked, self._bare = NOTHING, False
+        self._body = None
+        self._refuse(refusal(error))
 
     def _go_on(self) -> None:
         if not self.transport.is_closing():
-            self.flow.resume_reading()
+            if self._paused:
+                self._paused = False
+                self.transport.resume_reading()
             self._read()
-
-    def _fail(self, status: int, words: bytes) -> None:
-        """Close the connection; refuse what arrives, unless it is the rest of a request that is answered."""
-        answered = self._body is not None and self._kind is None and self._cycle.response_started
-        self._leave()
-        if answered:
-            self.transport.close()
-        else:
-            self._refuse(status, words)
-
-    def _refuse(self, status: int, words: bytes, more: bytes = b"") -> None:
-        """Answer with an error and close the connection."""
-        body = b'{"error":"%b"}\n' % words
-        head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n" % len(body)
-        self.transport.write(b"".join((STATUS_LINE[status], head, more, b"\r\n", body)))
-        self.transport.close()
-        if self.ways.log is not None:  # of a request that may not even have a path
-            self.ways.log.note(self.client, "", "", status, 0, len(body), monotonic() - self.since)
-
-    def _leave(self) -> None:
-        """Let an answer that is under way write nothing more."""
-        if self._cycle is not None:
-            self._cycle.disconnected = True
-            self._cycle.message_event.set()
 
     # limits
 
     def pause_writing(self) -> None:
         """The client reads more slowly than answers are written."""
-        self.flow.pause_writing()
+        self._room.clear()
         self.since = monotonic()
 
     def resume_writing(self) -> None:
         """The client has read."""
-        self.flow.resume_writing()
+        self._room.set()
         self._go_on()
 
     def check(self, now: float) -> None:
         """Cut the connection off if its client is too slow, or has not asked anything for long."""
-        if now - self.since <= self.ways.limits.timeout:
+        if now - self.since <= self._site.limits.timeout:
             return
-        if self.flow.write_paused or self.transport.is_closing():  # it does not read
+        if not self._room.is_set() or self.transport.is_closing():  # it does not read
             self.transport.abort()
         elif self._receiving:
-            self._fail(408, b"the request took too long to arrive")
-        elif not self._answering:
+            self._fail(RefusedError(408, "the request took too long to arrive"))
+        elif not self.owing:
             self.transport.close()
 
     def shutdown(self) -> None:
         """Close the connection, after the answer to a request that is under way."""
         self._closing = True
-        if self._cycle is not None:
-            self._cycle.keep_alive = False
-        if not self._answering and (self._body is None or self._kind is None):
+        if not self.owing and (self._body is None or self._asked is NOTHING):
             self.transport.close()

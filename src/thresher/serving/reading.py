@@ -7,15 +7,16 @@ request is never read as the next one. Wishes for another protocol (``Upgrade``)
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from thresher.serving.errors import Answer, RefusedError
 
 LONGEST_HEAD = 65_536
 """bytes of a head"""
 _LONGEST_LINE = 4096
 """bytes of a line between chunks"""
-_SHORT = 1024
-"""bytes of a head that is remembered"""
 CHUNKED = -1
 """the length of a body that comes in chunks"""
 _END = b"\r\n"
@@ -31,18 +32,12 @@ _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?
 _CONTENT = {b"content-encoding", b"content-length", b"content-type", b"transfer-encoding"}
 _ONCE = _CONTENT | {b"authorization", b"expect", b"host", b"idempotency-key"}
 """headers that have one value; of others, several are one list"""
+_DECIDING = b"content-type", b"accept", b"content-encoding"
+"""headers that decide which requests can be answered together"""
 
 
-class RequestError(Exception):
-    """A request that is refused before anyone knows what it asks for."""
-
-    def __init__(self, status: int, words: bytes) -> None:
-        super().__init__(words)
-        self.status, self.words = status, words
-
-
-def _bad() -> RequestError:
-    return RequestError(400, b"this is not a valid HTTP request")
+def _bad() -> RefusedError:
+    return RefusedError(400, "this is not a valid HTTP request")
 
 
 class RequestHead(NamedTuple):
@@ -61,12 +56,54 @@ class RequestHead(NamedTuple):
     """whether the body comes once it has been asked for"""
 
 
+class Asked(NamedTuple):
+    """What the head of a request asks for."""
+
+    head: RequestHead
+    path: str = ""
+    media: str = ""
+    """the media type of the body"""
+    key: str = ""
+    """what the client calls the request, to know it again"""
+    alike: tuple[bytes, ...] = ()
+    """requests with the same can be answered together, if one can"""
+    name: str = ""
+    """of the endpoint"""
+    counted: str = "other"
+    """the path of the endpoint, as it is counted"""
+    query: Mapping[str, str] = {}
+    refusal: Answer | None = None
+    """why it is not done, if the head tells that already"""
+
+    @classmethod
+    def of(cls, head: RequestHead) -> Asked:
+        """What a head says itself."""
+        alike = head.target, *(head.headers.get(name, b"") for name in _DECIDING)
+        asked = cls(head, unquote(head.target.partition(b"?")[0].decode()), alike=alike)
+        return asked._replace(media=asked.header(b"content-type"), key=asked.header(b"idempotency-key"))
+
+    def header(self, name: bytes) -> str:
+        """The value of a header; empty if there is none."""
+        return self.head.headers.get(name, b"").decode("latin-1")
+
+
+NOTHING = Asked(RequestHead(b"", b"", {}, 0, False, False))
+"""Stands for what a head asks that is not valid HTTP"""
+
+
+class HttpRequest(NamedTuple):
+    """A request that has arrived."""
+
+    asker: Any
+    """the connection that waits for the answer"""
+    asked: Asked
+    body: bytes
+    since: float
+    """when it began to arrive"""
+
+
 def head_of(text: bytes) -> RequestHead:
-    """The head in `text`, which ends before the blank line. `RequestError`."""
-    return _usual(text) if len(text) <= _SHORT else _head_of(text)
-
-
-def _head_of(text: bytes) -> RequestHead:
+    """The head in `text`, which ends before the blank line. `RefusedError`."""
     found = _HEAD.fullmatch(text)
     if found is None:
         raise _bad()
@@ -76,9 +113,9 @@ def _head_of(text: bytes) -> RequestHead:
     if len(headers) < len(fields):
         headers = _joined([(name.lower(), value.strip(b" \t")) for name, _, value in fields])
     if not _HOST.fullmatch(headers.get(b"host", b" " if minor == b"1" else b"")):
-        raise RequestError(400, b"the header Host is missing or wrong")
+        raise RefusedError(400, "the header Host is missing or wrong")
     if not headers.get(b"idempotency-key", b"-"):
-        raise RequestError(400, b"the header Idempotency-Key is empty: give a key, or leave it out")
+        raise RefusedError(400, "the header Idempotency-Key is empty: give a key, or leave it out")
     if not target.startswith(b"/") and target != b"*":  # as a proxy is asked
         rest = target[_ORIGIN.match(target).end() :]  # type: ignore[union-attr]
         target = rest if rest.startswith(b"/") else b"/" + rest
@@ -87,36 +124,32 @@ def _head_of(text: bytes) -> RequestHead:
     return RequestHead(method, target, headers, _length(headers, minor == b"1"), lasts, expects)
 
 
-_usual = lru_cache(1024)(_head_of)
-"""Most clients send the same head again and again"""
-
-
 def _joined(fields: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Headers of which some come several times. `RequestError` for those that have one value."""
+    """Headers of which some come several times. `RefusedError` for those that have one value."""
     found = dict[bytes, list[bytes]]()
     for name, value in fields:
         found.setdefault(name, []).append(value)
     if twice := next((name for name, values in found.items() if len(values) > 1 and name in _ONCE), None):
-        raise RequestError(400, b"the header %b is given twice" % twice)
+        raise RefusedError(400, f"the header {twice.decode()} is given twice")
     return {name: b", ".join(values) for name, values in found.items()}
 
 
 def _length(headers: dict[bytes, bytes], new: bool) -> int:
-    """The length of the body. `RequestError` unless it can be read in one way only."""
+    """The length of the body. `RefusedError` unless it can be read in one way only."""
     length, coding = headers.get(b"content-length", b"0"), headers.get(b"transfer-encoding")
     if coding is None and length.isdigit() and len(length) < 19:
         return int(length)
     if coding is None or not new or b"content-length" in headers:
         raise _bad()
     if coding.lower() != b"chunked":
-        raise RequestError(501, b"the only Transfer-Encoding that is read is chunked")
+        raise RefusedError(501, "the only Transfer-Encoding that is read is chunked")
     return CHUNKED
 
 
 def check_beginning(text: bytes) -> None:
-    """`RequestError` for the beginning of a head that cannot become one."""
+    """`RefusedError` for the beginning of a head that cannot become one."""
     if len(text) >= LONGEST_HEAD:
-        raise RequestError(431, b"the head of the request is larger than %d bytes" % LONGEST_HEAD)
+        raise RefusedError(431, f"the head of the request is larger than {LONGEST_HEAD} bytes")
     if not (text[:1].isalpha() or text == b"\r") or text.count(b"\n") != text.count(_END):
         raise _bad()
 
@@ -130,7 +163,7 @@ class Body:
         self._within = self._trailing = self.whole = False
 
     def read(self, text: bytes, at: int) -> tuple[bytes, int]:
-        """What `text` has of it from `at` on, and where that ends; it may now be `whole`. `RequestError`."""
+        """What `text` has of it from `at` on, and where that ends; it may now be `whole`. `RefusedError`."""
         if self._chunked:
             return self._read_chunks(text, at)
         part = text[at : at + self._left]

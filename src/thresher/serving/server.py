@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import hmac
-import logging
 import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from math import ceil, inf
+from math import inf
 from pathlib import Path
 from time import monotonic
 from types import FrameType
 from typing import Any
 
-import uvicorn
-
 from thresher.learning.training.interruption import take
 from thresher.options.messages import flag_of
 from thresher.options.option import UsageError, given_in
 from thresher.options.serving import LearningOptions
-from thresher.serving.access_log import AccessLog
-from thresher.serving.app import make_app
-from thresher.serving.batching import Batcher
-from thresher.serving.endpoints import Endpoints
+from thresher.serving.endpoints import Endpoints, Limits
 from thresher.serving.errors import tell_fault
 from thresher.serving.following import token_in
-from thresher.serving.intake import Limits
 from thresher.serving.learning import MOST_ROWS, Snapshots
 from thresher.serving.metrics import Metrics
 from thresher.serving.predicting import Predictions
-from thresher.serving.protocol import HttpConnection, Ways
+from thresher.serving.protocol import AccessLog, HttpConnection, Site
 from thresher.serving.service import LearningService, Service, Settings
 
+try:
+    import uvloop
+except ImportError:  # Windows
+    uvloop = asyncio  # type: ignore[misc]
 try:
     import resource
 except ImportError:  # Windows
@@ -48,8 +44,9 @@ _SWITCH = 0.0005
 _OTHER_FILES = 64
 """descriptors that are not connections"""
 _THREADS = 2
-_CHECK = 5
-"""ticks between two looks for slow clients"""
+_TICK = 0.1
+"""seconds between two looks for signals and slow clients"""
+_BACKLOG = 2048
 
 
 def serve(model: Path, options: Any) -> None:
@@ -67,10 +64,10 @@ def serve(model: Path, options: Any) -> None:
         try:
             host, port = listener.getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
-            _quiet()
+            sys.setswitchinterval(_SWITCH)
             server = Server(service, limits, allowed, pool, log)
-            server.ready = lambda: tell(f"serving {model} at http://{shown}:{port}")
-            server.run(sockets=[listener])
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(server.run(listener, lambda: tell(f"serving {model} at http://{shown}:{port}")))
         finally:
             service.close()
 
@@ -110,8 +107,8 @@ def tell(line: str) -> None:
     print(f"thresher: {line}", file=sys.stderr, flush=True)
 
 
-class Server(uvicorn.Server):
-    """uvicorn's, which checks connections and ends with status 0."""
+class Server:
+    """Answers requests until a signal comes."""
 
     def __init__(
         self,
@@ -123,78 +120,43 @@ class Server(uvicorn.Server):
     ) -> None:
         """`allowed` says whether the header Authorization has the token; None if there is none."""
         metrics = Metrics(service)
-        work = Predictions(service, limits.rows, metrics)
-        endpoints = Endpoints(service, work, limits, metrics, pool)
-        self._metrics, self._warm = metrics, work.warm
-        self._batcher = Batcher(work.work, metrics.answered, log)
-        ways = Ways(self._batcher, work.kind_of, allowed, limits, log)
-        protocol: Any = type("HttpConnection", (HttpConnection,), {"ways": ways})
-        super().__init__(
-            uvicorn.Config(
-                make_app(endpoints, metrics, allowed, log),
-                http=protocol,
-                loop="auto",
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_keep_alive=ceil(limits.timeout),
-                timeout_graceful_shutdown=ceil(limits.timeout),
-            )
-        )
-        self.ready: Callable[[], None] = lambda: None
+        self._predicting, self._timeout = Predictions(service, limits.rows, metrics), limits.timeout
+        endpoints = Endpoints(service, self._predicting, limits, metrics, pool, allowed)
+        self._site = Site(endpoints, self._predicting, limits, metrics, log)
+        self._signals = 0
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
-        asyncio.get_running_loop().set_exception_handler(lambda _, found: tell_fault(_error_in(found)))
-        self._warm()
-        gc.collect()
-        gc.freeze()  # or a search for garbage among all modules would hold up requests
-        await super().startup(sockets)
-        self.ready()
-
-    async def on_tick(self, counter: int) -> bool:
-        """Ten times a second: notice signals, and clients that are too slow."""
-        ends = await super().on_tick(counter)
-        connections = [*self.server_state.connections]
-        self._batcher.headers = self.server_state.default_headers
-        self._metrics.connections.set(len(connections))
-        if counter % _CHECK == 0:
-            now = monotonic()
-            for one in connections:
-                one.check(now)  # type: ignore[union-attr]
-        return ends
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer what has been asked."""
-        tell("draining: no new connections; requests under way are answered")
-        await super().shutdown(sockets)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Let a signal end the service, which is no failure."""
+    async def run(self, listener: socket.socket, ready: Callable[[], None]) -> None:
+        """Serve; after a signal, answer what has been asked, unless that takes too long or another comes."""
+        loop, site = asyncio.get_running_loop(), self._site
+        loop.set_exception_handler(lambda _, found: tell_fault(_error_in(found)))
         if threading.current_thread() is threading.main_thread():
             take(self._asked_to_stop)
-        yield
+        self._predicting.warm()
+        gc.collect()
+        gc.freeze()  # or a search for garbage among all modules would hold up requests
+        server = await loop.create_server(lambda: HttpConnection(site), sock=listener, backlog=_BACKLOG)
+        ready()
+        while not self._signals:
+            await asyncio.sleep(_TICK)
+            site.tick()
+        tell("draining: no new connections; requests under way are answered")
+        server.close()
+        for one in [*site.connections]:
+            one.shutdown()
+        end = monotonic() + self._timeout
+        while (site.connections or site.tasks) and self._signals == 1 and monotonic() < end:
+            await asyncio.sleep(_TICK)
+            site.tick()
+        for one in [*site.connections]:
+            one.transport.abort()
 
     def _asked_to_stop(self, number: int, frame: FrameType | None) -> None:
-        self.force_exit = self.should_exit
-        self.should_exit = True
+        self._signals += 1
 
 
 def _error_in(found: dict[str, Any]) -> BaseException:
     error = found.get("exception")
     return error if isinstance(error, BaseException) else RuntimeError(str(found.get("message")))
-
-
-def _quiet() -> None:
-    """Give threads that run Python shorter turns, and let the server say what uvicorn would log."""
-    sys.setswitchinterval(_SWITCH)
-    for name in ("uvicorn.error", "uvicorn.access"):
-        log = logging.getLogger(name)
-        log.propagate, log.handlers = False, [logging.NullHandler()]
 
 
 def _room_for(connections: int) -> int:
@@ -228,7 +190,7 @@ def listening(host: str, port: int) -> socket.socket:
         family, *_, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
+        return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except OSError as error:
         named = isinstance(error, socket.gaierror)
         reason = str(error.strerror) if named else os.strerror(error.errno or 0)  # without Python's additions

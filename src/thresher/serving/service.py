@@ -35,13 +35,11 @@ from thresher.learning.model.recipe import Recipe
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
 from thresher.runs import inspecting
-from thresher.serving.appending import Appender
-from thresher.serving.errors import RefusedError
-from thresher.serving.learning import Learning, Snapshots
-from thresher.serving.requests import (
+from thresher.serving.appending import (
     FIRST,
     MICRO,
     Ack,
+    Appender,
     ExpireRequest,
     KeepRequest,
     Labelled,
@@ -53,6 +51,8 @@ from thresher.serving.requests import (
     remembered,
     ticking,
 )
+from thresher.serving.errors import RefusedError
+from thresher.serving.learning import Learning, Snapshots
 
 A = TypeVar("A")
 NO_LEARNING = "this server does not learn: start it with --learn and --log DIR"
