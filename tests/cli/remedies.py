@@ -96,7 +96,7 @@ CASES = [
     ),
     # calibration
     Case(
-        "{} those of the rows: for these, use --calibrate",
+        "{} times those of the rows: for these, use --calibrate",
         {"d.svm": ROWS},
         "train d.svm -m m --loss logistic:positive=9",
         then="train d.svm -m m --loss logistic:positive=9 --calibrate",
@@ -226,27 +226,25 @@ CASES = [
         then="train d.csv -m m --group u --holdout 0.7 --seed 1",
     ),
     Case(
-        "{}: hold out the rows of another condition, or a share, --holdout 0.1",
+        "hold out the rows of another condition, or a share, --holdout 0.1",
         {"d.csv": NUMBERS},
         "train d.csv -m m --holdout 'v > 2'",
         then="train d.csv -m m --holdout 0.1",
     ),
     Case(
-        "no held-out row has an importance above 0, so there is nothing to judge by: check the importances,"
-        " or hold out other rows, such as --holdout 0.1",
+        "check the importances, or hold out other rows, such as --holdout 0.1",
         {"d.csv": WEIGHTLESS},
         "train d.csv -m m --weight w --holdout last:0.1",
         then="train d.csv -m m --weight w --holdout 0.1",
     ),
     Case(
-        "{}: check the importances, or take fewer --folds",
+        "check the importances, or take fewer --folds",
         {"d.csv": WEIGHTLESS},
         "cv d.csv --weight w --l1 0.1:1:2 --folds forward:4",
         then="cv d.csv --weight w --l1 0.1:1:2 --folds forward:2",
     ),
     Case(
-        "the rows of {} have one class only, so the AUC is that of the others: take fewer --folds,"
-        " or another --seed",
+        "take fewer --folds, or another --seed",
         {"d.svm": "".join(f"{int(k % 40 == 3)} {1 + k % 3}:1\n" for k in range(200))},
         "cv d.svm --l1 0.1:1:2 --folds 20",
         then="cv d.svm --l1 0.1:1:2 --folds 2",
@@ -289,7 +287,7 @@ CASES = [
         then="cv d.csv --l1 0.1:1:2 --folds 2",
     ),
     Case(
-        "{}, because groups are few or of unequal size: use another --seed, or leave --group out",
+        "use another --seed, or leave --group out",
         {"d.csv": csv("label,u,x", "{y},u{h},{a}")},
         "train d.csv -m m --group u --holdout 0.1 --seed 3",
         then="train d.csv -m m --holdout 0.1 --seed 3",
@@ -306,14 +304,13 @@ CASES = [
         then="train d.vw -m m --holdout 0.1",
     ),
     Case(
-        "{}: use --holdout 0.1, or leave --group out (a column can be left out with --ignore)",
+        "use --holdout 0.1, or leave {} out (a column can be left out with {})",
         {"d.csv": csv("label,u,x", "{y},u{k},{a}")},
         "train d.csv -m m --group u",
         then="train d.csv -m m --group u --holdout 0.1",
     ),
     Case(
-        "the hold-out has rows of one class only, and the rows learned have both:"
-        " use --holdout 0.1, or other data",
+        "use --holdout 0.1, or other data",
         {"d.svm": ROWS, "h.svm": "".join(row for row in ROWS.splitlines(keepends=True) if row[0] == "1")},
         "train d.svm -m m --holdout h.svm",
         then="train d.svm -m m --holdout 0.1",
@@ -339,7 +336,7 @@ CASES = [
         then="boost d.svm -m m --l2 0.1 --l1 0",
     ),
     Case(
-        "{}: hold out a larger share, such as --holdout 0.5, or use another --seed",
+        "hold out a larger share, such as --holdout 0.5, or use another --seed",
         {"d.csv": csv("label,u,x", "{y},u{b},{a}")},
         "train d.csv -m m --group u --holdout 0.1",
         then="train d.csv -m m --group u --holdout 0.5",
@@ -360,7 +357,7 @@ CASES = [
         then="train d.csv -m m --ignore n",
     ),
     Case(
-        "divide them by their mean, or take --rule ft-ftrl or normalized, which need no such scale",
+        "take --rule ft-ftrl or normalized, which need no such scale",
         {"d.csv": csv("label,n,a", "{y},{k}5,s{a}")},
         "train d.csv -m m --weight n --rule ftrl",
     ),
@@ -396,7 +393,7 @@ CASES = [
         "train d.csv -m m",
     ),
     Case(
-        "read the file with {} to remove them",
+        "{}, which are part of the value in TSV: read the file with {} to remove them",
         {"d.tsv": csv("label\ta", '{y}\t"s{a}"')},
         "train d.tsv -m m",
     ),
@@ -431,7 +428,7 @@ CASES = [
         before=("train d.jsonl -m m -q",),
     ),
     Case(
-        ", or leave it out of all files with --ignore {}",
+        "{} there: add it, or leave it out of all files with --ignore {}",
         {"d.csv": NUMBERS, "e.csv": csv("label,a", "{y},{a}")},
         "train d.csv e.csv -m m",
         python=False,
@@ -497,7 +494,7 @@ CASES = [
         then="tune d.svm -m n --budget 2",
     ),
     Case(
-        "add it",
+        "{} there: add it",
         {"d.csv": NUMBERS, "e.csv": csv("label,a", "{y},{a}")},
         "train d.csv e.csv -m m",
         mended={"e.csv": NUMBERS},
@@ -956,7 +953,7 @@ ELSEWHERE = {
     "a table with blanks between its columns: try {}": ODD_FILES,
     ": try --format {}": "what to take out of a message",
     "text whose lines end with \\r alone: convert them with tr '\\r' '\\n'": ODD_FILES,
-    "{}: check the importances": JUDGED,
+    "{}, so nothing was learned: check the importances": JUDGED,
     "{}, because no row has a feature: check how the data are read": JUDGED,
     "remove it": "a column without a name, which options cannot name",
     "leave out the features with such values": "changes the data",

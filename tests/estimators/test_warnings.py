@@ -140,15 +140,3 @@ def test_a_layout_is_a_dictionary_too() -> None:
     assert len(found[0]) == 1 + X.zip.nunique()
     with pytest.raises(ValueError, match="layout has no option categoric; it has bins, "):
         plain(layout={"categoric": "zip"}).fit(X, Y)
-
-
-@pytest.mark.parametrize("kind", [SparseOnlineClassifier, SparseFrontierClassifier])
-@pytest.mark.parametrize("words", [True, False])
-def test_a_class_with_a_single_row_is_named_as_given(kind: Any, words: bool) -> None:
-    labels = np.array(["ham", "spam"] if words else [3, 5], object)[Y]
-    labels[17] = "hamm" if words else 4
-    more = {"l1s": [0.1, 1.0]} if kind is SparseFrontierClassifier else {}
-    model = kind(passes=1, random_state=0, **more)
-    y = labels if words else labels.astype(int)
-    (message,) = said(lambda: model.fit(A[:, None], y))
-    assert f"the label {'hamm' if words else 4}, and other labels have" in message

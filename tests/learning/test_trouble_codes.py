@@ -37,7 +37,7 @@ def kinds(path: Path, **options: Any) -> tuple[str, ...]:
     return open_source(path, layout=layout_of(options)).layout.kinds
 
 
-OTHERS = {"worse-than-constant", "loss-rises", "scales", "sorted-labels"}
+OTHERS = {"worse-than-constant", "scales", "sorted-labels"}
 
 
 def remedies(message: str) -> list[dict[str, Any]]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from thresher.data.chunk import Chunk
-from thresher.data.columns import NUMERIC, WEIGHT, as_option_value
+from thresher.data.columns import NUMERIC
 from thresher.data.errors import first_few
 from thresher.data.features.names import Names, numeric_keys
-from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.layout import SettledLayout
 from thresher.engine.protocol import writes
 from thresher.options.messages import mention
@@ -93,34 +92,6 @@ def _step_sizes(rule: Any) -> list[str]:
     """The parameters of a rule that are step sizes: any positive number will do."""
     limits = getattr(type(rule), "LIMITS", {})
     return [name for name in _STEP_SIZES if name in rule._fields and limits.get(name, "> 0") == "> 0"]
-
-
-def without_importances(beside: bool, recipe: Any, head: Any, means: Mapping[float, float]) -> str:
-    """What helps if importances, perhaps given `beside` a table, differ between classes, with these means."""
-    layout = None if beside else recipe.layout
-    weight = layout.columns[layout.kinds.index(WEIGHT)] if layout and WEIGHT in layout.kinds else None
-    column = as_option_value([weight], layout.columns) if layout and weight is not None else ""
-    instead = f"use {mention(ignore=column)} in place of {mention(weight=column)}"
-    remedy = instead if column else "learn without importances"
-    if not head.has_probabilities:
-        return f"{remedy}, and choose another threshold"
-    if len(means) > 2 or head.outputs.kind != "one":
-        factors = "multiply the probability of each class by its importance"
-        return f"{remedy}, and {factors}, then divide by their sum"
-    times = f"{means[-1.0] / means[1.0]:.4g}"
-    return f"{remedy}, and turn each probability p into p / (p + {times} (1 - p))"
-
-
-def missing_remedy(column: ColumnSeen, layout: SettledLayout) -> str:
-    """What helps if a column of numbers has a few other cells."""
-    if not column.means_missing or any("," in cell for cell in column.strays):
-        named = as_option_value([column.name], layout.columns)
-        return f"use {mention(numeric=named, on_error='skip')} to leave out such rows"
-    if not all(map(str.isprintable, column.strays)):
-        return "leave such cells empty"
-    if not layout.delimited_by:
-        return "replace them by null, and let the column hold numbers"
-    return f"use {mention(missing=','.join(column.strays))} for missing values"
 
 
 def divergence_remedy(recipe: Any, large: str | None, label: float = 0.0, tiny: str = "") -> str:

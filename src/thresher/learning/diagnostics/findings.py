@@ -5,8 +5,8 @@ Here are those of hold-outs, groups and passes; `column_findings` and `run_findi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,9 @@ _RESOLVED = 2e-6
 FAR = 1.5
 """A loss this many times that of the best constant is far above it."""
 
+T = TypeVar("T")
+Find = Callable[[T], str | None]
+
 
 class Trouble(NamedTuple):
     """An observation about the data or the run, with a remedy."""
@@ -37,8 +40,28 @@ class TroubleWarning(UserWarning):
     """Warning about trouble with the data or the run."""
 
 
+class Finders(Generic[T]):
+    """Functions that look for one trouble each, and return its message or None; a decorator adds one."""
+
+    def __init__(self) -> None:
+        self._each: list[tuple[str, Find[T]]] = []
+
+    def __call__(self, name: str) -> Callable[[Find[T]], Find[T]]:
+        """Add a finder of the trouble with this slug."""
+
+        def add(find: Find[T]) -> Find[T]:
+            self._each.append((name, find))
+            return find
+
+        return add
+
+    def found(self, where: T) -> list[Trouble]:
+        """All trouble, in the order of the finders."""
+        return [Trouble(name, message) for name, find in self._each if (message := find(where))]
+
+
 def warn(troubles: list[Trouble]) -> list[Trouble]:
-    """Emit a Python warning for each; return them unchanged."""
+    """Emit a Python warning for each; return them as they are shown."""
     for trouble in troubles:
         warn_user(f"{printable(as_shown(trouble.message))} [{trouble.name}]", TroubleWarning)
     return [trouble._replace(message=as_shown(trouble.message)) for trouble in troubles]
@@ -51,48 +74,32 @@ def learned_too(files: Sequence[str]) -> Trouble:
     return Trouble("learned-holdout", f"{reason}: leave it out of the data, or use {mention(holdout=0.1)}")
 
 
+def _empty(reason: str, remedy: str) -> Trouble:
+    return Trouble("empty-holdout", f"{reason}: {remedy}")
+
+
 def nothing_held_out() -> Trouble:
     """A hold-out without rows: all groups are on the other side."""
-    reason = "no row was held out, because there are few groups"
-    return Trouble(
-        "empty-holdout",
-        f"{reason}: hold out a larger share, such as {mention(holdout=0.5)}, or use another"
-        f" {mention('seed')}",
-    )
+    remedy = f"hold out a larger share, such as {mention(holdout=0.5)}, or use another {mention('seed')}"
+    return _empty("no row was held out, because there are few groups", remedy)
 
 
 def nothing_met(condition: str) -> Trouble:
     """A hold-out without rows: none meets the condition."""
-    reason = f"no row meets {condition}, so nothing was held out"
-    return Trouble(
-        "empty-holdout",
-        f"{reason}: hold out the rows of another condition, or a share, {mention(holdout=0.1)}",
-    )
+    remedy = f"hold out the rows of another condition, or a share, {mention(holdout=0.1)}"
+    return _empty(f"no row meets {condition}, so nothing was held out", remedy)
 
 
 def weightless_held_out() -> Trouble:
     """A hold-out whose rows do not count."""
-    return Trouble(
-        "empty-holdout",
-        "no held-out row has an importance above 0, so there is nothing to judge by: check the importances,"
-        f" or hold out other rows, such as {mention(holdout=0.1)}",
-    )
+    remedy = f"check the importances, or hold out other rows, such as {mention(holdout=0.1)}"
+    return _empty("no held-out row has an importance above 0, so there is nothing to judge by", remedy)
 
 
 def weightless_fold(fold: int) -> Trouble:
     """A fold whose rows do not count."""
     reason = f"no row of fold {fold} has an importance above 0, so the figures are those of the other folds"
-    return Trouble("empty-holdout", f"{reason}: check the importances, or take fewer {mention('folds')}")
-
-
-def one_class_in_folds(folds: Sequence[int]) -> Trouble:
-    """Folds for which there is no AUC."""
-    which = f"fold {folds[0]}" if len(folds) == 1 else f"{len(folds)} folds, such as fold {folds[0]},"
-    return Trouble(
-        "unlike-holdout",
-        f"the rows of {which} have one class only, so the AUC is that of the others: take fewer"
-        f" {mention('folds')}, or another {mention('seed')}",
-    )
+    return _empty(reason, f"check the importances, or take fewer {mention('folds')}")
 
 
 def unlike(reason: str, remedy: str) -> Trouble:
@@ -100,20 +107,38 @@ def unlike(reason: str, remedy: str) -> Trouble:
     return Trouble("unlike-holdout", f"{reason}: {remedy}")
 
 
+def one_class_held_out() -> Trouble:
+    """Separate data to hold out that have only one of two classes."""
+    reason = "the hold-out has rows of one class only, and the rows learned have both"
+    return unlike(reason, f"use {mention(holdout=0.1)}, or other data")
+
+
+def one_class_in_folds(folds: Sequence[int]) -> Trouble:
+    """Folds for which there is no AUC."""
+    which = f"fold {folds[0]}" if len(folds) == 1 else f"{len(folds)} folds, such as fold {folds[0]},"
+    reason = f"the rows of {which} have one class only, so the AUC is that of the others"
+    return unlike(reason, f"take fewer {mention('folds')}, or another {mention('seed')}")
+
+
 def uneven_groups(got: float, wanted: float) -> Trouble:
     """A share of the rows that is far from what was asked for, because groups are few or of unequal size."""
     reason = f"{100 * got:.0f} % of the rows were held out instead of {100 * wanted:.0f} %"
-    return Trouble(
-        "uneven-groups",
-        f"{reason}, because groups are few or of unequal size: use another {mention('seed')}, or leave"
-        f" {mention('group')} out",
-    )
+    remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
+    return Trouble("uneven-groups", f"{reason}, because groups are few or of unequal size: {remedy}")
 
 
 def no_groups(name: str) -> Trouble:
     """Groups that no row has."""
     reason = f"no row has a group{f' ({name})' if name else ''}, so rows were drawn one by one"
     return Trouble("no-groups", f"{reason}: leave {mention('group')} out, or name what rows belong to")
+
+
+def unused_groups() -> Trouble:
+    """Groups without a hold-out or folds that are drawn."""
+    group, ignore = mention("group"), mention("ignore")
+    reason = f"{group} keeps rows together in a hold-out that is drawn and in folds, and there is none"
+    remedy = f"use {mention(holdout=0.1)}, or leave {group} out (a column can be left out with {ignore})"
+    return Trouble("unused-groups", f"{reason}: {remedy}")
 
 
 def leak(against_base: str, names: Sequence[str], layout: SettledLayout | None) -> Trouble:
@@ -132,11 +157,9 @@ def unresolved_labels(low: float, high: float) -> Trouble | None:
     if high - low > _RESOLVED * size or (low == high and size < 2.0**24):
         return None
     step = float(np.spacing(np.float32(size)))
-    return Trouble(
-        "unresolved-labels",
-        f"labels around {low:.4g} differ by no more than {max(high - low, step):.3g}, which float32 does not"
-        f" resolve (its numbers there are {step:.3g} apart): subtract {low:.9g} from the labels",
-    )
+    reason = f"labels around {low:.4g} differ by no more than {max(high - low, step):.3g}"
+    unlike = f"which float32 does not resolve (its numbers there are {step:.3g} apart)"
+    return Trouble("unresolved-labels", f"{reason}, {unlike}: subtract {low:.9g} from the labels")
 
 
 def worse_than_base(figures: Mapping[str, Any], head: Any) -> list[Trouble]:
@@ -156,37 +179,11 @@ def worse_than_base(figures: Mapping[str, Any], head: Any) -> list[Trouble]:
 
 def learned_before() -> Trouble:
     """Going on with the rows that were learned last."""
-    return Trouble(
-        "learned-before",
-        "these rows look like those that the model learned last; if they are, it has now learned them twice:"
-        " train again with other data, from the model before",
-    )
+    reason = "these rows look like those that the model learned last; if they are, it has now learned them"
+    return Trouble("learned-before", f"{reason} twice: train again with other data, from the model before")
 
 
 def ended_early(number: int, passes: int) -> Trouble:
     """Ctrl-C during a replay."""
-    return Trouble(
-        "ended-early",
-        f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often; train"
-        " again for the other passes",
-    )
-
-
-def unused_groups() -> Trouble:
-    """Groups without a hold-out or folds that are drawn."""
-    grouped = mention("group")
-    reason = f"{grouped} keeps rows together in a hold-out that is drawn and in folds, and there is none"
-    return Trouble(
-        "unused-groups",
-        f"{reason}: use {mention(holdout=0.1)}, or leave {mention('group')} out (a column can be left out"
-        f" with {mention('ignore')})",
-    )
-
-
-def one_class_held_out() -> Trouble:
-    """Separate data to hold out that have only one of two classes."""
-    return Trouble(
-        "unlike-holdout",
-        "the hold-out has rows of one class only, and the rows learned have both: use"
-        f" {mention(holdout=0.1)}, or other data",
-    )
+    reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"
+    return Trouble("ended-early", f"{reason}; train again for the other passes")

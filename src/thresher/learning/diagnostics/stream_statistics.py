@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
-from thresher.data.offsets import OFFSET, may_have_offsets
 from thresher.learning.files.schema import Finite, Form, Key, Positive, form_of
 from thresher.learning.model.objective import Head
 from thresher.learning.model.scaling import alone
@@ -36,8 +35,6 @@ _LABELS = 256
 """Maximum number of labels in the sample."""
 _FEATURES = 256
 """Maximum number of features: the first to appear."""
-_CLASSES = 256
-"""Whole numbers that labels are counted by; if they spread further, they are not counted."""
 _ROWS, _NUMBERS = 4096, 1 << 14
 """Feature sizes are taken from this many rows, and from this many values in them."""
 _SIZES = Form(
@@ -45,28 +42,10 @@ _SIZES = Form(
     form_of(list[tuple[Key, Finite]]).fits,
     lambda v: {key: float(size) for key, size in v},
 )
-_COUNTS = Form(
-    "labels and counts",
-    lambda v: (
-        form_of(list[tuple[Finite, Positive]]).fits(v)
-        and len({label for label, _ in v}) == len(v) <= _CLASSES
-        and all(label == int(label) for label, _ in v)
-    ),
-    lambda v: {int(label): count for label, count in v},
-)
-_SPANS = Form(
-    "features and values",
-    form_of(list[tuple[Key, Finite, Finite, int]]).fits,
-    lambda v: {key: tuple(span) for key, *span in v},
-)
 _SPAN = Form(
     "a span of keys or null",
     lambda v: v is None or (form_of(tuple[Key, Key]).fits(v) and v[0] <= v[1]),
     lambda v: v and tuple(v),
-)
-_OFFSET_SUMS = form_of(list[Finite])._replace(
-    words="ten sums or none",
-    fits=lambda v: form_of(list[Finite]).fits(v) and (not v or (len(v) == 10 and min(v[:5]) > 0)),
 )
 
 
@@ -85,7 +64,6 @@ class Seen:
     """A sample of the labels (every `stride`-th), how often labels change, and the sizes of features."""
 
     rows: int = 0
-    changes: int = 0
     rises: int = 0
     falls: int = 0
     zeros: int = 0
@@ -98,8 +76,6 @@ class Seen:
     low: Finite = 0.0
     high: Finite = 0.0
     """the last label, the lowest and the highest"""
-    counts: Annotated[dict[int, int], _COUNTS] = field(default_factory=dict)
-    """how often each label occurs; empty if one is not whole, or they spread too far"""
     stride: Positive = 1
     labels: list[Finite] = field(default_factory=list)
     weights: list[Finite] = field(default_factory=list)
@@ -108,10 +84,6 @@ class Seen:
     """values in the rows whose features were measured"""
     features: Annotated[dict[int, float], _SIZES] = field(default_factory=dict)
     """the largest magnitude of each measured feature"""
-    spans: Annotated[dict[int, tuple[float, float, int]], _SPANS] = field(default_factory=dict)
-    """its lowest and highest value other than 0 (0: none), and in how many measured rows it is not 0"""
-    measured: int = 0
-    """rows whose features were measured"""
     weightless: int = 0
     """rows of importance 0, which count nowhere else"""
     marks: list[tuple[int, float, float]] = field(default_factory=list)
@@ -120,9 +92,6 @@ class Seen:
     """sums of losses and importances at the end of each pass, and the held-out loss"""
     span: Annotated[tuple[int, int] | None, _SPAN] = None
     """the lowest and the highest key, if features have no columns"""
-    offset_sums: Annotated[list[float], _OFFSET_SUMS] = field(default_factory=list)
-    """Sums over rows of importance w, label y and offset o: of w e^(k o / 4) for k = 1, 2, 3, 4, of w o,
-    w o log o, w y, w y o, w y log o and (w y)^2; empty unless every o is above 0."""
     unmet: Annotated[list[int], Form("keys", form_of(list[Key]).fits)] = field(default_factory=list)
     """features that options name and no row has had so far"""
     start: Start = field(default=Start())
@@ -144,8 +113,6 @@ class Seen:
         self.weightless += rows - len(chunk)
         if not len(chunk):
             return
-        if self.offset_sums or not self.rows:
-            self._add_offsets(chunk)
         chunk = alone(chunk, layout)
         self.unmet = [key for key in self.unmet if not (chunk.keys == np.uint64(key)).any()]
         if self.rows < _ROWS and self.numbers < _NUMBERS:
@@ -161,49 +128,19 @@ class Seen:
         first, low, high = float(labels[0]), float(labels.min()), float(labels.max())
         self.rises += int(np.count_nonzero(labels[1:] > before)) + (started and first > self.last)
         self.falls += int(np.count_nonzero(labels[1:] < before)) + (started and first < self.last)
-        self.changes = self.rises + self.falls
         self.last = float(labels[-1])
         self.low, self.high = (min(self.low, low), max(self.high, high)) if started else (low, high)
-        if self.counts or not started:
-            self._count(labels)
         positive = labels > 0
         positives = int(np.count_nonzero(positive))
         self.positives += positives
         self.zeros += len(labels) - int(np.count_nonzero(labels))
-        if weights.min() == weights.max():
-            each = float(weights[0])
-            self.weight += each * len(weights)
-            self.positive += each * positives
-        else:
-            self.weight += float(weights.sum(dtype=np.float64))
-            self.positive += float(weights[positive].sum(dtype=np.float64))
+        self.weight += float(weights.sum(dtype=np.float64))
+        self.positive += float(weights[positive].sum(dtype=np.float64))
         sampled = slice(-self.rows % self.stride, None, self.stride)
         self.labels += labels[sampled].tolist()
         self.weights += weights[sampled].tolist()
         while len(self.labels) > _LABELS:
             self.labels, self.weights, self.stride = self.labels[::2], self.weights[::2], 2 * self.stride
-
-    def _add_offsets(self, chunk: Chunk) -> None:
-        """Add up offsets that may be exposures."""
-        o = chunk.values[chunk.keys == OFFSET].astype(np.float64) if may_have_offsets(chunk) else np.zeros(0)
-        if len(o) < len(chunk) or o.min() <= 0:
-            self.offset_sums = []
-            return
-        w, y = chunk.weights.astype(np.float64), chunk.labels.astype(np.float64)
-        log = np.log(o)
-        root = np.exp(np.minimum(o, 100.0) / 4)
-        terms = [root, root**2, root**3, root**4, o, o * log, y, y * o, y * log, w * y * y]
-        before = self.offset_sums or [0.0] * len(terms)
-        self.offset_sums = [sum_ + float(w @ term) for sum_, term in zip(before, terms, strict=True)]
-
-    def _count(self, labels: NDArray[np.float32]) -> None:
-        """Count each label, unless too many are possible."""
-        found, counts = np.unique(labels, return_counts=True)
-        if self.high - self.low >= _CLASSES or (found != np.floor(found)).any():
-            self.counts = {}
-            return
-        for label, count in zip(found.tolist(), counts.tolist(), strict=True):
-            self.counts[int(label)] = self.counts.get(int(label), 0) + count
 
     def _add_features(self, chunk: Chunk, layout: SettledLayout | None) -> None:
         """Measure features up to the row that reaches a limit."""
@@ -213,31 +150,18 @@ class Seen:
         ends = chunk.indptr[1 : _ROWS - self.rows + 1]
         rows = min(int(np.searchsorted(ends, _NUMBERS - self.numbers)) + 1, len(ends))
         stop = int(ends[rows - 1])
-        self.numbers, self.measured = self.numbers + stop, self.measured + rows
+        self.numbers += stop
         there = chunk.values[:stop] != 0
-        if layout is not None and layout.gaps:
-            there[:] = True  # a stored 0 is a missing value
         keys, values = chunk.keys[:stop][there], chunk.values[:stop][there]
-        order = np.argsort(keys, kind="stable")
-        if not len(order):
-            return
-        keys = keys[order]
-        begins = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-        values = values[order]
-        low = np.minimum.reduceat(np.where(values, values, np.inf), begins)
-        high = np.maximum.reduceat(np.where(values, values, -np.inf), begins)
-        largest, found = np.maximum.reduceat(np.abs(values), begins), keys[begins]
-        counts = np.diff(begins, append=len(keys))
-        known = np.isin(found, np.array(list(self.features), np.uint64))
+        found, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
+        largest = np.zeros(len(found))
+        np.maximum.at(largest, places, np.abs(values))
+        known = np.isin(found, np.array([*self.features], np.uint64))
         fresh = np.flatnonzero(~known)
-        fresh = fresh[np.argsort(order[begins[fresh]])]  # the sort is stable: this is where keys first appear
-        for place in [*np.flatnonzero(known), *fresh[: _FEATURES - len(self.features)]]:
+        fresh = fresh[np.argsort(firsts[fresh])][: _FEATURES - len(self.features)]
+        for place in [*np.flatnonzero(known), *fresh]:
             key = int(found[place])
             self.features[key] = max(self.features.get(key, 0.0), float(largest[place]))
-            lowest, highest, count = self.spans.get(key, (0.0, 0.0, 0))
-            if largest[place]:
-                lowest, highest = min(lowest or np.inf, low[place]), max(highest or -np.inf, high[place])
-            self.spans[key] = float(lowest), float(highest), count + int(counts[place])
 
     def mark(self, examples: int, tally: Tally) -> None:
         """Record the loss, if the number of examples has at least doubled since the last mark."""
@@ -291,14 +215,6 @@ class Seen:
         return zlib.crc32(repr(known).encode()) if self.rows >= _TOLD_APART else 0
 
     @property
-    def alike(self) -> bool:
-        """Whether all rows are known to have the same features, with the same values; False for none."""
-        whole = self.measured == self.rows and 0 < len(self.features) < _FEATURES
-        return whole and all(
-            low == high and count in (0, self.measured) for low, high, count in self.spans.values()
-        )
-
-    @property
     def average(self) -> float:
         """Progressive loss of the first pass."""
         return Tally(*self.marks[-1][1:]).average if self.marks else float("nan")
@@ -306,17 +222,16 @@ class Seen:
     @property
     def late(self) -> float:
         """Progressive loss of roughly the second half of the first pass."""
-        return self._stretches()[-1] if self.marks else float("nan")
+        marks = [(0, 0.0, 0.0), *(mark for mark in self.marks if mark[0] >= 100)]
+        if len(marks) < 2:
+            return self.average
+        (_, loss, weight), (_, end, of_all) = marks[-2:]
+        return Tally(end - loss, of_all - weight).average
 
     @property
-    def best_stretch(self) -> float:
-        """The lowest loss of any stretch; each has 100 or more examples, about as many as all before it."""
-        return min(self._stretches(), default=float("nan"))
-
-    def _stretches(self) -> list[float]:
-        marks = [(0, 0.0, 0.0), *(mark for mark in self.marks if mark[0] >= 100)]
-        found = [Tally(b[1] - a[1], b[2] - a[2]).average for a, b in pairwise(marks)]
-        return found or [self.average]
+    def changes(self) -> int:
+        """How often the label changes."""
+        return self.rises + self.falls
 
     @property
     def expected_changes(self) -> float | None:
@@ -374,17 +289,10 @@ class Seen:
         """Loss after each pass that was evaluated on a hold-out."""
         return [held for _, _, held in self.passes if held is not None]
 
-    @property
-    def largest(self) -> list[float]:
-        """The largest magnitude of each measured feature."""
-        return list(self.features.values())
-
     def as_dict(self) -> dict[str, Any]:
         """The state for a checkpoint."""
         own = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
-        own |= {"features": list(self.features.items()), "counts": sorted(self.counts.items())}
-        own |= {"spans": [(key, *span) for key, span in self.spans.items()]}
-        return own
+        return own | {"features": list(self.features.items())}
 
 
 _STEPS = 40
