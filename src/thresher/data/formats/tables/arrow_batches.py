@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -294,22 +294,26 @@ class BatchParser:
         """
         found = self._as_chunk(batch.num_rows, kinds, self._described(batch, kinds))
         if self._reading.naming is not None:
-            naming = self._reading.naming
-            for c, kind in enumerate(kinds.what):
-                if kind == NUMERIC:
-                    rows.offer_column(naming, kinds.keys[c], c)
-                elif kind == BINS:
-                    numbers = pc.drop_null(cast(batch.column(kinds.names[c]), pa.float64())).to_numpy()
-                    rows.offer_bins(naming, numbers[np.isfinite(numbers)], kinds.seeds[c], c)
-                elif kind in (CATEGORICAL, LIST):
-                    array = batch.column(kinds.names[c])
-                    values = pc.drop_null(pc.unique(pc.list_flatten(array) if kind == LIST else array))
-                    texts = cast(values if kind == LIST else texts_of(values, kinds.spelling[c]), TEXTS)
-                    described = np.zeros(rows.FIELDS, np.int64)
-                    _point_text(described, texts)
-                    rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
-            self._reading.take_names(kinds.names)
+            self._offer_names(kinds, {c: batch.column(kinds.names[c]) for c in columns_read(kinds)})
         return found
+
+    def _offer_names(self, kinds: Kinds, arrays: Mapping[int, Any]) -> None:
+        """Let the namer take the names of features in columns, by number; lists may be flat."""
+        naming = self._reading.naming
+        for c, array in arrays.items():
+            kind = kinds.what[c]
+            if kind == NUMERIC:
+                rows.offer_column(naming, kinds.keys[c], c)
+            elif kind == BINS:
+                numbers = pc.drop_null(cast(array, pa.float64())).to_numpy()
+                rows.offer_bins(naming, numbers[np.isfinite(numbers)], kinds.seeds[c], c)
+            elif kind in (CATEGORICAL, LIST):
+                values = pc.drop_null(pc.unique(pc.list_flatten(array) if _is_list(array.type) else array))
+                texts = cast(values if kind == LIST else texts_of(values, kinds.spelling[c]), TEXTS)
+                described = np.zeros(rows.FIELDS, np.int64)
+                _point_text(described, texts)
+                rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
+        self._reading.take_names(kinds.names)
 
     def _as_chunk(
         self, count: int, kinds: Kinds, described: Described
@@ -351,6 +355,7 @@ class BatchParser:
             array = cast(array, pa.large_list(pa.float64()))
             lists, array = _point_lists(row, array), array.values
             _point(row, rows.NUMBER_LISTS, array, array.buffers()[1])
+            row[rows.STEP] = 1
             return [lists, array], most
         if kind in _NUMBERS:
             array = self._labels(array) if kind == LABEL else cast(array, pa.float64())

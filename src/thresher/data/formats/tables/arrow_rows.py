@@ -53,7 +53,8 @@ from thresher.engine.preparing import FAR, rest_of
 NUMBERS, SHORT, LONG, KEYS, INDEXED, NUMBER_LISTS, SPANS = range(7)
 """Forms of a column, by its buffers: float64s; 32-bit offsets, bytes; 64-bit offsets, bytes; indices of keys;
 indices of texts with 64-bit offsets; lists of float64s; as offsets pairs of addresses, between which
-there is a text with 16 spare bytes after it, and in place of indices how many pairs there are to the next."""
+there is a text with 16 spare bytes after it, and in place of indices how many pairs there are to the next.
+Lists of float64s have there how many words there are from one to the next."""
 
 FORM, DATA, OFFSETS, INDICES, VALID, FIRST = 0, 1, 2, 3, 4, 5
 STEP = INDICES
@@ -153,11 +154,12 @@ def _target(kind, data, valid, at, domain):
 def _classes(c, i, table, domain, target):
     """Store the list of classes in row `i` of column `c` in `target`; returns the outcome."""
     at, lists, first = i + table[c, LISTS_FIRST], table[c, LISTS], table[c, FIRST]
+    step, each = table[c, LISTS_STEP], table[c, STEP]
     if not _is_valid(table[c, LISTS_VALID], at):
         return line_status.NO_LABEL
     line_status.no_class(target)
-    for entry in range(first + _offset(lists, at), first + _offset(lists, at + 1)):
-        value, outcome = _target(LABEL, table[c, DATA], table[c, VALID], entry, domain)
+    for entry in range(first + _offset(lists, step * at), first + _offset(lists, step * at + 1)):
+        value, outcome = _target(LABEL, table[c, DATA], table[c, VALID], each * entry, domain)
         if outcome == line_status.EXAMPLE:
             outcome = line_status.enter_class(target, value, domain)
         if outcome != line_status.EXAMPLE:

@@ -4,8 +4,8 @@ No text is copied unless it has an escape, or is a number or date that is spelle
 of record batches (`arrow_rows`) hashes the cells where they are. A name is compared whole with that of the
 field which followed the same field in the row before, so fields in a steady order cost one comparison each.
 
-Anything unusual (a nested value in a field that is read, an escape in a name, a number whose float32 is not
-certain, a bad or blank line) leaves the block to the slower readers, which say what is wrong with it.
+At a line with anything unusual (a nested value in a field that is read, an escape in a name, a number whose
+float32 is not certain) it stops, as at a bad or blank one: these are read one by one, in Python.
 
 Without pyarrow, clicks are read three times as fast, and a line of 40 fields in a tenth of a millisecond.
 """
@@ -15,7 +15,8 @@ Without pyarrow, clicks are read three times as fast, and a line of 40 fields in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from thresher.data import columns
 from thresher.data.class_words import BASIS, PRIME
 from thresher.data.columns import CATEGORICAL, LABEL, LIST
-from thresher.data.files.blocks import PAD, Block
+from thresher.data.files.blocks import PAD
 from thresher.data.formats.tables import arrow_rows as rows
 from thresher.data.formats.tables.arrow_batches import Described, columns_read
 from thresher.data.formats.tables.arrow_texts import TEXTS
@@ -46,9 +47,9 @@ from thresher.data.text.words import (
 from thresher.engine.compile.jit import compiled_apart, kernel, scalar
 from thresher.engine.preparing import FAR
 
-NUMBER, EXACT_NUMBER, TEXT, SPELLED, WORDS, LISTS, UNREAD, IGNORED = range(8)
+NUMBER, EXACT_NUMBER, TEXT, SPELLED, WORDS, LISTS, CLASSES, IGNORED = range(8)
 """How a field is read: as a float32; as a float64; as text; as text with one spelling for each value; as text
-that is never a number; as a list of texts and whole numbers; not at all; not even if it is nested."""
+that is never a number; as a list of texts and whole numbers; as one of numbers; not at all."""
 NULL, NUMBERS, STRINGS, TRUTHS, NESTED, KINDS = range(6)
 """Kinds of values, and how many there are"""
 BEGIN, SIZE, FOLLOWS, ROLE, PLACE, FOUND, FIELD = 0, 1, 2, 3, 4, 5, 6
@@ -277,14 +278,21 @@ def _element(text, at, spells, room):
 
 
 @compiled_apart
-def _elements(text, at, room):
-    """Keep the elements of the list at `at`: ``(end or -1, index of the first, index after the last)``."""
+def _elements(text, at, classes, room):
+    """Keep the elements of the list at `at`: ``(end or -1, index of the first, index after the last)``.
+
+    Those of `classes` are float64s, of others the addresses of a text and its end.
+    """
     used, elements = room[2], room[3]
     first = np.int64(load_word(used, 8 * ELEMENTS))
     count, at = first, _past_blanks(text, at + 1)
     ends = byte(text, at) == _LIST_END
     while not ends:
-        if load_word(text, at) & _FOUR == _NULL:
+        if classes:
+            end, number, _, _ = _number(text, at)
+            store_word(elements, 2 * count, bits_of(number))
+            count += 1
+        elif load_word(text, at) & _FOUR == _NULL:
             end = at + 4
         else:
             end, begin, stop = _element(text, at, False, room)
@@ -359,25 +367,25 @@ def _cell(text, at, role, room):
         end, begin, stop = _string(text, at, room)
         if role == SPELLED and end >= 0:
             begin, stop = _spelled(begin, stop, room)
-        usual = role > EXACT_NUMBER and role != LISTS
+        usual = role > EXACT_NUMBER and role != LISTS and role != CLASSES
         return end if usual else _BAD, STRINGS, 0.0, begin, stop
     if code == _MINUS or 48 <= code <= 57:
         if role == TEXT or role == SPELLED:
             end, begin, stop = _element(text, at, True, room)
             return end, NUMBERS, 0.0, begin, stop
         end, number, nearest, _ = _number(text, at)
-        usual = role != WORDS and role != LISTS and (role != EXACT_NUMBER or nearest or abs(number) < FAR)
+        usual = (role < WORDS or role > CLASSES) and (role != EXACT_NUMBER or nearest or abs(number) < FAR)
         return end if usual else _BAD, NUMBERS, number, none, none
     if code == _OPEN or code == _LIST:
-        if role == LISTS and code == _LIST:
-            end, begin, stop = _elements(text, at, room)
+        if (role == LISTS or role == CLASSES) and code == _LIST:
+            end, begin, stop = _elements(text, at, role == CLASSES, room)
             return end, NESTED, 0.0, begin, stop
         return _nested(text, at, room) if role == IGNORED else _BAD, NESTED, 0.0, none, none
     end, kind = _literal(text, at)
     if kind == NULL or end < 0:
         return end, kind, 0.0, none, none
     return (
-        end if role != WORDS and role != LISTS else _BAD,
+        end if role < WORDS or role > CLASSES else _BAD,
         kind,
         np.float64(code == 116),
         text + at,
@@ -393,7 +401,7 @@ def _keep(cells, row, place, role, number, begin, stop):
         bits = valid + place * ((rows + 7) >> 3) + (row >> 3)
         store_byte(bits, np.int64(0), byte(bits, np.int64(0)) | 1 << (row & 7))
         store_word(numbers, place * rows + row, bits_of(number))
-    elif role < UNREAD:
+    elif role < IGNORED:
         store_word(spans, 2 * (row * texts + place), np.uint64(begin))
         store_word(spans, 2 * (row * texts + place) + 1, np.uint64(stop))
 
@@ -450,7 +458,7 @@ def cut(text_bytes, at, size, form, cells, firsts, rooms):
         rooms: uint8 scratch space for a spelling, and for all texts that are written in another way; int64
             (4,), how much is in use; int64 (elements, 2), addresses of elements of lists.
 
-    Returns the number of rows, or -1 if a line is unusual.
+    Returns the number of rows before the first line that is unusual.
     """
     names, fields = form
     numbers, valid, spans = cells
@@ -469,12 +477,14 @@ def cut(text_bytes, at, size, form, cells, firsts, rooms):
         np.int64(spans.shape[1]),
     )
     space = address(rooms[0]), address(rooms[1]), address(rooms[2]), address(rooms[3])
-    while at < size and row >= 0:
+    while at < size:
         spans[row] = 0
         at, stop = _past_blanks(text, at), _BAD
         if byte(text, at) == _OPEN:
             stop = _object(text, at, row, described, into, firsts, space)
-        at, row = stop + 1, row + 1 if stop >= 0 else _BAD
+        if stop < 0:
+            break
+        at, row = stop + 1, row + 1
     return row
 
 
@@ -531,28 +541,34 @@ _MORE, _ROOM = 64, 1 << 13
 
 
 class Cut(NamedTuple):
-    """The cells of lines."""
+    """The cells of lines, up to the first that is unusual."""
 
     lines: int
     described: Described
     """the columns of numbers, categories and lists"""
     others: list[tuple[int, int, Any]]
     """the other columns: rows in the table, numbers of columns, and texts"""
-    firsts: list[tuple[str, int, int]]
-    """the watched and the new fields that have a value: name, first row and kind of the value there"""
+    firsts: list[tuple[int, int, str]]
+    """the watched and the new fields that have a value: first row, kind of the value there, and name"""
+    named: dict[int, Any]
+    """columns whose values name features, by number, if names are wanted; lists are flat"""
 
 
 class ObjectColumns:
     """What is read of the objects of a file."""
 
-    def __init__(self, kinds: Kinds, words: bool, watched: Callable[[str], str]) -> None:
-        """`words`: labels are not numbers. A field for which `watched` returns a text is watched."""
+    def __init__(self, kinds: Kinds, words: bool, lists: bool, watched: Callable[[str], str]) -> None:
+        """`words`: labels are not numbers; `lists`: they are lists of these.
+
+        A field for which `watched` returns a text is watched.
+        """
         self._kinds, read = kinds, columns_read(kinds)
-        seen = [bool(watched(name)) for name in kinds.names]
-        roles = [UNREAD if one else IGNORED for one in seen]
+        roles = [IGNORED] * len(kinds.names)
         for c in read:
             what = self._kinds.what[c]
-            if what in columns.NUMBERS or (what == LABEL and not words):
+            if what == LABEL and lists:
+                roles[c] = CLASSES
+            elif what in columns.NUMBERS or (what == LABEL and not words):
                 roles[c] = EXACT_NUMBER if self._kinds.codes[c] == GAPPED else NUMBER
             elif what == CATEGORICAL and self._kinds.spelling[c] in columns.SPELLED:
                 roles[c] = SPELLED
@@ -564,19 +580,26 @@ class ObjectColumns:
         self._columns = [read[k] for k in self._texts]
         whats = [kinds.what[c] for c in self._columns]
         self._lists = [k for k, what in enumerate(whats) if what == LIST]
-        self._others = [k for k, what in enumerate(whats) if what not in (CATEGORICAL, LIST)]
+        self._classes = [k for k, c in enumerate(self._columns) if roles[c] == CLASSES]
+        self._others = [
+            k for k, what in enumerate(whats) if what == columns.TEXT or (what == LABEL and not lists)
+        ]
         self._table = np.zeros((len(read), rows.FIELDS), np.int64)
         self._table[:, rows.COLUMN] = read
         self._table[self._texts, rows.FORM] = rows.SPANS
         self._table[self._texts, rows.STEP] = len(self._texts)
         self._table[self._texts, rows.LISTS_STEP] = 2 * len(self._texts)
+        if self._classes:
+            labels = self._texts[self._classes[0]]
+            self._table[labels, [rows.FORM, rows.STEP]] = rows.NUMBER_LISTS, 2
         self._width = sum(2 if kinds.codes[c] == GAPPED else 1 for c in read)
-        self._firsts = np.full(len(seen) + _MORE + 1, _UNSEEN)
-        self._firsts[1 : len(seen) + 1][~np.array(seen, bool)] = _UNWATCHED
         self._used = np.zeros(USES, np.int64)
-        # What `json_cells.cut` is told of the fields, of which `numbers` are numbers.
+        # What `cut` is told of the fields. Many programs write letters beyond ASCII with escapes.
         numbers = [read[k] for k in self._numbers]
-        names = [name.encode() + b'"' for name in self._kinds.names]
+        names = [json.dumps(name, ensure_ascii=False)[1:].encode() for name in kinds.names]
+        again = [c for c, name in enumerate(kinds.names) if not name.isascii()]
+        names += [json.dumps(kinds.names[c])[1:].encode() for c in again]
+        roles += [roles[c] for c in again]
         padded = [name.ljust(-(-len(name) // _WORD) * _WORD, b"\0") for name in names]
         text, count = b"".join(padded), len(names)
         fields = np.ones((count + _MORE + 1, FIELD), np.int64)
@@ -587,6 +610,10 @@ class ObjectColumns:
         fields[1 : count + 1, ROLE] = roles
         for group in (numbers, self._columns):
             fields[[1 + c for c in group], PLACE] = range(len(group))
+        fields[1 + len(kinds.names) : 1 + count, PLACE] = fields[[1 + c for c in again], PLACE]
+        self._firsts = np.full(len(fields), _UNSEEN)
+        for c, name in enumerate([*kinds.names, *(kinds.names[c] for c in again)], 1):
+            self._firsts[c] = _UNSEEN if watched(name) else _UNWATCHED
         self._used[[KNOWN, NAMED]] = count, len(text)
         self._form = (
             np.frombuffer(bytearray(text) + bytes(_ROOM), np.uint8),
@@ -594,33 +621,29 @@ class ObjectColumns:
         )
         self._scratch = np.empty(ROOM, np.uint8)
 
-    @staticmethod
-    def are_plain(names: Sequence[str]) -> bool:
-        """Whether names of fields have no escapes: no quotes, backslashes and control characters."""
-        return bool(names) and not any(code < " " or code in '"\\' for name in names for code in name)
-
     def _name(self, field: int) -> str:
         names, fields = self._form
         begin, size = fields[field, [BEGIN, SIZE]].tolist()
-        return names[begin : begin + size - 1].tobytes().decode()
+        return str(json.loads(b'"' + names[begin : begin + size].tobytes()))
 
-    def cut(self, block: Block) -> Cut | None:
-        """The cells of a block; None if a line is unusual."""
-        begin, size = block.begin, block.size
-        count = int(np.count_nonzero(block.text[begin:size] == ord("\n")))
-        if 2 * _WORD * count * len(self._table) > _SPARSE * size + _SMALL:
-            return None
+    def most_lines(self, size: int) -> int:
+        """The most lines of a text of this size whose cells take not much more memory."""
+        return max(1, (_SPARSE * size + _SMALL) // (2 * _WORD * max(1, len(self._table))))
+
+    def cut(self, text: NDArray[np.uint8], begin: int, end: int, count: int, named: bool) -> Cut:
+        """The cells of the `count` lines ``text[begin:end]``; `named`: whether names are wanted."""
+        size = end - begin
         numbers = np.empty((len(self._numbers), count))
         valid = np.zeros((len(self._numbers), -(-count // 8)), np.uint8)
         spans = np.empty((count, len(self._texts), 2), np.int64)
-        elements = np.empty((size // 2 if self._lists else 0, 2), np.int64)
+        elements = np.empty((size // 2 + 1 if self._lists or self._classes else 0, 2), np.int64)
         written = np.empty(size + GROWTH * count * len(self._texts) + PAD, np.uint8)
         firsts, used = self._firsts.copy(), self._used
-        used[[WRITTEN, ELEMENTS]] = 0
+        used[[WRITTEN, ELEMENTS]] = 0, 1
         self._form[1][:, FOUND] = _UNSEEN
         into, rooms = (numbers, valid, spans), (self._scratch, written, used, elements)
-        if cut(block.text, begin, size, self._form, into, firsts, rooms) != count:
-            return None
+        lines = int(cut(text, begin, end, self._form, into, firsts, rooms))
+        spans = spans[:lines]
         table, texts = self._table.copy(), np.array(self._texts, np.int64)
         table[self._numbers, rows.DATA] = numbers.ctypes.data + _WORD * count * np.arange(len(numbers))
         table[self._numbers, rows.VALID] = valid.ctypes.data + valid.shape[1] * np.arange(len(valid))
@@ -628,15 +651,41 @@ class ObjectColumns:
         table[texts, rows.OFFSETS] = places
         table[texts[self._lists], rows.LISTS] = places[self._lists]
         table[texts[self._lists], rows.OFFSETS] = elements.ctypes.data
+        held: list[Any] = [numbers, valid, spans, elements, written]
+        for k in self._classes:
+            there = np.packbits(spans[:, k, 1] != 0, bitorder="little")
+            lists = [rows.DATA, rows.LISTS, rows.LISTS_VALID]
+            table[self._texts[k], lists] = elements.ctypes.data, places[k], there.ctypes.data
+            held.append(there)
         others = [(self._texts[k], self._columns[k], _joined(spans, k)) for k in self._others]
-        found = np.flatnonzero((self._firsts == _UNSEEN) & (firsts != _UNSEEN)).tolist()
-        held = [numbers, valid, spans, elements, written]
+        new = (self._firsts == _UNSEEN) & (firsts != _UNSEEN) & (firsts < KINDS * lines)
         return Cut(
-            count,
-            Described(table, held, count * self._width + int(used[ELEMENTS])),
+            lines,
+            Described(table, held, lines * self._width + int(used[ELEMENTS])),
             others,
-            [(self._name(c), *divmod(int(firsts[c]), KINDS)) for c in found],
+            sorted((*divmod(int(firsts[c]), KINDS), self._name(c)) for c in np.flatnonzero(new).tolist()),
+            self._named(numbers[:, :lines], valid, spans, elements) if named else {},
         )
+
+    def _named(
+        self,
+        numbers: NDArray[np.float64],
+        valid: NDArray[np.uint8],
+        spans: NDArray[np.int64],
+        elements: NDArray[np.int64],
+    ) -> dict[int, Any]:
+        """The columns whose values name features, by number."""
+        read, found = self._table[:, rows.COLUMN].tolist(), dict[int, Any]()
+        for values, bits, k in zip(numbers, valid, self._numbers, strict=True):
+            there = np.unpackbits(bits, bitorder="little")[: len(values)] != 0
+            found[read[k]] = pa.array(values, mask=~there)
+        for k, c in enumerate(self._columns):
+            if k in self._lists:
+                each = np.concatenate([np.zeros(0, np.int64), *(np.arange(lo, hi) for lo, hi in spans[:, k])])
+                found[c] = _joined(elements[each][:, np.newaxis], 0)
+            else:
+                found[c] = _joined(spans, k)
+        return found
 
 
 def _joined(spans: NDArray[np.int64], place: int) -> Any:

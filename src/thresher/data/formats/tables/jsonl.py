@@ -1,12 +1,9 @@
 """JSON lines: one object per line, whose fields are columns.
 
 An absent field and null are missing values. A field that is not a column of the layout is ignored; the first
-values of such fields are noticed. Blocks of usual lines are read by compiled code (`json_cells`), others by
-pyarrow. A block that it rejects or that has blank lines is halved, and halved again: in the end a few lines
-are read one by one, so that each bad line is reported and the others become examples. (With one bad line in
-10,000 all lines were once read so, in 65 times the time.)
-
-A test checks that all these ways read the same.
+values of such fields are noticed. Compiled code (`json_cells`) reads usual lines. It stops at one that is
+unusual, such as a bad or blank one, which is read in Python, and goes on behind it. A test checks that both
+read the same.
 """
 
 from __future__ import annotations
@@ -16,13 +13,11 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.json as pj
 from numpy.typing import NDArray
 
 from thresher.data.chunk import concat
@@ -52,7 +47,7 @@ from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
 from thresher.data.formats.tables.arrow_texts import spelling_of_type
 from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
-from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, ObjectColumns, names_in
+from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, ObjectColumns
 from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
 from thresher.data.formats.tables.spellings import hint_of_numbers, spelling_of_texts, text_of
 from thresher.data.formats.tables.table_rows import Kinds, cell_filter
@@ -66,9 +61,9 @@ from thresher.data.text.utf8 import REMEDIES, undecoded
 from thresher.data.usual import with_usual
 from thresher.options.messages import mention
 
-_NEWLINE, _RETURN, _OPEN, _CLOSE, _LIST = b"\n\r{}["
-_DEEP, _LONG = 500, 400
-"""Limits on brackets in a line and digits of a whole number, beyond which JSON readers fail."""
+_NEWLINE = ord("\n")
+_LONG = 400
+"""Digits of a whole number, beyond which Python's reader fails"""
 _LOOKS = {WRITTEN_NUMBERS: NUMERIC, STRINGS: CATEGORICAL, TRUTHS: CATEGORICAL, NESTED: ""}
 """What a field looks like that has a value of a kind"""
 
@@ -99,18 +94,17 @@ _TYPES = {
 
 _MOST_CELLS, _SPARSE = 10_000_000, 16
 """Cells that the first lines may have, and how many for a byte if that is more; each takes time and memory"""
-_SHORTEST = 4
-"""Bytes that a field takes at least"""
 LINE_END = "the end of the line after its object"
 """What is expected where another object follows"""
-_FEW = 16
-"""Lines that are read one by one if one of them is unusual"""
+_USUAL = 16
+"""How many times as many usual lines must follow those that are read one by one, or these become more"""
+_MOST_ALONE = 1 << 18
+"""Cells of the lines that are read one by one before compiled code goes on"""
 
 _ANY_LIST = pa.list_(pa.null())
 """The type of a list of texts or whole numbers, before one of its elements is known"""
-_PLAIN = (pa.null(), pa.string(), pa.int64(), pa.bool_())
-_LISTS = (pa.null(), _ANY_LIST, pa.list_(pa.string()), pa.list_(pa.int64()))
-"""Types whose values are written in one way"""
+_TEXTED = {pa.null(): pa.string(), _ANY_LIST: pa.list_(pa.string())}
+"""The types of values that are read as text"""
 _LARGE = pa.decimal128(38, 0)
 """The type of whole numbers beyond 64 bits"""
 
@@ -120,10 +114,8 @@ class JsonlFormat:
     """Makes the parsers of JSON lines files."""
 
     files: list[Kinds]
-    schemas: list[Any]
-    """the fields to read from each file, with the types of its first rows"""
-    wide: list[Any]
-    """the same fields, with the types that accept all values of their kinds"""
+    wide: list[dict[str, Any]]
+    """the fields to read from each file, with the types that accept all values of their kinds"""
     may_be_words: bool = False
     """whether labels look like words"""
 
@@ -151,8 +143,7 @@ class JsonlFormat:
         needed = [(what, field) for field, what in read if what not in UNREAD]
         return JsonlFormat(
             [*self.files, kinds],
-            [*self.schemas, pa.schema([_field(what, field, layout) for what, field in needed])],
-            [*self.wide, pa.schema([_wide_field(what, field, layout) for what, field in needed])],
+            [*self.wide, {field.name: _wide(what, field.type, layout) for what, field in needed}],
             self.may_be_words or has_words(kinds, schema),
         )
 
@@ -196,7 +187,7 @@ def opened(
     first = [head.fields for head in heads]
     found = layout if has_columns(layout) else _settled(layout, first, names[0], not whole, values)
     used = found.unlabelled() if unlabelled else found
-    made = JsonlFormat([], [], [])
+    made = JsonlFormat([], [])
     new = layout.new(used.columns) if isinstance(layout, Extension) else []
     for name, rows in zip(names, heads, strict=True):
         one_by_one = live and is_stream(name)
@@ -204,7 +195,7 @@ def opened(
         there = [one for one in rows.fields.names if one != ids]
         lacking = [] if one_by_one else lacking_in_objects(used, there, name, new)
         made = made.with_file(_in_order(used, fields), used, name, ids, marked, lacking)
-        width = len(made.schemas[-1])
+        width = len(made.wide[-1])
         if width * rows.lines > max(_MOST_CELLS, _SPARSE * rows.size):
             raise DataError(
                 f"{name}: {width:,} columns in its first {rows.lines:,} lines, most without a value. JSON"
@@ -230,7 +221,7 @@ def form_of(
     kinds = zip(used.columns, used.kinds, strict=True)
     known = [pa.field(column, label) for column, kind in kinds if kind == LABEL]
     known += [pa.field(ids, pa.null())] if ids and ids not in used.columns else []
-    return JsonlFormat([], [], []).with_file(_in_order(used, known), used, name, ids)
+    return JsonlFormat([], []).with_file(_in_order(used, known), used, name, ids)
 
 
 def _in_order(layout: SettledLayout, fields: Iterable[Any]) -> Any:
@@ -287,39 +278,16 @@ def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> Any:
     return pa.schema(fields)
 
 
-def _field(what: str, field: Any, layout: AnyLayout) -> Any:
-    """The field with the type as which its values are read; null: text, numbers and bools alike.
+def _wide(what: str, kind: Any, layout: AnyLayout) -> Any:
+    """The type that accepts all values of a field of this kind, whatever those of the first rows are.
 
-    Likewise `_ANY_LIST` for lists.
+    Null stands for text, numbers and bools alike, `_ANY_LIST` for lists of texts or whole numbers.
     """
-    kind = field.type
-    if what == LABEL and (pa.types.is_string(kind) or (layout.classes and pa.types.is_null(kind))):
-        return pa.field(field.name, pa.string())
-    if what in (*NUMBERS, LABEL):
-        number = kind if pa.types.is_boolean(kind) else pa.float64()
-        kind = pa.list_(pa.float64()) if what == LABEL and pa.types.is_list(kind) else number
-    elif what == LIST and pa.types.is_null(kind):
-        kind = _ANY_LIST
-    elif what in (CATEGORICAL, TEXT) and kind not in _PLAIN:
-        kind = pa.null()  # read as a fraction, a whole number would lose digits
-    return pa.field(field.name, kind)
-
-
-def _wide_field(what: str, field: Any, layout: AnyLayout) -> Any:
-    """The field with the type that accepts all values of its kind, whatever those in the first rows are."""
-    kind = _field(what, field, layout).type
     if what in NUMBERS or (what == LABEL and pa.types.is_boolean(kind)):
-        kind = pa.float64()
-    elif what == LIST:
-        kind = _ANY_LIST
-    elif what != LABEL or pa.types.is_string(kind) or layout.classes:
-        kind = pa.null()
-    return pa.field(field.name, kind)
-
-
-def _is_any(kind: Any) -> bool:
-    """Whether a type accepts values of several types."""
-    return bool(pa.types.is_null(kind) or kind == _ANY_LIST)
+        return pa.float64()
+    if what == LABEL and not (pa.types.is_string(kind) or layout.classes):
+        return pa.list_(pa.float64()) if pa.types.is_list(kind) else pa.float64()
+    return _ANY_LIST if what == LIST else pa.null()
 
 
 def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHead:
@@ -415,7 +383,7 @@ class JsonlParser(BatchParser):
 
     def __init__(self, form: JsonlFormat, layout: SettledLayout, reading: Reading) -> None:
         super().__init__(form.files, layout, reading)
-        self._schemas, self._wide = form.schemas, form.wide
+        self._wide = form.wide
         self._layout = layout
         self._watched = _Watched(layout, next((one.ids for one in form.files if one.ids), ""))
         self._columns = dict[int, ObjectColumns | None]()
@@ -432,122 +400,102 @@ class JsonlParser(BatchParser):
         return parsed._replace(noticed=noticed, ids=kinds.ids_of(cells[:own]), cells=cells[own:])
 
     def _lines(self, block: Block) -> Parsed:
-        """Parse a block in the fastest way that can."""
-        return self._cut(block) or self._many(block) or self._halved(block)
+        """Parse a block: usual lines with compiled code, and those between them one by one.
 
-    def _halved(self, block: Block) -> Parsed:
-        """Parse the two halves of a block; a few lines one by one."""
-        ends = np.flatnonzero(block.text[block.begin : block.size] == _NEWLINE)
-        if len(ends) <= _FEW:
-            return self._careful(block)
-        middle = block.begin + int(ends[len(ends) // 2 - 1]) + 1
-        place = block.offset + middle
-        first = self._lines(block._replace(size=middle, end=place))
-        if first.bad and self._on_error == FAIL:
-            return first
-        rest = block._replace(text=block.text[middle:], size=block.size - middle, offset=place)
-        return self._joined(first, self._lines(rest))
+        The more of these there are, the more lines are read one by one before compiled code goes on.
+        """
+        text, columns = block.text[: block.size], self._columns_of(block.file)
+        ends = np.append(block.begin, np.flatnonzero(text[block.begin :] == _NEWLINE) + block.begin + 1)
+        count, wrong = len(ends) - 1, undecoded(text)
+        odd = np.array([count])
+        if wrong is not None:
+            odd = np.append(np.unique(np.searchsorted(ends, wrong.places, "right") - 1), count)
+        most = columns.most_lines(block.size) if columns else 0
+        few_at_most = max(1, _MOST_ALONE // max(1, len(self._wide[block.file])))
+        found, at, few = list[Parsed](), 0, 1
+        while not found or (at < count and not (found[-1].bad and self._on_error == FAIL)):
+            start, stop = at, min(int(odd[np.searchsorted(odd, at)]), at + most)
+            if columns is not None and stop > start:
+                found.append(self._cut(columns, block.file, text, ends[start : stop + 1]))
+                at += found[-1].tally.lines
+                if at == stop or (found[-1].bad and self._on_error == FAIL):
+                    continue
+            last = min(at + few, count)
+            found.append(self._careful(text[ends[at] : ends[last]].tobytes(), block.file))
+            few, at = min(2 * few, few_at_most) if at - start < _USUAL * few else 1, last
+        return found[0] if len(found) == 1 else self._joined(found)
 
-    def _joined(self, first: Parsed, then: Parsed) -> Parsed:
-        """What was parsed of two pieces that follow each other."""
-        lines = first.tally.lines
-        found = dict[tuple[str, str], tuple[int, str]]()
-        for before, noticed in ((0, first.noticed), (lines, then.noticed)):
-            for what, name, line, looks in noticed:
-                found.setdefault((what, name), (before + line, looks))
-        bad = [*first.bad, *(one._replace(line=lines + one.line) for one in then.bad)]
+    def _joined(self, pieces: Sequence[Parsed]) -> Parsed:
+        """What was parsed of pieces that follow each other."""
+        found, lines, rows = dict[tuple[str, str], tuple[int, str]](), 0, 0
+        bad, gaps = list[BadLine](), list[int]()
+        for one in pieces:
+            for what, name, line, looks in one.noticed:
+                found.setdefault((what, name), (lines + line, looks))
+            bad += [each._replace(line=lines + each.line) for each in one.bad]
+            gaps += [rows + gap for gap in one.gaps]
+            lines, rows = lines + one.tally.lines, rows + len(one.chunk)
         return Parsed(
-            concat([first.chunk, then.chunk]),
-            LineTally(*map(sum, zip(first.tally, then.tally, strict=True))),
+            concat([one.chunk for one in pieces]),
+            LineTally(*map(sum, zip(*(one.tally for one in pieces), strict=True))),
             bad[: self._reading.described],
-            first.rejected + then.rejected,
+            b"".join(one.rejected for one in pieces),
             noticed=self._watched.sorted(found),
-            gaps=[*first.gaps, *(len(first.chunk) + gap for gap in then.gaps)],
+            gaps=gaps,
         )
 
-    def _many(self, block: Block) -> Parsed | None:
-        """Parse a block with pyarrow; None if that fails."""
-        table = self._quick(block)
-        batch = None if table is None else _typed(table, self._schemas[block.file])
-        if batch is None:
-            return None
-        text = block.text[block.begin : block.size]
-        return self.parsed(batch, self._files[block.file], partial(_lines, text), self._noticed(table))
-
     def _columns_of(self, file: int) -> ObjectColumns | None:
-        """What compiled code reads of the objects of a file; None if it cannot read them."""
+        """What compiled code reads of the objects of a file; None if there is nothing."""
         if file not in self._columns:
-            kinds, lists = self._files[file], self._domain.kind == LISTED
-            usable = ObjectColumns.are_plain(kinds.names) and not lists and self._reading.naming is None
-            words = self._domain.words is not None
-            self._columns[file] = ObjectColumns(kinds, words, self._watched.__getitem__) if usable else None
+            words, lists = self._domain.words is not None, self._domain.kind == LISTED
+            kinds, watched = self._files[file], self._watched.__getitem__
+            self._columns[file] = ObjectColumns(kinds, words, lists, watched) if kinds.names else None
         return self._columns[file]
 
-    def _cut(self, block: Block) -> Parsed | None:
-        """Parse a block whose values are all plain; None if one is unusual or a line is bad."""
-        kinds, columns = self._files[block.file], self._columns_of(block.file)
-        if columns is None or undecoded(block.text[: block.size]) is not None:
-            return None
-        cut = columns.cut(block)
-        if cut is None:
-            return None
+    def _cut(self, columns: ObjectColumns, file: int, text: Any, ends: NDArray[np.int64]) -> Parsed:
+        """Parse lines that begin and end at these places, up to the first that is unusual."""
+        kinds, naming = self._files[file], self._reading.naming is not None
+        cut = columns.cut(text, int(ends[0]), int(ends[-1]), len(ends) - 1, naming)
         described = cut.described
         for k, c, texts in cut.others:
             held, features = self.point(described.table[k], texts, kinds, c)
             described = described._replace(held=[*described.held, *held], most=described.most + features)
         chunk, merged, wrong = self._as_chunk(cut.lines, kinds, described)
-        if wrong:
-            return None
-        firsts = ((self._watched[name], name, row + 1, _LOOKS[kind]) for name, row, kind in cut.firsts)
-        noticed = {(what, name): (line, looks) for what, name, line, looks in firsts if what}
-        tally = LineTally(cut.lines, cut.lines, merged=merged)
-        return Parsed(chunk, tally, [], b"", noticed=self._watched.sorted(noticed))
+        if naming:
+            self._offer_names(kinds, cut.named)
+        noticed = dict[tuple[str, str], tuple[int, str]]()
+        for row, kind, name in cut.firsts:
+            if what := self._watched[name]:
+                noticed.setdefault((what, name), (row + 1, _LOOKS[kind]))
+        raw = [text[ends[row] : ends[row + 1]].tobytes() for row, _ in wrong]
+        bad = [
+            self._careful(line, file).bad[0]._replace(line=row + 1)
+            for (row, _), line in zip(wrong[: self._reading.described], raw, strict=False)
+        ]
+        return Parsed(
+            chunk,
+            LineTally(cut.lines, len(chunk), 0, len(wrong), merged),
+            bad,
+            b"".join(raw) if self._on_error == QUARANTINE else b"",
+            noticed=self._watched.sorted(noticed),
+            gaps=[row - before for before, (row, _) in enumerate(wrong)],
+        )
 
-    def _quick(self, block: Block) -> Any:
-        """The block as a table with one row per line, read by pyarrow; None if that fails."""
-        text, schema = block.text[block.begin : block.size], self._schemas[block.file]
-        # if each line begins with { and ends with }, no object spans several lines, since inside an object
-        # only a comma or a bracket can follow a }
-        ends = np.flatnonzero(text == _NEWLINE)
-        first, last = text[np.append(0, ends[:-1] + 1)], text[ends - 1]
-        last = np.where(last == _RETURN, text[np.maximum(ends - 2, 0)], last)
-        whole = (first == _OPEN).all() and (last == _CLOSE).all()
-        rows = len(ends) if whole and not _may_be_deep(text, ends) else 0
-        if not rows or _is_sparse(text, rows, len(schema)):
-            return None
-        known = pa.schema([field for field in schema if not _is_any(field.type)])
-        options = pj.ParseOptions(explicit_schema=known, unexpected_field_behavior="infer")
-        reading = pj.ReadOptions(use_threads=False, block_size=block.size + 1)
-        try:
-            str(text.data, "utf-8")
-            table = pj.read_json(pa.BufferReader(pa.py_buffer(text)), reading, options)
-        except ValueError:
-            return None
-        return table if table.num_rows == rows else None
-
-    def _noticed(self, table: Any) -> Noted:
-        """What a table shows of late and awaited fields."""
-        found = dict[tuple[str, str], tuple[int, str]]()
-        for field, column in zip(table.schema, table.itercolumns(), strict=True):
-            what = self._watched[field.name]
-            if what and column.null_count < len(column):
-                line = int(column.is_valid().to_numpy().argmax()) + 1 if column.null_count else 1
-                found[what, field.name] = line, _looks(field)
-        return self._watched.sorted(found)
-
-    def _careful(self, block: Block) -> Parsed:
-        """Parse a block line by line."""
-        kinds, schema = self._files[block.file], self._wide[block.file]
-        lines = block.text[block.begin : block.size].tobytes().split(b"\n")[:-1]
-        objects, places, refused, blank = list[dict[str, Any]](), list[int](), list[BadLine](), 0
+    def _careful(self, text: bytes, file: int) -> Parsed:
+        """Parse lines one by one."""
+        kinds, wide = self._files[file], self._wide[file]
+        lines = text.split(b"\n")[:-1]
+        places, refused, blank = list[int](), list[BadLine](), 0
+        cells = {name: list[Any]() for name in wide}
         noticed = dict[tuple[str, str], tuple[int, str]]()
         for k, line in enumerate(lines):
             if not line.strip():
                 blank += 1
                 continue
-            read = self._object(line, schema)
+            read = self._object(line, wide)
             if isinstance(read, dict):
-                objects.append({field.name: _as(read.get(field.name), field.type) for field in schema})
+                for name, kind in wide.items():
+                    cells[name].append(_as(read.get(name), kind))
                 places.append(k)
                 for name, value in read.items():
                     what = self._watched[name] if value is not None else ""
@@ -557,7 +505,8 @@ class JsonlParser(BatchParser):
                 refused.append(read._replace(line=k + 1))
                 if self._on_error == FAIL:
                     break
-        batch = pa.RecordBatch.from_pylist(objects, schema=pa.schema(map(_texted, schema)))
+        arrays = [pa.array(cells[name], _TEXTED.get(kind, kind)) for name, kind in wide.items()]
+        batch = pa.record_batch(arrays, [*wide])
         chunk, merged, wrong = self.encoded(batch, kinds)
         bad = refused + [
             self.bad_row(batch, kinds, row, code, places[row] + 1, lines[places[row]]) for row, code in wrong
@@ -581,8 +530,8 @@ class JsonlParser(BatchParser):
         near = misspelt(unexpected(self._layout, fields), [name])
         return bad._replace(found="no such field" + "".join(f": did you mean '{one}'?" for one in near))
 
-    def _object(self, line: bytes, schema: Any) -> dict[str, Any] | BadLine:
-        """The fields of `schema` in a line; or the bad line."""
+    def _object(self, line: bytes, wide: Mapping[str, Any]) -> dict[str, Any] | BadLine:
+        """The fields of a line, those in `wide` of these types; or the bad line."""
         try:
             read = _loaded(str(line, "utf-8"))
         except json.JSONDecodeError as error:
@@ -603,7 +552,7 @@ class JsonlParser(BatchParser):
             if is_broken(name):
                 written = shown(name.encode("utf-8", "backslashreplace"))
                 return BadLine("", 0, 1, "names that are valid Unicode", written, line)
-            kind = schema.field(name).type if name in schema.names else None
+            kind = wide.get(name)
             if kind is not None and not _fits(value, kind):
                 found = shown(json.dumps(value).encode())
                 if _says_missing(value):
@@ -615,31 +564,6 @@ class JsonlParser(BatchParser):
                     found += hint_of_numbers(value)
                 return BadLine("", 0, 1, f"{_called(kind)} in column '{name}'", found, line)
         return read
-
-
-def _typed(table: Any, schema: Any) -> Any:
-    """The fields of `schema` as a record batch; None if the text of a value depends on the others.
-
-    The type of a field without one is inferred: whole numbers beside fractions are read as fractions.
-    """
-    columns = list[Any]()
-    for field in schema:
-        if not _is_any(field.type):
-            columns.append(table.column(field.name))
-            continue
-        found = table.column(field.name) if field.name in table.schema.names else pa.nulls(len(table))
-        if found.type not in (_LISTS if field.type == _ANY_LIST else _PLAIN):
-            return None
-        columns.append(pc.cast(found, _texted(field).type))
-    whole = pa.table(columns, pa.schema(map(_texted, schema))).combine_chunks().to_batches()
-    return whole[0] if whole else None
-
-
-def _texted(field: Any) -> Any:
-    """The field, as text if it has no type."""
-    if field.type == _ANY_LIST:
-        return field.with_type(pa.list_(pa.string()))
-    return field.with_type(pa.string()) if pa.types.is_null(field.type) else field
 
 
 def _looks(field: Any) -> str:
@@ -695,31 +619,6 @@ def _number(written: str) -> float:
 _DECODER = json.JSONDecoder(
     parse_int=lambda digits: int(digits) if len(digits) < _LONG else _number(digits), parse_float=_number
 )
-
-
-def _is_sparse(text: NDArray[np.uint8], rows: int, known: int) -> bool:
-    """Whether a table of all fields would have far more cells than the text has values.
-
-    Its halves have fewer. Every eighth line is looked at: all would take a tenth of the time of reading.
-    """
-    some, most = b"\n".join(_lines(text, range(0, rows, 8))), max(2 * len(text) // rows, known)
-    return len(some) > _SHORTEST * most and names_in(some, most) > most
-
-
-def _may_be_deep(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> bool:
-    """Whether a line opens so many objects and lists that pyarrow's recursion might overflow the stack."""
-    raw = text.tobytes()
-    if raw.count(b"{") + raw.count(b"[") < len(ends) + _DEEP:
-        return False
-    opens = np.cumsum((text == _OPEN) | (text == _LIST), dtype=np.int32)
-    return bool(np.diff(opens[ends], prepend=0).max() > _DEEP)
-
-
-def _lines(text: NDArray[np.uint8], rows: Iterable[int]) -> list[bytes]:
-    """The lines of a text with the indices `rows`, without newlines."""
-    ends = np.flatnonzero(text == _NEWLINE)
-    starts = np.append(0, ends[:-1] + 1)
-    return [text[starts[row] : ends[row]].tobytes() for row in rows]
 
 
 def _called(kind: Any) -> str:
