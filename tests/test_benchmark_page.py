@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import record
 from benchmarks.__main__ import BENCHMARKS
-from benchmarks.page import FIGURE, HEADLINES, MARK, PAGE, drawn, figure, table
+from benchmarks.page import FIGURE, HEADLINES, MARK, PAGE, drawn, figure
 from benchmarks.record import compare_with_kept, kept
 
 
@@ -76,20 +76,6 @@ def test_a_table_is_of_the_newest_run_that_has_it() -> None:
         ("`days`", "2026-02-02"),
     ]
     assert drawn(text, runs) == text
-
-
-def test_words_choose_among_the_tables_of_a_benchmark() -> None:
-    runs = [made("2026-01-01T10:00", days="3")]
-    text = drawn("<!-- run: days: pass of -->\n<!-- end -->\n", runs)
-    assert "wall s" in text
-    with pytest.raises(KeyError, match="has no table 'other'"):
-        drawn("<!-- run: days: other -->\n<!-- end -->\n", runs)
-    with pytest.raises(KeyError, match="no run has tables of 'tune'"):
-        drawn("<!-- run: tune -->\n<!-- end -->\n", runs)
-
-
-def test_figures_with_signs_of_markdown_stay_as_they_are() -> None:
-    assert table(("", "x"), [("a*b|c", "1")]).splitlines()[-1] == "| a&#42;b&#124;c | 1 |"
 
 
 def test_a_new_run_is_compared_with_the_last_of_such_a_machine(

@@ -25,11 +25,6 @@ def test_every_alternative_is_a_command_and_is_found_again() -> None:
     assert filled(TEMPLATE, (2, 1, 0)) == "--rule fobos:l1=1e-4,l2=0 --rate inverse-sqrt:10 --loss hinge"
 
 
-def test_a_command_of_another_template_has_no_place() -> None:
-    with pytest.raises(ValueError, match="none of"):
-        place_of(TEMPLATE, "--rule sgd")
-
-
 @pytest.mark.parametrize("target", list(product(range(5), range(4))))
 def test_climbing_finds_the_bottom_of_a_bowl_and_tries_nothing_twice(target: tuple[int, int]) -> None:
     tried = []
@@ -41,18 +36,6 @@ def test_climbing_finds_the_bottom_of_a_bowl_and_tries_nothing_twice(target: tup
 
     assert climb((5, 4), middle((5, 4)), value) == target
     assert len(tried) == len(set(tried))
-
-
-def test_a_command_without_alternatives_is_tried_once() -> None:
-    assert ladders("--rule cw") == []
-    tried = []
-
-    def value(place: tuple[int, ...]) -> tuple[float]:
-        tried.append(place)
-        return (0.0,)
-
-    assert climb((), (), value) == ()
-    assert tried == [()]
 
 
 def test_parameters_are_chosen_without_the_test_rows() -> None:

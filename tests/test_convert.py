@@ -97,19 +97,6 @@ def test_uci_files_become_what_the_pages_read(name: str, tmp_path: Path) -> None
     assert sorted(as_text(found)) == sorted(rows)
 
 
-def test_rows_are_mixed_the_same_way_each_time(tmp_path: Path) -> None:
-    given = tmp_path / "spambase.data"
-    given.write_text("".join(f"{k}{',0' * 56},{int(k < 50)}\n" for k in range(1, 101)))
-    convert(tmp_path, "uci", given)
-    target = tmp_path / "uci/spambase/spambase.svm.gz"
-    before = target.read_bytes()
-    convert(tmp_path, "uci", given)
-    assert target.read_bytes() == before
-    labels = [line.split()[0] for line in gzip.decompress(before).decode().splitlines()]
-    assert labels.count("+1") == 49
-    assert 15 < labels[:50].count("+1") < 35
-
-
 def images(count: int) -> bytes:
     """An idx file: image k has the pixel k + 1 at place k."""
     pixels = np.zeros((count, 784), np.uint8)
@@ -166,85 +153,22 @@ def test_vectors_of_rcv1_find_their_topics_by_document(tmp_path: Path) -> None:
     assert as_text(sets.rcv1("MCAT").test) == ["1 4:0.5"]
 
 
-def test_comments_of_svm_light_are_dropped(tmp_path: Path) -> None:
-    (tmp_path / "train.dat").write_text("# a comment\n1 6:0.5 9:0.25 # and one more\n-1 7:1\n")
-    sets = convert(tmp_path, "acq", tmp_path / "train.dat")
-    assert as_text(sets.read("reuters/acq_train.dat.gz")) == ["1 6:0.5 9:0.25", "-1 7:1"]
-
-
-NO_PAIRS = (
-    b"3:e.E+-",
-    b"3:nan",
-    b"3:inf",
-    b"3:1_0",
-    b"3:.",
-    b"3:",
-    b"-3:1",
-    b"3:0.57:0.25",
-    b"3:1,4:1",
-    b"3:0x1",
-)
-NO_DIGITS = [
-    # the product of these sizes is 2^64, which is 0 for 64 bits
-    ("images-idx3", struct.pack(">4I", 0x803, 2**30, 2**17, 2**17), "131072 x 131072 pixels, not 28 x 28"),
-    ("images-idx3", struct.pack(">4I", 0x803, 784, 1, 1) + bytes(784), "1 x 1 pixels, not 28 x 28"),
-    ("images-idx3", struct.pack(">4I", 0x803, 2, 10, 10) + bytes(200), "10 x 10 pixels, not 28 x 28"),
-    ("images-idx3", struct.pack(">4I", 0x803, 0, 28, 28), "0 images, not 1 to"),
-    ("images-idx3", struct.pack(">4I", 0x803, 2**32 - 1, 28, 28), "4,294,967,295 images, not 1 to"),
-    ("labels-idx1", struct.pack(">2I", 0x801, 2) + bytes([1, 255]), "a label 255; labels are 0 to 9"),
-    ("labels-idx1", struct.pack(">2I", 0x801, 2) + bytes(3), "more bytes of data; its header says 2"),
-    ("labels-idx1", struct.pack(">2I", 0x801, 3) + bytes(2), "2 bytes of data; its header says 3"),
-]
-
-
 @pytest.mark.parametrize(
     ("kind", "name", "content", "complaint"),
     [
         ("uci", "iris.data", b"1,2\n", "the known files are ad.data, "),
-        ("uci", "wdbc.data.gz", b"1,2\n", "Not a gzipped file"),
         ("uci", "wdbc.data.gz", gzip.compress(b"1,2\n", mtime=0)[:-6], "damaged or cut short"),
-        ("uci", "wdbc.data.bz2", bz2.compress(b"1,2\n")[:-6], "damaged or cut short"),
-        ("uci", "wdbc.data.xz", b"1,2\n", "damaged or cut short"),
         ("uci", "wdbc.data", b"\n", "wdbc.data: no rows"),
         ("uci", "wdbc.data", b"8,X" + b",0" * 30, "line 1: the label is 'X', not M or B"),
         ("uci", "zoo.data", b"\nbear,1,0\n", "line 2: 3 columns, not 18"),
-        ("uci", "housing.data", b"1 " * 12 + b"x 2\n", "line 1: 'x' is not a number"),
-        ("mnist", "train-images.idx", b"", "the files of MNIST are train-images-idx3-ubyte, "),
+        ("uci", "housing.data", b"1 " * 12 + b"1_0 2\n", "line 1: '1_0' is not a number"),
         ("mnist", "t10k-labels-idx1-ubyte", images(1), "not an idx file of labels"),
-        (
-            "mnist",
-            "t10k-images-idx3-ubyte",
-            images(2)[:-1],
-            "1,567 bytes of data; its header says 1,568",
-        ),
+        ("mnist", "t10k-images-idx3-ubyte", images(2)[:-1], "1,567 bytes of data; its header says 1,568"),
+        # the product of these sizes is 2^64, which is 0 for 64 bits
+        *[("mnist", "t10k-images-idx3-ubyte", struct.pack(">4I", 0x803, 2**30, 2**17, 2**17), "not 28 x 28")],
         ("acq", "train.dat", b"1 3:1\n2 4:1\n", "line 2: the label is '2', not \\+1 or -1"),
         ("acq", "train.dat", b"1 3:1\n-1 4;1\n", "line 2: the features are not id:value pairs"),
-        ("acq", "train.dat", b"", "train.dat: no rows"),
-        ("acq", "other.dat", b"", "are train.dat and test.dat"),
-        *(
-            ("acq", "train.dat", b"1 3:1\n-1 " + pair + b"\n", "line 2: the features are not")
-            for pair in NO_PAIRS
-        ),
         ("acq", "train.dat", b"1 3:1e999\n", "line 1: '1e999' is too large for float32"),
-        ("acq", "train.dat", b"1 3:-1e39\n", "line 1: '-1e39' is too large for float32"),
-        (
-            "acq",
-            "train.dat",
-            b"1 18446744073709551616:1\n",
-            r"line 1: the id 18446744073709551616 is not below",
-        ),
-        *(
-            ("uci", "housing.data", b"1 " * 12 + cell + b" 2\n", f"line 1: '{cell.decode()}' is ")
-            for cell in (b"nan", b"inf", b"-Infinity", b"1e400", b"1_0", b"0x1", b"1e39")
-        ),
-        ("uci", "housing.data", b"1 " * 13 + b"nan\n", "line 1: 'nan' is not a number"),
-        (
-            "uci",
-            "zoo.data",
-            b"bear,1" + b",0" * 15 + b",9\n",
-            "line 1: the label is '9', not a number from 1 to 7",
-        ),
-        *(("mnist", f"t10k-{name}-ubyte", content, why) for name, content, why in NO_DIGITS),
     ],
 )
 def test_a_file_that_is_something_else_is_refused(
@@ -254,12 +178,6 @@ def test_a_file_that_is_something_else_is_refused(
     with pytest.raises(SystemExit, match=complaint):
         convert(tmp_path / "out", kind, tmp_path / name)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "train.dat").write_text("1 3:1\n")
-    with pytest.raises(SystemExit, match=r"train.dat.*: (Not a directory|File exists)"):
-        convert(tmp_path / "train.dat", "acq", tmp_path / "train.dat")
 
 
 def given_rcv1(folder: Path, topics: str, train: str, test: str) -> tuple[str | Path, ...]:
@@ -280,23 +198,10 @@ LIST, STORIES, TESTS = "C11\nC12\nGCAT\nCCAT\n", "3 3:0.5\n0,2 4:1\n", "3 9:1\n"
     ("topics", "train", "complaint"),
     [
         (LIST, "-1 3:0.5\n+1 4:1\n", "train.svm, line 1: '-1' are not labels below 4"),
-        (LIST, "3 3:0.5\n+1 4:1\n", "train.svm, line 2: '[+]1' are not labels below 4"),
-        (LIST, "4 3:0.5\n", "train.svm, line 1: '4' are not labels below 4"),
-        (LIST, "1,,2 3:0.5\n", "train.svm, line 1: '1,,2' are not labels"),
         (LIST.lower(), STORIES, "topics.txt: the topic CCAT, in capitals, is not among the 4 topics"),
-        (
-            LIST.replace("CCAT", "CCAT  x"),
-            STORIES,
-            "topics.txt, line 4: 'CCAT  x' is not the name of a topic",
-        ),
-        ("# topics\n" + LIST, STORIES, "topics.txt, line 1: '# topics' is not the name of a topic"),
         ("C11\n\nCCAT\n", STORIES, "topics.txt, line 2: '' is not the name of a topic"),
-        ("CCAT\nCCAT\n", STORIES, "topics.txt, line 2: CCAT is on two lines"),
-        ("", STORIES, "topics.txt: the topic CCAT"),
-        ("GCAT 2286 1\n", "2286 3:1\n", "topics.txt: the topic CCAT"),
         ("CCAT 2286 1\nGCAT 2287 0\n", "2286 3:1\n", "topics.txt, line 2: not a topic, a document and 1"),
         (LIST, "0 3:0.5\n", "none of the stories has the topic CCAT"),
-        (LIST, "3 3:0.5 4:1e40\n", "train.svm, line 1: '1e40' is too large"),
     ],
 )
 def test_stories_whose_topics_are_in_doubt_are_refused(
@@ -306,14 +211,6 @@ def test_stories_whose_topics_are_in_doubt_are_refused(
     with pytest.raises(SystemExit, match=complaint):
         convert(tmp_path / "out", "rcv1", *words)
     assert not (tmp_path / "out").exists()
-
-
-def test_the_format_of_topics_is_known_by_content(tmp_path: Path) -> None:
-    topics = "CCAT 2286 1\nGCAT 2287 1\nCCAT 2288 1\n"
-    words = given_rcv1(tmp_path, topics, "2286  3:0.5\n2287  4:1\n", "2288  9:1\n")
-    sets = convert(tmp_path / "out", "rcv1", *words)
-    assert sorted(as_text(sets.rcv1().train)) == ["-1 4:1", "1 3:0.5"]
-    assert as_text(sets.rcv1().test) == ["1 9:1"]
 
 
 def test_nothing_changes_if_a_later_file_is_bad(tmp_path: Path) -> None:
@@ -326,34 +223,11 @@ def test_nothing_changes_if_a_later_file_is_bad(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in (tmp_path / "out/rcv1").iterdir()} == before
 
 
-def test_nothing_changes_if_a_file_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    convert(tmp_path / "out", "rcv1", *given_rcv1(tmp_path, LIST, STORIES, TESTS))
-    before = {path: path.read_bytes() for path in (tmp_path / "out/rcv1").iterdir()}
-    synced = iter(range(9))
-
-    def sync(descriptor: int) -> None:
-        if next(synced) == 2:
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("experiments.papers.together.os.fsync", sync)
-    with pytest.raises(SystemExit, match=r"rcv1_.*\.gz: No space left on device"):
-        convert(tmp_path / "out", "rcv1", *given_rcv1(tmp_path, LIST, "3 7:0.5\n", TESTS))
-    assert {path: path.read_bytes() for path in (tmp_path / "out/rcv1").iterdir()} == before
-
-
-@pytest.mark.parametrize(
-    "tail", [":111" * 26 + " x", ":1" + "1" * 20_000 + "x", " 2:1" * 5_000 + " x", " " * 20_000 + "x"]
-)
+@pytest.mark.parametrize("tail", [":111" * 26 + " x", " 2:1" * 5_000 + " x"])
 def test_bad_features_are_refused_in_a_time_in_proportion_to_them(tail: str, tmp_path: Path) -> None:
     (tmp_path / "train.dat").write_text(f"1 1{tail}\n")
     with pytest.raises(SystemExit, match="line 1: the features are not id:value pairs"):
         convert(tmp_path / "out", "acq", tmp_path / "train.dat")
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_cell(tmp_path: Path) -> None:
-    lines, rows = CASES["krvskp"]
-    (tmp_path / "kr-vs-kp.data").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
-    assert sorted(as_text(convert(tmp_path, "uci", tmp_path / "kr-vs-kp.data").uci("krvskp"))) == sorted(rows)
 
 
 def test_as_many_images_as_labels_are_needed(tmp_path: Path) -> None:

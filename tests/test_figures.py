@@ -1,30 +1,23 @@
 """The figures of the papers: each claim holds on small data, and the pages are those of the experiments."""
 
-import os
 import re
-import signal
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
 
 from experiments.papers import NAMES, make
-from experiments.papers import page as page_module
 from experiments.papers.cited import cited
 from experiments.papers.known import COMMITTED, FILES, NEEDS
 from experiments.papers.page import (
     DOCS,
     OTHER,
     SMALL,
-    VERDICTS,
     Origin,
     Page,
-    Picture,
     Verdict,
     markdown,
     overview,
@@ -33,7 +26,6 @@ from experiments.papers.page import (
 )
 from experiments.papers.sets import Sets
 from tests.plain import not_compiled
-from thresher.engine.atomic import temporary_path
 
 PAGE = Page("A figure", "A paper, Figure 1", "It falls.", "One pass.", [Verdict("it falls", "9", "8", True)])
 
@@ -92,14 +84,6 @@ def test_pages_from_small_or_other_data_say_so(origin: Origin, mark: str, tmp_pa
     assert "real data" not in page + index
 
 
-def test_a_page_written_again_replaces_its_lines_and_pictures(tmp_path: Path) -> None:
-    write(tmp_path, "one", PAGE, ("one", "two"))
-    write(tmp_path, "two", PAGE, ("one", "two"))
-    write(tmp_path, "one", PAGE, ("one", "two"))
-    assert [row[0] for row in saved(tmp_path)] == ["one", "two"]
-    assert (tmp_path / VERDICTS).read_text().count("it falls") == 2
-
-
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, "one", PAGE, ("one",))
     before = {path.name: path.read_text() for path in tmp_path.iterdir()}
@@ -111,47 +95,6 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path, "one", replace(PAGE, title="Another"), ("one",))
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
-
-
-def test_two_runs_lose_no_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second begins while the first has read the table and not yet written its own."""
-    names = ("one", "two")
-    second = threading.Thread(target=write, args=(tmp_path, "two", PAGE, names))
-    whole = page_module.overview
-
-    def slow(*given: Any) -> str:
-        if threading.current_thread() is threading.main_thread():
-            second.start()
-            second.join(0.2)
-        return whole(*given)
-
-    monkeypatch.setattr(page_module, "overview", slow)
-    write(tmp_path, "one", PAGE, names)
-    second.join()
-    assert [row[0] for row in saved(tmp_path)] == ["one", "two"]
-    assert "[A figure](two.md)" in (tmp_path / "README.md").read_text()
-
-
-def test_what_a_killed_run_left_is_removed(tmp_path: Path) -> None:
-    left = temporary_path(tmp_path / "gone.svg")
-    left.write_bytes(b"half")
-    write(tmp_path, "one", PAGE, ("one",))
-    assert not left.exists()
-
-
-def test_pictures_are_renamed_first_and_signals_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    renamed, replaced = [], os.replace
-
-    def interrupted(source: str, target: Path) -> None:
-        renamed.append(Path(target).name)
-        replaced(source, target)
-        signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr("thresher.engine.atomic.os.replace", interrupted)
-    page = replace(PAGE, pictures=[Picture("<svg/>", "A picture"), Picture("<svg/>", "Another")])
-    with pytest.raises(KeyboardInterrupt):
-        write(tmp_path, "one", page, ("one",))
-    assert renamed == ["one.svg", "one-2.svg", "one.md", VERDICTS, "README.md"]
 
 
 def test_links_hold_from_any_folder(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from experiments.merging import (
     settled,
     total,
 )
-from experiments.parallel import LEARNERS, Setting, Side, cliff, lines, rounds, train
+from experiments.parallel import LEARNERS, Setting, Side, lines, train
 
 SAMPLE = Path(__file__).parent.parent / "examples" / "data"
 CASES = [
@@ -72,21 +72,6 @@ def test_one_part_is_one_learner(side: Side, rule: Rule, merge: Merge, schedule:
     merged = learned(side, Setting(rule, 2, merge, schedule, parts=1))
     np.testing.assert_allclose(merged, alone, rtol=1e-9, atol=1e-12)
     assert (np.abs(learned(side, Setting(rule, 2, merge, schedule)) - alone) > 1e-3).any()
-
-
-def test_rounds_cut_each_pass_into_ranges() -> None:
-    for schedule in (1.0, 16.0, 1 / 8, 1 / 32):
-        made = list(rounds(1000, 2, schedule, LEARNERS))
-        assert [lo for lo, _, _ in made] == [0, *(hi % 1000 for _, hi, _ in made[:-1])]
-        assert made[-1][1] == 1000
-    assert len(list(rounds(1000, 2, 16.0, LEARNERS))) == 32
-
-
-def test_growing_rounds_are_a_share_of_the_rows_seen() -> None:
-    first, *others = rounds(100_000, 1, 1 / 8, LEARNERS)
-    assert first == (0, 64, 1)
-    assert all(hi - lo == pytest.approx(lo / 8, abs=1) for lo, hi, _ in others[:-1])
-    assert {count for _, _, count in others} == {LEARNERS}
 
 
 def after(rule: Rule, before: F64, gradients: F64, h: H) -> F64:
@@ -144,15 +129,6 @@ def test_means_and_sums_of_two_parts() -> None:
     np.testing.assert_allclose(merged[[VALUE, TRUST]], [[1, 2, 5], [1, 4, 2]])
 
 
-def test_the_mean_of_weights_has_the_mean_as_its_weights() -> None:
-    random, h = np.random.default_rng(2), (0.7, 1.0, 0.5)
-    parts = after(FTRL, np.zeros((4, 40)), random.normal(size=(LEARNERS, 40)), h)
-    weights = np.array([settled(FTRL.weight, part, h) for part in parts])
-    for trust in ("mean", "sum"):
-        merged = average(np.zeros((4, 40)), parts, FTRL, h, "mean", trust)
-        np.testing.assert_allclose(settled(FTRL.weight, merged, h), weights.mean(axis=0), rtol=1e-10)
-
-
 @pytest.mark.usefixtures("plainly")
 def test_the_table_has_a_line_for_every_merge(side: Side, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "FACTORS", (0.5, 1.0))
@@ -165,15 +141,3 @@ def test_the_table_has_a_line_for_every_merge(side: Side, monkeypatch: pytest.Mo
         assert [row[3] for row in others] == [name for name, _ in merges(rule)]
         assert {row[4] for row in others} == {"4"}
         assert 0 < float(first[5]) < 100
-
-
-@pytest.mark.usefixtures("plainly")
-def test_rounds_that_never_hold_a_row_for_each_learner_are_one_learner(
-    side: Side, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parallel, "FACTORS", (1.0,))
-    monkeypatch.setattr(parallel, "SHARES", (1 / 4, 1 / 1000))
-    few, many = ([cell.strip() for cell in row.split("|")[1:-1]] for row in cliff(side.split, AROW, 1))
-    assert few[:4] == ["RCV1-CCAT", "arow", "1", "8"]
-    assert many[3] == "32"
-    assert few[6] == few[4] == many[6] == many[4] != few[5]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import clickpass, limits, measure, tables
+from benchmarks import clickpass, limits, tables
 from benchmarks.clicks import LAYOUT
 from benchmarks.learning import in_memory, slices
 
@@ -59,12 +59,6 @@ def test_other_work_is_refused(files: dict[str, Path]) -> None:
     chunks = slices(in_memory(files["tsv"], LAYOUT))
     with pytest.raises(RuntimeError, match="has rows"):
         clickpass.check_model(files["tsv"], [chunks[0].rows(0, 10)])
-
-
-def test_a_reference_reports_its_processor_time(files: dict[str, Path]) -> None:
-    sample = measure.reference("tsv", files["tsv"], 3)
-    assert sample.wall > 0
-    assert sample.cpu > 0
 
 
 def test_without_a_compiler_the_references_say_what_to_install(

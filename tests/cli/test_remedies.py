@@ -1,8 +1,7 @@
 """What a message tells users to do works on the data that provoked it, on the command line and in Python.
 
-To add a remedy, add a `Case` to `CASES` in remedies.py: its literal as in the source, with ``{}`` for what
-is filled in, small files, and a command that provokes it. The
-options and shell commands to try are taken from the message.
+To add a remedy, add a case to remedies.toml: its literal as in the source, with ``{}`` for what is filled in,
+small files, and a command that provokes it. The options and shell commands to try are taken from the message.
 """
 
 import ast
@@ -334,7 +333,7 @@ def test_every_remedy_has_a_case() -> None:
     for text in [text for text, place in found.items() if place.split(":")[0] in HELP]:
         del found[text]
     missing = [f"{place}: {text!r}" for text, place in found.items() if text not in known]
-    assert not missing, "add a Case to CASES in tests/cli/remedies.py for\n" + "\n".join(missing)
+    assert not missing, "add a case to tests/cli/remedies.toml for\n" + "\n".join(missing)
 
 
 def test_no_case_is_left_over() -> None:

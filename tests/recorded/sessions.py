@@ -87,7 +87,7 @@ def _session(name: str, python: bool, said: dict[str, Any]) -> Session:
 
 
 def _remedies() -> list[Session]:
-    """The commands of tests/cli/remedies.py: one for each message that names an option."""
+    """The commands of tests/cli/remedies.toml: one for each message that names an option."""
     found, times = list[Session](), Counter[str]()
     for case in CASES:
         words = re.sub(r"[^a-z0-9]+", "-", f"{case.command} {case.remedy}".lower()).strip("-")[:80].strip("-")

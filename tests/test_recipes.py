@@ -1,0 +1,263 @@
+"""The recipes of the figures: what they solve, and the theorems that they try, on numbers made by hand."""
+
+import gzip
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.tasks import split_rows
+from experiments.papers import (
+    __main__ as recipes,
+)
+from experiments.papers import (
+    bottou_svmsgd,
+    daume_hashing,
+    daume_sparse,
+    langford_regret,
+    singer_ball,
+    singer_boosting,
+    singer_mixed,
+    singer_solvers,
+    sweeps,
+)
+from experiments.papers.generated import few_words
+from experiments.papers.interior import interior_point
+from experiments.papers.sets import Parts, Sets
+from experiments.papers.softmax_ball import Problem
+from thresher.cli import signals
+from thresher.data import Chunk
+
+pytestmark = pytest.mark.usefixtures("plainly")
+
+ROWS = few_words(40, 20)
+
+
+def rows_of(X: Any, y: Any) -> Chunk:
+    """Rows of a matrix, with labels; zeros are stored."""
+    return Chunk.of_rows([(label, dict(enumerate(row))) for label, row in zip(y, np.array(X), strict=True)])
+
+
+def some_rows(count: int, seed: int = 0, noise: float = 0.0) -> Chunk:
+    """Two classes that the first of three numbers tells apart, up to the noise."""
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(count, 3))
+    return rows_of(X, np.where(X[:, 0] + noise * draw.normal(size=count) > 0, 1.0, -1.0))
+
+
+def dense(rows: Chunk) -> Any:
+    """The matrix of `rows_of`."""
+    return rows.values.reshape(len(rows), -1).astype(np.float64)
+
+
+def _ball_problem(seed: int) -> Problem:
+    draw = np.random.default_rng(seed)
+    digits = np.arange(60, dtype=np.uint8) % 3
+    images = np.zeros((60, singer_ball.PIXELS), np.uint8)
+    for image, digit in zip(images, digits, strict=True):
+        image[draw.choice(12, 3, replace=False)] = image[12 + digit * 4 + draw.integers(0, 4)] = 255
+    return Problem(singer_ball.pixels(images, digits), 24, 3)
+
+
+def test_a_topic_of_rcv1_has_its_own_labels(tmp_path: Path) -> None:
+    (tmp_path / "rcv1").mkdir()
+    for part in ("train", "test"):
+        with gzip.open(tmp_path / f"rcv1/rcv1_ccat_{part}.svm.gz", "wt") as file:
+            file.write("1 1:1\n-1 2:1\n-1 3:1\n")
+        with gzip.open(tmp_path / f"rcv1/rcv1_{part}_topics.txt.gz", "wt") as file:
+            file.write("CCAT\nECAT C1\nGCAT ECAT\n")
+    sets = Sets(tmp_path)
+    found = {topic: sets.rcv1(topic).test.labels.tolist() for topic in ("CCAT", "ECAT", "GCAT", "MCAT")}
+    assert found == {"CCAT": [1, -1, -1], "ECAT": [-1, 1, 1], "GCAT": [-1, -1, 1], "MCAT": [-1, -1, -1]}
+
+
+def test_the_optimum_in_the_ball_is_certified() -> None:
+    problem = _ball_problem(0)
+    optimum = problem.minimised(2.0, 500, 1e-4)
+    assert 0 <= optimum.gap <= 1e-4
+    assert np.abs(optimum.weights).sum(axis=0).max() <= 2.0 + 1e-9
+    assert optimum.value == problem.value(optimum.weights) < np.log(3) - 0.3
+    worse = problem.minimised(2.0, 2)
+    assert worse.value - worse.gap <= optimum.value <= worse.value
+    draw = np.random.default_rng(0)
+    for _ in range(20):
+        inside = draw.normal(size=(24, 3))
+        inside *= 2.0 / np.abs(inside).sum(axis=0)
+        assert problem.value(inside) >= optimum.value - optimum.gap
+
+
+def test_solvers_agree_on_the_minimum() -> None:
+    """Boosting, whose objective is f*, and the interior point method, from the other side."""
+    problem, l1 = singer_solvers.Problem(few_words(60, 0).train, 10), 2.0
+    least = problem.least(l1)
+    *_, w = interior_point(problem.X, problem.y, l1)
+    assert 0 <= problem.value(w, l1) - least < 1e-7
+    assert 0.1 < least < problem.value(np.zeros(10), l1) - 0.01
+    course = singer_solvers.newton(problem, l1)
+    assert 0 <= course.gaps[-1] < 1e-6 < course.gaps[0]
+
+
+def test_boosting_minimises_the_exponential_loss() -> None:
+    """Without weights it is 1 for each row; logistic loss would be log 2."""
+    solved = singer_boosting.solve(singer_boosting.Problem("made", ROWS.train, 2.0), "random")
+    assert solved.rounds[0].objective == pytest.approx(len(ROWS.train))
+    assert solved.rounds[-1].certificate <= singer_boosting.TOLERANCE
+    assert solved.processor[0] == 0 < solved.seconds
+    assert len(solved.processor) == len(solved.rounds)
+
+
+def test_mixed_norms_are_the_ones_that_their_names_say() -> None:
+    """One step from zero on one feature of two outputs, with gradients -6 and -2 and step 1/2."""
+    data = Chunk.from_csr([0, 1], [0], [1.0], np.array([[3.0, 1.0]]))
+    found = {norm: singer_mixed.fitted(data, 1, norm, 2.0, 0.5, 1)[0] for norm in singer_mixed.NORMS}
+    assert found["l1"] == pytest.approx([2.0, 0.0])
+    assert found["l1/l2"] == pytest.approx(np.array([3.0, 1.0]) * (1 - 1 / np.sqrt(10)))
+    assert found["l1/linf"] == pytest.approx([2.0, 1.0])
+
+
+def test_the_largest_penalty_of_each_norm_leaves_no_weight() -> None:
+    X, Y = np.array([[1.0]]), np.array([[3.0, 1.0]])
+    data = singer_mixed.chunk_of(X, Y)
+    for norm in singer_mixed.NORMS:
+        (below,) = singer_mixed.penalties(X, Y, norm, 1, 0.9)
+        for l1, empty in ((below, False), (below / 0.9 * 1.001, True)):
+            assert (not singer_mixed.fitted(data, 1, norm, l1, 0.5, 1).any()) == empty
+
+
+def test_each_fold_is_held_out_once() -> None:
+    rows, command = some_rows(40, noise=1.0), "--rule sgd --rate constant:1"
+    errors = [sweeps.scored(command, Parts(*split_rows(rows, k))).error for k in range(5)]
+    assert len(set(errors)) > 2
+    found = sweeps.held_out(command, Parts(rows, rows.rows(0, 1)), folds=5)
+    assert found.error == pytest.approx(np.mean(errors))
+
+
+# daume-sparse
+
+
+def test_the_first_line_is_equation_12_8(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daume_sparse, "SGD", "--rule sgd --rate inverse-sqrt:1")
+    monkeypatch.setattr(daume_sparse, "ALPHA", "--rule ftrl:alpha=1,beta=1,l1=1")
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(30, 8)) * (draw.random((30, 8)) < 0.4)
+    X[0] = 1.0  # each feature occurs
+    parts = Parts(rows_of(X, np.where(X[:, 0] > 0, 1.0, -1.0)), some_rows(20))
+    penalties = (0.03, 0.2)
+    found = daume_sparse.measured(parts, penalties, (1,))
+    for k, l1 in enumerate(penalties):
+        w, b = np.zeros(8), 0.0
+        for t, (x, y) in enumerate(zip(X, parts.train.labels, strict=True), 1):
+            slope, eta = -y / (1 + np.exp(y * (w @ x + b))), 1 / np.sqrt(t)
+            moved = w - eta * (slope * x + l1 * np.sign(w))
+            w, b = np.where(np.sign(w) * np.sign(moved) < 0, 0.0, moved), b - eta * slope
+        wrong = [(w[:3] @ row + b > 0) != (row[0] > 0) for row in dense(parts.test)]
+        assert found.lines["eq. 12.8, 1 pass"][k] == daume_sparse.Point(
+            float(np.mean(wrong)), int(np.count_nonzero(w))
+        )
+    assert 0 < found.lines["eq. 12.8, 1 pass"][1].nonzero < 8
+
+
+# bottou-svmsgd
+
+
+def test_error_and_cost_are_those_of_the_weights() -> None:
+    rows = rows_of([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0], [3.0, 0.0]], [1, -1, 1, 1])
+    found = bottou_svmsgd.figures(np.array([0.5, -1.0]), 0.1, Parts(rows, rows))
+    assert found.error == 0.25
+    assert found.cost == pytest.approx((0.5 + 0 + 1.5 + 0) / 4 + 0.05 * 1.25)
+
+
+def test_averaged_weights_are_the_mean_of_those_along_the_way() -> None:
+    rows, l2 = some_rows(12), 0.01
+    plain, averaged = bottou_svmsgd.plain_and_averaged(l2, Parts(rows, rows), 3)
+    w, path, X = np.zeros(3), [], dense(rows)
+    for number in range(2):
+        for i, (x, y) in enumerate(zip(X, rows.labels, strict=True)):
+            eta = 0.5 / (1 + l2 * 0.5 * (12 * number + i))
+            path.append(w)
+            w = (w + eta * y * x * (y * (w @ x) < 1)) / (1 + eta * l2)
+        for found, weights in ((plain, w), (averaged, np.mean(path, axis=0))):
+            told = bottou_svmsgd.figures(weights, l2, Parts(rows, rows))
+            assert found[number].cost == pytest.approx(told.cost, rel=1e-4)
+
+
+# daume-hashing
+
+
+def test_the_formulas_of_hashing_on_two_rows() -> None:
+    rows = rows_of([[1.0, 2.0, 0.0], [3.0, 0.5, 4.0]], [1, 1])
+    found = daume_hashing.spread(rows, "", (3,), 2)
+    x, z = dense_pair = np.array([[1.0, 2.0, 0.0], [3.0, 0.5, 4.0]])
+    assert len(dense_pair) == 2
+    pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
+    assert found.mean_told[0] == pytest.approx(sum(x[i] * z[j] for i, j in pairs) / 8)
+    told = sum(x[i] ** 2 * z[j] ** 2 + x[i] * z[i] * x[j] * z[j] for i, j in pairs) / 8
+    assert found.variance_told[0] == pytest.approx(told * (1 - 1 / 8))
+    assert daume_hashing.spread(rows, ",signed", (3,), 2).variance_told[0] == pytest.approx(told)
+
+
+# langford-regret
+
+
+def loss_of(w: Any, x: Any, y: float) -> float:
+    return float(np.logaddexp(0, -y * (w @ x)))
+
+
+def truncated(w: Any, x: Any, y: float, eta: float, gravity: float) -> Any:
+    """A step of truncated gradient with K = 1 and theta = infinity."""
+    w = w + eta * y * x / (1 + np.exp(y * (w @ x)))
+    return np.sign(w) * np.maximum(np.abs(w) - eta * gravity, 0)
+
+
+@pytest.mark.parametrize("worst", [False, True])
+def test_regret_and_bound_are_those_of_the_theorem(worst: bool) -> None:
+    X, y = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [0.8, -0.6]]), np.array([1.0, 1.0, -1.0, 1.0])
+    v, w, g, eta = np.array([0.5, -0.3]), np.zeros(2), langford_regret.GRAVITY, 0.5
+    found = langford_regret.course(langford_regret.PLAIN, eta, worst, rows_of(X, y), v)
+    total = 0.0
+    for i in range(4):
+        gaps = [loss_of(w, X[k], y[k]) - loss_of(v, X[k], y[k]) for k in range(4)]
+        k = int(np.argmax(gaps)) if worst else i
+        w = truncated(w, X[k], y[k], eta, g)
+        total += gaps[k] + g * (np.abs(w).sum() - np.abs(v).sum())
+        assert found.regret[i] == pytest.approx(total / (i + 1), abs=1e-7)
+        assert found.bound[i] == pytest.approx(eta / 2 + v @ v / (2 * eta * (i + 1)))
+
+
+def test_gaps_are_those_of_one_model_and_of_its_mean() -> None:
+    X = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0], [0.8, -0.6]])
+    y, best, g, eta = np.array([1.0, 1.0, -1.0, 1.0]), np.array([2.0, -1.5]), 0.01, 0.5
+    found = langford_regret.approach(eta, rows_of(X, y), best, g)
+    draw, count = np.random.default_rng(0), int(best @ best / eta**2) + 1
+    stops = np.sort(draw.integers(1, count + 1, langford_regret.TIMES))
+    path = [np.zeros(2)]
+    for begin, end in pairwise([0, *stops.tolist(), count]):
+        for k in draw.integers(0, 4, end - begin):
+            path.append(truncated(path[-1], X[k], y[k], eta, g))
+
+    def above(w: Any) -> float:
+        ours, least = (np.logaddexp(0, -y * (X @ v)).mean() + g * np.abs(v).sum() for v in (w, best))
+        return float(ours - least)
+
+    assert found.rows == count
+    assert found.random == pytest.approx(np.mean([above(path[stop]) for stop in stops]), abs=1e-7)
+    assert found.average == pytest.approx(above(np.mean(path[:-1], axis=0)), abs=1e-7)
+    assert found.bound == pytest.approx(eta / 2 + best @ best / (2 * eta * count))
+
+
+def test_signals_end_the_recipes_in_any_case(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    met: list[str] = []
+
+    def made(*given: Any) -> int:
+        met.append("made")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(signals, "install_handlers", lambda: met.append("handlers"))
+    monkeypatch.setattr(recipes, "made", made)
+    monkeypatch.setattr(sys, "argv", ["papers", "--quick", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as end:
+        recipes.main()
+    assert (met, end.value.code) == (["handlers", "made"], 130)
