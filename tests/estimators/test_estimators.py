@@ -379,7 +379,7 @@ def test_average_and_batches_are_those_of_the_model(three: tuple[Array, Array]) 
             np.testing.assert_array_equal(fitted.decision_function(X), model.predict(chunk_of(X)))
 
 
-@pytest.mark.parametrize("name", ["classifier", "regressor", "frontier_classifier", "frontier_regressor"])
+@pytest.mark.parametrize("name", ["classifier", "regressor", "frontier"])
 def test_the_examples_of_the_docstrings_hold(name: str) -> None:
     done = doctest.testmod(import_module(f"thresher.sklearn.{name}"))
     assert done.attempted >= 3

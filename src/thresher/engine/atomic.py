@@ -227,7 +227,6 @@ def clear_abandoned(path: str | Path) -> None:
 
 
 def _left_beside(target: Path) -> list[Path]:
-    """Temporary files for `target`, finished or not; none if its folder cannot be listed."""
     prefix = _prefix_of(target)
     try:
         names = [name for name in os.listdir(target.parent) if name.startswith(prefix)]

@@ -136,15 +136,12 @@ class _Index:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of marks."""
         return self.seen.nbytes
 
     def tensors(self) -> dict[str, Array]:
-        """Everything that `restore` needs."""
         return {"seen": self.seen}
 
     def restore(self, tensors: dict[str, Array]) -> None:
-        """Restore the index from `tensors`."""
         self.seen = tensors["seen"].copy()
 
 

@@ -146,7 +146,6 @@ def _column(values: Sequence[Any]) -> Any:
 
 
 def _leaves(part: Any) -> list[Any]:
-    """The fields of a part and of the parts nested in it, in order."""
     found: list[Any] = []
     for value in part:
         found += _leaves(value) if isinstance(value, tuple) else [value]

@@ -108,5 +108,4 @@ def _unscaled(self):
 
 
 def _intercept(self: Any) -> Any:
-    """The rule for the intercept, which may have any sign."""
     return tuple.__new__(self.BASE, self).intercept()

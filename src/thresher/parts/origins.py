@@ -218,7 +218,6 @@ def _hash(text: str) -> str:
 def _execute(
     file: Path, path: Path, name: str, stamp: tuple[int, ...], reader: type[_FileOfParts] | None = None
 ) -> None:
-    """Execute a file as a module of its own. SpecError with file and line."""
     before = _all_parts()
     loader = (reader or _FileOfParts)(name, str(path))
     module = module_from_spec(ModuleSpec(name, loader, origin=str(path)))
@@ -244,7 +243,6 @@ class _FileOfParts(SourceFileLoader):
     """Reads a file of Python under any name; nothing is written beside it."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The compiled file."""
         found: CodeType = self.source_to_code(self.get_data(self.path), self.path)
         return found
 
@@ -253,7 +251,6 @@ class _Definitions(_FileOfParts):
     """Reads what a script imports and defines, and its constants, and nothing that it does."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The compiled definitions."""
         tree = ast.parse(self.get_data(self.path), self.path)
         tree.body = [one for one in tree.body if _is_definition(one)]
         for place, one in enumerate(tree.body):

@@ -277,7 +277,6 @@ def lookup(kind: str, name: str) -> Any:
 
 
 def _hint(kind: str, name: str, known: dict[str, type]) -> str:
-    """Suggest what an unknown name may have meant."""
     plain = name.lower().replace("_", "-")
     for other in ("rule", "loss", "rate"):
         if other != kind and plain in _family(other):
@@ -336,7 +335,6 @@ def check_field(made: Any, field: str, parameter: str) -> None:
 
 
 def _no_parameter(cls: Any, parameter: str, known: Collection[str]) -> SpecError:
-    """The error for an unknown parameter, suggesting the nearest one."""
     meant = PARAMETERS.get(parameter.lower().replace("_", "-"), ())
     instead = [one for one in meant if one in cls._fields and limit_of(cls, one) in (">= 0", "> 0")]
     listed = f"it has {', '.join(known)}" if known else "it takes none"

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from thresher.sklearn.available import OLDEST
 from thresher.sklearn.classifier import SparseOnlineClassifier
-from thresher.sklearn.frontier_classifier import SparseFrontierClassifier
-from thresher.sklearn.frontier_regressor import SparseFrontierRegressor
+from thresher.sklearn.frontier import SparseFrontierClassifier, SparseFrontierRegressor
 from thresher.sklearn.regressor import SparseOnlineRegressor
 from thresher.sklearn.selector import SparseStabilitySelector
 

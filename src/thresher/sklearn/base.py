@@ -5,6 +5,7 @@ A single example takes a shortcut: scikit-learn's validation of a row takes 400 
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
@@ -15,11 +16,11 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
-from thresher.sklearn.estimator import SparseEstimator, checked, restored_if_broken
+from thresher.sklearn.estimator import SparseEstimator, parameters, restored_if_broken
 from thresher.sklearn.row_order import drawn, groups_of_examples, held_out, weighted
 
 if TYPE_CHECKING:
-    from thresher.sklearn.argument_types import Examples
+    from thresher.sklearn.inputs import Examples
 
 
 _CSR = (csr_matrix, csr_array)
@@ -68,8 +69,13 @@ _LASTING = (
 _lasting_of = attrgetter(*_LASTING)
 
 
+@parameters
 class SparseOnlineEstimator(SparseEstimator):
     """A single model, which can go on learning."""
+
+    _: KW_ONLY
+    l1: float | None = None
+    warm_start: bool = False
 
     def fit(
         self,
@@ -111,10 +117,7 @@ class SparseOnlineEstimator(SparseEstimator):
         self._starts = self._starts if going_on else not (coef is None and intercept is None)
         if going_on:
             self._check_goes_on()
-        numbers = inputs.read(self, X, reset=not going_on)
-        self._check_names()
-        weights = inputs.importances(sample_weight, numbers.size)
-        encoded = self._encoded(checked(y, numbers), weights, not going_on, True)
+        numbers, weights, encoded = self._taken_in(X, y, sample_weight, reset=not going_on, whole=True)
         model = self._model if going_on else self._new_model()
         if coef is not None or intercept is not None:
             if not self._weighs_columns(model):
@@ -173,10 +176,8 @@ class SparseOnlineEstimator(SparseEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, first: bool, named: Any) -> None:
         from thresher.data.inputs.matrices import MatrixSource, in_order
 
-        numbers = inputs.read(self, X, reset=first)
-        self._check_names()
-        weights = inputs.importances(sample_weight, numbers.size)
-        encoded = self._encoded(checked(y, numbers), weights, first, False, named)
+        examples = X, y, sample_weight
+        numbers, weights, encoded = self._taken_in(*examples, reset=first, whole=False, named=named)
         model = self._new_model() if first else self._model
         matrix = self._matrix(numbers, encoded, model.head.domain)
         source = MatrixSource(matrix, weighted(in_order(weights), encoded))
@@ -217,11 +218,6 @@ class SparseOnlineEstimator(SparseEstimator):
 
     def _holds_out(self) -> bool:
         return bool(self.early_stopping)
-
-    def _rule(self) -> Any:
-        from thresher.parts import rule_of
-
-        return rule_of(self.rule, self.rate, self.eta0, l1=self.l1, l2=self.l2)
 
     def _new_model(self) -> Any:
         from thresher.learning.model.model import Model

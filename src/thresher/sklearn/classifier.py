@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,11 +16,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from thresher.data.class_words import check_repeated
 from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
-from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
+from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator, parameters
 
 if TYPE_CHECKING:
-    from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.argument_types import ClassWeight, Columns, Examples, RandomState, Reading
+    from thresher.sklearn.inputs import ClassWeight, Examples
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -41,8 +41,14 @@ def _tells_labels(loss: Any) -> bool:
         return False  # fit raises the error
 
 
+@parameters
 class SparseClassifying(ClassifierMixin, SparseEstimator):
     """A model that predicts one of several classes, or several labels at once."""
+
+    _: KW_ONLY
+    class_weight: ClassWeight = None
+    sample: str | Mapping[Any, float] | None = None
+    """which share of the rows of some classes is learned; None: all"""
 
     def __sklearn_tags__(self) -> Any:
         """Sparse X; multi-label unless the loss is for exclusive classes."""
@@ -110,11 +116,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
 
     def _class_factors(self, codes: NDArray[Any], weights: F64, whole: bool) -> F64:
         """The factor of each class ``(classes,)``."""
-        if isinstance(self.class_weight, str):
-            if self.class_weight != "balanced":
-                raise ValueError(
-                    f"class_weight must be a dictionary, 'balanced' or None, not {self.class_weight!r}"
-                )
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             if not whole:
                 raise ValueError(
                     "class_weight='balanced' needs all the data at once: give a dictionary of weights"
@@ -127,8 +129,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
                 f"class_weight must be a dictionary, 'balanced' or None, not {self.class_weight!r}"
             )
         given = dict(self.class_weight)
-        unknown = given.keys() - set(self.classes_.tolist())
-        if unknown:
+        if unknown := given.keys() - set(self.classes_.tolist()):
             named = ", ".join(sorted(map(repr, unknown)))
             raise ValueError(f"class_weight has keys that are not classes: {named}")
         numbers = np.array([given.get(name, 1.0) for name in self.classes_.tolist()])
@@ -212,6 +213,7 @@ class SparseClassifying(ClassifierMixin, SparseEstimator):
         return logarithms
 
 
+@parameters
 class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
     """A sparse linear classifier that learns online: two classes, several, or several labels at once.
 
@@ -283,49 +285,8 @@ class SparseOnlineClassifier(SparseClassifying, SparseOnlineEstimator):
     ['a', 'a', 'b', 'b']
     """
 
-    def __init__(
-        self,
-        rule: Spec = "ft-ftrl",
-        loss: Spec = "logistic",
-        *,
-        rate: Spec | None = None,
-        l1: float | None = None,
-        l2: float | None = None,
-        eta0: float | None = None,
-        passes: int | str = "auto",
-        shuffle: bool = True,
-        batch: int = 1,
-        average: bool = False,
-        fit_intercept: bool = True,
-        class_weight: ClassWeight = None,
-        warm_start: bool = False,
-        early_stopping: bool = False,
-        validation_fraction: float | str = 0.1,
-        patience: int = 5,
-        scale: str | None = None,
-        centre: bool | None = None,
-        admit: str | int | None = None,
-        nonnegative: Columns = None,
-        nonpositive: Columns = None,
-        sample: str | Mapping[Any, float] | None = None,
-        calibrate: bool = False,
-        store: str | None = None,
-        dtype: str = "float32",
-        layout: Reading = None,
-        names: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: RandomState = None,
-    ) -> None:
-        self.rule, self.loss, self.rate = rule, loss, rate
-        self.l1, self.l2, self.eta0, self.calibrate = l1, l2, eta0, calibrate
-        self.passes, self.shuffle, self.batch, self.average = passes, shuffle, batch, average
-        self.fit_intercept, self.class_weight, self.warm_start = fit_intercept, class_weight, warm_start
-        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
-        self.patience, self.scale, self.centre, self.admit = patience, scale, centre, admit
-        self.nonnegative, self.nonpositive = nonnegative, nonpositive
-        self.store, self.dtype, self.layout, self.names, self.sample = store, dtype, layout, names, sample
-        self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
+    _: KW_ONLY
+    calibrate: bool = False
 
     def partial_fit(
         self,

@@ -13,7 +13,6 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
@@ -125,18 +124,16 @@ def _check_same(one: Any, other: Any) -> None:
         if not hasattr(one, method):
             continue
         ours, theirs = (getattr(model, method)(_as_fitted(model, X)) for model in (one, other))
-        if ours.shape != theirs.shape or not _equal(ours, theirs):
+        same = ours.shape == theirs.shape
+        if same and ours.dtype.kind == "f":
+            same = np.allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+        elif same:
+            same = np.array_equal(ours, theirs)
+        if not same:
             raise ValueError(f"{type(one).__name__} and {type(other).__name__} differ in {method}")
 
 
-def _equal(ours: NDArray[Any], theirs: NDArray[Any]) -> bool:
-    if ours.dtype.kind == "f":
-        return np.allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-    return np.array_equal(ours, theirs)
-
-
 def _as_fitted(model: Any, X: Any) -> Any:
-    """X, with the model's column names if it has any."""
     if not hasattr(model, "feature_names_in_"):
         return X
     import pandas as pd

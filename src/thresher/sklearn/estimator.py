@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -27,6 +27,8 @@ from thresher.sklearn.inputs import MATRIX, Numbers
 
 if TYPE_CHECKING:
     from thresher.data.layout import SettledLayout
+    from thresher.learning.model.recipe import Spec
+    from thresher.sklearn.inputs import Columns, RandomState, Reading
 
 
 NESTED = ("rule", "loss", "rate")
@@ -62,14 +64,44 @@ class EncodedLabels(NamedTuple):
     factors: F64 | None = None
 
 
+parameters = dataclass(eq=False, repr=False, match_args=False)
+"""Decorator of estimators: `__init__` takes the fields of the class and its bases, and does nothing else."""
+
+
+@parameters
 class SparseEstimator(BaseEstimator):
-    """A thresher model as an estimator."""
+    """A thresher model as an estimator; its fields are the parameters that all have."""
+
+    rule: Spec = "ft-ftrl"
+    loss: Spec = "logistic"
+    _: KW_ONLY
+    rate: Spec | None = None
+    l2: float | None = None
+    eta0: float | None = None
+    passes: int | str = "auto"
+    shuffle: bool = True
+    batch: int = 1
+    average: bool = False
+    fit_intercept: bool = True
+    early_stopping: bool = False
+    validation_fraction: float | str = 0.1
+    patience: int = 5
+    scale: str | None = None
+    centre: bool | None = None
+    admit: str | int | None = None
+    nonnegative: Columns = None
+    nonpositive: Columns = None
+    store: str | None = None
+    dtype: str = "float32"
+    layout: Reading = None
+    names: bool = False
+    n_jobs: int | None = None
+    verbose: int = 0
+    random_state: RandomState = None
 
     _direct: ClassVar[int] = 1 << 20
     """Largest number of columns for the direct store; beyond it, memory follows the number of weights"""
-    _model: Any
-    _kind: str
-    _sparse: bool | None
+    _sparse: bool | None = field(init=False)
     _starts = False
     """whether `fit` was given initial weights"""
 
@@ -127,15 +159,15 @@ class SparseEstimator(BaseEstimator):
             )
 
     def _holds_out(self) -> bool:
-        """Whether `validation_fraction` of the examples is held out."""
+        """Whether `validation_fraction` counts."""
         raise NotImplementedError
 
     def _rule(self) -> Any:
-        """The rule given by the parameters."""
-        raise NotImplementedError
+        from thresher.parts import rule_of
+
+        return rule_of(self.rule, self.rate, self.eta0, l1=getattr(self, "l1", None), l2=self.l2)
 
     def _recipe(self) -> Any:
-        """The recipe given by the parameters."""
         from thresher.learning.model.recipe import Recipe
 
         return Recipe(
@@ -156,16 +188,7 @@ class SparseEstimator(BaseEstimator):
             nonpositive=inputs.columns_listed(self, "nonpositive", self.nonpositive),
         )
 
-    sample: Any = None
-    """which share of the rows of some classes is learned; None: all"""
-    calibrate: Any = False
-    """whether to learn what probability a margin means"""
-    nonnegative: Any = None
-    nonpositive: Any = None
-    """columns of X whose weights keep their sign"""
-
     def _sampled(self) -> str | None:
-        """The sample in the labels of the model."""
         return None
 
     def centres(self) -> bool:
@@ -200,12 +223,20 @@ class SparseEstimator(BaseEstimator):
             return str(self.store)
         return "direct" if self._kind == MATRIX and self.n_features_in_ <= self._direct else "growing"
 
-    def _check_names(self) -> None:
-        """`DataError` if names are wanted and impossible."""
+    def _taken_in(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, whole: bool, named: Any = None
+    ) -> tuple[Numbers, F64, EncodedLabels]:
+        """Features, importances and labels of the examples; with `reset`, of a new model: see `_encoded`."""
         from thresher.learning.inspection.feature_names import check_nameable
 
+        numbers = inputs.read(self, X, reset=reset)
         if self.names:
             check_nameable(self._store())
+        weights = inputs.importances(sample_weight, numbers.size)
+        if y is None:
+            raise ValueError("training requires y to be passed, but the target y is None")
+        check_consistent_length(np.empty(numbers.size), y)
+        return numbers, weights, self._encoded(y, weights, reset, whole, named)
 
     def _keep_names(self, X: Any, models: Sequence[Any]) -> None:
         if self.names:
@@ -230,7 +261,6 @@ class SparseEstimator(BaseEstimator):
         return Matrix(*numbers, encoded.labels, encoded.targets, *last)
 
     def _chunks(self, X: Any) -> Iterator[Any]:
-        """The rows of X."""
         from thresher.data.inputs.matrices import Matrix, MatrixSource, in_order
 
         check_is_fitted(self)
@@ -239,7 +269,6 @@ class SparseEstimator(BaseEstimator):
         return MatrixSource(Matrix(*numbers, none), in_order(np.ones(numbers.size))).chunks()
 
     def _margins(self, X: Any) -> F64:
-        """Margins ``(n,)``, or ``(n, outputs)``."""
         return np.concatenate([self._model.predict(chunk) for chunk in self._chunks(X)])
 
     def explain(self, X: Any, top: int | None = None) -> list[dict[str, Any]]:
@@ -269,7 +298,6 @@ class SparseEstimator(BaseEstimator):
         return self._model
 
     def _class_names(self) -> list[str]:
-        """The classes as texts, if there are any."""
         return [*map(str, vars(self).get("classes_", ()))]
 
     def _layout_of_model(self) -> SettledLayout | None:
@@ -420,14 +448,6 @@ class SparseEstimator(BaseEstimator):
         if "_model" in state:
             state = {**state, "_model": from_bytes(state["_model"], "the model in the estimator")}
         super().__setstate__(state)
-
-
-def checked(y: Any, numbers: Numbers) -> Any:
-    """Return y after checking that it has a label for each example; ValueError."""
-    if y is None:
-        raise ValueError("training requires y to be passed, but the target y is None")
-    check_consistent_length(np.empty(numbers.size), y)
-    return y
 
 
 @contextmanager

@@ -14,9 +14,9 @@ stop separately.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,22 +25,29 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.sklearn import inputs
-from thresher.sklearn.estimator import F64, SparseEstimator, checked
+from thresher.sklearn.classifier import SparseClassifying
+from thresher.sklearn.estimator import F64, SparseEstimator, parameters
+from thresher.sklearn.regressor import SparseRegressing
 from thresher.sklearn.row_order import Splitter, drawn, folds, given_splits, groups_of_examples, held_out
 
 if TYPE_CHECKING:
     from thresher.data.source import Source
-    from thresher.sklearn.argument_types import Examples
+    from thresher.sklearn.inputs import Examples
 
 FALLBACK = "0.01:10"
 """Range of penalties if none leaves a weight after the first rows"""
 
 
+@parameters
 class SparseFrontierEstimator(SparseEstimator):
     """Models of one rule with different penalties, one of which is chosen."""
 
-    _direct = 1 << 17  # each model has a table of its own
-    _path: list[Any]
+    _: KW_ONLY
+    l1s: int | ArrayLike = 16
+    choose: str = "best"
+    cv: int | None = None
+    refit: bool = True
+    _direct: ClassVar[int] = 1 << 17  # each model has a table of its own
 
     def fit(
         self,
@@ -65,10 +72,7 @@ class SparseFrontierEstimator(SparseEstimator):
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> list[Any]:
-        numbers = inputs.read(self, X, reset=True)
-        self._check_names()
-        weights = inputs.importances(sample_weight, numbers.size)
-        encoded = self._encoded(checked(y, numbers), weights, True, True)
+        numbers, weights, encoded = self._taken_in(X, y, sample_weight, reset=True, whole=True)
         recipe = replace(self._recipe(), layout=self._layout_of_model())
         matrix = self._matrix(numbers, encoded, recipe.head().domain)
         draws = drawn(self, matrix, weights, self._split_of(y, numbers.size, groups))
@@ -129,7 +133,6 @@ class SparseFrontierEstimator(SparseEstimator):
             return PenaltyRange(f"{FALLBACK}:{self.l1s}").values
 
     def _take(self, school: Any, penalties: list[float]) -> None:
-        """Keep the models, and the figures a choice is based on."""
         kept, held = school.kept, school.judged
         self._path, self._sparse = [school.models[k].readout() for k in kept], None
         self.l1s_, self.score_path_ = np.array(penalties)[kept], held.scores()[kept]
@@ -144,7 +147,6 @@ class SparseFrontierEstimator(SparseEstimator):
         self._passes = school.passes[kept]
 
     def _points(self) -> list[Any]:
-        """The models, for choosing."""
         from thresher.learning.files.choice import Point
 
         paths = (self.l1s_, self.nnz_path_, self.loss_path_, self.se_path_)
@@ -193,11 +195,6 @@ class SparseFrontierEstimator(SparseEstimator):
 
     def _holds_out(self) -> bool:
         return self.cv is None
-
-    def _rule(self) -> Any:
-        from thresher.parts import rule_of
-
-        return rule_of(self.rule, self.rate, self.eta0, l2=self.l2)
 
     @property
     def feature_keys_path_(self) -> NDArray[np.uint64]:
@@ -250,3 +247,71 @@ def _check_penalties(given: NDArray[Any]) -> None:
         raise ValueError(
             f"l1s must be a number of penalties, or an array of finite numbers >= 0, not {given}"
         )
+
+
+@parameters
+class SparseFrontierClassifier(SparseClassifying, SparseFrontierEstimator):
+    """A sparse linear classifier that finds its penalty: one `fit` learns a model for each of many.
+
+    The models learn side by side and are evaluated on held-out examples; one is chosen. It is identical, bit
+    for bit, to the `SparseOnlineClassifier` with its penalty on all examples, or with `refit=False` on those
+    not held out. There is no `partial_fit`.
+
+    Args:
+        l1s: number of penalties, in a range found from the first examples (0.01 to 10 if no penalty leaves a
+            weight after these); or an array of penalties. A penalty in `rule` is ignored. If the rule has no
+            l1, its own penalty is varied (`gravity` of ``truncated-gradient``).
+        choose: ``best``, the lowest held-out loss; ``1se``, the sparsest with a loss at most one standard
+            error of the (paired) difference above it; ``within:P%``, the sparsest with a loss at most P %
+            above it; ``nnz:N``, the lowest loss with at most N weights: if N lies between two models, `fit`
+            learns again with more penalties between theirs.
+        cv: number of stratified folds, each held out once from models of its own; or a splitter or pairs of
+            row numbers to learn and to hold out, as in scikit-learn. None: hold out `validation_fraction`
+            of the examples once.
+        refit: also learn models on all examples; all attributes except `loss_path_` and `score_path_` refer
+            to these.
+        early_stopping: stop each model after `patience` passes without a lower held-out loss, and keep its
+            best pass; `refit` makes the mean of these numbers of passes over the folds.
+        rule, loss, rate, l2, eta0, passes, shuffle, batch, average, fit_intercept, class_weight: as in
+            `SparseOnlineClassifier`, like all others not listed here. With `shuffle`, a `sample_weight` of 2
+            is two examples; one may be held out while the other is learned.
+
+    Attributes:
+        l1s_: penalties, ascending ``(n_l1s,)``.
+        coef_path_: weights of all models, CSR ``(n_l1s, d)``; for more than two classes, and several labels,
+            a list of n_l1s CSR ``(classes, d)``.
+        intercept_path_: ``(n_l1s, classes)``, for two classes ``(n_l1s, 1)``.
+        nnz_path_: number of nonzero weights ``(n_l1s,)``.
+        loss_path_: weighted mean loss over all held-out examples ``(n_l1s,)``.
+        se_path_: standard error of the difference between this and the lowest loss, on the same examples
+            ``(n_l1s,)``.
+        score_path_: accuracy over all held-out examples, each predicted by a model that has not learned it
+            ``(n_l1s,)``; as `score` computes it.
+        chosen_, l1_: index and penalty of the chosen model. All attributes and methods shared with
+            `SparseOnlineClassifier` (`coef_`, `intercept_`, `classes_`, `predict` ...) refer to it.
+        n_iter_: passes of the chosen model.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 20))
+    >>> model = SparseFrontierClassifier(random_state=0).fit(X, X[:, 0] > X[:, 1])
+    >>> np.flatnonzero(model.choose_again("nnz:2").coef_).tolist()
+    [0, 1]
+    """
+
+    calibrate: ClassVar[bool] = False
+
+
+@parameters
+class SparseFrontierRegressor(SparseRegressing, SparseFrontierEstimator):
+    """A sparse linear regressor that finds its penalty: one `fit` learns a model for each of many.
+
+    Parameters and attributes are those of `SparseFrontierClassifier`, except for the shapes of weights, which
+    are those of `SparseOnlineRegressor`. `score_path_` is R² over all held-out examples, NaN for fewer than
+    two. `coef_path_` is CSR ``(n_l1s, d)`` for one output, else a list of n_l1s CSR ``(outputs, d)``.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(200, 20))
+    >>> model = SparseFrontierRegressor(choose="within:5%", random_state=0).fit(X, X[:, 0] - 2 * X[:, 1])
+    >>> np.flatnonzero(abs(model.coef_) > 0.01).tolist(), bool(model.score_path_.max() > 0.99)
+    ([0, 1], True)
+    """

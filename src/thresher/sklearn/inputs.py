@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,18 @@ from thresher.data.source import Source
 from thresher.options.option import declared
 
 if TYPE_CHECKING:
+    from thresher.data.inputs.any_data import ArrowTable, Matrix
+    from thresher.data.layout import AnyLayout
     from thresher.learning.diagnostics.findings import Trouble
+
+    Examples = Matrix | ArrowTable | Iterable[Any]
+    """n examples: a matrix, dense or sparse; a table; or rows of numbers, dictionaries or texts"""
+    ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+    Columns = str | int | Sequence[str | int] | None
+    """Columns of X, by name or number; ``"*"`` for all"""
+    RandomState = int | np.random.RandomState | None
+    Reading = AnyLayout | Mapping[str, Any] | None
+    """How tables and texts become features"""
 
 MATRIX, TABLE, ROWS, TEXTS = "a matrix", "a table", "dictionaries", "texts"
 _NO_LABEL = "\0label"
@@ -146,7 +157,6 @@ def _kind_of(X: Any, layout: Any = None) -> str:
 
 
 def _all_numbers(table: Any) -> bool:
-    """Whether every column holds numbers or bools, so that the table can be read as a matrix."""
     import pyarrow as pa
 
     if hasattr(table, "iloc"):  # pandas: Arrow rejects some of its numeric columns
@@ -168,7 +178,10 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
     given, X = X, validate_data(estimator, X, ensure_all_finite=False, reset=reset, **arguments)
     if issparse(X):
         check_starts(X.indptr, min(len(X.indices), len(X.data)))
-        X = _without_zeros(X)
+        if not (X.has_canonical_format and np.count_nonzero(X.data) == len(X.data)):
+            X = X.copy()  # the order of examples is drawn from the entries, so none is repeated or 0
+            X.sum_duplicates()
+            X.eliminate_zeros()
         return _with_rests(estimator, Numbers(X.indptr, X.indices, X.data), None)
     gaps, X = np.nonzero(gaps_in(given, X)), nulls_as_zeros(given, X)
     rows, columns = np.nonzero(X)
@@ -210,16 +223,6 @@ def columns_listed(estimator: Any, option: str, given: Any) -> str | None:
     return as_list(found)
 
 
-def _without_zeros(X: Any) -> Any:
-    """X in CSR without stored zeros and repeated entries: the order of examples is drawn from the entries."""
-    if X.has_canonical_format and np.count_nonzero(X.data) == len(X.data):
-        return X
-    X = X.copy()
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    return X
-
-
 def _named(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data.inputs.arrays import chunk_of
 
@@ -252,15 +255,9 @@ def source_of_table(estimator: Any, X: Any) -> Source:
     from thresher.data import table_source
 
     layout = estimator._layout if estimator._kind == TABLE else _settled(None, X)
-    options = {"domain": "open", "unlabelled": True, "threads": _threads(estimator.n_jobs)}
-    return table_source(X, layout=layout, **options)
-
-
-def _threads(n_jobs: int | None) -> int:
-    """Number of threads as in scikit-learn: None is 1, -1 all processors, -2 all but one."""
-    if n_jobs is None:
-        return 1
-    return max(1, (os.cpu_count() or 1) + 1 + n_jobs) if n_jobs < 0 else max(1, n_jobs)
+    jobs = 1 if estimator.n_jobs is None else estimator.n_jobs  # as in scikit-learn: -1 means all processors
+    threads = max(1, (os.cpu_count() or 1) + 1 + jobs if jobs < 0 else jobs)
+    return table_source(X, layout=layout, domain="open", unlabelled=True, threads=threads)
 
 
 def _settled(layout: Any, table: Any) -> Any:
@@ -358,36 +355,25 @@ _FEATURE = re.compile(r"\bfeature (\d+)\b")
 
 
 def warn_of(estimator: Any, X: Any, troubles: list[Trouble]) -> None:
-    """Emit a Python warning for each trouble of a run on X, and for trouble with the columns of X."""
-    from thresher.learning.diagnostics.findings import warn
-
-    found = _troubles_of_columns(estimator, X) + troubles
-    if getattr(estimator, "class_weight", None) is not None:  # classes weigh more on purpose
-        found = [one for one in found if one.name != "importances"]
-    warn([one._replace(message=_said(estimator, one.message)) for one in found])
-
-
-def _troubles_of_columns(estimator: Any, X: Any) -> list[Trouble]:
-    """Trouble with the columns of X in the first rows, if it is a table."""
-    from thresher.data.formats.tables.column_statistics import MOST_ROWS, columns_seen
-    from thresher.data.formats.tables.column_statistics import ROWS as FEWEST_ROWS
+    """Emit a Python warning for each trouble of a run, and with the first rows of X, if it is a table."""
+    from thresher.data.formats.tables import column_statistics
     from thresher.data.inputs.any_data import is_sparse_frame
     from thresher.learning.diagnostics.column_findings import troubles_of_columns
+    from thresher.learning.diagnostics.findings import warn
 
-    if estimator._kind not in (MATRIX, TABLE) or not hasattr(X, "__arrow_c_stream__") or is_sparse_frame(X):
-        return []
-    few = _first(X, FEWEST_ROWS if estimator._kind == MATRIX else MOST_ROWS)
-    source = source_of_table(estimator, few)
-    return troubles_of_columns(columns_seen(source, chosen_in(layout_of(estimator))), source.layout)
-
-
-def _first(table: Any, rows: int) -> Any:
-    return table.head(rows) if hasattr(table, "head") else table.slice(0, rows)
-
-
-def _said(estimator: Any, message: str) -> str:
-    """The message with the names of columns of a fitted estimator."""
-    named = vars(estimator).get("feature_names_in_") if estimator._kind == MATRIX else None
-    if named is not None:
-        message = _FEATURE.sub(lambda found: f"column {named[int(found[1])]}", message)
-    return message
+    kind, found = estimator._kind, [*troubles]
+    if kind in (MATRIX, TABLE) and hasattr(X, "__arrow_c_stream__") and not is_sparse_frame(X):
+        rows = column_statistics.ROWS if kind == MATRIX else column_statistics.MOST_ROWS
+        few = X.head(rows) if hasattr(X, "head") else X.slice(0, rows)
+        source = source_of_table(estimator, few)
+        columns = column_statistics.columns_seen(source, chosen_in(layout_of(estimator)))
+        found = troubles_of_columns(columns, source.layout) + found
+    if getattr(estimator, "class_weight", None) is not None:  # classes weigh more on purpose
+        found = [one for one in found if one.name != "importances"]
+    names = vars(estimator).get("feature_names_in_") if kind == MATRIX else None
+    if names is not None:
+        found = [
+            one._replace(message=_FEATURE.sub(lambda at: f"column {names[int(at[1])]}", one.message))
+            for one in found
+        ]
+    warn(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,15 +11,20 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
-from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator
+from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator, parameters
 
 if TYPE_CHECKING:
     from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.argument_types import Columns, Examples, RandomState, Reading
+    from thresher.sklearn.inputs import Examples
 
 
+@parameters
 class SparseRegressing(RegressorMixin, SparseEstimator):
     """A model that predicts one number, or several at once."""
+
+    loss: Spec = "squared"
+    sample: ClassVar[None] = None
+    calibrate: ClassVar[bool] = False
 
     def __sklearn_tags__(self) -> Any:
         """Sparse X; multi-output."""
@@ -79,6 +84,7 @@ class SparseRegressing(RegressorMixin, SparseEstimator):
         return 1.0 - float(shares.mean())
 
 
+@parameters
 class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
     """A sparse linear regressor that learns online: one number, or several at once.
 
@@ -92,47 +98,6 @@ class SparseOnlineRegressor(SparseRegressing, SparseOnlineEstimator):
     >>> model.predict(np.eye(3)).round(2).tolist()
     [1.0, 2.0, 3.0]
     """
-
-    def __init__(
-        self,
-        rule: Spec = "ft-ftrl",
-        loss: Spec = "squared",
-        *,
-        rate: Spec | None = None,
-        l1: float | None = None,
-        l2: float | None = None,
-        eta0: float | None = None,
-        passes: int | str = "auto",
-        shuffle: bool = True,
-        batch: int = 1,
-        average: bool = False,
-        fit_intercept: bool = True,
-        warm_start: bool = False,
-        early_stopping: bool = False,
-        validation_fraction: float | str = 0.1,
-        patience: int = 5,
-        scale: str | None = None,
-        centre: bool | None = None,
-        admit: str | int | None = None,
-        nonnegative: Columns = None,
-        nonpositive: Columns = None,
-        store: str | None = None,
-        dtype: str = "float32",
-        layout: Reading = None,
-        names: bool = False,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: RandomState = None,
-    ) -> None:
-        self.rule, self.loss, self.rate = rule, loss, rate
-        self.l1, self.l2, self.eta0 = l1, l2, eta0
-        self.passes, self.shuffle, self.batch, self.average = passes, shuffle, batch, average
-        self.fit_intercept, self.warm_start = fit_intercept, warm_start
-        self.early_stopping, self.validation_fraction = early_stopping, validation_fraction
-        self.patience, self.scale, self.centre, self.admit = patience, scale, centre, admit
-        self.nonnegative, self.nonpositive = nonnegative, nonpositive
-        self.store, self.dtype, self.layout, self.names = store, dtype, layout, names
-        self.n_jobs, self.verbose, self.random_state = n_jobs, verbose, random_state
 
     def partial_fit(self, X: Examples, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the examples once, in order, continuing with the current model.

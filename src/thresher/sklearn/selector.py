@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,13 +14,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from thresher.sklearn.estimator import parameters
+
 if TYPE_CHECKING:
     from thresher.learning.model.recipe import Spec
-    from thresher.sklearn.argument_types import Examples, RandomState
+    from thresher.sklearn.inputs import Examples, RandomState
 
 _MULTILABEL, _NUMBERS = "multilabel-indicator", ("continuous", "continuous-multioutput")
 
 
+@parameters
 class SparseStabilitySelector(SelectorMixin, BaseEstimator):
     """Keep the features that live in most half-samples of the rows.
 
@@ -52,23 +55,17 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
     [3, 7]
     """
 
-    def __init__(
-        self,
-        rule: Spec = "ft-ftrl",
-        loss: Spec = "auto",
-        *,
-        l1: float | None = None,
-        bags: int = 32,
-        share: float = 0.5,
-        false: float = 5.0,
-        nonzero: int | None = None,
-        passes: int | str = "auto",
-        shuffle: bool = True,
-        random_state: RandomState = None,
-    ) -> None:
-        self.rule, self.loss, self.l1, self.bags, self.share = rule, loss, l1, bags, share
-        self.false, self.nonzero, self.passes, self.shuffle = false, nonzero, passes, shuffle
-        self.random_state = random_state
+    rule: Spec = "ft-ftrl"
+    loss: Spec = "auto"
+    _: KW_ONLY
+    l1: float | None = None
+    bags: int = 32
+    share: float = 0.5
+    false: float = 5.0
+    nonzero: int | None = None
+    passes: int | str = "auto"
+    shuffle: bool = True
+    random_state: RandomState = None
 
     def __sklearn_tags__(self) -> Any:
         """Sparse X; y is required, and may have several columns."""
@@ -130,7 +127,6 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         return Recipe(self.rule, loss, outputs=outputs, l1=for_halves(self.rule, self.l1)), labels
 
     def _halves(self, recipe: Any, chunk: Any) -> list[Any]:
-        """The models of the halves."""
         from thresher.lanes.bags import HALVES, Bagging, Bags
         from thresher.learning.training.passes import REPLAY, Size, agreed_passes, is_automatic, passes_for
         from thresher.options.option import settled

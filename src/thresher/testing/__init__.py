@@ -144,7 +144,6 @@ def _check_compiled(rule: Any, loss: Spec) -> None:
 
 @contextmanager
 def _naming(spec: str) -> Iterator[None]:
-    """Begin the messages of broken laws with the part."""
     try:
         yield
     except LawError as error:

@@ -104,7 +104,6 @@ THIS_PROCESS = os.urandom(16)
 
 @functools.cache
 def _imports(module: str) -> frozenset[str]:
-    """The modules of thresher that a module imports at module level."""
     found: set[str] = set()
     for package, names, plain in _IMPORT.findall(SOURCES[module].text):
         words = re.findall(r"(\w+)(?: as \w+)?", re.sub(r"#[^\n]*", "", names))
@@ -168,7 +167,6 @@ class _Seen:
         self._known: set[int] = set()
 
     def follow(self, value: Any) -> None:
-        """Add a value and everything it refers to."""
         module = str(getattr(value, "__module__", None))
         if module in SOURCES:
             self.modules.add(module)
@@ -259,7 +257,6 @@ def _warn(error: OSError) -> None:
 
 
 def _classes(numba_types: Iterable[Any]) -> Iterator[type]:
-    """The named tuple classes among types, and those nested in their fields."""
     for one in numba_types:
         cls = getattr(one, "instance_class", None)
         if cls is not None:
@@ -386,7 +383,6 @@ class _Reviver(pickle.Unpickler):
     """
 
     def find_class(self, module: str, name: str) -> Any:
-        """Look up a name; environments are replaced."""
         if (module, name) == (_environments.__name__, _environments._rebuild_env.__name__):
             return _environment
         return super().find_class(module, name)

@@ -78,7 +78,6 @@ class _Spent:
         self.lock, self._under_way, self._since, self._before = threading.Lock(), 0, 0.0, 0.0
 
     def change(self, by: int) -> None:
-        """Change the number of threads that are compiling."""
         with self.lock:
             now = time.perf_counter()
             if self._under_way:
@@ -86,7 +85,6 @@ class _Spent:
             self._under_way, self._since = self._under_way + by, now
 
     def seconds(self) -> float:
-        """Seconds so far."""
         self.change(0)
         return self._before
 

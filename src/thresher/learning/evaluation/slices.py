@@ -59,7 +59,6 @@ Figures = dict[str, Any]
 
 
 def _check(layout: AnyLayout | None, column: str) -> SettledLayout:
-    """The layout; DataError unless it has this column, and one can slice by it."""
     if layout is None or not has_columns(layout):
         raise DataError(f"slices need a table with columns; these data have none, so there is no '{column}'")
     if column not in layout.columns:
@@ -278,13 +277,11 @@ def _row(name: str, sums: NDArray[np.float64], head: Head) -> Figures:
 
 
 def _ends(name: str, interval: tuple[float, float] | None, known: bool = True) -> Figures:
-    """The ends of an interval; None if they are unknown, nothing for a figure without intervals."""
     low, high = interval or (None, None)
     return {f"{name}_low": low, f"{name}_high": high} if known else {}
 
 
 def _of_mean(of: Figures, name: str) -> tuple[float, float] | None:
-    """The interval of a weighted mean; None for fewer than two examples."""
     sums = (of[name], of[f"{name}2"], of[f"{name}_weight"])
     error = error_of_mean(int(of["examples"]), of["weight"], of["weight2"], *sums)
     if error is None:
@@ -392,7 +389,6 @@ SMALL = (
 
 
 def _marked(row: Figures) -> str:
-    """The value, shortened if it is long, with a star for small slices."""
     value, cut = row["value"], len(row["value"]) > _LONGEST
     return f"{value[:_LONGEST]}{'...' if cut else ''}{' *' if row['small'] else ''}"
 

@@ -82,7 +82,6 @@ def _named(keys: NDArray[np.uint64], names: Names, groups: list[bytes], columns:
 
 
 def _before_equals(name: bytes) -> bytes:
-    """The namespace of a feature; empty if it has none."""
     space, equals, _ = name.partition(b"=")
     return space if equals else b""
 
@@ -100,7 +99,6 @@ def _column_among(columns: dict[bytes, int]) -> Callable[[bytes], bytes]:
 
 
 def _sums(readout: Readout, numbers: Numbers, count: int) -> list[dict[str, Any]]:
-    """For each group: number of features, number of weights, sum and maximum of their sizes."""
     features, nonzero = np.zeros((2, count), np.int64)
     totals, largest = np.zeros((2, count))
     for part, block in readout.blocks():
@@ -155,7 +153,6 @@ def anatomy(path: str | Path, header: Header, tensors: Tensors) -> dict[str, Any
 
 
 def _needs(header: Header) -> dict[str, Any]:
-    """The parts that are not built in, and where they come from, if there are any."""
     needs = [{k: v for k, v in one._asdict().items() if v} for one in model_file.needs_in(header)]
     return {"needs": needs} if needs else {}
 
@@ -169,7 +166,6 @@ def _kind(header: Header, tensors: Tensors) -> str:
 
 
 def _state_in(tensors: Tensors) -> int:
-    """Bytes of the learning state, including the best pass in a checkpoint."""
     return sum(
         a.nbytes
         for name, a in tensors.items()
@@ -178,7 +174,6 @@ def _state_in(tensors: Tensors) -> int:
 
 
 def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
-    """Where the training of a checkpoint stopped."""
     if "training" not in header:
         return {}
     with model_file.naming_file(path):
@@ -202,7 +197,6 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
 
 
 def _facts_of_data(header: Header, stopped: dict[str, Any]) -> dict[str, Any]:
-    """Line counts and layout of the data."""
     layout, record = header["recipe"]["layout"] or {}, header.get("record")
     report = record or (header["training"]["position"]["report"] if stopped else {})
     counts = {name: report[name] for name in ("lines", "examples", "blank", "skipped", "merged") if report}
@@ -214,7 +208,6 @@ def _facts_of_data(header: Header, stopped: dict[str, Any]) -> dict[str, Any]:
 
 
 def _columns(layout: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, Any]:
-    """Each column with its kind and, if known, its weights; then products and namespaces."""
     known = {one["group"]: one for one in groups}
     columns = [
         {"column": name, "kind": kind, **{k: v for k, v in known.pop(name, {}).items() if k != "group"}}
@@ -247,7 +240,6 @@ def figures_of(readout: Readout) -> dict[str, Any]:
 
 
 def _by_output(readout: Readout) -> list[dict[str, Any]]:
-    """Number of nonzero weights of each output, if there are several."""
     if readout.head.outputs.kind == "one":
         return []
     nonzero, totals = np.zeros(readout.head.count, np.int64), np.zeros(readout.head.count)
@@ -262,7 +254,6 @@ def _by_output(readout: Readout) -> list[dict[str, Any]]:
 
 
 def _sizes(path: str | Path, readout: Readout, tensors: Tensors) -> dict[str, int]:
-    """Bytes of the file and its parts, and of the memory that predicting takes."""
     names = sum(array.nbytes for name, array in tensors.items() if name.startswith(NAMES))
     return {
         "file": Path(path).stat().st_size,

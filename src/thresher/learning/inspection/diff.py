@@ -104,7 +104,6 @@ def check_comparable(a: Readout, b: Readout) -> None:
 
 
 def _pairs(a: Readout, b: Readout) -> Iterator[tuple[NDArray[np.uint64], F64, F64]]:
-    """Blocks of the keys in either model, with their weights in both ``(keys, outputs)``."""
     marks = np.union1d(a.keys[::STEP], b.keys[::STEP])
     for k, low in enumerate(marks):
         parts = []
@@ -137,7 +136,6 @@ def _counted(before: F64, after: F64) -> dict[str, int]:
 
 
 def _scaled_alike(a: Readout, b: Readout) -> bool:
-    """Whether columns have the same means and divisors."""
     if a.means != b.means:
         return False
     if a.divisors is None or b.divisors is None:
@@ -147,7 +145,6 @@ def _scaled_alike(a: Readout, b: Readout) -> bool:
 
 
 def _differing(a: Header, b: Header) -> dict[str, list[Any]]:
-    """Options that differ; fields of the layout and kinds of columns are listed one by one."""
     found = {
         name: [a["recipe"].get(name), b["recipe"].get(name)]
         for name in RECIPE
@@ -167,7 +164,6 @@ def _differing(a: Header, b: Header) -> dict[str, list[Any]]:
 
 
 def _as_dicts(moved: Moved, a: Readout, b: Readout) -> list[dict[str, Any]]:
-    """The weights that changed most, with their names if either model has them."""
     called, many = b.head.names(b.classes), a.head.outputs.kind != "one"
     rows = zip(*(one.tolist() for one in moved), strict=True)
     return [

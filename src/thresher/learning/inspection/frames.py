@@ -128,7 +128,6 @@ def _row(name: str, text: str) -> str:
 
 
 def _weights(model: Any) -> list[tuple[str, str]]:
-    """The heaviest weights of both signs with names; none while they are not finite."""
     try:
         readout = model.readout()
     except DivergedError:

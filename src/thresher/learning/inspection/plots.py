@@ -130,7 +130,6 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
 
 
 def _of_first_pass(stages: Sequence[Stage]) -> Sequence[Stage]:
-    """The stages before rows came again."""
     return stages[: next((k for k, stage in enumerate(stages) if stage.again), len(stages))]
 
 

@@ -69,7 +69,6 @@ def numbering_of(
 
 
 def _has_ids(layout: AnyLayout | None) -> bool:
-    """Whether features are numbered in files with this layout; VW text may number them too."""
     if layout is None or layout.format not in LINES:
         return False
     return not (LINES[layout.format].named and layout.bits) and not layout.interact
@@ -126,18 +125,15 @@ class _Numbered(Watched):
         self._numbering = numbering
 
     def begin(self) -> None:
-        """No ids have been seen."""
         self._low, self._high, self._warned = _MOST, -1, False
 
     def look(self, chunk: Chunk) -> None:
-        """Note the ids of a chunk."""
         span = None if self._warned else without_offsets(chunk).span()
         if span is not None:
             self._low, self._high = min(self._low, span[0]), max(self._high, span[1])
             self._warned = _warn_if_shifted(_shifted(self._numbering, self._low, self._high))
 
     def end(self) -> None:
-        """Compare all ids."""
         if not self._warned:
             _warn_if_shifted(_shifted_down(self._numbering, self._low, self._high))
 
@@ -325,7 +321,6 @@ def unknown_values(model: Any, source: Source) -> list[Trouble]:
 
 
 def _unlike(name: str, file: str, now: Sequence[str], before: Sequence[str]) -> str:
-    """What a column has now, and had before."""
     given, was = (
         first_few([shown(one.encode("utf-8", "surrogatepass")) for one in some]) for some in (now, before)
     )
@@ -333,7 +328,6 @@ def _unlike(name: str, file: str, now: Sequence[str], before: Sequence[str]) -> 
 
 
 def _known(model: Any, values: Sequence[str], seed: int) -> set[str]:
-    """The values of a column that the model has a weight for."""
     there = model.knows(hash_columns(values, seed)).tolist() if values else ()
     return {value for value, known in zip(values, there, strict=True) if known}
 
@@ -347,7 +341,6 @@ class _NumbersAsInModel(Watched):
         self._wanted = wanted
 
     def look(self, chunk: Chunk) -> None:
-        """Check the first chunk that has features."""
         chunk = without_offsets(chunk)
         if self._error is not None and chunk.nnz:
             if are_names(chunk) if self._wanted else chunk.keys.max() <= _SMALL:

@@ -169,11 +169,9 @@ class _Feeding:
         self._longest = longest
 
     def learn(self, resolved: Resolved, lo: int) -> int:
-        """Learn from example `lo` on; return the first example that was not learned."""
         return self.loop.learn(resolved, self._targets, self._weights, self._offsets, lo, self._longest)
 
     def judge(self, before: Before) -> None:
-        """Check the effect of extreme examples."""
         try:
             self.learner.judge(before)
         except DivergedError as error:
@@ -447,7 +445,6 @@ class Feed:
         return self._skip(lo, hi, one.learner.diverged(what, chunk.rows(lo, hi)))
 
     def _skip(self, lo: int, hi: int, error: DivergedError) -> int:
-        """Leave out rows lo <= i < hi of the chunk, and say so. Return the next row."""
         assert self.skip is not None
         self.skip(self._at + lo, hi - lo, error)
         return hi
@@ -501,7 +498,6 @@ class Feed:
         return steps
 
     def _checked(self, state: Tensors, head: Head) -> tuple[int, int]:
-        """Check `state`; return its table rows and examples learned."""
         steps, lowest = given(state, "counters", (2,), np.float64)
         counted = 0 <= steps <= MOST_STEPS and steps == np.floor(steps)
         require(

@@ -82,7 +82,6 @@ def table_margins(index: Index, weights: Array, bias: Array, chunk: Chunk) -> Ar
 
 
 def _found(index: Index, chunk: Chunk) -> tuple[Array, Array, Array]:
-    """Offsets of the examples, and the rows and values of their features."""
     found = index.find(read_only(chunk.keys), read_only(chunk.indptr), read_only(chunk.values))
     return read_only(found.indptr), read_only(found.rows), read_only(found.values)
 
@@ -93,7 +92,6 @@ def _add_up(weights: Array, bias: Array, indptr: Array, rows: Array, values: Arr
 
 
 def _blocks(indptr: Array, most: int) -> Iterator[tuple[int, int]]:
-    """Ranges of examples with at most `most` nonzeros in total, or of one example."""
     lo, last = 0, len(indptr) - 1
     while lo < last:
         hi = max(int(np.searchsorted(indptr, indptr[lo] + most, "right")) - 1, lo + 1)

@@ -311,7 +311,6 @@ class Model(LinearPredictor):
             )
 
     def _weight_of(self, row: int) -> str:
-        """The weight stored in a row, for messages."""
         return f"the weight of {feature_name(int(self._feed.index.features()[row]), self.layout, self.names)}"
 
     def check_learned(self, chunk: Chunk, first: int) -> None:

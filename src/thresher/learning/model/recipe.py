@@ -249,7 +249,6 @@ def settings(stored: Header) -> dict[str, Any]:
 
 
 def _checked_dtype(given: Any) -> str:
-    """The name of a supported dtype; ValueError for others."""
     name = given
     if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
         name = np.dtype(given).name

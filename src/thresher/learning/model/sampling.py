@@ -132,7 +132,6 @@ def text_of(label: Any) -> str:
 
 
 def _share(text: str) -> float:
-    """A share, or 0."""
     number = _number(text.removesuffix("%"))
     return 0.0 if number is None else number / (100.0 if text.endswith("%") else 1.0)
 

@@ -142,7 +142,6 @@ class Signs:
 
 
 def _keys(option: str, names: Sequence[str], layout: AnyLayout | None) -> Iterator[tuple[int, str]]:
-    """The keys of the features that `names` mean, with their names. `DataError`."""
     if layout is not None and has_columns(layout):
         columns = _numeric(option, names, layout.columns, layout.kinds)
         keys = hash_columns(columns, layout.seed) & np.uint64(layout.mask)
@@ -164,7 +163,6 @@ def _keys(option: str, names: Sequence[str], layout: AnyLayout | None) -> Iterat
 
 
 def _numeric(option: str, names: Sequence[str], columns: Sequence[str], kinds: Sequence[str]) -> list[str]:
-    """The numeric columns that names and patterns match. `DataError`."""
     found, kind_of = dict[str, None](), dict(zip(columns, kinds, strict=True))
     for name in names:
         matched = matching(name, columns)

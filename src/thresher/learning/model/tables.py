@@ -152,7 +152,6 @@ class Loop:
         _, self._row_rule, _, self._bias_row_rule = self._rules
 
     def _begin(self) -> None:
-        """Set the initial state."""
         self.S: Array = np.zeros((0, len(self.rule.SLOTS) + self.columns, *self.inner), self.dtype)
         self.index.join(self)
         self.clock, self.bclock = self.rule.clock0(), self.bias_rule.clock0()
@@ -215,13 +214,11 @@ class Loop:
             relocate(self._row_rule, output, count, clock)
 
     def _outputs(self, table: Array, clocks: Array) -> Iterator[tuple[Array, Array]]:
-        """The rows and the clock of each output."""
         outputs, own = table.reshape(*table.shape[:2], *(self.inner or (1,))), np.atleast_2d(clocks)
         for k in range(outputs.shape[2]):
             yield outputs[:, :, k], own[min(k, len(own) - 1)]
 
     def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
-        """A function that reads the weights of rows of S."""
         compiled = self.reader.for_parts(self.rule, self.bias_rule)
         return lambda rows, out: compiled(row_rule, S, past, rows, out)
 
@@ -387,7 +384,6 @@ class Loop:
 
 
 def _rows_of(index: Index, keys: NDArray[np.uint64]) -> Array:
-    """The row of each key (n,), a new one if it had none."""
     index.extend(keys)
     count = len(keys)
     ends, ones, room = np.arange(count + 1), np.ones(count, np.float32), np.empty(count, np.uint32)
@@ -424,7 +420,6 @@ class OneLoop(Loop):
         return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
 
     def _kept(self, longest: int) -> Any:
-        """The history that the compiled loop keeps."""
         return None
 
 
@@ -587,7 +582,6 @@ class ManyLoop(Loop):
         return self._learn_with(self._learn, self.head.joint, resolved, targets, *limits)
 
     def _kept(self) -> Any:
-        """The history that the compiled loop keeps."""
         return outputs.FORGOTTEN
 
     def _meant(self) -> Any:

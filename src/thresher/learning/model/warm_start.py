@@ -83,7 +83,6 @@ def start_from(model: Model, weights: Readout) -> None:
 
 
 def _first_beyond(numbers: NDArray[Any], dtype: Any) -> int:
-    """The first row that is not finite in `dtype`, or -1."""
     with np.errstate(over="ignore"):
         return first_broken(numbers.astype(dtype))
 
