@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import thresher
-from thresher.learning.model.intervals import reach
+from thresher.learning.model.ensemble import reach
 
 F64 = NDArray[np.float64]
 LEARNED = 1 - np.exp(-1)

@@ -14,8 +14,7 @@ from tests.test_ensemble import bagged
 from tests.test_lanes import DENSE, recipe_of
 from tests.test_laws_of_state import ROWS
 from thresher.lanes.bags import Bags
-from thresher.learning.model.ensemble import Ensemble
-from thresher.learning.model.intervals import FEWEST, reach
+from thresher.learning.model.ensemble import FEWEST, Ensemble, reach
 
 
 @pytest.mark.parametrize("models", [FEWEST, 9, 16, 64, 1000])

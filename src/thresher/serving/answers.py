@@ -14,8 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from thresher.data.source import filled
-from thresher.learning.inspection.explanation import Explanation
-from thresher.learning.inspection.responses import Responses
+from thresher.learning.inspection.explanation import Explanation, Responses
 from thresher.learning.model.objective import F64
 from thresher.options.kinds import Whole, WrongValueError
 from thresher.serving.bodies import Rows

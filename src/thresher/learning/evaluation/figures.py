@@ -66,11 +66,6 @@ class Classwise:
         """``precision``, ``recall`` and ``f1`` of a class; None where the denominator is zero."""
         return _figures(*(float(one[number]) for one in (self.hits, self.truths, self.claims)))
 
-    def micro(self) -> dict[str, float | None]:
-        """Precision, recall and F1 over all pairs of an example and a class, as ``micro_precision`` etc."""
-        sums = _figures(*(float(one.sum()) for one in (self.hits, self.truths, self.claims)))
-        return {f"micro_{name}": value for name, value in sums.items()}
-
     def macro(self) -> dict[str, float | None]:
         """Their means over the classes that occur or are predicted; undefined figures count as 0."""
         (met,) = np.nonzero(self.truths + self.claims)
@@ -133,105 +128,101 @@ def entropy(shares: F64) -> float:
     return float(-(held * np.log(held)).sum())
 
 
-def _uncalibrated(head: Head, lowest: float, words: Sequence[str]) -> Any:
-    """What finds the figures of the link of the loss, if that of `head` was learned; or None."""
-    if head.calibrated() is None or not head.joint.PROBABILITY:
-        return None
-    return _kind(head)(head.with_calibration(None), lowest, None, words)
-
-
-def _figures_of_plain(plain: Any) -> Figures:
-    if plain is None:
-        return {}
-    found = plain.figures()
-    return {f"uncalibrated_{name}": found[name] for name in ("log_loss", "brier", "calibration_error")}
-
-
-class _Classes:
-    """Figures for a model that predicts one of several classes."""
+class _Classified:
+    """Figures for a model that classifies: counts of each class and, if it gives them, of probabilities."""
 
     def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
-        self._low, self._lowest = head.outputs.low, lowest
-        self._counts = Classwise(head.names(words))
-        self._log, self._calibration, self._squares = LogLoss(), Calibration(), 0.0
-        self._head, self._likely = head, head.has_probabilities
+        self._head, self._threshold = head, threshold
+        names = [*words] or [f"{lowest:g}", "1"] if head.outputs.kind == "one" else head.names(words)
+        self._counts = Classwise(names, confusing=head.outputs.kind != "labels")
+        self._log, self._calibration, self._likely = LogLoss(), Calibration(), head.has_probabilities
         self.binned: Binned | None = self._calibration if self._likely else None
-        self._plain = _uncalibrated(head, lowest, words)
+        plain = head.calibrated() is not None and head.joint.PROBABILITY
+        self._plain = type(self)(head.with_calibration(None), lowest, None, words) if plain else None
+        """of the link of the loss, if that of the model was learned"""
 
     def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
         if self._plain is not None:
             self._plain.add(chunk, margins, weights)
-        truth = chunk.labels.astype(np.int64) - self._low
+        given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
+        self._add(chunk, margins, given, weights)
+
+    def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
+        raise NotImplementedError
+
+    def figures(self) -> Figures:
+        found = self._own()
+        if self._plain is not None:
+            plain = self._plain.figures()
+            names = ("log_loss", "brier", "calibration_error")
+            found |= {f"uncalibrated_{name}": plain[name] for name in names}
+        return found | self._counts.tables()
+
+    def _own(self) -> Figures:
+        raise NotImplementedError
+
+
+class _Classes(_Classified):
+    """For one of several classes."""
+
+    _squares = 0.0
+
+    def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
+        truth = chunk.labels.astype(np.int64) - self._head.outputs.low
         predicted = np.argmax(margins, axis=1)
         self._counts.add(truth, predicted, weights)
         if self._likely:
-            given = _shares(self._head.respond(margins, "probability", self._lowest))
+            given = _shares(given)
             own = given[np.arange(len(truth)), truth]
             self._log.add(own, weights)
             self._squares += float(weights @ ((given**2).sum(axis=1) - 2.0 * own + 1.0))
             self._calibration.add(given.max(axis=1, initial=0.0), truth == predicted, weights)
 
-    def figures(self) -> Figures:
+    def _own(self) -> Figures:
         counts = self._counts
         shares = counts.truths / counts.weight if counts.weight else counts.truths
-        result: Figures = {
+        found: Figures = {
             "base_error": 1.0 - float(shares.max()) if counts.weight else None,
             **counts.macro(),
         }
         if self._likely:
-            result |= self._log.figures(entropy(shares) if counts.weight else None)
-            result |= self._calibration.figures()
-            result["brier"] = self._squares / counts.weight if counts.weight else None
-        return result | _figures_of_plain(self._plain) | counts.tables()
+            found |= self._log.figures(entropy(shares) if counts.weight else None)
+            found |= self._calibration.figures()
+            found["brier"] = self._squares / counts.weight if counts.weight else None
+        return found
 
 
-class _Two:
-    """Figures for a model of two classes."""
+class _Two(_Classified):
+    """For two classes."""
 
-    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
-        self._counts = Classwise(list(words) or [f"{lowest:g}", "1"])
-        self._log, self._calibration = LogLoss(), Calibration()
-        self._head, self._likely, self._threshold = head, head.has_probabilities, threshold
-        self.binned: Binned | None = self._calibration if self._likely else None
-        self._plain = _uncalibrated(head, lowest, words)
-
-    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+    def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
         truth = chunk.labels > 0
-        if self._plain is not None:
-            self._plain.add(chunk, margins, weights)
-        given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
         positive = claimed(self._head, margins, given, self._threshold)
         self._counts.add(truth.astype(np.int64), positive.astype(np.int64), weights)
         if self._likely:
             self._log.add(np.where(truth, given, 1.0 - given), weights)
             self._calibration.add(given, truth, weights)
 
-    def figures(self) -> Figures:
+    def _own(self) -> Figures:
         counts = self._counts
         rate = float(counts.truths[1]) / counts.weight if counts.weight else None
-        result: Figures = {"base_rate": rate, "base_error": None if rate is None else min(rate, 1.0 - rate)}
-        result |= counts.of(1)
+        found: Figures = {"base_rate": rate, "base_error": None if rate is None else min(rate, 1.0 - rate)}
+        found |= counts.of(1)
         if self._threshold is not None:
-            result |= {"error": counts.error(), "threshold": self._threshold}
+            found |= {"error": counts.error(), "threshold": self._threshold}
         if self._likely:
-            result |= self._log.figures(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
-            result |= self._calibration.figures()
-        return result | _figures_of_plain(self._plain) | counts.tables()
+            found |= self._log.figures(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
+            found |= self._calibration.figures()
+        return found
 
 
-class _Lists:
-    """Figures for lists of classes. Every pair of an example and a class counts equally."""
+class _Lists(_Classified):
+    """For lists of classes. Every pair of an example and a class counts equally."""
 
-    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
-        low = head.outputs.low
-        self._counts = Classwise([str(low + k) for k in range(head.count)], confusing=False)
-        self._log, self._calibration, self._weight = LogLoss(), Calibration(), 0.0
-        self._head, self._likely, self._threshold = head, head.has_probabilities, threshold
-        self.binned: Binned | None = self._calibration if self._likely else None
+    _weight = 0.0
 
-    def add(self, chunk: Chunk, margins: F64, weights: F64) -> None:
+    def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
         truth = self._head.targets(chunk) > 0
-        given = self._head.respond(margins, "probability", 0.0) if self._likely else margins
         self._counts.add_lists(truth, claimed(self._head, margins, given, self._threshold), weights)
         self._weight += float(weights.sum())
         if self._likely:
@@ -239,17 +230,18 @@ class _Lists:
             self._log.add(np.where(truth, given, 1.0 - given).ravel(), each)
             self._calibration.add(given.ravel(), truth.ravel(), each)
 
-    def figures(self) -> Figures:
+    def _own(self) -> Figures:
         counts, pairs = self._counts, self._weight * self._head.count
-        result = {**counts.micro(), **counts.macro()}
+        sums = [float(one.sum()) for one in (counts.hits, counts.truths, counts.claims)]
+        found = {f"micro_{name}": value for name, value in _figures(*sums).items()} | counts.macro()
         if self._threshold is not None:
             wrong = float((counts.truths + counts.claims - 2 * counts.hits).sum())
-            result |= {"error": wrong / pairs if pairs else None, "threshold": self._threshold}
+            found |= {"error": wrong / pairs if pairs else None, "threshold": self._threshold}
         if self._likely:
             rates = counts.truths / self._weight if pairs else np.zeros(0)
             base = entropy(np.concatenate([rates, 1.0 - rates])) / self._head.count
-            result |= self._log.figures(base if pairs else None) | self._calibration.figures()
-        return result | counts.tables()
+            found |= self._log.figures(base if pairs else None) | self._calibration.figures()
+        return found
 
 
 class _Numbers:
@@ -277,20 +269,20 @@ class _Numbers:
         self._means += difference * (added / total)
         self._weight = total
 
-    def _parts(self) -> Figures:
-        if self.binned is not None:
-            return {"calibration": self.binned.bins()}
-        return {"rmse_by_output": np.sqrt(self._errors / self._weight).tolist()}
-
     def figures(self) -> Figures:
         if not self._weight:
             return dict.fromkeys(("base_rmse", "mae", "r2"))
         known = bool((self._squares > 0).all())
+        by_output = (
+            {"calibration": self.binned.bins()}
+            if self.binned is not None
+            else {"rmse_by_output": np.sqrt(self._errors / self._weight).tolist()}
+        )
         return {
             "base_rmse": math.sqrt(float(self._squares.mean()) / self._weight),
             "mae": self._absolute / self._weight,
             "r2": float((1.0 - self._errors / self._squares).mean()) if known else None,
-            **self._parts(),
+            **by_output,
         }
 
 

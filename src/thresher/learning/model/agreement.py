@@ -128,48 +128,37 @@ class _Numbered(Watched):
         self._low, self._high, self._warned = _MOST, -1, False
 
     def look(self, chunk: Chunk) -> None:
-        span = None if self._warned else without_offsets(chunk).span()
-        if span is not None:
+        if not self._warned and (span := without_offsets(chunk).span()) is not None:
             self._low, self._high = min(self._low, span[0]), max(self._high, span[1])
-            self._warned = _warn_if_shifted(_shifted(self._numbering, self._low, self._high))
+            self._compare(False)
 
     def end(self) -> None:
-        if not self._warned:
-            _warn_if_shifted(_shifted_down(self._numbering, self._low, self._high))
+        self._compare(True)
 
-
-def _warn_if_shifted(reason: str) -> bool:
-    if reason:
-        warn_user(f"{reason} [shifted-ids]", TroubleWarning)
-    return bool(reason)
-
-
-def _shifted(trained: Numbering, low: int, high: int) -> str:
-    """What is wrong with ids from `low` to `high`, if they show that features are numbered differently."""
-    if trained.matrix and high > trained.high:
-        return (
-            f"id {high} is beyond the last column, {trained.high}, of the matrix that the model was trained"
-            f" on: if the ids start at 1, every feature is one place off; in Python, read the file as"
-            f" a matrix, load_svmlight_file(FILE, n_features={trained.width}), and give that"
-        )
-    if trained.low == 1 and low == 0 and not trained.matrix:
-        return (
-            f"the data have id 0, but the training data had only ids 1 to {trained.high}: if they start at 0,"
-            " every feature is one place off; write both files with the same first id, such as"
-            " dump_svmlight_file(X, y, FILE, zero_based=False)"
-        )
-    return ""
-
-
-def _shifted_down(trained: Numbering, low: int, high: int) -> str:
-    """What is wrong with all ids of a file, if they seem to be one place above those of the model."""
-    if trained.matrix or trained.low != 0 or (low, high) != (1, trained.high + 1):
-        return ""
-    return (
-        f"the data have ids {low} to {high}, but the training data had ids 0 to {trained.high}: if every"
-        " feature is one place off, write both files with the same first id, such as"
-        " dump_svmlight_file(X, y, FILE, zero_based=True)"
-    )
+    def _compare(self, whole: bool) -> None:
+        """Warn if the ids so far, or those of the whole file, show that features are numbered differently."""
+        trained, low, high, reason = self._numbering, self._low, self._high, ""
+        if trained.matrix and high > trained.high:
+            reason = (
+                f"id {high} is beyond the last column, {trained.high}, of the matrix that the model was"
+                " trained on: if the ids start at 1, every feature is one place off; in Python, read the file"
+                f" as a matrix, load_svmlight_file(FILE, n_features={trained.width}), and give that"
+            )
+        elif trained.low == 1 and low == 0 and not trained.matrix:
+            reason = (
+                f"the data have id 0, but the training data had only ids 1 to {trained.high}: if they start"
+                " at 0, every feature is one place off; write both files with the same first id, such as"
+                " dump_svmlight_file(X, y, FILE, zero_based=False)"
+            )
+        elif whole and not trained.matrix and trained.low == 0 and (low, high) == (1, trained.high + 1):
+            reason = (
+                f"the data have ids {low} to {high}, but the training data had ids 0 to {trained.high}: if"
+                " every feature is one place off, write both files with the same first id, such as"
+                " dump_svmlight_file(X, y, FILE, zero_based=True)"
+            )
+        if reason and not self._warned:
+            warn_user(f"{reason} [shifted-ids]", TroubleWarning)
+            self._warned = True
 
 
 COLUMNS, NAMES, IDS = "columns", "names", "ids"

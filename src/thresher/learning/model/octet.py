@@ -92,13 +92,39 @@ class Octet:
         """Do nothing: no state refers to rows."""
 
 
+class _OfLane:
+    """What an octet holds for a lane, as a view; setting it writes there."""
+
+    def __init__(self, name: str, axis: int) -> None:
+        self._name, self._axis = name, axis
+        """of the array, and the axis of its lanes"""
+
+    def __get__(self, loop: LaneLoop, kind: Any = None) -> Array:
+        return self._view(loop)
+
+    def __set__(self, loop: LaneLoop, given: Array) -> None:
+        if len(given) != len(self._view(loop)):
+            whole = getattr(loop.holder, self._name)
+            setattr(loop.holder, self._name, resized(whole, len(given)))
+        self._view(loop)[...] = given
+
+    def _view(self, loop: LaneLoop) -> Array:
+        whole: Array = getattr(loop.holder, self._name)
+        return whole[loop.lane] if self._axis == 0 else whole[..., loop.lane]
+
+
 class LaneLoop(OneLoop):
-    """Lane `k` of an octet, which holds its state and learns for it."""
+    """Lane `lane` of an octet, which holds its state and learns for it."""
 
     watches = False
+    S: Any = _OfLane("S", -1)
+    B: Any = _OfLane("B", -1)
+    clock: Any = _OfLane("clocks", 0)
+    bclock: Any = _OfLane("bclocks", 0)
+    tally: Any = _OfLane("tally", 0)
 
     def __init__(self, octet: Octet, k: int, loop: OneLoop) -> None:
-        self._octet, self._k = octet, k
+        self._octet, self.lane = octet, k
         super().__init__(loop.head, loop.rule, loop.dtype, loop.index)
 
     def _begin(self) -> None:
@@ -110,53 +136,6 @@ class LaneLoop(OneLoop):
         return self._octet
 
     @property
-    def S(self) -> Array:  # noqa: N802
-        """A view (rows, columns)."""
-        return self._octet.S[:, :, self._k]
-
-    @S.setter
-    def S(self, rows: Array) -> None:  # noqa: N802
-        if len(rows) != len(self._octet.S):
-            self._octet.S = resized(self._octet.S, len(rows))
-        self._octet.S[:, :, self._k] = rows
-
-    @property
-    def B(self) -> Array:  # noqa: N802
-        """A view (1, columns)."""
-        return self._octet.B[:, :, self._k]
-
-    @B.setter
-    def B(self, row: Array) -> None:  # noqa: N802
-        self._octet.B[:, :, self._k] = row
-
-    @property
-    def clock(self) -> Array:
-        """A view."""
-        return np.asarray(self._octet.clocks[self._k])
-
-    @clock.setter
-    def clock(self, clock: Array) -> None:
-        self._octet.clocks[self._k] = clock
-
-    @property
-    def bclock(self) -> Array:
-        """A view."""
-        return np.asarray(self._octet.bclocks[self._k])
-
-    @bclock.setter
-    def bclock(self, clock: Array) -> None:
-        self._octet.bclocks[self._k] = clock
-
-    @property
-    def tally(self) -> Array:
-        """A view."""
-        return np.asarray(self._octet.tally[self._k])
-
-    @tally.setter
-    def tally(self, sums: Array) -> None:
-        self._octet.tally[self._k] = sums
-
-    @property
     def parts(self) -> Any:
         """The parts of all lanes, side by side."""
         return self._octet.parts
@@ -165,15 +144,15 @@ class LaneLoop(OneLoop):
         self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
     ) -> int:
         """As in `OneLoop`."""
-        return self._octet.learn(self._k, resolved, targets, weights, offsets, lo, longest)
+        return self._octet.learn(self.lane, resolved, targets, weights, offsets, lo, longest)
 
     def rest(self) -> None:
         """Stop learning; keep the state as it is."""
-        self._octet.alive[self._k] = 0
+        self._octet.alive[self.lane] = 0
 
     def leave(self) -> None:
         """Stop learning and being read: rows that only this loop needs may be freed."""
-        self._octet.leave(self._k)
+        self._octet.leave(self.lane)
 
     def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
         """Read from copies of the rows: kernels need the columns of a row contiguous."""
