@@ -184,16 +184,11 @@ def sweep(
 
 
 @kernel
-def widen(chosen, starts, rows, values, sums):
-    """Add |x| of the chosen columns to their rows of `sums`."""
+def widest(chosen, starts, rows, values, sums, widths):
+    """Add |x| of the chosen columns to `sums` of their rows; store the largest of each column, but for zeros."""
     for j in chosen:
         for p in range(starts[j], starts[j + 1]):
             sums[rows[p]] += abs(values[p])
-
-
-@kernel
-def widest(chosen, starts, rows, values, sums, widths):
-    """Store the largest row sum over the examples of each chosen column, ignoring stored zeros."""
     for k in range(chosen.size):
         widths[k] = 0.0
         for p in range(starts[chosen[k]], starts[chosen[k] + 1]):

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,14 +63,9 @@ class FeatureColumns:
     """the label of the negative class in the data, 0 or -1"""
 
     @property
-    def features(self) -> int:
-        """Number of features, d."""
-        return len(self.keys)
-
-    @property
     def intercept(self) -> bool:
         """Whether there is a column for the intercept."""
-        return len(self.starts) == self.features + 2
+        return len(self.starts) == len(self.keys) + 2
 
 
 def columns_of(source: Source, intercept: bool) -> FeatureColumns:
@@ -156,16 +151,6 @@ class Share(NamedTuple):
     """(k,) masses of those of the chosen columns that it has"""
 
 
-class ShardFacts(NamedTuple):
-    """What is known of the labels of a shard, and of its margins."""
-
-    positive: bool
-    negative: bool
-    """whether it has such a label, of an example that counts"""
-    separated: bool
-    """whether all these examples are on the right side of the margin"""
-
-
 class Shard:
     """Some of the rows, by feature, with their margins.
 
@@ -194,7 +179,6 @@ class Shard:
         _, places, own = np.intersect1d(chosen, self._numbers, assume_unique=True, return_indices=True)
         self._places, self._chosen, c = places, own, self.columns
         sums, widths = np.zeros(len(self._z)), np.zeros(len(own))
-        kernels.widen(own, c.starts, c.rows, c.values, sums)
         kernels.widest(own, c.starts, c.rows, c.values, sums, widths)
         return places, widths
 
@@ -216,34 +200,19 @@ class Shard:
         self._weigh()
         return self.measure(False)
 
-    def facts(self) -> ShardFacts:
-        """What is known of its examples."""
+    def facts(self) -> tuple[bool, bool, bool]:
+        """Whether there is a positive label, a negative one, and no example on the wrong side of the margin.
+
+        Examples that do not count are ignored.
+        """
         counts = self.columns.weights > 0
         labels = self.columns.labels[counts]
-        return ShardFacts(
-            bool((labels > 0).any()), bool((labels < 0).any()), bool((self._z[counts] > 0).all())
-        )
+        return bool((labels > 0).any()), bool((labels < 0).any()), bool((self._z[counts] > 0).all())
 
     def _weigh(self) -> None:
         c, compiled = self.columns, kernels.weigh.for_parts(self._loss)
         examples = c.labels, c.weights, self._z, self._q, self._value
         self._sum = float(compiled(self._loss, 0, len(self._z), *examples))
-
-
-class Holder(Protocol):
-    """What holds the shards: threads of this process, or other processes."""
-
-    def add(self, number: int, chunk: Chunk) -> None:
-        """Add rows to a shard."""
-
-    def call(self, method: str, *arguments: Any) -> list[Any]:
-        """Call a method of every shard; the results are in the order of the shards."""
-
-    def build(self, intercept: bool) -> list[tuple[NDArray[np.uint64], int, float]]:
-        """Make the shards of the rows added: their keys, numbers of rows, and lowest labels."""
-
-    def close(self) -> None:
-        """Let the shards go."""
 
 
 class Group:
@@ -258,7 +227,7 @@ class Group:
         self._chunks[number].append(chunk)
 
     def build(self, intercept: bool) -> list[tuple[NDArray[np.uint64], int, float]]:
-        """Make the shards; see `Holder`."""
+        """Make the shards of the rows added: their keys, numbers of rows, and lowest labels."""
         self.shards = [Shard(self._chunks.pop(number), intercept) for number in list(self._chunks)]
         return [(one.columns.keys, len(one.columns.labels), one.columns.lowest_label) for one in self.shards]
 
@@ -276,7 +245,7 @@ class Here:
         self.add, self.build = self._group.add, self._group.build
 
     def call(self, method: str, *arguments: Any) -> list[Any]:
-        """Call a method of every shard; see `Holder`."""
+        """Call a method of every shard; the results are in the order of the shards."""
         if self._pool is None:
             return self._group.call(method, *arguments)
         return list(self._pool.map(lambda one: getattr(one, method)(*arguments), self._group.shards))
@@ -307,7 +276,7 @@ class Worker(Group):
 
 
 class There:
-    """Holds the shards in the processes of a cluster. See `shards.Holder`."""
+    """Holds all shards in the processes of a cluster; used like `Here`."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster, self._ray = cluster, cluster.connection.ray
@@ -317,9 +286,8 @@ class There:
         with self._calling():
             self._workers = [kind.remote(range(k, SHARDS, self._count)) for k in range(self._count)]
         try:
-            for found in self._all("difference", versions()):
-                if found:
-                    raise DataError(found)
+            if differs := next(filter(None, self._all("difference", versions())), ""):
+                raise DataError(differs)
         except BaseException:
             self.close()
             raise

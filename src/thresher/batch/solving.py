@@ -21,9 +21,7 @@ from thresher.batch.rounds import I64, NOISE, SWEEPS, BoostPlan, Round, Rounds
 from thresher.batch.shards import (
     FeatureColumns,
     Here,
-    Holder,
     LostWorkerError,
-    ShardFacts,
     Share,
     There,
     columns_of,
@@ -104,7 +102,7 @@ class Solver(Rounds):
         def work(block: int, lo: int, hi: int) -> None:
             masses = self.up, self.down, self.gap
             kernels.measure(
-                self.all, lo, hi, c.starts, c.rows, c.values, self.penalties, c.features, w, self.q, *masses
+                self.all, lo, hi, c.starts, c.rows, c.values, self.penalties, len(c.keys), w, self.q, *masses
             )
 
         # pieces with about the same number of stored values
@@ -115,7 +113,7 @@ class Solver(Rounds):
         """Move one column after the other; returns the largest violation found."""
         c = self.columns
         compiled = kernels.sweep.for_parts(self.loss)
-        held = self.widths, self.ease, self.penalties, c.features
+        held = self.widths, self.ease, self.penalties, len(c.keys)
         examples = c.labels, c.weights, self.w, self.z, self.q, self.value
         return float(compiled(self.loss, chosen, c.starts, c.rows, c.values, *held, *examples))
 
@@ -133,12 +131,7 @@ class Solver(Rounds):
         spans = list(zip(range(BLOCKS), cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
         if self._pool is None:
             return [work(*span) for span in spans]
-        strands = self.plan.threads
-        done = self._pool.map(lambda first: [work(*span) for span in spans[first::strands]], range(strands))
-        results: list[Any] = [None] * BLOCKS
-        for first, found in enumerate(done):
-            results[first::strands] = found
-        return results
+        return list(self._pool.map(lambda span: work(*span), spans))
 
 
 ADVANCE, RETREAT = 0.9, 1.5
@@ -156,7 +149,7 @@ class Parallel(Rounds):
     The rows are in shards; masses and losses are summed in the order of the shards.
     """
 
-    def __init__(self, holder: Holder, intercept: bool, loss: Any, plan: BoostPlan) -> None:
+    def __init__(self, holder: Any, intercept: bool, loss: Any, plan: BoostPlan) -> None:
         found = holder.build(intercept)
         keys = np.unique(np.concatenate([own for own, _, _ in found]))
         super().__init__(keys, intercept, min(lowest for _, _, lowest in found), plan)
@@ -234,9 +227,8 @@ class Parallel(Rounds):
 
     def labels_and_sides(self) -> tuple[bool, bool]:
         """See `Rounds`."""
-        found: list[ShardFacts] = self._holder.call("facts")
-        positive, negative = any(one.positive for one in found), any(one.negative for one in found)
-        return not (positive and negative), all(one.separated for one in found)
+        positive, negative, separated = zip(*self._holder.call("facts"), strict=True)
+        return not (any(positive) and any(negative)), all(separated)
 
 
 def solver_of(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Rounds:
@@ -244,7 +236,7 @@ def solver_of(source: Source, intercept: bool, loss: Any, plan: BoostPlan) -> Ro
     if plan.order != "parallel":
         return Solver(columns_of(source, intercept), loss, plan)
     cluster = current_cluster()
-    holder: Holder = Here(plan.threads) if cluster is None or cluster.connection.lost else There(cluster)
+    holder: Any = There(cluster) if cluster and not cluster.connection.lost else Here(plan.threads)
     try:
         rows = 0
         for chunk in source.chunks():
@@ -323,30 +315,24 @@ class Boosted(Readout):
 
 def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -> list[Trouble]:
     """Trouble with the columns of the data, a model without weights, and one that is not a minimum."""
-    solution = found.solution
+    solution, plan = found.solution, found.solution.plan
     silent = len(found.keys) or solution.endless or solution.examples <= FEW
-    nothing = [] if silent else [no_weights({"l1": solution.plan.l1})]
-    of_columns = troubles_of_columns(columns, found.layout) + troubles_of_reading(report, found.layout)
-    return [*of_columns, *nothing, *_no_minimum(solution)]
-
-
-def _no_minimum(solution: Solution) -> list[Trouble]:
-    """Trouble with an objective that has no minimum, or whose minimum was not reached."""
-    plan = solution.plan
+    found_so_far = troubles_of_columns(columns, found.layout) + troubles_of_reading(report, found.layout)
+    found_so_far += [] if silent else [no_weights({"l1": plan.l1})]
     if solution.endless:
-        remedy = (
-            "check the labels"
-            if plan.l1 or plan.l2
-            else f"use a penalty above 0, {mention('l1')} or {mention('l2')}"
-        )
+        penalty = f"use a penalty above 0, {mention('l1')} or {mention('l2')}"
+        remedy = "check the labels" if plan.l1 or plan.l2 else penalty
         reason = f"the objective has no minimum, because {solution.endless}"
-        return [Trouble("no-minimum", f"{reason}; the weights only stopped growing: {remedy}")]
-    if solution.converged:
-        return []
-    rounds = f"{solution.rounds:,} round{'s' if solution.rounds > 1 else ''}"
-    reason = f"the solver stopped after {rounds}; its certificate is {solution.certificate:.3g}"
-    remedy = f"give it more {mention('rounds')} (currently {plan.rounds}), or a larger {mention('tolerance')}"
-    return [Trouble("no-certificate", f"{reason}, above the tolerance, {plan.tolerance:g}: {remedy}")]
+        found_so_far.append(Trouble("no-minimum", f"{reason}; the weights only stopped growing: {remedy}"))
+    elif not solution.converged:
+        rounds = f"{solution.rounds:,} round{'s' if solution.rounds > 1 else ''}"
+        reason = f"the solver stopped after {rounds}; its certificate is {solution.certificate:.3g}"
+        reason += f", above the tolerance, {plan.tolerance:g}"
+        remedy = (
+            f"give it more {mention('rounds')} (currently {plan.rounds}), or a larger {mention('tolerance')}"
+        )
+        found_so_far.append(Trouble("no-certificate", f"{reason}: {remedy}"))
+    return found_so_far
 
 
 def solved(

@@ -55,16 +55,12 @@ class Lifeline:
         self._disconnect = disconnect
         self._changed = threading.Condition()
         self._calls = 0
-        self._lost = self._closed = False
+        self.lost = self._closed = False
+        """`lost`: node or head has ended"""
         self._socket: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self._look: select.poll | None = None
         self._head: tuple[str, int] | None = None
-
-    @property
-    def lost(self) -> bool:
-        """Whether node or head has ended."""
-        return self._lost
 
     def watch(self, path: str, head: str = "") -> None:
         """Watch the node with this socket, and the head at HOST:PORT if it can be reached now.
@@ -84,17 +80,15 @@ class Lifeline:
         host, _, port = head.rpartition(":")
         if port.isdecimal() and _answers((host, int(port))):
             self._head = (host, int(port))
-        self._thread = threading.Thread(
-            target=self._wait, args=(line,), name="thresher-lifeline", daemon=True
-        )
+        self._thread = threading.Thread(target=self._wait, args=[line], name="thresher-lifeline", daemon=True)
         self._thread.start()
 
     @contextmanager
     def calling(self) -> Iterator[None]:
         """A block in which Ray may be called. Raises `LostRayError` if node or head has ended."""
         with self._changed:
-            self._lost = self._has_ended(0.0)
-            if self._lost:
+            self.lost = self._has_ended(0.0)
+            if self.lost:
                 raise LostRayError
             self._calls += 1
         try:
@@ -122,31 +116,24 @@ class Lifeline:
     def _has_ended(self, patience: float) -> bool:
         """Whether node or head has ended, or the node does within so many seconds."""
         look = self._look
-        return self._lost or (look is not None and bool(look.poll(int(1000 * patience))))
+        return self.lost or (look is not None and bool(look.poll(int(1000 * patience))))
 
     def _wait(self, line: socket.socket) -> None:
-        with line:
-            self._wait_for_an_end(line)
+        reached = time.monotonic()
+        with line, suppress(OSError):
+            while time.monotonic() - reached < WITHOUT_HEAD:
+                with suppress(TimeoutError):
+                    if not line.recv(1 << 10):  # a node that lives does not speak first
+                        break
+                if self._head is None or _answers(self._head):
+                    reached = time.monotonic()
         with self._changed:
             if self._closed:
                 return
-            self._lost = True
+            self.lost = True
             self._look = None
             self._changed.wait_for(lambda: not self._calls, _CALL_PATIENCE)
         self._disconnect()
-
-    def _wait_for_an_end(self, line: socket.socket) -> None:
-        reached = time.monotonic()
-        while time.monotonic() - reached < WITHOUT_HEAD:
-            try:
-                if not line.recv(1 << 10):  # a node that lives does not speak first
-                    return
-            except TimeoutError:
-                pass
-            except OSError:
-                return
-            if self._head is None or _answers(self._head):
-                reached = time.monotonic()
 
 
 def _answers(address: tuple[str, int]) -> bool:
@@ -164,7 +151,6 @@ _POLL = 0.2
 _PREFIX = "thresher-ray-"
 _ATTEMPTS, _PAUSE = 100, 0.1
 _SHORT = "/tmp"
-_AUTO = "auto"
 LONGEST_SOCKET = 103
 """Bytes in the path of a socket: 107 on Linux, 103 on macOS."""
 
@@ -184,7 +170,15 @@ class Connection:
         if address is not None and "ray" not in sys.modules:
             check_answers(address)  # sooner than to import Ray
         self.ray: Any = import_ray()
-        _enter()
+        with _Using.lock:
+            if (
+                _Using.connections and _Using.thread != threading.get_ident()
+            ):  # who ends first ends Ray for both
+                raise NoRayError(
+                    "another thread of this process reads with workers= or ray=; wait for its end"
+                )
+            _Using.thread = threading.get_ident()
+            _Using.connections += 1
         self._entered = True
         self._was_connected = self.ray.is_initialized()
         self._lifeline = Lifeline(functools.partial(_abandon, self.ray))
@@ -194,14 +188,14 @@ class Connection:
             if not self._was_connected:
                 with _own_handlers():
                     self._connect(address, readers)
-            elif address is not None:
-                _check_same(address, self.ray.get_runtime_context().gcs_address)
             here = self.ray.get_runtime_context()
+            port = (address or "").rpartition(":")[2]
+            if self._was_connected and port.isdecimal() and port != here.gcs_address.rpartition(":")[2]:
+                to = f"the Ray cluster at {here.gcs_address}, not to {address}"
+                raise NoRayError(f"this process is connected to {to}")
             own = here.get_node_id()
-            path = next(
-                (str(node["RayletSocketName"]) for node in self.ray.nodes() if node["NodeID"] == own), ""
-            )
-            self._lifeline.watch(path, here.gcs_address)
+            paths = (str(node["RayletSocketName"]) for node in self.ray.nodes() if node["NodeID"] == own)
+            self._lifeline.watch(next(paths, ""), here.gcs_address)
         except BaseException:
             self.close()
             raise
@@ -220,8 +214,7 @@ class Connection:
                     why += "; if it asks for a token, set RAY_AUTH_MODE=token here too"
                 raise NoRayError(f"no Ray cluster at '{address}': {why}") from error
             return
-        # its own folder: that of another user in /tmp/ray could not be written to
-        # what processes of this user left that were killed
+        # what processes of this user left that were killed; a folder of another user could not be written to
         for path in Path(_place()).glob(f"{_PREFIX}*-*"):
             pid = path.name.removeprefix(_PREFIX).partition("-")[0]
             with suppress(OSError):
@@ -229,19 +222,16 @@ class Connection:
                     shutil.rmtree(path, ignore_errors=True)
         try:
             self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=_place())
-            self._start(readers or 1, quiet)
+            self.ray.init(
+                address="local",  # whatever RAY_ADDRESS says
+                num_cpus=readers or 1,
+                include_dashboard=False,
+                object_store_memory=_STORE + _PER_READER * (readers or 1),
+                _temp_dir=self._folder,
+                **quiet,
+            )
         except Exception as error:  # Ray itself raises no narrower one
             raise NoRayError(f"Ray could not be started on this machine: {_in_one_line(error)}") from error
-
-    def _start(self, readers: int, options: dict[str, Any]) -> None:
-        self.ray.init(
-            address="local",  # whatever RAY_ADDRESS says
-            num_cpus=readers,
-            include_dashboard=False,
-            object_store_memory=_STORE + _PER_READER * readers,
-            _temp_dir=self._folder,
-            **options,
-        )
 
     @property
     def processors(self) -> int:
@@ -290,11 +280,15 @@ class Connection:
         if not self._was_connected:
             self.ray.shutdown()
             _silence(False)
-        if self._entered:
-            _leave()
-            self._entered = False
+        with _Using.lock:
+            _Using.connections -= self._entered
+        self._entered = False
         if self._folder is not None:
-            _remove(self._folder)
+            for _ in range(_ATTEMPTS):  # some of its processes may still be ending and writing
+                shutil.rmtree(self._folder, ignore_errors=True)
+                if not os.path.exists(self._folder):
+                    break
+                time.sleep(_PAUSE)
 
 
 def _in_one_line(error: Exception) -> str:
@@ -323,28 +317,16 @@ def _own_handlers() -> Iterator[None]:
 def _place() -> str:
     """The folder for temporary files; /tmp if the paths of Ray's sockets in it would be too long."""
     folder, pid = tempfile.gettempdir(), os.getpid()
-    socket_in = (
-        f"{folder}/{_PREFIX}{pid}-abcdefgh/session_2000-01-01_00-00-00_000000_{pid}/sockets/plasma_store"
-    )
-    return _SHORT if len(os.fsencode(socket_in)) > LONGEST_SOCKET and os.path.isdir(_SHORT) else folder
-
-
-def _remove(folder: str) -> None:
-    """Remove the files of a Ray, some of whose processes may still be ending and writing."""
-    for _ in range(_ATTEMPTS):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not os.path.exists(folder):
-            return
-        time.sleep(_PAUSE)
+    session = f"session_2000-01-01_00-00-00_000000_{pid}/sockets/plasma_store"
+    path = f"{folder}/{_PREFIX}{pid}-abcdefgh/{session}"
+    return _SHORT if len(os.fsencode(path)) > LONGEST_SOCKET and os.path.isdir(_SHORT) else folder
 
 
 def _runs(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+    except OSError as error:
+        return isinstance(error, PermissionError)
     return True
 
 
@@ -353,27 +335,6 @@ class _Using:
 
     lock = threading.Lock()
     thread = connections = 0
-
-
-def _enter() -> None:
-    """Raise `NoRayError` if another thread has a connection: whoever ends first would end Ray for both."""
-    with _Using.lock:
-        if _Using.connections and _Using.thread != threading.get_ident():
-            raise NoRayError("another thread of this process reads with workers= or ray=; wait for its end")
-        _Using.thread = threading.get_ident()
-        _Using.connections += 1
-
-
-def _leave() -> None:
-    with _Using.lock:
-        _Using.connections -= 1
-
-
-def _check_same(address: str, connected: str) -> None:
-    """Raise `NoRayError` if this process is connected to a cluster with another port."""
-    port, own = address.rpartition(":")[2], connected.rpartition(":")[2]
-    if port.isdecimal() and port != own:
-        raise NoRayError(f"this process is connected to the Ray cluster at {connected}, not to {address}")
 
 
 def _silence(silent: bool) -> None:
@@ -398,7 +359,10 @@ def _abandon(ray: Any) -> None:
 
 def check_answers(address: str) -> None:
     """Raise `NoRayError` if nothing listens at HOST:PORT; Ray itself would wait for many minutes."""
-    found = _noted_address() if address == _AUTO else address
+    found = address
+    if address == "auto":  # the given one, or the cluster that was started last on this machine
+        noted = Path(os.environ.get("RAY_TMPDIR") or _SHORT) / "ray" / "ray_current_cluster"
+        found = os.environ.get("RAY_ADDRESS") or (noted.read_text().strip() if noted.exists() else "")
     host, _, port = found.rpartition("://")[2].rpartition(":")
     if not (host and port.isdecimal()):
         return
@@ -409,35 +373,17 @@ def check_answers(address: str) -> None:
         raise NoRayError(f"no Ray cluster at {at}: {error}") from error
 
 
-def _noted_address() -> str:
-    """What "auto" stands for: RAY_ADDRESS, or the cluster that was started last on this machine."""
-    if given := os.environ.get("RAY_ADDRESS"):
-        return given
-    try:
-        return (
-            (Path(os.environ.get("RAY_TMPDIR") or _SHORT) / "ray" / "ray_current_cluster").read_text().strip()
-        )
-    except OSError:
-        return ""
-
-
-def check_address(address: str) -> None:
-    """Raise `NoRayError` for an address at which Ray would start a cluster instead of finding one."""
-    if address.strip() in ("", "local"):
+def check_possible(address: str | None) -> None:
+    """Raise `NoRayError` without Ray, or for an address at which it would start a cluster, not find one."""
+    if address is not None and address.strip() in ("", "local"):
         raise NoRayError(f"'{address}' is not the address of a Ray cluster: give HOST:PORT or auto")
-
-
-def check_installed() -> None:
-    """Raise `NoRayError` if Ray is not installed."""
     if find_spec("ray") is None:
         raise NoRayError("Ray is not installed: pip install 'thresher[ray]'")
 
 
 def import_ray() -> Any:
     """The module `ray`."""
-    if (
-        "yaml" in sys.modules and sys.modules["yaml"] is None
-    ):  # the command line keeps Numba from importing it
+    if sys.modules.get("yaml", sys) is None:  # the command line keeps Numba from importing it
         del sys.modules["yaml"]
     import ray
     import ray.exceptions

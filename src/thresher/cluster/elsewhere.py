@@ -94,35 +94,23 @@ def reading_elsewhere(
     if workers is None and ray is None:
         yield
         return
-    from thresher.cluster.connection import check_address, check_installed
+    from thresher.cluster.connection import check_possible
 
-    workers = _checked(workers, ray)
-    if ray is not None:
-        check_address(ray)
-    check_installed()
+    if not isinstance(ray, str | None):
+        raise TypeError(f"ray must be the address of a cluster, such as 'auto', not {ray!r}")
+    if workers is not None:
+        if isinstance(workers, bool) or not hasattr(workers, "__index__"):
+            raise TypeError(f"workers must be a whole number, not {workers!r}")
+        if not 1 <= operator.index(workers) <= MOST_WORKERS:
+            raise ValueError(f"workers must be from 1 to {MOST_WORKERS}, not {workers}")
+        workers = operator.index(workers)
+    check_possible(ray)
     ready = _Workers(workers, ray, say, warn)
     try:
         with reading_with(ready):
             yield
     finally:
         ready.close()
-
-
-def _checked(workers: Any, ray: Any) -> int | None:
-    """The number of workers, as an int."""
-    if ray is not None and not isinstance(ray, str):
-        raise TypeError(f"ray must be the address of a cluster, such as 'auto', not {ray!r}")
-    if workers is None:
-        return None
-    try:
-        count = operator.index(workers)
-    except TypeError:
-        raise TypeError(f"workers must be a whole number, not {workers!r}") from None
-    if isinstance(workers, bool):
-        raise TypeError(f"workers must be a whole number, not {workers!r}")
-    if not 1 <= count <= MOST_WORKERS:
-        raise ValueError(f"workers must be from 1 to {MOST_WORKERS}, not {workers}")
-    return count
 
 
 def reads_elsewhere(function: F) -> F:

@@ -7,15 +7,13 @@ and none if all values are 1. Unpacking gives the same arrays, bit for bit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.errors import BadLine
-from thresher.data.sources.reader import Arenas, LineTally, Parsed, RowArrays
+from thresher.data.sources.reader import Arenas, Parsed
 from thresher.engine.compile.jit import kernel
 from thresher.engine.lookup import empty_index, home, place
 
@@ -47,14 +45,8 @@ class Packed(NamedTuple):
     targets: NDArray[np.float32] | None
     """(n, outputs)"""
     tags: tuple[str, ...] | None
-    tally: tuple[int, ...]
-    bad: list[tuple[Any, ...]]
-    rejected: bytes
-    uncounted: int
-    noticed: tuple[tuple[str, str, int, str], ...]
-    gaps: Sequence[int]
-    ids: Sequence[str] | None
-    cells: Sequence[Sequence[str]]
+    rest: Any
+    """the `Parsed` without its chunk"""
 
     @property
     def nbytes(self) -> int:
@@ -136,23 +128,12 @@ class Packer:
             small = numbers.astype(np.int8)
         return Packed(
             lengths.astype(_narrowest(int(lengths.max(initial=0)))),
-            keys,
-            words,
-            cuts,
-            values,
-            others,
+            *(keys, words, cuts, values, others),
             small if small.astype(np.float32).tobytes() == numbers.tobytes() else numbers,
             _unless_constant(chunk.weights),
             chunk.targets,
             chunk.tags,
-            tuple(parsed.tally),
-            [tuple(one) for one in parsed.bad],
-            parsed.rejected,
-            parsed.uncounted,
-            parsed.noticed,
-            parsed.gaps,
-            parsed.ids,
-            parsed.cells,
+            parsed._replace(chunk=None),  # type: ignore[arg-type]
         )
 
     def _narrowed(self, keys: NDArray[np.uint64], far: bool) -> tuple[NDArray[Any], NDArray[np.uint64], Any]:
@@ -196,41 +177,20 @@ def unpack(packed: Packed, arenas: Arenas) -> Parsed:
     """The parsed block, with arrays from `arenas`."""
     rows, nnz = len(packed.lengths), len(packed.keys)
     width = None if packed.targets is None else packed.targets.shape[1]
-    columns = _cut(arenas.columns(_rounded(rows), _rounded(nnz), width), rows, nnz)
+    # powers of two, so that the memory of one block is large enough for most others
+    columns = arenas.columns(1 << rows.bit_length(), 1 << nnz.bit_length(), width)
     columns.indptr[0] = 0
-    np.cumsum(packed.lengths, dtype=np.int64, out=columns.indptr[1:])
+    np.cumsum(packed.lengths, dtype=np.int64, out=columns.indptr[1 : rows + 1])
     if len(packed.cuts):
         read_words(packed.keys, packed.words, packed.cuts, columns.keys)
     else:
-        columns.keys[:] = packed.keys
-    columns.labels[:], columns.weights[:] = packed.labels, packed.weights
+        columns.keys[:nnz] = packed.keys
+    columns.labels[:rows], columns.weights[:rows] = packed.labels, packed.weights
     if len(packed.others):
-        read_values(packed.values, packed.others, columns.values)
+        read_values(packed.values, packed.others, columns.values[:nnz])
     else:
-        columns.values[:] = packed.values
+        columns.values[:nnz] = packed.values
     if columns.targets is not None and packed.targets is not None:
-        columns.targets[:] = packed.targets
-    chunk = columns.chunk(rows, nnz)
-    if packed.tags is not None:
-        chunk = replace(chunk, tags=packed.tags)
-    bad = [BadLine(*one) for one in packed.bad]
-    tally = LineTally(*packed.tally)
-    rest = packed.noticed, packed.gaps, packed.ids, packed.cells
-    return Parsed(chunk, tally, bad, packed.rejected, packed.uncounted, *rest)
-
-
-def _rounded(count: int) -> int:
-    """The next power of two, so that the memory of one block is large enough for most others."""
-    return 1 << count.bit_length()
-
-
-def _cut(columns: RowArrays, rows: int, nnz: int) -> RowArrays:
-    targets = None if columns.targets is None else columns.targets[:rows]
-    return RowArrays(
-        columns.indptr[: rows + 1],
-        columns.keys[:nnz],
-        columns.values[:nnz],
-        columns.labels[:rows],
-        columns.weights[:rows],
-        targets,
-    )
+        columns.targets[:rows] = packed.targets
+    parsed: Parsed = packed.rest._replace(chunk=replace(columns.chunk(rows, nnz), tags=packed.tags))
+    return parsed

@@ -138,18 +138,19 @@ class Reader:
 
 def difference(wanted: dict[str, str]) -> str:
     """How the versions here differ from those of the learner; empty if they do not."""
-    here = versions()
-    for name, version_there in wanted.items():
-        if here[name] != version_there:
-            return (
-                f"a worker on {platform.node()} has {name} {here[name]}, the learner has {version_there}: "
-                "install the same versions on all machines"
-            )
-    return ""
+    return next(
+        (
+            f"a worker on {platform.node()} has {name} {here}, the learner has {wanted[name]}: "
+            "install the same versions on all machines"
+            for name, here in versions().items()
+            if here != wanted.get(name, here)
+        ),
+        "",
+    )
 
 
 def _check(setting: Setting, task: Task) -> None:
-    """Raise `DataError` if the file has changed, or if another version would read it."""
+    """`DataError` if the file has changed, or if another version would read it."""
     if differs := difference(setting.versions):
         raise DataError(differs)
     if task.stamp is not None and (now := stamp_of(task.path)) != task.stamp:

@@ -63,19 +63,16 @@ class Pace:
         self._waited = 0.0
         self._rows = self._read_rows = 0
         self._reading = 0.0
-        self._alone = False
-
-    def go_alone(self) -> None:
-        """The learner itself reads a piece of this pass, whose rates say nothing any more."""
-        self._alone = True
+        self.alone = False
+        """whether the learner itself reads a piece of this pass, whose rates say nothing any more"""
 
     def ask(self) -> None:
         """The learner begins to wait for a batch, if it does not wait already."""
         if math.isnan(self._asked):
             self._asked = self._clock()
 
-    def receive(self) -> None:
-        """The learner has a batch."""
+    def receive(self, rows: int, seconds: float) -> None:
+        """The learner has a batch of so many rows, for which its reader took this time; 0 if unknown."""
         now = self._clock()
         if math.isnan(self._begun):
             self._begun = self._last_told = now
@@ -85,9 +82,6 @@ class Pace:
         if now - self._last_told > _EVERY:
             self._last_told = now
             self._tell(now)
-
-    def count(self, rows: int, seconds: float) -> None:
-        """Count the rows of a batch, and the time that its reader took; 0 if that says nothing."""
         self._rows += rows
         if seconds > 0:
             self._read_rows += rows
@@ -101,21 +95,17 @@ class Pace:
 
     def _tell(self, now: float) -> None:
         learning = now - self._begun - self._waited
-        if learning <= 0 or not self._reading or self._alone:
+        if learning <= 0 or not self._reading or self.alone:
             return
         learner, each = self._rows / learning, self._read_rows / self._reading
-        many = "1 worker reads" if self._readers == 1 else f"{self._readers} workers read"
-        rates = (
-            f"{many} up to {_rate(each * self._readers)} rows/s, the learner learns up to {_rate(learner)}"
-        )
-        self._say(f"{rates}: {self._verdict(each * self._readers / learner, learner / each)}")
-
-    def _verdict(self, faster: float, enough: float) -> str:
+        faster, verdict = each * self._readers / learner, "neither waits for the other"
         if faster > _CLEAR:
-            return "the workers wait for the learner"
-        if faster < 1 / _CLEAR:
-            return f"the learner waits; {math.ceil(enough)} workers could keep it busy"
-        return "neither waits for the other"
+            verdict = "the workers wait for the learner"
+        elif faster < 1 / _CLEAR:
+            verdict = f"the learner waits; {math.ceil(learner / each)} workers could keep it busy"
+        many = "1 worker reads" if self._readers == 1 else f"{self._readers} workers read"
+        can = f"{many} up to {_rate(each * self._readers)} rows/s, the learner learns up to {_rate(learner)}"
+        self._say(f"{can}: {verdict}")
 
 
 def _rate(rows: float) -> str:
@@ -327,8 +317,7 @@ class Pass:
                 if note is _LOST:
                     raise LostRayError
                 with self._readers.connection.borrowed(reference) as packed:
-                    self._pace.receive()
-                    self._pace.count(sum(len(one.lengths) for one in packed), note.seconds)
+                    self._pace.receive(sum(len(one.lengths) for one in packed), note.seconds)
                     for k, span in enumerate(note.spans):
                         yield self._positions.span(piece.file, *span), unpack(packed[k], self._arenas)
                         at = span[1]
@@ -338,7 +327,7 @@ class Pass:
                     name = self._source.names[piece.file]
                     self._readers.say_lost(name, "this process reads the rest of its piece")
                 piece = piece._replace(start=at)
-                self._pace.go_alone()
+                self._pace.alone = True
                 for block, parsed in read_piece(self._source, piece):
                     ends = block.offset, block.end, block.raw_position
                     yield self._positions.span(piece.file, *ends), parsed
