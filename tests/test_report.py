@@ -118,7 +118,7 @@ def test_a_model_alone_and_on_test_data(tmp_path: Path) -> None:
 
 KINDS: dict[str, tuple[dict[str, Any], Any]] = {
     "classes": ({"loss": "softmax"}, np.digitize(SCORES, [-1, 0, 1])),
-    "many classes": ({"loss": "softmax", "outputs": "classes:0-39", "l1": 0.0}, np.arange(120) % 40),
+    "many classes": ({"loss": "softmax", "outputs": "classes:0-11", "l1": 0.0}, np.arange(120) % 12),
     "numbers": ({"loss": "squared"}, SCORES),
     "outputs": ({"loss": "squared", "outputs": "values:3"}, np.column_stack([SCORES] * 3)),
     "no probabilities": ({"loss": "hinge", "rule": "pa-i"}, Y),
@@ -133,7 +133,12 @@ def test_every_kind_of_model(kind: str, tmp_path: Path) -> None:
     page = page_of(model, tmp_path, (X[80:], labels[80:]))
     assert ("All weights are zero" in page) == (kind == "weights that are all zero")
     assert ("ROC curve" in page) == (np.ndim(labels) == 1 and "numbers" != kind != "many classes")
-    assert ("Of 40 outputs, the 10" in page) == (kind == "many classes")
+    assert ("Of 12 outputs, the 10" in page) == (kind == "many classes")
+
+
+def test_a_model_of_boost(tmp_path: Path) -> None:
+    page = page_of(thresher.boost((X[:80], Y[:80])), tmp_path, (X[80:], Y[80:]))
+    assert ">solver order</th>" in page
 
 
 def test_rare_positives_lead_with_what_tells_something(tmp_path: Path) -> None:

@@ -39,16 +39,8 @@ LOSSES = ("logistic", "logistic:positive=4", "hinge", "squared-hinge", "modified
 OF_NUMBERS = ("squared", "poisson", "huber", "absolute")
 RULES = ("ft-ftrl", "ft-ftrl", "ftrl:l1=0.5", "sgd", "adagrad-fobos", "fobos:l1=0.02", "pa-i", "arow")
 STORES = (
-    "growing",
-    "growing",
-    "growing",
-    "growing",
-    "hashed:3",
-    "hashed:5",
-    "hashed:8",
-    "hashed:4,signed",
-    "hashed:8,signed",
-    "hashed:6,7",
+    *("growing", "growing", "growing", "growing", "hashed:3", "hashed:5", "hashed:8", "hashed:4,signed"),
+    *("hashed:8,signed", "hashed:6,7"),
 )
 
 

@@ -38,66 +38,45 @@ def of_several(path: Path, loss: str) -> tuple[Any, Any, dict[str, Any]]:
     return model, X, {"margin": margins, "probability": found, "label": model.predict(path, "label")}
 
 
-@pytest.mark.parametrize("loss", ["softmax", "crammer-singer", "logistic"])
-def test_a_temperature(loss: str, tmp_path: Path) -> None:
-    path = tmp_path / "d.csv"
-    model, X, expected = of_several(path, loss)
-    program = c_program(str(thresher.export(model, "c")), tmp_path / "model")
-    check(model, program, path, "probability")
-    assert program("label", path.read_bytes())[1].decode().split() == [*expected["label"]]
-    told = js_answers(str(thresher.export(model, "js")), tmp_path / "model.js", X.tolist())
-    assert near(np.array([one[1] for one in told]), expected["probability"])
-    assert [one[2] for one in told] == [*expected["label"]]
-    table = answers(str(thresher.export(model, "sql")), path)
-    for k, name in enumerate(CLASSES):
-        assert within(table[f"thresher_prediction_{name}"], expected["probability"][:, k])
-    content: Any = thresher.export(model, "onnx")
-    made = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    labels, probabilities = made.run(None, {"X": X.astype(np.float32)})
-    assert [*labels] == [*expected["label"]]
-    np.testing.assert_allclose(probabilities, expected["probability"], rtol=2e-5, atol=1e-6)
-
-
-@pytest.fixture(scope="module", params=["logistic:positive=10", "perceptron:positive=4"])
-def case(request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path, Any]:
-    """A model, its data and what it predicts; the signs of many margins are not those of the log odds."""
-    path, chance = tmp_path_factory.mktemp("calibrated") / "d.csv", np.random.default_rng(0)
+def of_two(path: Path, loss: str) -> tuple[Any, Any, dict[str, Any]]:
+    """The same of two classes; the signs of many margins are not those of the log odds."""
+    chance = np.random.default_rng(0)
     X = chance.normal(size=(ROWS, 2)).round(3)
     y = (X @ [1.0, -1.0] + chance.normal(0, 1, ROWS) > 0).astype(int)
     lines = (f"{'no' if not k else 'yes'},{a},{b}\n" for k, (a, b) in zip(y, X, strict=True))
     path.write_text("label,x,y\n" + "".join(lines))
-    model = thresher.train(path, rule="ftrl", loss=request.param, calibrate=True, passes=1)
+    model = thresher.train(path, rule="ftrl", loss=loss, calibrate=True, passes=1)
     found: dict[str, Any] = {name: model.predict(path, name) for name in ("margin", "probability", "label")}
     assert ((found["margin"] > 0) != (found["probability"] > 0.5)).sum() > 20
-    return model, path, (X, found)
+    return model, X, found
 
 
-def test_c(case: Any, tmp_path: Path) -> None:
-    model, path, (_, expected) = case
-    program = c_program(str(thresher.export(model, "c")), tmp_path / "model")
+@pytest.mark.parametrize(
+    ("made", "loss"),
+    [
+        *((of_several, loss) for loss in ("softmax", "crammer-singer", "logistic")),
+        *((of_two, loss) for loss in ("logistic:positive=10", "perceptron:positive=4")),
+    ],
+)
+def test_probabilities_and_labels_in_each_language(made: Any, loss: str, tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    model, X, expected = made(path, loss)
+    program, labels = c_program(str(thresher.export(model, "c")), tmp_path / "model"), [*expected["label"]]
     check(model, program, path, "margin")
     check(model, program, path, "probability")
-    assert program("label", path.read_bytes())[1].decode().split() == [*expected["label"]]
-
-
-def test_js(case: Any, tmp_path: Path) -> None:
-    model, _, (X, expected) = case
-    found = js_answers(str(thresher.export(model, "js")), tmp_path / "model.js", X.tolist())
-    assert near(np.array([one[1][0] for one in found]), expected["probability"])
-    assert [one[2] for one in found] == [*expected["label"]]
-
-
-def test_sql(case: Any) -> None:
-    model, path, (_, expected) = case
-    found = answers(str(thresher.export(model, "sql")), path)
-    assert within(found["thresher_prediction"], expected["probability"])
-    assert [*found["thresher_label"]] == [*expected["label"]]
-
-
-def test_onnx(case: Any) -> None:
-    model, _, (X, expected) = case
+    assert program("label", path.read_bytes())[1].decode().split() == labels
+    told = js_answers(str(thresher.export(model, "js")), tmp_path / "model.js", X.tolist())
+    by_class = expected["probability"].reshape(ROWS, -1)
+    assert near(np.array([one[1] for one in told]), by_class)
+    assert [one[2] for one in told] == labels
+    table = answers(str(thresher.export(model, "sql")), path)
+    names = (
+        [f"thresher_prediction_{name}" for name in CLASSES] if made is of_several else ["thresher_prediction"]
+    )
+    assert all(within(table[name], by_class[:, k]) for k, name in enumerate(names))
+    assert [*table["thresher_label"]] == labels
     content: Any = thresher.export(model, "onnx")
-    made = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    labels, probabilities = made.run(None, {"X": X.astype(np.float32)})
-    assert [*labels] == [*expected["label"]]
-    np.testing.assert_allclose(probabilities[:, 1], expected["probability"], rtol=2e-5, atol=1e-6)
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    named, probabilities = session.run(None, {"X": X.astype(np.float32)})
+    assert [*named] == labels
+    np.testing.assert_allclose(probabilities[:, -by_class.shape[1] :], by_class, rtol=2e-5, atol=1e-6)

@@ -3,6 +3,8 @@
 import threading
 import time
 
+import pytest
+
 from thresher.serving.learning import Gate
 
 
@@ -12,41 +14,27 @@ def in_line(gate: Gate) -> None:
         time.sleep(0.001)
 
 
-def test_a_reader_comes_before_the_next_turn() -> None:
+@pytest.mark.parametrize("pauses", [False, True])
+def test_a_reader_comes_before_the_next_turn_and_in_a_pause(pauses: bool) -> None:
     gate, order = Gate(patience=60), list[str]()  # as long as a busy machine needs to let a thread run
 
     def reads() -> None:
         with gate.reading():
             order.append("read")
 
+    reader = threading.Thread(target=reads)
     with gate.learning():
-        reader = threading.Thread(target=reads)
+        gate.pause()  # nobody waits
         reader.start()
         in_line(gate)
         order.append("first")
+        if pauses:
+            gate.pause()
+            order.append("second")
     with gate.learning():
-        order.append("second")
+        order.append("last")
     reader.join()
-    assert order == ["first", "read", "second"]
-
-
-def test_a_reader_comes_in_a_pause() -> None:
-    gate, order = Gate(patience=60), list[str]()  # as long as a busy machine needs to let a thread run
-
-    def reads() -> None:
-        with gate.reading():
-            order.append("read")
-
-    with gate.learning():
-        gate.pause()  # nobody waits
-        reader = threading.Thread(target=reads)
-        reader.start()
-        in_line(gate)
-        order.append("half")
-        gate.pause()
-        order.append("rest")
-    reader.join()
-    assert order == ["half", "read", "rest"]
+    assert order == ["first", "read", *["second"] * pauses, "last"]
 
 
 def test_readers_without_end_do_not_stop_learning() -> None:

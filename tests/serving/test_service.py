@@ -19,7 +19,7 @@ import pytest
 
 import thresher
 from tests.plain import not_compiled
-from tests.streams import RULES, cut, kinds_of, model_of, stream
+from tests.streams import KINDS, RULES, cut, kinds_of, model_of, stream
 from thresher import Model
 from thresher.data.chunk import Chunk, concat
 from thresher.data.log.segments import LogError, records_from
@@ -44,6 +44,8 @@ from thresher.serving.learning import MODEL, Snapshots
 from thresher.serving.service import LearningService, Service, Settings
 
 ROWS = 40
+ONE = (np.ones(1, np.float32), np.ones(1, np.float32))
+"""a positive label, and its importance"""
 
 
 @pytest.fixture(autouse=True)
@@ -94,27 +96,18 @@ def check_law(model: Path, folder: Path, place: Path) -> None:
     assert (folder / MODEL).read_bytes() == place.read_bytes()
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", [*KINDS, "offsets"])
 def test_serving_is_training(name: str, rows: Chunk, tmp_path: Path) -> None:
-    spec, model, folder = kinds_of(name)[0], tmp_path / "begin.model", tmp_path / "log"
-    recipe = model_of(spec, dtype="float32", batch=1 + 2 * (len(name) % 2)).recipe
+    model, folder, shifted = tmp_path / "begin.model", tmp_path / "log", name == "offsets"
+    options: dict[str, Any] = {"offset": True} if shifted else {"batch": 1 + 2 * (len(name) % 2)}
+    rows = with_offsets(rows, np.linspace(-1, 2, len(rows))) if shifted else rows
+    recipe = model_of(kinds_of("ftrl" if shifted else name)[0], dtype="float32", **options).recipe
     thresher.train(rows.rows(0, 10), recipe, passes=1).save(model)
     with serving(model, folder) as service:
         for chunk in cut(rows.rows(10, ROWS), [1, 2, 20]):
             service.learn(chunk).result()
     check_law(model, folder, tmp_path / "expected")
-
-
-def test_serving_is_training_with_offsets(rows: Chunk, tmp_path: Path) -> None:
-    model, folder = tmp_path / "begin.model", tmp_path / "log"
-    shifted = with_offsets(rows, np.linspace(-1, 2, len(rows)))
-    recipe = model_of("ftrl:l1=0.1", dtype="float32", offset=True).recipe
-    thresher.train(shifted.rows(0, 10), recipe, passes=1).save(model)
-    with serving(model, folder) as service:
-        for chunk in cut(shifted.rows(10, ROWS), [1, 2, 20]):
-            service.learn(chunk).result()
-    check_law(model, folder, tmp_path / "expected")
-    assert thresher.load(folder / MODEL).shifted
+    assert thresher.load(folder / MODEL).shifted == shifted
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -301,7 +294,7 @@ def test_a_row_without_a_label_is_waited_for(
         service.keep(["x", "y"], some, service.margins(some)).result()
         until(lambda: service.status().pending == 0)
         assert service.status().sequence == (2 if unlabelled == NEGATIVE else 0)
-        late = service.label(["x"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
+        late = service.label(["x"], *ONE).result()
         assert (late.learned, [*late.unknown]) == (0, ["x"])
     if unlabelled == NEGATIVE:
         assert np.array_equal(_logged(folder).labels, -np.ones(2, np.float32))
@@ -416,8 +409,8 @@ def test_fake_negatives_are_corrected_by_importance(model: Path, rows: Chunk, tm
         service.keep(["x", "y"], some, margins).result()
         until(lambda: learned(service))
         q = service.model.respond(service.margins(some.rows(1, 2)), "probability")
-        service.label(["y"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
-        service.label(["x"], -np.ones(1, np.float32), np.ones(1, np.float32)).result()
+        service.label(["y"], *ONE).result()
+        service.label(["x"], -ONE[0], ONE[1]).result()
     found = _logged(folder)
     assert np.array_equal(found.labels, np.array([-1, -1, 1, -1], np.float32))
     assert np.array_equal(found.weights, np.array([*(1 - p) * (1 + p), 1 + q[0], 0], np.float32))
@@ -591,7 +584,7 @@ def test_a_row_that_is_kept_keeps_nothing_else(model: Path, rows: Chunk, tmp_pat
         del whole
         until(lambda: gc.collect() >= 0 and held() is None)
         assert [*map(len, service._memory.keys)] == [16]
-        service.label(["a"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
+        service.label(["a"], *ONE).result()
     found, last = _logged(tmp_path / "log"), ROWS * 100
     assert np.array_equal(found.rows(last, last + 1).values, rows.rows(0, 1).values)
 
@@ -718,10 +711,10 @@ def test_what_is_learned_and_saved_need_not_be_kept(model: Path, rows: Chunk, tm
                 service.learn(rows.rows(k, k + 1)).result()
             if kept:
                 until(lambda: len([*folder.glob("*.log")]) == 6)  # those from the kept row on, and a new one
-                service.label(["x"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
+                service.label(["x"], *ONE).result()
                 until(lambda: len([*folder.glob("*.log")]) == 1)
             else:
-                service.label(["x"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
+                service.label(["x"], *ONE).result()
     with serving(model, folder) as service:
         service.learn(rows).result()
     with serving(model, whole) as service:
@@ -830,7 +823,7 @@ def test_what_is_known_of_ids_is_known_after_a_restart(model: Path, rows: Chunk,
                 between = ticking() + 1
                 time.sleep(0.001)
                 service.keep(["a", "c", "a"], rows.rows(0, 3), margins).result()
-                service.label(["a"], np.ones(1, np.float32), np.ones(1, np.float32)).result()
+                service.label(["a"], *ONE).result()
                 assert service._submitted(ExpireRequest(between, 0.0)).result() == 1
             memory = service._memory
             given = [(one, row.given) for one, row in memory.kept.items()]
@@ -845,7 +838,7 @@ def test_a_fake_negative_and_its_label_may_come_at_once(model: Path, rows: Chunk
         margins = service.margins(some)
         asked = (
             service.keep(["x"], some, margins),
-            service.label(["x"], np.ones(1, np.float32), np.ones(1, np.float32)),
+            service.label(["x"], *ONE),
         )
         assert [one.result().last for one in asked] == [1, 2]
     assert _logged(folder).weights[1] > 1
@@ -863,9 +856,8 @@ def _log_bytes(folder: Path) -> int:
             return sum(path.stat().st_size for path in folder.glob("*.log"))
 
 
-@pytest.mark.parametrize("kept", [20_000, 60_000])
-def test_a_small_log_is_kept_small(model: Path, rows: Chunk, tmp_path: Path, kept: int) -> None:
-    folder = tmp_path / "log"
+def test_a_small_log_is_kept_small(model: Path, rows: Chunk, tmp_path: Path) -> None:
+    folder, kept = tmp_path / "log", 20_000
     for _ in range(2):
         with serving(model, folder, keep_bytes=kept, snapshots=Snapshots(rows=1)) as service:
             for _ in range(60):

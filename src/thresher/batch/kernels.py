@@ -185,7 +185,7 @@ def sweep(
 
 @kernel
 def widest(chosen, starts, rows, values, sums, widths):
-    """Add |x| of the chosen columns to `sums` of their rows; store the largest of each column, but for zeros."""
+    """Add |x| of the chosen columns to `sums` of their rows; store the largest over the nonzeros of each."""
     for j in chosen:
         for p in range(starts[j], starts[j + 1]):
             sums[rows[p]] += abs(values[p])

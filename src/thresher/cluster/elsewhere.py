@@ -44,11 +44,9 @@ class _Workers:
         self._readers: RayReaders | None = None
 
     def read(self, source: TextSource, start: Place, watches: Watches | None) -> RemoteBlocks:
-        """Begin a pass."""
         return self._started().read(source, start, watches)
 
     def prepare(self) -> None:
-        """Start the processes."""
         self._started().prepare()
 
     def _started(self) -> RayReaders:
@@ -65,12 +63,10 @@ class _Workers:
         return self._readers
 
     def cluster(self) -> Cluster:
-        """What they run on."""
         readers = self._started()
         return Cluster(readers.connection, readers.count, self._warn)
 
     def close(self) -> None:
-        """Stop the readers, if there are any."""
         if self._readers is not None:
             self._readers.close()
 

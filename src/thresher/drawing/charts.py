@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Literal, NamedTuple
+from itertools import chain, pairwise
+from typing import Any, Literal, NamedTuple
 
 from thresher.drawing.scales import (
     Axis,
@@ -60,14 +60,6 @@ class Series:
     """thick lines, large dots"""
     colour: int | None = None
     """1 to 6; by default the next unused one"""
-
-    def __post_init__(self) -> None:
-        for name in ("y", "low", "high", "titles"):
-            given = getattr(self, name)
-            if given is not None and len(given) != len(self.x):
-                raise ValueError(f"{name} has {len(given)} values, x {len(self.x)}")
-        if (self.low is None) != (self.high is None):
-            raise ValueError("low and high come together")
 
 
 class Strip(NamedTuple):
@@ -175,7 +167,12 @@ def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
         return []
     line = series.kind != "dots"
     groups = runs(dots, series) if line else []
-    found = [band for group in groups for band in _band(group, look)]
+    found = []
+    for group in groups:
+        ends = [(dot.x, dot.low, dot.high) for dot in group if dot.low is not None and dot.high is not None]
+        around = [(x, high) for x, _, high in ends] + [(x, low) for x, low, _ in reversed(ends)]
+        corners = " ".join(f"{number(a)},{number(b)}" for a, b in around)
+        found += [tag("polygon", class_=f"area {look.colour}", points=corners)] if len(ends) > 1 else []
     if not line:
         lines = ""
         for dot in dots:
@@ -184,7 +181,12 @@ def drawn(series: Series, look: Look, x: Scale, y: Scale) -> list[str]:
                 lines += f"M{left} {number(dot.low)}H{right}M{middle} {number(dot.low)}V{number(dot.high)}"
                 lines += f"M{left} {number(dot.high)}H{right}"
         found += [tag("path", class_=f"whisker {look.colour}", d=lines)] if lines else []
-    if path := "".join(_path(group, series.kind == "steps") for group in groups if len(group) > 1):
+    path = ""
+    for first, *rest in (group for group in groups if len(group) > 1):
+        path += f"M{number(first.x)} {number(first.y)}"
+        between = "H{}V{}" if series.kind == "steps" else "L{} {}"
+        path += "".join(between.format(number(dot.x), number(dot.y)) for dot in rest)
+    if path:
         found.append(tag("path", class_=line_class(series, look), d=path))
     alone = [group[0] for group in groups if len(group) == 1]
     for dot in dots if series.kind in ("dots", "both") else alone:
@@ -222,24 +224,6 @@ def marker(look: Look, x: float, y: float, size: float, title: str = "") -> str:
     return tag("polygon", inner, class_=kind, points=corners)
 
 
-def _path(group: list[Dot], steps: bool) -> str:
-    first, *rest = group
-    path = f"M{number(first.x)} {number(first.y)}"
-    if steps:
-        return path + "".join(f"H{number(dot.x)}V{number(dot.y)}" for dot in rest)
-    return path + "".join(f"L{number(dot.x)} {number(dot.y)}" for dot in rest)
-
-
-def _band(group: list[Dot], look: Look) -> list[str]:
-    """The area between the ends of intervals."""
-    known = [(dot.x, dot.low, dot.high) for dot in group if dot.low is not None and dot.high is not None]
-    if len(known) < 2:
-        return []
-    around = [(x, high) for x, _, high in known] + [(x, low) for x, low, _ in reversed(known)]
-    corners = " ".join(f"{number(a)},{number(b)}" for a, b in around)
-    return [tag("polygon", class_=f"area {look.colour}", points=corners)]
-
-
 _KEY, _GAP, _LEGEND_LINE, _WIDEST = 26.0, 18.0, 20.0, 260.0
 
 
@@ -263,35 +247,26 @@ def legend(panel: Panel, left: float, top: float, room: float) -> list[str]:
 
 
 def _lines(panel: Panel, room: float) -> list[list[_Entry]]:
-    found = []
+    keys = list[tuple[list[str], str]]()
     for k, series in enumerate(panel.series):
-        if not series.name:
-            continue
-        look, key = look_of(panel, k), list[str]()
-        if series.kind != "dots":
-            key.append(tag("path", class_=line_class(series, look), d="M0 0H20"))
-        if series.kind in ("dots", "both"):
-            key.append(marker(look, 10, 0, size_of(series)))
-        found.append(_entry(key, series.name, room))
+        if series.name:
+            look, key = look_of(panel, k), list[str]()
+            if series.kind != "dots":
+                key.append(tag("path", class_=line_class(series, look), d="M0 0H20"))
+            if series.kind in ("dots", "both"):
+                key.append(marker(look, 10, 0, size_of(series)))
+            keys.append((key, series.name))
     if panel.diagonal:
-        found.append(_entry([tag("path", class_="reference", d="M0 0H20")], panel.diagonal, room))
-    lines: list[list[_Entry]] = []
-    if len(found) < 2:
-        return lines
-    left = 0.0
-    for one in found:
-        wide = _KEY + one.wide + _GAP
-        if not lines or left < wide - _GAP:
+        keys.append(([tag("path", class_="reference", d="M0 0H20")], panel.diagonal))
+    lines, left, most = list[list[_Entry]](), 0.0, min(_WIDEST, room - _KEY)
+    for key, name in keys if len(keys) > 1 else []:
+        one = _Entry(key, name, min(width_of(fitted(name, most)), most))
+        if not lines or left < _KEY + one.wide:
             lines.append([])
             left = room
         lines[-1].append(one)
-        left -= wide
+        left -= _KEY + one.wide + _GAP
     return lines
-
-
-def _entry(key: list[str], name: str, room: float) -> _Entry:
-    most = min(_WIDEST, room - _KEY)
-    return _Entry(key, name, min(width_of(fitted(name, most)), most))
 
 
 _EDGE, _RIGHT, _LINE, _STRIP = 12.0, 24.0, 20.0, 26.0
@@ -318,11 +293,8 @@ def chart(
     *,
     diagonal: str = "",
     strip: Sequence[Strip] = (),
-    width: float = 640,
     height: float = 400,
-    style: bool = True,
-    headed: bool = True,
-    name: str = "chart",
+    **shape: Any,
 ) -> str:
     """A chart as SVG, the same bytes for the same arguments.
 
@@ -333,17 +305,17 @@ def chart(
         series: what is drawn, in this order.
         diagonal: name of the line on which y equals x; none is drawn without.
         strip: density along x, drawn below the plot.
-        width, height: of the picture in pixels; text is 13 pixels high.
+        height: of the picture in pixels; text is 13 pixels high.
+        width: likewise, 640 if not given.
         style: bring the stylesheet. Without, the page must hold `STYLESHEET`.
         headed: show the title; a page may have a heading of its own.
         name: prefix of ids, different for each picture of a page.
 
     Values that are NaN or infinite, or not positive on a logarithmic axis, are left out. ValueError for
-    series whose lengths differ and for a bad `name`.
+    series whose lengths differ.
     """
     panel = Panel(x, y, series, diagonal=diagonal, strip=strip)
-    options = {"width": width, "height": height, "style": style, "headed": headed, "name": name}
-    return panels(title, description, [panel], **options)  # type: ignore[arg-type]
+    return panels(title, description, [panel], height=height, **shape)
 
 
 def panels(
@@ -377,13 +349,8 @@ def _placed(panel: Panel, top: float, end: float, width: float) -> _PlacedPanel:
     plot += _LINE + 4 if panel.y.title else 8
     below = _LINE + (_LINE if panel.x.title else 4) + (_STRIP if panel.strip else 0)
     bottom = max(end - below - 6, plot + 20)
-    values = [
-        value
-        for series in panel.series
-        for ends in (series.y, series.low or (), series.high or ())
-        for value in ends
-    ]
-    y = scale_of(panel.y, values, bottom, plot)
+    each = [ends for one in panel.series for ends in (one.y, one.low or (), one.high or ())]
+    y = scale_of(panel.y, chain.from_iterable(each), bottom, plot)
     return _PlacedPanel(panel, top, plot, bottom, y, ticks_upright(y))
 
 
@@ -400,12 +367,14 @@ def _panel(laid: _PlacedPanel, left: float, width: float) -> list[str]:
     if panel.y.title:
         body.append(label(panel.y.title, _EDGE, laid.plot - 12, "tick", room=width - 2 * _EDGE))
     body += _frame(laid, x, width)
-    if panel.diagonal:
-        body += _diagonal(x, laid.y)
+    low, high = max(x.low, laid.y.low), min(x.high, laid.y.high)
+    ends = [scale.place(value) for value in (low, high) for scale in (x, laid.y)]
+    if panel.diagonal and low < high and None not in ends:
+        a, b, c, d = (number(one or 0.0) for one in ends)
+        body.append(tag("path", class_="reference", d=f"M{a} {b}L{c} {d}"))
     looks = [look_of(panel, k) for k in range(len(panel.series))]
-    marks = [
-        mark for one, look in zip(panel.series, looks, strict=True) for mark in drawn(one, look, x, laid.y)
-    ]
+    pairs = zip(panel.series, looks, strict=True)
+    marks = [mark for one, look in pairs for mark in drawn(one, look, x, laid.y)]
     if not marks:
         middle = (laid.plot + laid.bottom) / 2
         body.append(label("no data", (left + right) / 2, middle, "tick", "middle"))
@@ -425,19 +394,9 @@ def _frame(laid: _PlacedPanel, x: Scale, width: float) -> list[str]:
         place = min(max(tick.place, half + 2), width - half - 2)
         body.append(label(tick.text, place, floor + 17, "tick", "middle"))
     if title := laid.panel.x.title:
-        body.append(
-            label(title, (left + right) / 2, floor + 36, "tick", "middle", room=right - left + 2 * _RIGHT)
-        )
+        room = right - left + 2 * _RIGHT
+        body.append(label(title, (left + right) / 2, floor + 36, "tick", "middle", room=room))
     return body
-
-
-def _diagonal(x: Scale, y: Scale) -> list[str]:
-    low, high = max(x.low, y.low), min(x.high, y.high)
-    ends = [scale.place(value) for value in (low, high) for scale in (x, y)] if low < high else [None]
-    if None in ends:
-        return []
-    a, b, c, d = (number(one or 0.0) for one in ends)
-    return [tag("path", class_="reference", d=f"M{a} {b}L{c} {d}")]
 
 
 def _strip(strip: Sequence[Strip], x: Scale, floor: float) -> list[str]:
@@ -505,7 +464,13 @@ def bars(
 def _rows(rows: Sequence[Bar], left: float, right: float, top: float, percent: bool) -> list[str]:
     texts = [value_of(row.value, percent) for row in rows]
     values = [row.value for row in rows if drawable(row.value)]
-    below, above = _room(rows, texts, False), _room(rows, texts, True)
+    below, above = (  # room for the values at the ends of the bars on one side of zero
+        max(
+            (width_of(text, _SMALL) + 6 for row, text in zip(rows, texts, strict=True) if side(row.value)),
+            default=0.0,
+        )
+        for side in (lambda value: value < 0, lambda value: not value < 0)
+    )
     axis = Axis(low=min(values, default=0.0), high=max(values, default=0.0))
     scale = scale_of(axis, [0.0, *values], left + below, right - above)
     zero = scale.place(0.0) or left
@@ -516,19 +481,9 @@ def _rows(rows: Sequence[Bar], left: float, right: float, top: float, percent: b
         end = scale.place(row.value)
         negative = end is not None and row.value < 0
         end = zero if end is None else end
-        body.append(_bar(row, text, min(end, zero), abs(end - zero), y, negative))
+        whole = tag("title", text_of(row.title or f"{clean(row.name, 200)}: {text}"))
+        shape = {"x": min(end, zero), "y": y + 3, "width": max(abs(end - zero), 0.5), "height": _ROW - 7}
+        body.append(tag("rect", whole, class_="bar c2" if negative else "bar c1", **shape))
         body.append(label(text, end + (-5 if negative else 5), y + 15, "tick", "end" if negative else None))
     line = f"M{number(zero)} {number(top)}V{number(top + len(rows) * _ROW)}"
     return [*body, tag("path", class_="axis", d=line)]
-
-
-def _room(rows: Sequence[Bar], texts: Sequence[str], above: bool) -> float:
-    """Room for the values at the ends of the bars on one side of zero."""
-    shown = [text for row, text in zip(rows, texts, strict=True) if (row.value < 0) != above]
-    return max((width_of(text, _SMALL) + 6 for text in shown), default=0.0)
-
-
-def _bar(row: Bar, text: str, start: float, wide: float, y: float, negative: bool) -> str:
-    whole = tag("title", text_of(row.title or f"{clean(row.name, 200)}: {text}"))
-    kind = "bar c2" if negative else "bar c1"
-    return tag("rect", whole, class_=kind, x=start, y=y + 3, width=max(wide, 0.5), height=_ROW - 7)

@@ -55,10 +55,6 @@ class Scale(NamedTuple):
             share = (math.log(value) - math.log(self.low)) / (math.log(self.high) - math.log(self.low))
         return self.start + share * (self.end - self.start)
 
-    def on(self, start: float, end: float) -> Scale:
-        """A copy of the scale, mapped to these pixels."""
-        return self._replace(start=start, end=end)
-
 
 class Tick(NamedTuple):
     """A value with its pixel and label."""
@@ -81,29 +77,17 @@ def scale_of(axis: Axis, values: Iterable[float], start: float, end: float) -> S
     shown = [value for value in (*known, *ends) if value >= _LEAST or not axis.log]
     low, high = (min(shown), max(shown)) if shown else ((1.0, 10.0) if axis.log else (0.0, 1.0))
     stand_in = low / 2 if zero else None
-    low, high = _separated(stand_in or low, high, axis.log)
-    low, high = _padded(low, high, axis)
-    return Scale(axis, low, high, start, end, stand_in)
-
-
-def _separated(low: float, high: float, log: bool) -> tuple[float, float]:
-    """The ends of an axis, widened if they are almost equal."""
+    low = stand_in or low
     largest = max(abs(low), abs(high))
-    if high - low > 1e-9 * largest and (log or high - low > _LEAST):
-        return low, high
-    if log:
-        return low / 2, high * 2
-    room = 0.05 * largest if largest > _LEAST else 1.0
-    return low - room, high + room
-
-
-def _padded(low: float, high: float, axis: Axis) -> tuple[float, float]:
-    fixed = (axis.low is not None and axis.low <= low), (axis.high is not None and axis.high >= high)
-    if axis.log:
-        room = (high / low) ** _PAD
-        return (low if fixed[0] else low / room), (high if fixed[1] else high * room)
-    room = _PAD * (high - low)
-    return (low if fixed[0] else low - room), (high if fixed[1] else high + room)
+    if high - low <= 1e-9 * largest or not (axis.log or high - low > _LEAST):  # almost equal
+        room = 0.05 * largest if largest > _LEAST else 1.0
+        low, high = (low / 2, high * 2) if axis.log else (low - room, high + room)
+    room = (high / low) ** _PAD if axis.log else _PAD * (high - low)
+    if axis.low is None or axis.low > low:
+        low = low / room if axis.log else low - room
+    if axis.high is None or axis.high < high:
+        high = high * room if axis.log else high + room
+    return Scale(axis, low, high, start, end, stand_in)
 
 
 def ticks_across(scale: Scale) -> list[Tick]:
@@ -184,7 +168,10 @@ def written(values: Sequence[float], percent: bool = False, *, alike: bool = Tru
         return [f"{text}%" for text in written(shown, alike=alike)]
     largest = max(map(abs, values), default=0.0)
     spread = largest / min((abs(value) for value in values if value), default=1.0)
-    found = [_suffixed(value) if 1e6 <= largest < 1e15 else _alone(value) for value in values]
+    found = [_alone(value) for value in values]
+    if 1e6 <= largest < 1e15:
+        sizes = [next((one for one in _SUFFIXES if abs(value) >= one[0]), (1.0, "")) for value in values]
+        found = [f"{value / size:.4g}{of}" for value, (size, of) in zip(values, sizes, strict=True)]
     if alike and 1e-4 <= largest < 1e6 and spread < 1e3:
         for decimals in range(12):
             found = [f"{value:,.{decimals}f}" for value in values]
@@ -215,10 +202,3 @@ def _alone(value: float) -> str:
     text = f"{value:,.4g}" if value and not 1e-4 <= abs(value) < 1e6 else f"{value:,.10g}"
     mantissa, e, exponent = text.partition("e")
     return f"{mantissa}e{int(exponent)}" if e else text
-
-
-def _suffixed(value: float) -> str:
-    for size, suffix in _SUFFIXES:
-        if abs(value) >= size:
-            return f"{value / size:.4g}{suffix}"
-    return f"{value:.4g}"

@@ -5,7 +5,6 @@ Every text and attribute is escaped here, and nowhere else.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -51,13 +50,9 @@ def _stylesheet() -> str:
         ".thresher-chart .area{opacity:.2}",
         *(f".thresher-chart .line.d{k}{{stroke-dasharray:{dash}}}" for k, dash in enumerate(DASHES) if dash),
     ]
-    for colour in ("c0", *SERIES):
-        rules += [
-            _paint(f".line.{colour},.thresher-chart .whisker.{colour}", "stroke", colour),
-            _paint(
-                f".mark.{colour},.thresher-chart .area.{colour},.thresher-chart .bar.{colour}", "fill", colour
-            ),
-        ]
+    for c in ("c0", *SERIES):
+        rules.append(_paint(f".line.{c},.thresher-chart .whisker.{c}", "stroke", c))
+        rules.append(_paint(f".mark.{c},.thresher-chart .area.{c},.thresher-chart .bar.{c}", "fill", c))
     rules += [_paint(".mark", "stroke", PAPER)]
     return "\n" + "\n".join(rules) + "\n"
 
@@ -70,7 +65,6 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;",
 _NARROW = frozenset("iljtfrI.,:;'|!()[]{}/ ")
 _LONGEST = 300
 """characters of a text that is shown on hovering"""
-_NAME = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 
 
 def clean(text: str, most: int = _LONGEST) -> str:
@@ -146,28 +140,24 @@ def fitted(text: str, room: float, size: float = 13.0) -> str:
 def document(
     title: str, description: str, body: Iterable[str], *, width: float, height: float, style: bool, name: str
 ) -> str:
-    """A whole picture, as one file or as part of a page. ValueError if `name` is not an identifier."""
-    if not _NAME.fullmatch(name):
-        raise ValueError(f"a picture's name is letters, digits, - and _, a letter first, not {name!r}")
+    """A whole picture, as one file or as part of a page. `name` is an identifier."""
     head = [
         tag("title", text_of(title), id=f"{name}-title"),
         tag("desc", escape(clean(description, 2000)), id=f"{name}-desc"),
         *([f"<style>{STYLESHEET}</style>"] if style else []),
         tag("rect", class_="paper", width=width, height=height),
     ]
-    return (
-        tag(
-            "svg",
-            "\n",
-            "\n".join([*head, *body]),
-            "\n",
-            xmlns="http://www.w3.org/2000/svg",
-            width=width,
-            height=height,
-            viewBox=f"0 0 {number(width)} {number(height)}",
-            class_="thresher-chart",
-            role="img",
-            aria_labelledby=f"{name}-title {name}-desc",
-        )
-        + "\n"
+    whole = tag(
+        "svg",
+        "\n",
+        "\n".join([*head, *body]),
+        "\n",
+        xmlns="http://www.w3.org/2000/svg",
+        width=width,
+        height=height,
+        viewBox=f"0 0 {number(width)} {number(height)}",
+        class_="thresher-chart",
+        role="img",
+        aria_labelledby=f"{name}-title {name}-desc",
     )
+    return whole + "\n"

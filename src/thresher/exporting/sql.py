@@ -184,7 +184,6 @@ def _table(found: RawPrediction, number: int, rows: dict[str, int]) -> str:
 
 
 def _margins(found: RawPrediction, margins: list[list[str]], joins: list[str]) -> str:
-    """The query that gives the margins, named by number."""
     count, listed = len(found.names), list[str]()
     for output in range(count):
         each = [

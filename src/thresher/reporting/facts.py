@@ -26,7 +26,6 @@ from thresher.learning.files.choice import FrontierTable
 from thresher.learning.inspection.describe import anatomy
 from thresher.learning.model.objective import F64, Head
 from thresher.learning.model.prediction import Readout, source_for
-from thresher.learning.training.progress import Curve
 
 _MEMORY = "memory"
 CLASSES = 10
@@ -60,11 +59,6 @@ class ReportedModel:
     info: dict[str, Any]
     """the figures of ``thresher info --json``"""
 
-    @property
-    def curve(self) -> Curve:
-        """The progressive curve."""
-        return model_file.curve_in(self.header)
-
 
 @dataclass
 class Facts:
@@ -87,21 +81,18 @@ def facts_of(given: Any) -> Facts:
 
     Raises `ModelFileError`; TypeError for anything else.
     """
-    with model_file.file_of(given, _save) as path:
-        return _read(path)
 
+    def save(given: Any, path: Path) -> None:
+        given.save(path) if isinstance(given, Frontier | Selection) else model_file.save(given, path)
 
-def _save(given: Any, path: Path) -> None:
-    given.save(path) if isinstance(given, Frontier | Selection) else model_file.save(given, path)
-
-
-def _read(path: Path) -> Facts:
-    found = model_file.Contents.of(path)
-    if model_file.SELECTION in found.run:
-        return Facts(path.name, None, selection=Selection.read(found))
-    header, tensors = found.model(found.chosen())
-    readout = model_file.readout_of(path, header, tensors)
-    return Facts(path.name, ReportedModel(header, readout, anatomy(path, header, tensors)), found.frontier())
+    with model_file.file_of(given, save) as path:
+        found = model_file.Contents.of(path)
+        if model_file.SELECTION in found.run:
+            return Facts(path.name, None, selection=Selection.read(found))
+        header, tensors = found.model(found.chosen())
+        readout = model_file.readout_of(path, header, tensors)
+        model = ReportedModel(header, readout, anatomy(path, header, tensors))
+        return Facts(path.name, model, found.frontier())
 
 
 def measure(
@@ -123,7 +114,7 @@ def measure(
     source = source_for(readout, data, readout.head.domain, offsets=offsets, **reading)
     slices = slices_of(source, columns, readout.head, threshold)
     ranks = _Ranks(readout.head, readout.classes)
-    found = assessed(readout, source, threshold, *ranks.listeners, *slices)
+    found = assessed(readout, source, threshold, *([ranks] if ranks.found else []), *slices)
     facts.test = Test(
         found.figures(),
         found,
@@ -146,13 +137,7 @@ class _Ranks:
         elif head.classifies and head.count <= CLASSES:
             self.found = [(name, Ranking(_COARSE)) for name in head.names(words)]
 
-    @property
-    def listeners(self) -> list[Any]:
-        """This object, if it has any curves to collect."""
-        return [self] if self.found else []
-
     def add(self, chunk: Chunk, margins: F64) -> None:
-        """Add examples."""
         weights, head = chunk.weights.astype(np.float64), self._head
         if head.outputs.kind == "one":
             self.found[0][1].add(margins, chunk.labels > 0, weights)

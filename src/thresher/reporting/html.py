@@ -1,4 +1,4 @@
-"""HTML elements, and the stylesheet of the page: light and dark, phone, desk and paper.
+"""HTML elements, tables of figures, and the stylesheet of the page: light and dark, phone, desk and paper.
 
 All text is escaped here and nowhere else.
 """
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thresher.drawing.svg import DARK, LIGHT, STYLESHEET, clean, escape
+from thresher.learning.evaluation.slices import SMALL, interval_of, shown_names
 from thresher.learning.inspection.formatting import shown
 
 _VOID = frozenset({"meta", "br", "hr"})
@@ -94,6 +95,33 @@ def _cell(value: Any) -> str:
         whole = value.is_integer() and abs(value) < 1e15
         return text(f"{value:,.0f}" if whole else f"{value:.4g}")
     return text(shown(value), _LONGEST)
+
+
+def slice_tables(slices: dict[str, list[dict[str, Any]]], kind: str = "") -> list[Markup]:
+    """A table for each column; `kind` says what figures they are."""
+    found = []
+    for given, rows in slices.items():
+        if not rows:
+            continue
+        column, names = named(given), shown_names(rows)
+        titles = [name.upper() if name == "rmse" else name.capitalize() for name in names]
+        notes = ["Below a figure: its 95% interval."]
+        notes += ["Observed and predicted: mean outcome and mean prediction."] if "observed" in names else []
+        notes += [f"{SMALL}."] if any(row["small"] for row in rows) else []
+        cells = [[_slice_cell(row, name) for name in names] for row in rows]
+        caption = f"Figures by the value of {column}{kind}, the heaviest first"
+        found += [el("h3", f"By {column}{kind}"), table(caption, titles, cells, " ".join(notes))]
+    return found
+
+
+def _slice_cell(row: dict[str, Any], name: str) -> Any:
+    """A figure above its interval; the value with a star if the slice is small."""
+    if name == "value":
+        return named(row[name]) + (" *" if row["small"] else "")
+    interval = interval_of(row, name)
+    if not interval:
+        return row[name]
+    return joined([f"{row[name]:.3g}", el("br"), el("small", interval)])
 
 
 def details(numbers: str) -> Markup:

@@ -1,22 +1,34 @@
-"""The page: head, landmarks and parts in order."""
+"""The page: head, landmarks and parts in order, of which settings and counts of lines are the last."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 from thresher._version import __version__
 from thresher.drawing.svg import clean
 from thresher.engine.atomic import check_writable, whole_file
-from thresher.reporting import about, chosen, quality, selected, summary, training, weighing
-from thresher.reporting.facts import Facts
-from thresher.reporting.html import STYLE, Markup, el, joined
+from thresher.learning.inspection.formatting import shown
+from thresher.learning.model.recipe import settings
+from thresher.reporting import quality, summary, training, weighing
+from thresher.reporting.facts import Facts, ReportedModel
+from thresher.reporting.html import STYLE, Markup, el, joined, section, table, text
 
 BEGINNING = (
     '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="generator" content="thresher '
 )
 """How every report begins, and no other file."""
+_LINES = {
+    "lines": "Lines",
+    "examples": "Examples",
+    "blank": "Blank lines and headers",
+    "skipped": "Bad lines, skipped",
+    "merged": "Examples with repeated or unsorted ids",
+}
+_LONGEST = 20_000
+"""maximum number of characters of the command; longer ones are not shown"""
 _LINE = Markup("\n")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
@@ -26,14 +38,14 @@ def page(facts: Facts) -> str:
     parts = {
         "warnings": ("Warnings", summary.warnings(facts)),
         "test": ("Test data", quality.part(facts)),
-        "training": ("Training", training.part(facts)),
-        "selection": ("Stable features", selected.part(facts)),
-        "frontier": ("Frontier", chosen.part(facts)),
+        "training": ("Training", training.training(facts)),
+        "selection": ("Stable features", training.selection(facts)),
+        "frontier": ("Frontier", training.frontier(facts)),
         "weights": ("Weights", weighing.part(facts)),
-        "about": ("Settings and data", about.part(facts)),
+        "about": ("Settings and data", _about(facts)),
     }
-    shown = {name: part for name, part in parts.items() if part[1]}
-    links = [el("li", el("a", title, href=f"#{name}")) for name, (title, _) in shown.items()]
+    there = {name: part for name, part in parts.items() if part[1]}
+    links = [el("li", el("a", title, href=f"#{name}")) for name, (title, _) in there.items()]
     title = f"thresher report: {clean(facts.name, 80)}"
     body = el(
         "body",
@@ -41,15 +53,11 @@ def page(facts: Facts) -> str:
         _LINE,
         el("header", el("h1", title), el("nav", el("ul", *links), aria_label="Parts of the report")),
         _LINE,
-        el("main", summary.top(facts), *(joined([_LINE, part]) for _, part in shown.values()), id="report"),
+        el("main", summary.top(facts), *(joined([_LINE, part]) for _, part in there.values()), id="report"),
         _LINE,
         el("footer", el("p", f"Written by thresher {__version__}. This page loads nothing from elsewhere.")),
     )
-    return f'{BEGINNING}{__version__}">{_head(title)}\n{body}</html>\n'
-
-
-def _head(title: str) -> Markup:
-    return joined(
+    head = joined(
         [
             Markup(f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'),
             el("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -57,6 +65,52 @@ def _head(title: str) -> Markup:
             Markup(f"<style>{STYLE}</style></head>"),
         ]
     )
+    return f'{BEGINNING}{__version__}">{head}\n{body}</html>\n'
+
+
+def _about(facts: Facts) -> Markup:
+    if facts.model is None:
+        return Markup()
+    inside = [_settings(facts.model), _lines(facts), _command(facts)]
+    return section("about", "Settings and data", *inside)
+
+
+def _settings(model: ReportedModel) -> Markup:
+    info, record = model.info, model.info["record"] or {}
+    rows: list[list[Any]] = [[name, value] for name, value in settings(info).items()]
+    rows += [[f"solver {name}", value] for name, value in info.get("solver", {}).items()]
+    rows += [[name, record[name]] for name in ("passes", "order", "where", "holdout") if record.get(name)]
+    rows += [[f"holdout {name}", value] for name, value in record.get("heldout", {}).items()]
+    rows += [["warm start", True]] if info["warm"] else []
+    rows += [["format", info["layout"]["format"]]] if info["layout"].get("format") else []
+    rows.append(["trained by", f"thresher {info['version']}"])
+    # as text, so that numbers are left-aligned like the other settings
+    written = [[name, "none" if value is None else shown(value)] for name, value in rows]
+    return table("How the model was trained", ["Setting", "Value"], written)
+
+
+def _lines(facts: Facts) -> Markup:
+    assert facts.model is not None
+    trained, test = facts.model.info["lines"], facts.test
+    if not trained and test is None:
+        return Markup()
+    heads, rows = ["Lines and rows"], []
+    heads += (["Training data"] if trained else []) + (["Test data"] if test else [])
+    for name, called in _LINES.items():
+        row: list[Any] = [called, *([trained[name]] if trained else [])]
+        rows.append([*row, getattr(test.lines, name)] if test else row)
+    return table("How the input lines were used", heads, rows)
+
+
+def _command(facts: Facts) -> Markup:
+    if facts.command is None:
+        return Markup()
+    sentence = "This command trains the model again; replace the words in capitals with your files."
+    code = [el("pre", el("code", text(facts.command, _LONGEST)))]
+    if len(facts.command) > _LONGEST:
+        code, longer = [], "is too long for this page: thresher info prints it."
+        sentence = f"The command that trains the model again {longer}"
+    return joined([el("h3", "Command"), el("p", sentence), *code])
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:

@@ -6,11 +6,10 @@ import math
 from typing import Any
 
 from thresher.drawing import Axis, Series, chart
-from thresher.learning.evaluation.curves import Binned, Ranking, wilson
+from thresher.learning.evaluation.curves import Ranking, wilson
 from thresher.learning.inspection import plots
 from thresher.reporting.facts import Facts, ReportedModel, Test
-from thresher.reporting.html import Markup, details, el, figure, joined, named, section, table
-from thresher.reporting.sliced import slice_tables
+from thresher.reporting.html import Markup, details, el, figure, joined, named, section, slice_tables, table
 from thresher.reporting.summary import unbalanced
 from thresher.reporting.training import SHAPE
 
@@ -92,17 +91,15 @@ def _figures(test: Test) -> Markup:
     if unbalanced(test.figures):  # where always answering no errs rarely, the error says little
         found = {name: found[name] for name in ("examples", *_RARE) if name in found} | found
     counted = "once" if test.assessment.alike else "by its importance"
-    rows = [[_title(name), value] for name, value in found.items()]
+    rows = [
+        [_NAMES.get(name, name.replace("_", " ").capitalize().replace(" f1", " F1")), value]
+        for name, value in found.items()
+    ]
     numbers = table(f"Each example counts {counted}", ["Figure", "Value"], rows)
     return el("div", el("h3", "Figures"), numbers)
 
 
-def _title(name: str) -> str:
-    return _NAMES.get(name, name.replace("_", " ").capitalize().replace(" f1", " F1"))
-
-
 def _weight(test: Test) -> str:
-    """The heading of a column of weights."""
     return "Examples" if test.assessment.alike else "Weight"
 
 
@@ -113,20 +110,19 @@ def _calibration(model: ReportedModel, test: Test) -> Markup:
         title = "Error by class" if head.classifies else "Error by output"
         return _titled(title, picture, _BY_CLASS if head.classifies else _BY_OUTPUT)
     picture = plots.agreement(head, binned, test.figures, name="agreement", **_TALL)
+    ends = [
+        wilson(one["observed"], binned.effective(one["weight"])) if head.classifies else ()
+        for one in binned.bins()
+    ]
     rows = [
-        [f"{b['predicted']:.4g}", b["observed"], *_ends(b, binned, head.classifies), b["weight"]]
-        for b in binned.bins()
+        [f"{one['predicted']:.4g}", one["observed"], *each, one["weight"]]
+        for one, each in zip(binned.bins(), ends, strict=True)
     ]
     heads = ["Predicted", "Observed", *(["95% from", "to"] if head.classifies else []), _weight(test)]
     numbers = details(table("Predicted and observed, by bins of equal weight", heads, rows))
     if head.classifies:
         return _titled("Calibration", picture, _CALIBRATION, numbers)
     return _titled("Predicted and observed", picture, _OBSERVED, numbers)
-
-
-def _ends(one: dict[str, float], binned: Binned, classifies: bool) -> list[float]:
-    """The interval of a share."""
-    return [*wilson(one["observed"], binned.effective(one["weight"]))] if classifies else []
 
 
 def _curves(model: ReportedModel, test: Test) -> list[Markup]:
@@ -200,7 +196,6 @@ def _points(caption: str, heads: list[str], rankings: list[tuple[str, Ranking]],
 
 
 def _classes(test: Test) -> Markup:
-    """Figures by class, and the confusion matrix."""
     classes, counted = test.figures.get("by_class"), test.figures.get("confusion")
     if not classes:
         return Markup()

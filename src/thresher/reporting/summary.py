@@ -30,8 +30,9 @@ def lead(facts: Facts) -> Markup:
     test, (number, beside) = facts.test, _learned(model.info)
     trained = f"It was trained on {_count(number, 'example')}{', ' + beside if beside else ''}."
     if test is not None:
-        measured = f"{_count(test.figures['examples'], 'example')}{_files(test.names)}"
-        trained += f" It was measured on {measured}."
+        more = f" and {len(test.names) - 3} more files" if len(test.names) > 3 else ""
+        files = f" of {', '.join(test.names[:3])}{more}" if test.names else ""
+        trained += f" It was measured on {_count(test.figures['examples'], 'example')}{files}."
     return el("p", f"This model predicts {_purpose(model)}. {trained}", class_="lead")
 
 
@@ -70,13 +71,8 @@ def _quoted(name: str) -> str:
     return f"“{named(name)}”"
 
 
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def _files(names: list[str]) -> str:
-    more = f" and {len(names) - 3} more files" if len(names) > 3 else ""
-    return f" of {', '.join(names[:3])}{more}" if names else ""
+def _count(number: int, one: str) -> str:
+    return f"{number:,} {one if number == 1 else one + 's'}"
 
 
 def keys(facts: Facts) -> Markup:
@@ -87,27 +83,25 @@ def keys(facts: Facts) -> Markup:
     seen = info["features_seen"]
     live = f"of {_count(seen or 0, 'feature')} seen"
     share = f"{live}: {percent(info['features_live'] / seen)} have a weight" if seen else ""
-    found = [
-        *(_of_training(facts) if facts.test is None else _of_test(facts)),
-        ("Non-zero weights", f"{info['nonzero']:,}", share),
-        _examples(info),
-    ][:4]
-    return el("dl", *(_key(*one) for one in found), class_="keys")
-
-
-def _key(name: str, value: str, beside: str) -> Markup:
-    more = [el("dd", beside, class_="note")] if beside else []
-    return el("div", el("dt", name), el("dd", value, class_="big"), *more)
-
-
-def _examples(info: dict[str, Any]) -> Key:
     number, beside = _learned(info)
-    return "Training examples", f"{number:,}" if number else "unknown", beside or "in one pass"
+    found = [
+        *(_of_training(info) if facts.test is None else _of_test(facts.test.figures, facts.model)),
+        ("Non-zero weights", f"{info['nonzero']:,}", share),
+        ("Training examples", f"{number:,}" if number else "unknown", beside or "in one pass"),
+    ][:4]
+    shown = [
+        el(
+            "div",
+            el("dt", name),
+            el("dd", value, class_="big"),
+            el("dd", note, class_="note") if note else Markup(),
+        )
+        for name, value, note in found
+    ]
+    return el("dl", *shown, class_="keys")
 
 
-def _of_training(facts: Facts) -> list[Key]:
-    assert facts.model is not None
-    info = facts.model.info
+def _of_training(info: dict[str, Any]) -> list[Key]:
     loss = info["progressive_loss"]
     found = "unknown" if loss is None else f"{loss:.4g}"
     size = info["bytes"]["to_predict"]
@@ -117,55 +111,37 @@ def _of_training(facts: Facts) -> list[Key]:
     ]
 
 
-def _of_test(facts: Facts) -> list[Key]:
-    assert facts.test is not None
-    assert facts.model is not None
-    figures, head = facts.test.figures, facts.model.readout.head
+def _of_test(figures: dict[str, Any], model: ReportedModel) -> list[Key]:
+    head = model.readout.head
     if not head.classifies:
-        rmse, base = figures["rmse"], figures.get("base_rmse")
+        rmse, base = _figure(figures["rmse"]), _figure(figures.get("base_rmse"))
+        explained = _figure(figures.get("r2")), "1 is perfect, 0 no better than the mean"
         return [
-            ("Error on test data (RMSE)", _figure(rmse), f"{_figure(base)} by always predicting the mean"),
-            (
-                "Variance explained (R²)",
-                _figure(figures.get("r2")),
-                "1 is perfect, 0 no better than the mean",
-            ),
+            ("Error on test data (RMSE)", rmse, f"{base} by always predicting the mean"),
+            ("Variance explained (R²)", *explained),
         ]
-    if unbalanced(figures):
-        return _of_rare(figures, head)
-    base = figures.get("base_error")
-    sentence = f"{percent(base)} by always predicting the most frequent class" if base is not None else ""
-    return [("Error on test data", percent(figures["error"]), sentence), _second(figures, head)]
+    error = "Error on test data", percent(figures["error"])
+    least = figures.get("base_error")
+    beside = f"{percent(least)} by always predicting the most frequent class" if least is not None else ""
+    if not unbalanced(figures):
+        return [(*error, beside), _second(figures, head)]
+    found = [_second(figures, head)]  # instead of an error that always answering no has too
+    if "normalised_entropy" in figures and figures.get("auc") is not None:
+        found.append(("AUC", _figure(figures["auc"]), "1 is perfect, 0.5 is chance"))
+    if figures.get("calibration_error") is not None:
+        bins, rate = figures.get("calibration") or [], figures.get("base_rate")
+        total, means = sum(one["weight"] for one in bins), "mean distance of prediction and outcome"
+        if total and rate is not None:
+            mean = sum(one["predicted"] * one["weight"] for one in bins) / total
+            means = f"{percent(mean)} predicted on average, {percent(rate)} came true"
+        found.append(("Calibration error", percent(figures["calibration_error"]), means))
+    return found if len(found) == 3 else [*found, (*error, beside)]
 
 
 def unbalanced(figures: dict[str, Any]) -> bool:
     """Whether always predicting the most frequent class errs so rarely that the error says little."""
     base = figures.get("base_error")
     return base is not None and not math.isnan(base) and base < _RARE
-
-
-def _of_rare(figures: dict[str, Any], head: Head) -> list[Key]:
-    """Probabilities and ranking, instead of an error that always answering no has too."""
-    found = [_second(figures, head)]
-    if "normalised_entropy" in figures and figures.get("auc") is not None:
-        found.append(("AUC", _figure(figures["auc"]), "1 is perfect, 0.5 is chance"))
-    if figures.get("calibration_error") is not None:
-        found.append(("Calibration error", percent(figures["calibration_error"]), _means(figures)))
-    if len(found) < 3:
-        base = percent(figures["base_error"])
-        beside = f"{base} by always predicting the most frequent class"
-        found.append(("Error on test data", percent(figures["error"]), beside))
-    return found
-
-
-def _means(figures: dict[str, Any]) -> str:
-    """The mean prediction beside the base rate."""
-    bins, rate = figures.get("calibration") or [], figures.get("base_rate")
-    total = sum(one["weight"] for one in bins)
-    if not total or rate is None:
-        return "mean distance of prediction and outcome"
-    mean = sum(one["predicted"] * one["weight"] for one in bins) / total
-    return f"{percent(mean)} predicted on average, {percent(rate)} came true"
 
 
 def _second(figures: dict[str, Any], head: Head) -> Key:
@@ -194,11 +170,8 @@ def percent(share: float | None) -> str:
 def warnings(facts: Facts) -> Markup:
     """Problems, and what helps."""
     found = [*_of_model(facts), *_of_data(facts)]
-    listed = (
-        el("ul", *(el("li", one) for one in found[:20]), class_="warnings")
-        if found
-        else el("p", "No warnings.")
-    )
+    listed = el("ul", *(el("li", one) for one in found[:20]), class_="warnings")
+    listed = listed if found else el("p", "No warnings.")
     unknown = facts.test is None and facts.model is not None and facts.model.info["columns"]
     note = "The model file does not keep warnings about columns: --data DATA shows those of these data."
     return section("warnings", "Warnings", listed, el("p", note) if unknown else Markup())

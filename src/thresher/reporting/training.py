@@ -1,15 +1,16 @@
-"""How training went: progressive loss and sparsity over the stream."""
+"""How training went; the frontier, and the chosen point; the features that live in most halves."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from thresher.lanes.frontier import measure_of, picture
+from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.plots import Stage
 from thresher.reporting.facts import Facts, ReportedModel
-from thresher.reporting.html import Markup, details, el, figure, section, table
-from thresher.reporting.sliced import slice_tables
+from thresher.reporting.html import Markup, details, el, figure, named, section, slice_tables, table
 
 SHAPE: dict[str, Any] = {"style": False, "headed": False, "width": 400}
 """Shape of every picture: two fit side by side on a desk, one on a phone. The page contains the styles."""
@@ -20,20 +21,35 @@ _READING = (
     " those to which the model gives a weight. The gap between them is what sparsity saves."
 )
 
+_OF_FRONTIER = (
+    "Each dot is a model with another penalty: further left has fewer weights, further down predicts better."
+    " The line joins those that no other beats in both. Where it is flat, weights can be saved for next to"
+    " nothing."
+)
+_CHOICES = {
+    "best": "the one with the lowest loss",
+    "1se": "the sparsest within one standard error of the least loss",
+}
+_OF_FEATURES = (
+    "Each dot is a feature: further up it lives in more halves of the rows, further right its mean weight is"
+    " larger. Those on or above the line are kept."
+)
+_POINTS, _KEPT = 64, 100
+"""rows of the tables of a frontier and of features"""
 _LATER = " The losses end with the first pass, since later ones predict examples that were learned before."
 
 
-def part(facts: Facts) -> Markup:
+def training(facts: Facts) -> Markup:
     """The section; empty if nothing is known."""
     model = facts.model
     if model is None or model.info["progressive_loss"] is None:
         return Markup()
     stages = _stages(model)
+    slices = slice_tables((model.info["record"] or {}).get("slices", {}), ", while learning")
     if len(stages) < 2:
-        sentence = (
-            f"The progressive loss is {model.info['progressive_loss']:.4g}. This file has no curve of it."
-        )
-        return section("training", "How training went", el("p", sentence), *_slices(model))
+        loss = f"{model.info['progressive_loss']:.4g}"
+        sentence = f"The progressive loss is {loss}. This file has no curve of it."
+        return section("training", "How training went", el("p", sentence), *slices)
     loss = model.header["recipe"]["loss"].partition(":")[0]
     picture = plots.learning(stages, loss, name="learning", height=260, **SHAPE)
     heads = ["Examples", "Progressive loss", "Loss since", "Non-zero weights", "Features seen"]
@@ -50,18 +66,13 @@ def part(facts: Facts) -> Markup:
     numbers = details(table("Progressive loss and sparsity by examples learned", heads, rows))
     reading = _READING + (_LATER if stages[-1].again else "")
     shown = figure(picture, reading, numbers, beside=True)
-    return section("training", "How training went", shown, *_slices(model))
-
-
-def _slices(model: ReportedModel) -> list[Markup]:
-    """Figures by value of the columns that training counted, from predictions made before learning."""
-    return slice_tables((model.info["record"] or {}).get("slices", {}), ", while learning")
+    return section("training", "How training went", shown, *slices)
 
 
 def _stages(model: ReportedModel) -> list[Stage]:
     """The points of the curve; the last is the final model."""
     info = model.info
-    found = plots.stages_of_curve(model.curve, info["nonzero"])
+    found = plots.stages_of_curve(model_file.curve_in(model.header), info["nonzero"])
     end = Stage(info["examples"], math.nan, info["progressive_loss"], info["nonzero"], info["features_seen"])
     end = end._replace(again="loss_of_later_passes" in info)
     if found and found[-1].examples >= end.examples:
@@ -71,3 +82,63 @@ def _stages(model: ReportedModel) -> list[Stage]:
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+def frontier(facts: Facts) -> Markup:
+    """The section: loss and size for each penalty; empty for a single model."""
+    found = facts.frontier
+    if found is None:
+        return Markup()
+    point = found.points[found.chosen]
+    why = _CHOICES.get(found.choice, f"chosen by --choose {found.choice}")
+    which = f"{found.penalty} {point.penalty:g}, {point.nonzero:,} non-zero weights"
+    sentence = f"Of {len(found.points)} models, {why} was chosen: {which}."
+    shown = picture(found.points, found.chosen, name="penalties", height=320, **SHAPE)
+    measure = measure_of(found.points).capitalize()
+    heads = [found.penalty, "", "Non-zero weights", measure, "Error", "± paired"]
+    rows = [
+        [
+            f"{one.penalty:g}",
+            "chosen" if k == found.chosen else "diverged" if one.dropped else "",
+            one.nonzero,
+            None if one.loss == float("inf") else one.loss,
+            (one.holdout or {}).get("error"),
+            one.paired_error,
+        ]
+        for k, one in enumerate(found.points)
+    ]
+    note = f"The first {_POINTS} of {len(rows):,}." if len(rows) > _POINTS else ""
+    numbers = details(table("The models, from the weakest penalty", heads, rows[:_POINTS], note))
+    inside = figure(shown, _OF_FRONTIER, numbers, beside=True)
+    return section("frontier", "Loss against size", el("p", sentence), inside)
+
+
+def selection(facts: Facts) -> Markup:
+    """The section; empty unless features were selected."""
+    found = facts.selection
+    if found is None:
+        return Markup()
+    kept = int(found.kept.sum())
+    sentence = f"{kept:,} of {found.features:,} features are kept."
+    if found.threshold is None:
+        sentence += " No threshold keeps the expected number of false ones low enough."
+    else:
+        sentence += (
+            f" They live in a share of {found.threshold:.3g} or more of {found.halves} halves. A half"
+            f" selects {found.selected:,.4g}; at most {found.expected:.3g} are expected to be false."
+        )
+    rows = [
+        [
+            named(found.name(one["feature"])),
+            "kept" if one["kept"] else "",
+            *(one[name] for name in ("share", "mean", "low", "high")),
+            "yes" if one["sign_changes"] else "no",
+        ]
+        for one in found.rows()[:_KEPT]
+    ]
+    note = f"The first {_KEPT} of {len(found.keys):,}." if len(found.keys) > _KEPT else ""
+    heads = ["Feature", "", "Share", "Mean weight", "Low", "High", "Sign changes"]
+    numbers = details(table("Features, the most stable first", heads, rows, note))
+    shown = found.picture(name="stability", height=320, **SHAPE)
+    inside = figure(shown, _OF_FEATURES, numbers, beside=True)
+    return section("selection", "Stable features", el("p", sentence), inside)

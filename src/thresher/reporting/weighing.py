@@ -33,31 +33,24 @@ def part(facts: Facts) -> Markup:
     readout, info = facts.model.readout, facts.model.info
     if not info["nonzero"]:
         return section("weights", "The heaviest weights", el("p", "All weights are zero."))
-    alone = readout.head.count == 1
-    inside = _of_one(readout, info["weights"]) if alone else _by_output(readout, info)
-    return section("weights", "The heaviest weights", _norms(info), *inside, _groups(info))
-
-
-def _norms(info: dict[str, Any]) -> Markup:
-    weights = info["weights"]
-    return el(
-        "p",
-        f"{info['nonzero']:,} weights are not zero: {weights['positive']:,} positive and"
-        f" {weights['negative']:,} negative.{_how_many(info)}",
-    )
-
-
-def _how_many(info: dict[str, Any]) -> str:
+    alone, signs = readout.head.count == 1, info["weights"]
+    inside = _of_one(readout, signs) if alone else _by_output(readout, info)
+    both = f"{signs['positive']:,} positive and {signs['negative']:,} negative"
+    sentence = f"{info['nonzero']:,} weights are not zero: {both}."
     if len(info["by_output"]) > 1:
-        return f" For each output, up to {_OF_EACH} are shown."
-    return ""
+        sentence += f" For each output, up to {_OF_EACH} are shown."
+    return section("weights", "The heaviest weights", el("p", sentence), *inside, _groups(info))
 
 
 def _by_output(readout: Readout, info: dict[str, Any]) -> list[Markup]:
     rows = sorted(enumerate(info["by_output"]), key=lambda one: (-one[1]["l1_norm"], one[0]))
     shown = sorted(rows[:_OUTPUTS])
     what = "Class" if readout.head.classifies else "Output"
-    figures = [_figure(readout, k, f"{what} {one['output']}") for k, one in shown]
+    figures = list[Markup]()
+    for k, one in shown:
+        found = sorted(_heaviest(readout, k, _OF_EACH), key=lambda one: (one[1] < 0, -abs(one[1])))
+        inside = _table(readout, "The heaviest weights of both signs", found)
+        figures.append(el("div", el("h3", named(f"{what} {one['output']}")), inside))
     left = []
     if len(rows) > _OUTPUTS:
         left = [el("p", f"Of {len(rows):,} outputs, the {_OUTPUTS} with the largest weights are shown.")]
@@ -68,41 +61,25 @@ def _by_output(readout: Readout, info: dict[str, Any]) -> list[Markup]:
 def _of_one(readout: Readout, weights: dict[str, int]) -> list[Markup]:
     """The heaviest positive and the heaviest negative weights, side by side."""
     found = _heaviest(readout, 0, _OF_ONE)
-    largest = max((abs(weight) for _, weight in found), default=1.0)
-    tables = []
-    for sign, each in (
-        ("positive", [one for one in found if one[1] > 0]),
-        ("negative", [one for one in found if one[1] < 0]),
-    ):
+    largest, tables = max((abs(weight) for _, weight in found), default=1.0), []
+    for sign, of_sign in (("positive", 1), ("negative", -1)):
+        each = [one for one in found if of_sign * one[1] > 0]
         caption = f"{len(each)} of {weights[sign]:,}, the heaviest first"
         shown = _table(readout, caption, each, largest) if each else el("p", "None.")
         tables.append(el("div", el("h3", f"Heaviest {sign}"), shown))
     return [el("p", _READING, class_="note"), el("div", *tables, class_="pair")]
 
 
-def _figure(readout: Readout, output: int, title: str) -> Markup:
-    """The heaviest weights of one of several outputs."""
-    found = sorted(_heaviest(readout, output, _OF_EACH), key=lambda one: (one[1] < 0, -abs(one[1])))
-    largest = max((abs(weight) for _, weight in found), default=1.0)
-    caption = "The heaviest weights of both signs"
-    return el("div", el("h3", named(title)), _table(readout, caption, found, largest))
-
-
-def _table(readout: Readout, caption: str, found: list[tuple[int, float]], largest: float) -> Markup:
-    """Names, which wrap, with bars and weights."""
-    names = known_names(readout)
-    rows = [
-        [named(names.get(key, f"feature {key}"), _NAME), _bar(weight, largest), weight]
-        for key, weight in found
-    ]
+def _table(readout: Readout, caption: str, found: list[tuple[int, float]], largest: float = 0.0) -> Markup:
+    """Names, which wrap, with weights, and bars of their magnitude."""
+    names, rows = known_names(readout), []
+    largest = largest or max((abs(weight) for _, weight in found), default=1.0)
+    for key, weight in found:
+        length = max(round(BAR_STEPS * abs(weight) / largest), 1) if largest else 0
+        colour = "c2" if weight < 0 else "c1"
+        bar = el("span", class_=f"thresher-chart weight {colour} l{length}", aria_hidden="true")
+        rows.append([named(names.get(key, f"feature {key}"), _NAME), bar, weight])
     return table(caption, ["Feature", "", "Weight"], rows)
-
-
-def _bar(weight: float, largest: float) -> Markup:
-    """A bar whose length is the magnitude of the weight; its number is in the next cell."""
-    length = max(round(BAR_STEPS * abs(weight) / largest), 1) if largest else 0
-    colour = "c2" if weight < 0 else "c1"
-    return el("span", class_=f"thresher-chart weight {colour} l{length}", aria_hidden="true")
 
 
 def _heaviest(readout: Readout, output: int, most: int) -> list[tuple[int, float]]:
@@ -119,7 +96,6 @@ def _heaviest(readout: Readout, output: int, most: int) -> list[tuple[int, float
 
 
 def _groups(info: dict[str, Any]) -> Markup:
-    """Weights by column or namespace."""
     columns = [{"group": one["column"], **one} for one in info["columns"] if "l1_norm" in one]
     found = sorted([*columns, *info["groups"]], key=lambda one: -one["l1_norm"])
     if len(found) < 2:
@@ -135,9 +111,5 @@ def _groups(info: dict[str, Any]) -> Markup:
     ]
     heads = ["Column", "Features with a weight", "Sum of magnitudes", "Largest"]
     note = f"The {_GROUPS} heaviest of {len(found):,}." if len(found) > _GROUPS else ""
-    return joined(
-        [
-            el("h3", "Weights by column"),
-            table("Columns and namespaces, the heaviest first", heads, rows, note),
-        ]
-    )
+    shown = table("Columns and namespaces, the heaviest first", heads, rows, note)
+    return joined([el("h3", "Weights by column"), shown])

@@ -78,7 +78,6 @@ class Answers:
         return [{asked: value} for value in self._said.values(margins, asked)]
 
     def _type(self, output: str) -> Any:
-        """The Arrow type of an output."""
         if output == "label":
             if self._model.classes:
                 return pa.string()

@@ -404,7 +404,6 @@ class Bodies:
         return Reading(domain, SKIP, self._arenas, ids=ids, described=self._most)
 
     def _of_stream(self, body: bytes, labelled: bool, ids: str, namer: Namer | None = None) -> Parsed:
-        """The rows of an Arrow stream."""
         layout = self._layouts["arrow"]
         reading = self._reading(layout, labelled, ids)._replace(namer=namer)
         try:
@@ -422,7 +421,6 @@ class Bodies:
         return parser.parse(TableBlock(batch, 0, 0, batch.num_rows, len(body)))
 
     def _table(self, body: bytes) -> Any:
-        """The table in an Arrow stream."""
         source, batches, rows = pa.BufferReader(body), list[Any](), 0
         with pa.ipc.open_stream(source) as stream:
             for batch in stream:
@@ -543,7 +541,6 @@ def _rows(parsed: Parsed) -> Rows:
 
 
 def _places_of_bad(rows: Rows) -> NDArray[np.int64]:
-    """Where the bad rows are among all rows."""
     return np.array(rows.gaps, np.int64) + np.arange(len(rows.gaps))
 
 
@@ -649,7 +646,6 @@ def _id_of(line: _Line, number: int) -> str:
 
 
 def _lines(body: bytes) -> tuple[list[_Line], list[str]]:
-    """The lines, and their ids."""
     text = body.strip()
     try:
         found = _SEVERAL.decode(text) if text.startswith(b"[") else _ONE.decode_lines(text)

@@ -123,7 +123,7 @@ class Endpoints:
         found = await self._done(request, lambda: work.predict(*given))
         if ids:
             await _kept(self._service.keep(ids_of(found.rows), found.rows.chunk, found.margins))
-        written = await self._done(request, lambda: work.written(found, arrow))
+        written = await self._done(request, lambda: found.written(arrow))
         return Answer(status_of(found.rows), written, ARROW if arrow else LINES, rows=found.rows.all)
 
     async def learn(self, request: HttpRequest) -> Answer:

@@ -80,13 +80,11 @@ class _Window:
                 self._rows -= self._parts.popleft().rows
 
     def sums(self) -> Recent:
-        """Sums over all pieces."""
         with self._lock:
             rows, tallies, *others = zip(*self._parts, strict=True)
         return Recent(sum(rows), total(tallies), *map(sum, others))
 
     def figures(self) -> Lately:
-        """Means."""
         found = self.sums()
         if not found.looked:
             return Lately(found.tally.average, float("nan"), float("nan"))
@@ -145,7 +143,6 @@ class _Followed(LiveLog):
     between: Callable[[int], None]
 
     def chunks(self, start: Place | None = None) -> Chunks:
-        """The chunks."""
         with closing(super().chunks(start)) as chunks:
             for chunk in chunks:
                 with self.gate.learning():
@@ -266,7 +263,6 @@ class Learning:
 
     @property
     def _place(self) -> Place:
-        """Where the log is read on."""
         return self._run.trainer.position.place or Place(0, 0, 0)
 
     @property
@@ -332,16 +328,12 @@ class Learning:
         self._trying(self._write)
 
     def _trying(self, write: Callable[[], None]) -> None:
-        """Write a snapshot, or a part of one."""
+        """Write a snapshot, or a part of one; say what is wrong, once."""
+        trouble = ""
         try:
             write()
         except OSError as error:  # such as a full disk: the log has all that a later snapshot needs
-            self._tell_of(f"no snapshot was written: {error.strerror}")
-        else:
-            self._tell_of("")
-
-    def _tell_of(self, trouble: str) -> None:
-        """Say what is wrong with snapshots, once."""
+            trouble = f"no snapshot was written: {error.strerror}"
         if trouble and trouble != self.trouble:
             self._say(trouble)
         self.trouble = trouble

@@ -83,7 +83,6 @@ class _Status:
         self._service = service
 
     def collect(self) -> Iterable[Any]:
-        """The figures, at this moment."""
         status, shadows = self._service.status(), self._service.shadows()
         for name, words in OF_STATUS.items():
             family = CounterMetricFamily if name in _GROWING else GaugeMetricFamily

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from thresher.data.chunk import Chunk, concat
-from thresher.learning.inspection.explanation import Explanation
 from thresher.serving.answers import Answers
 from thresher.serving.appending import Ack
 from thresher.serving.batching import BatchKind, Later
@@ -33,12 +32,8 @@ class Predicted(NamedTuple):
 
     rows: Rows
     margins: Any
-    output: str
-    answers: Answers
-    """of the model that they are by"""
-    explanation: Explanation | None = None
-    top: int | None = None
-    """maximum number of features of an explanation"""
+    written: Callable[[bool], bytes]
+    """the answer; whether as an Arrow stream. `RefusedError`"""
 
 
 class _Serving(NamedTuple):
@@ -72,13 +67,24 @@ class Predictions:
         rows = bodies.read(body, media, labelled=False, ids=ids)
         self._count(rows, "predicted")
         if output != EXPLAIN:
-            return Predicted(rows, self._service.margins(rows.chunk, model), output, answers)
+            margins = self._service.margins(rows.chunk, model)
+
+            def written(arrow: bool) -> bytes:
+                return (answers.stream if arrow else answers.lines)(rows, margins, output)
+
+            return Predicted(rows, margins, written)
         try:
             names = bodies.names(body, media, rows.chunk.keys)
             found = self._service.explain(rows.chunk, names, model)
         except ValueError as error:
             raise RefusedError(400, error.args[0]) from error
-        return Predicted(rows, found.margins, output, answers, found, int(top) if top else None)
+
+        def explained(arrow: bool) -> bytes:
+            if arrow:
+                raise RefusedError(406, "explanations are lines of JSON, not an Arrow stream")
+            return answers.explained(rows, found, int(top) if top else None)
+
+        return Predicted(rows, found.margins, explained)
 
     @property
     def inference(self) -> Inference:
@@ -99,22 +105,13 @@ class Predictions:
         self._count(rows, "labelled")
         return rows
 
-    def written(self, found: Predicted, arrow: bool = False) -> bytes:
-        """The answer to a body."""
-        if found.explanation is not None:
-            if arrow:
-                raise RefusedError(406, "explanations are lines of JSON, not an Arrow stream")
-            return found.answers.explained(found.rows, found.explanation, found.top)
-        write = found.answers.stream if arrow else found.answers.lines
-        return write(found.rows, found.margins, found.output)
-
     def warm(self) -> None:
         """Load or compile the code for small bodies, so that the first clients need not wait."""
         for body, media in self._now.bodies.examples():
             for count in (1, 2):
                 self.together([body] * count, BatchKind("/predict", media, ""))
             with suppress(RefusedError):
-                self.written(self.predict(body, media, EXPLAIN))
+                self.predict(body, media, EXPLAIN).written(False)
                 if self._service.learns:
                     self._now.bodies.read(body, media, labelled=True)
         self._metrics.rows.clear()
@@ -150,17 +147,17 @@ class Predictions:
     def labelled_together(self, bodies: Sequence[bytes], media: str) -> list[Rows | Exception]:
         """The labelled rows of several bodies, or why there are none."""
         several = self._now.bodies.read_together(bodies, media, labelled=True) if len(bodies) > 1 else None
-        if several is None or not all(rows.good for rows in several):
-            return [self._labelled_alone(body, media) for body in bodies]
-        self._count(several[0]._replace(last=len(several[0].whole), first=0), "labelled")
-        self._metrics.rows.labels("refused").inc(sum(len(rows.bad) for rows in several[1:]))
-        return [*several]
-
-    def _labelled_alone(self, body: bytes, media: str) -> Rows | Exception:
-        try:
-            return check_some(self.labelled(body, media))
-        except Exception as error:  # noqa: BLE001  (each client gets an answer)
-            return error
+        if several is not None and all(rows.good for rows in several):
+            self._count(several[0]._replace(last=len(several[0].whole), first=0), "labelled")
+            self._metrics.rows.labels("refused").inc(sum(len(rows.bad) for rows in several[1:]))
+            return [*several]
+        found = list[Rows | Exception]()
+        for body in bodies:
+            try:
+                found.append(check_some(self.labelled(body, media)))
+            except Exception as error:  # noqa: BLE001  (each client gets an answer)
+                found.append(error)
+        return found
 
     def together(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer]:
         """The answers to several bodies, whatever is wrong with them."""
@@ -183,7 +180,7 @@ class Predictions:
     def _alone(self, body: bytes, kind: BatchKind) -> Answer:
         try:
             found = self.predict(body, kind.media, kind.output)
-            return Answer(status_of(found.rows), self.written(found), LINES, rows=found.rows.all)
+            return Answer(status_of(found.rows), found.written(False), LINES, rows=found.rows.all)
         except Exception as error:  # noqa: BLE001  (as before)
             return refusal(error)
 
@@ -220,48 +217,47 @@ def acknowledgement(rows: Rows, ack: Ack) -> RowsLearned:
 
 
 def taken(service: Any, bodies: Sequence[Rows | Exception], keys: Sequence[str]) -> Later:
-    """Let a service learn the rows of bodies that could be read, each with its key, if any."""
-    plain = [one for one, key in zip(bodies, keys, strict=True) if isinstance(one, Rows) and not key]
-    shared = _asked(service, _together(plain), "") if plain else None
-    asked, at = list[tuple[Future[Ack], int] | None](), 0
-    for one, key in zip(bodies, keys, strict=True):
-        if isinstance(one, Exception):
-            asked.append(None)
-        elif key or shared is None:
-            asked.append((_asked(service, one.chunk, key), -1))
-        else:
-            asked.append((shared, at))
-            at += one.good
-    futures = [one[0] for one in asked if one is not None]
-    return Later(futures, lambda: [*map(_answer, bodies, asked)])
+    """Let a service learn the rows of bodies that could be read, each with its key, if any.
 
+    Bodies without a key become one record of the log, so that 64 clients cost the log and the learner as much
+    as one does.
+    """
 
-def _together(some: list[Rows]) -> Chunk:
-    """The rows of several bodies, in order."""
-    whole = some[0].whole
-    if all(one.whole is whole for one in some) and sum(one.good for one in some) == len(whole):
-        return whole
-    return concat([one.chunk for one in some])
+    def learn(chunk: Chunk, key: str) -> Future[Ack]:
+        try:
+            found: Future[Ack] = service.learn(chunk, key)
+        except RefusedError as error:
+            return failed(error)
+        return found
 
-
-def _asked(service: Any, chunk: Chunk, key: str) -> Future[Ack]:
-    try:
-        found: Future[Ack] = service.learn(chunk, key)
-    except RefusedError as error:
-        found = Future()
+    def failed(error: Exception) -> Future[Ack]:
+        found = Future[Ack]()
         found.set_exception(error)
-    return found
+        return found
 
+    def answer(rows: Any, future: Future[Ack], at: int) -> Answer:
+        try:
+            ack = future.result()
+        except Exception as error:  # noqa: BLE001  (each client gets an answer)
+            return refusal(error)
+        if at >= 0:
+            ack = Ack(ack.first + at, ack.first + at + rows.good - 1)
+        return Answer(200, msgspec.json.encode(acknowledgement(rows, ack)) + b"\n", rows=rows.all)
 
-def _answer(rows: Rows | Exception, asked: tuple[Future[Ack], int] | None) -> Answer:
-    """The answer to one body; `asked` is where its rows begin among those of all, -1 if they are alone."""
-    if isinstance(rows, Exception) or asked is None:
-        return refusal(rows if isinstance(rows, Exception) else RefusedError(500, "nothing was asked"))
-    future, at = asked
-    try:
-        ack = future.result()
-    except Exception as error:  # noqa: BLE001  (each client gets an answer)
-        return refusal(error)
-    if at >= 0:
-        ack = Ack(ack.first + at, ack.first + at + rows.good - 1)
-    return Answer(200, msgspec.json.encode(acknowledgement(rows, ack)) + b"\n", rows=rows.all)
+    pairs = [*zip(bodies, keys, strict=True)]
+    plain = [one for one, key in pairs if isinstance(one, Rows) and not key]
+    if plain:
+        whole = plain[0].whole
+        alike = all(one.whole is whole for one in plain) and sum(one.good for one in plain) == len(whole)
+        shared = learn(whole if alike else concat([one.chunk for one in plain]), "")
+    # each body, the future of its rows, and where they begin among those of all; -1 if they are alone
+    asked, at = list[tuple[Any, Future[Ack], int]](), 0
+    for one, key in pairs:
+        if isinstance(one, Exception):
+            asked.append((one, failed(one), -1))
+        elif key:
+            asked.append((one, learn(one.chunk, key), -1))
+        else:
+            asked.append((one, shared, at))
+            at += one.good
+    return Later([future for _, future, _ in asked], lambda: [answer(*each) for each in asked])

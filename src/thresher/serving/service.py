@@ -71,34 +71,25 @@ _SWEEP = 1.0
 
 
 class Status(NamedTuple):
-    """The state of a service."""
+    """The state of a service; `metrics.OF_STATUS` says what the figures are."""
 
     ready: bool
     learning: bool = False
-    """whether rows are taken and learned"""
     reason: str = ""
-    """why not, if it should"""
+    """why rows are not taken and learned, if they should be"""
     sequence: int = 0
-    """rows on disk"""
     learned: int = 0
-    """of these, rows that are learned"""
     saved: int = 0
-    """of these, rows in the newest snapshot"""
     pending: int = 0
-    """rows whose label is still to come"""
     log_bytes: int = 0
     sync_seconds: float = 0.0
-    """spent in writing and syncing"""
     syncs: int = 0
     loss: float = float("nan")
-    """progressive loss of the last rows"""
     predicted: float = float("nan")
     label: float = float("nan")
-    """mean prediction and label of some of them"""
     nonzero: int = 0
     features_seen: int = 0
     skipped: int = 0
-    """rows that were not learned because the model would not have stayed finite"""
 
 
 class Standing(NamedTuple):
@@ -154,22 +145,19 @@ class Service:
 
     def _follow(self) -> None:
         while not self._closing.wait(_SWEEP):
-            if (now := stamp(self.path)) != self._stamp:
-                self._stamp = now
-                self._reload()
-
-    def _reload(self) -> None:
-        """Predict with what the file holds now, if that is a model."""
-        try:
-            found = load(self.path)
-        except (model_file.ModelFileError, OSError) as error:
-            self._reason = f"not reloaded: {error}"
-            self._say(self._reason)
-            return
-        before, now = (LogOrigin(one.layout, str(one.head.domain), "") for one in (self.model, found))
-        other = before.unlike(now)
-        self.model, self._reason = found, ""
-        self._say(f"reloaded {self.path}{other and f', a model of {other}'}")
+            if (now := stamp(self.path)) == self._stamp:
+                continue
+            self._stamp = now
+            try:
+                found = load(self.path)
+            except (model_file.ModelFileError, OSError) as error:
+                self._reason = f"not reloaded: {error}"
+                self._say(self._reason)
+                continue
+            origins = [LogOrigin(one.layout, str(one.head.domain), "") for one in (self.model, found)]
+            other = origins[0].unlike(origins[1])
+            self.model, self._reason = found, ""
+            self._say(f"reloaded {self.path}{other and f', a model of {other}'}")
 
     def margins(self, chunk: Chunk, model: Any = None) -> F64:
         """Margins of some rows, by `model`, which they were read for, or the one that serves."""
@@ -189,32 +177,17 @@ class Service:
         return Status(ready=True, reason=self._reason, nonzero=self.model.nonzero)
 
     def snapshot(self) -> tuple[Path, int]:
-        """The newest whole model file, and the row of the log that it goes up to. `RefusedError`."""
-        if self.path.is_dir():
-            raise RefusedError(409, "an ensemble is a folder of models: copy it as it is")
+        """The newest whole model file, and the row of the log that it goes up to."""
         return self.path, 0
-
-    def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
-        """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
-        raise RefusedError(404, NO_LEARNING)
-
-    def keep(self, ids: Sequence[str], chunk: Chunk, margins: F64) -> Future[Ack]:
-        """Keep rows until their labels come; answered once they are on disk. `RefusedError`."""
-        raise RefusedError(404, NO_LEARNING)
-
-    def label(
-        self, ids: Sequence[str], labels: NDArray[np.float32], importances: NDArray[np.float32]
-    ) -> Future[Labelled]:
-        """Learn rows that are kept with their labels; answered once they are on disk. `RefusedError`."""
-        raise RefusedError(404, NO_LEARNING)
 
     def shadows(self) -> dict[str, Standing]:
         """How the models that learn from the log do, by name."""
         return {}
 
-    def promote(self, name: str) -> Future[Ack]:
-        """Let another model take over. `RefusedError`."""
+    def _no_learning(self, *args: Any, **kwargs: Any) -> Any:
         raise RefusedError(404, NO_LEARNING)
+
+    learn = keep = label = promote = _no_learning
 
     def close(self) -> None:
         """End."""
@@ -251,7 +224,6 @@ class LearningService(Service):
             raise
 
     def _prepare(self) -> None:
-        """Read the log, and make the models that learn from it."""
         path, folder, settings, say = self.path, self.folder, self.settings, self._say
         self._synced, self._begun = self.writer.end, (time.time(), ticking())
         if self.writer.end.offset > _LONG:
@@ -276,7 +248,6 @@ class LearningService(Service):
         return Learning(begin, self.folder, self._wait, self.settings.snapshots, fault, self._say, called)
 
     def _take_over(self, name: str) -> None:
-        """Predict with this model from here on."""
         self.current, self._learning = name, self._models[name]
         self.model = self._learning.model
 
@@ -366,7 +337,8 @@ class LearningService(Service):
         if self.settings.unlabelled != FAKE_NEGATIVE:
             return self._submitted(KeepRequest(ids, chunk))
         p = self.model.respond(margins, "probability")
-        rows = _relabelled(chunk, np.full(len(chunk), self._negative), (1 - p) * (1 + p))
+        labels, importances = np.full(len(chunk), self._negative), ((1 - p) * (1 + p)).astype(np.float32)
+        rows = Chunk(chunk.indptr, chunk.keys, chunk.values, labels, importances)
         return self._submitted(KeepRequest(ids, rows, negative=True))
 
     def label(
@@ -538,12 +510,6 @@ def shadow(spec: str, like: Recipe) -> dict[str, Any]:
     if os.sep in spec or "." in spec.partition(":")[0]:
         raise UsageError(f"{spec}: no such file, for a model that learns beside")
     return {"rule": replace(like, rule=spec, rate=None, layout=None)}
-
-
-def _relabelled(chunk: Chunk, labels: Any, importances: Any) -> Chunk:
-    """The rows with other labels and importances."""
-    columns = chunk.indptr, chunk.keys, chunk.values
-    return Chunk(*columns, np.asarray(labels, np.float32), np.asarray(importances, np.float32))
 
 
 def content_hash(path: Path) -> str:

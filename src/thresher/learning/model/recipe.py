@@ -240,7 +240,7 @@ def without_means(of_model: Mapping[str, Any], weights: Any) -> dict[str, Any]:
 def settings(stored: Header) -> dict[str, Any]:
     """The fields of a stored recipe to show: those that define every model, and others if not the default."""
     shown = {one.name: one.default for one in fields(Recipe) if one.name != "layout" and one.name in stored}
-    shown |= {"centre": False}
+    shown |= {"centre": False} if "centre" in stored else {}  # models of boost have none
     return {
         name: stored[name]
         for name, default in shown.items()
