@@ -171,9 +171,8 @@ class Connection:
             check_answers(address)  # sooner than to import Ray
         self.ray: Any = import_ray()
         with _Using.lock:
-            if (
-                _Using.connections and _Using.thread != threading.get_ident()
-            ):  # who ends first ends Ray for both
+            # who ends first would end Ray for both
+            if _Using.connections and _Using.thread != threading.get_ident():
                 raise NoRayError(
                     "another thread of this process reads with workers= or ray=; wait for its end"
                 )
