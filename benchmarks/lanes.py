@@ -12,8 +12,8 @@ from benchmarks.measure import Sample, python, timed
 from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.data import Chunk
-from thresher.lanes.lanes import Lanes
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
 # rule -> its penalties, weakest first
@@ -26,7 +26,7 @@ GOALS = {"fobos": 2.5, "ftrl": 2.5}
 SIXTEEN, ONE = "thresher path, 16 penalties", "thresher train, one"
 
 
-def learning(chunks: Sequence[Chunk], make: Callable[[], Model | Lanes]) -> Callable[[], Sample]:
+def learning(chunks: Sequence[Chunk], make: Callable[[], Model | ModelSet]) -> Callable[[], Sample]:
     """Return a contender that trains a fresh learner on all chunks."""
 
     def learn() -> None:
@@ -42,7 +42,7 @@ def one_and_lanes(chunks: Sequence[Chunk], rule: str) -> dict[str, Callable[[], 
     recipes = [Recipe(rule, l1=penalty) for penalty in PENALTIES[rule]]
     return {
         f"{rule}, one": learning(chunks, lambda: Model(recipes[0])),
-        f"{rule}, {len(recipes)} lanes": learning(chunks, lambda: Lanes(recipes)),
+        f"{rule}, {len(recipes)} lanes": learning(chunks, lambda: ModelSet(recipes)),
     }
 
 

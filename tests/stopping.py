@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -10,14 +9,14 @@ from thresher.learning.training.trainer import Trainer
 
 
 @contextmanager
-def stopping(when: Callable[[Trainer[Any]], bool] = lambda trainer: True) -> Iterator[None]:
+def stopping(when: Callable[[Trainer], bool] = lambda trainer: True) -> Iterator[None]:
     """Within the block, training stops at the first example where `when` holds and something is due.
 
     Due are points of the curve (at 1, 2, 4, 8 ... examples), rows of the table and checkpoints.
     """
     handle = Trainer.handle_due
 
-    def watch(trainer: Trainer[Any]) -> None:
+    def watch(trainer: Trainer) -> None:
         if when(trainer):
             trainer.stopper.ask()
         handle(trainer)
@@ -27,11 +26,11 @@ def stopping(when: Callable[[Trainer[Any]], bool] = lambda trainer: True) -> Ite
         yield
 
 
-def once_learned(examples: int) -> Callable[[Trainer[Any]], bool]:
+def once_learned(examples: int) -> Callable[[Trainer], bool]:
     """Once so many examples have been learned, in all passes together."""
-    return lambda trainer: trainer.model.examples >= examples
+    return lambda trainer: trainer.models.examples >= examples
 
 
-def in_pass(number: int) -> Callable[[Trainer[Any]], bool]:
+def in_pass(number: int) -> Callable[[Trainer], bool]:
     """In this pass."""
     return lambda trainer: trainer.position.number == number

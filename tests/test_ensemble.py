@@ -9,101 +9,27 @@ import pytest
 
 import thresher
 from tests.models import one_of
-from tests.streams import KINDS, RULES, cut, settings_of
-from tests.test_averaging import ABLE
-from tests.test_lanes import DENSE, FIRST, PLACES, UNBORN, WIDE, recipe_of
-from tests.test_laws_of_state import ROWS, make_small
+from tests.test_lanes import DENSE, alone, recipe_of
+from tests.test_laws_of_state import ROWS
+from tests.test_shares import taught
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.engine.sound import StateError
-from thresher.lanes.bags import Bagging, Bags, drawn
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import Contents, ModelFileError
+from thresher.learning.model.bags import Bagged, Bags, LearnedEnsemble, drawn
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
 
 SPECS = ["poisson:3", "disjoint:3", "halves:3", "halves:3:0.3"]
-HEAVY = replace(DENSE, weights=np.linspace(0.1, 3, ROWS, dtype=np.float32))
 SAMPLE = "examples/data/rcv1_train2000.dat.gz"
 
 
-@pytest.fixture
-def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_small(monkeypatch)
-
-
-def bagged(recipe: Recipe, bags: Bags, chunk: Chunk, passes: int = 1) -> Bagging:
-    bagging = Bagging(recipe, bags)
-    for number in range(1, passes + 1):
-        bagging.begin_pass(number, passes)
-        for piece in cut(chunk, PLACES):
-            bagging.learn(piece, again=number > 1)
-    bagging.finish()
-    return bagging
-
-
-def times_of(bags: Bags, rows: int) -> Any:
-    """How often each model learns each row, drawn one row at a time."""
-    return np.column_stack([bags.draw(row, 1) for row in range(rows)])
-
-
-def alone(recipe: Recipe, chunk: Chunk, times: Any, passes: int = 1) -> Model:
-    """A model of the rows with these multiples of their importances."""
-    kept = np.flatnonzero(times).tolist()
-    model = Model(recipe)
-    for number in range(1, passes + 1):
-        model.begin_pass(number, passes)
-        for row in kept:
-            one = chunk.rows(row, row + 1)
-            weights = (float(one.weights[0]) * np.array([times[row]])).astype(np.float32)
-            model.learn(replace(one, weights=weights, place=None, after=None), again=number > 1)
-    model.finish()
-    return model
-
-
-def check(recipe: Recipe, spec: str, chunk: Chunk = HEAVY, passes: int = 1) -> None:
-    bags = Bags.of(spec, seed=5)
-    bagging, times = bagged(recipe, bags, chunk, passes), times_of(bags, len(chunk))
-    assert (times == 0).any()
-    for model, own in zip(bagging.models, times, strict=True):
-        assert as_bytes(model) == as_bytes(alone(recipe, chunk, own, passes)), recipe
-        assert model.examples == passes * np.count_nonzero(own)
-    assert bagging.examples == passes * len(chunk)
-
-
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.usefixtures("small_tables", "plainly")
-def test_all_rules(spec: str) -> None:
-    for name in RULES:
-        check(recipe_of(settings_of(name)[0]), spec)
-
-
-@pytest.mark.usefixtures("small_tables", "plainly")
-def test_averages_and_stores() -> None:
-    for name in ABLE[:3]:
-        check(recipe_of(settings_of(name)[0], average=True, dtype="float64", store="hashed:6"), SPECS[0])
-
-
-@pytest.mark.parametrize("batch", [1, 7])
-@pytest.mark.usefixtures("small_tables", "plainly")
-def test_batches_many_outputs_and_passes(batch: int) -> None:
-    rng = np.random.default_rng(5)
-    chunk = replace(WIDE, targets=rng.choice([-1.0, 1.0], (ROWS, 3)).astype(np.float32))
-    for spec in [*(settings_of(name)[0] for name in KINDS[:4]), "ft-ftrl:alpha=0.2,l1=0.3,relax=1"]:
-        check(recipe_of(spec, outputs="labels:3", batch=batch), SPECS[0], chunk, passes=2)
-
-
-@pytest.mark.usefixtures("small_tables", "plainly")
-def test_scales_and_admission_count_the_rows_that_are_learned() -> None:
-    spec = next(one for one in FIRST if one.split(":")[0] not in UNBORN)
-    for bags in SPECS:
-        check(recipe_of(spec, admit="3,bits=10", scale="max-abs"), bags, WIDE, passes=2)
-
-
-def test_compiled() -> None:
-    check(Recipe("ftrl", l1=0.05), SPECS[0], WIDE)
+def ensemble_of(recipe: Recipe, bags: Bags, chunk: Chunk) -> LearnedEnsemble:
+    found = taught([recipe], Bagged(bags), chunk).lead
+    assert isinstance(found, LearnedEnsemble)
+    return found
 
 
 def test_draws_do_not_depend_on_the_cut() -> None:
@@ -145,50 +71,21 @@ def test_weights_of_drawn_rows() -> None:
     assert (found.keys.tolist(), found.weights.tolist()) == ([1, 2, 3], [1.5, 1.0, 8.0])
 
 
-@pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.usefixtures("plainly")
-def test_it_continues_from_its_state(spec: str) -> None:
-    """In the middle of the second pass, with incomplete batches."""
-    recipe, bags = recipe_of("fobos:l1=0.01", batch=4), Bags.of(spec)
-    first = Bagging(recipe, bags)
-    first.begin_pass(1)
-    first.learn(DENSE)
-    first.begin_pass(2)
-    first.learn(DENSE, 0, 50, again=True)
-    second = Bagging(recipe, bags)
-    second.restore({name: array.copy() for name, array in first.state().items()})
-    second.begin_pass(2)
-    for one in (first, second):
-        one.learn(DENSE, 50, again=True)
-        one.finish()
-    assert [as_bytes(one) for one in second.models] == [as_bytes(one) for one in first.models]
-    assert [as_bytes(one) for one in second.models] == [
-        as_bytes(one) for one in bagged(recipe, bags, DENSE, passes=2).models
-    ]
-    assert (second.examples, second.tally) == (2 * ROWS, first.tally)
-    assert second.last_prediction == first.last_prediction
-    for damage in ({"counters": np.array([1, 1, 1, 3])}, {"counters": np.array([-1, 1, 1, 0])}):
-        with pytest.raises(StateError, match="counters"):
-            second.restore(first.state() | damage)
-    with pytest.raises(StateError):
-        second.restore({name: array for name, array in first.state().items() if name != "2.S"})
-
-
 @pytest.mark.usefixtures("plainly")
 def test_predictions_are_those_of_the_mean_margin() -> None:
-    bagging = bagged(recipe_of("ftrl:l1=0.05"), Bags.of(5), DENSE)
-    each = np.array([model.predict(DENSE) for model in bagging.models])
+    ensemble = ensemble_of(recipe_of("ftrl:l1=0.05"), Bags.of(5), DENSE)
+    each = np.array([model.predict(DENSE) for model in ensemble.models])
     margin = each.mean(axis=0)
-    assert bagging.predict(DENSE) == pytest.approx(margin, rel=1e-12)
-    assert bagging.predict(DENSE, "probability") == pytest.approx(1 / (1 + np.exp(-margin)), rel=1e-12)
-    assert bagging.predict(DENSE, "label").tolist() == np.where(margin > 0, 1.0, -1.0).tolist()
-    assert bagging.predict_proba(DENSE)[:, 1] == pytest.approx(1 / (1 + np.exp(-margin)), rel=1e-12)
+    assert ensemble.predict(DENSE) == pytest.approx(margin, rel=1e-12)
+    assert ensemble.predict(DENSE, "probability") == pytest.approx(1 / (1 + np.exp(-margin)), rel=1e-12)
+    assert ensemble.predict(DENSE, "label").tolist() == np.where(margin > 0, 1.0, -1.0).tolist()
+    assert ensemble.predict_proba(DENSE)[:, 1] == pytest.approx(1 / (1 + np.exp(-margin)), rel=1e-12)
     spread = (1 / (1 + np.exp(-each))).std(axis=0, ddof=1)
-    assert bagging.spread(DENSE) == pytest.approx(spread, rel=1e-9)
+    assert ensemble.spread(DENSE) == pytest.approx(spread, rel=1e-9)
     assert spread.min() < 0.9 * spread.max()
-    rows = [bagging.spread(DENSE.rows(k, k + 1))[0] for k in range(ROWS)]
-    assert np.array(rows).tobytes() == bagging.spread(DENSE).tobytes()
-    figures = thresher.evaluate(bagging, DENSE)
+    rows = [ensemble.spread(DENSE.rows(k, k + 1))[0] for k in range(ROWS)]
+    assert np.array(rows).tobytes() == ensemble.spread(DENSE).tobytes()
+    figures = thresher.evaluate(ensemble, DENSE)
     wrong, losses = (margin > 0) != (DENSE.labels > 0), np.log1p(np.exp(-margin * DENSE.labels))
     assert figures["error"] == pytest.approx(np.average(wrong, weights=DENSE.weights))
     assert figures["loss"] == pytest.approx(np.average(losses, weights=DENSE.weights))
@@ -196,12 +93,12 @@ def test_predictions_are_those_of_the_mean_margin() -> None:
 
 @pytest.mark.usefixtures("plainly")
 def test_the_spread_of_margins_and_of_many_outputs() -> None:
-    hinge = bagged(recipe_of("fobos:l1=0.01", loss="hinge"), Bags.of(3), DENSE)
+    hinge = ensemble_of(recipe_of("fobos:l1=0.01", loss="hinge"), Bags.of(3), DENSE)
     each = np.array([model.predict(DENSE) for model in hinge.models])
     assert hinge.spread(DENSE) == pytest.approx(each.std(axis=0, ddof=1), rel=1e-9)
     chunk = replace(DENSE, labels=(np.arange(ROWS) % 3).astype(np.float32))
     recipe = recipe_of("fobos:l1=0.01", loss="softmax", outputs="classes:0-2")
-    classes = bagged(recipe, Bags.of(3), chunk)
+    classes = ensemble_of(recipe, Bags.of(3), chunk)
     every = np.array([model.predict(chunk, "probability") for model in classes.models])
     assert classes.spread(chunk) == pytest.approx(every.std(axis=0, ddof=1), rel=1e-9)
     assert classes.predict(chunk, "label").tolist() == classes.predict(chunk).argmax(axis=1).tolist()
@@ -209,7 +106,7 @@ def test_the_spread_of_margins_and_of_many_outputs() -> None:
 
 @pytest.mark.usefixtures("plainly")
 def test_models_that_agree_have_no_spread() -> None:
-    model = alone(recipe_of("ftrl:l1=0.05"), DENSE, np.ones(ROWS, np.uint8))
+    model = alone(recipe_of("ftrl:l1=0.05"), DENSE)
     assert not Ensemble([model] * 4, "poisson").spread(DENSE).any()
 
 

@@ -10,10 +10,10 @@ from scipy import stats
 
 import thresher
 from experiments import uncertainty
-from tests.test_ensemble import bagged
+from tests.test_ensemble import ensemble_of
 from tests.test_lanes import DENSE, recipe_of
 from tests.test_laws_of_state import ROWS
-from thresher.lanes.bags import Bags
+from thresher.learning.model.bags import Bags
 from thresher.learning.model.ensemble import FEWEST, Ensemble, reach
 
 
@@ -31,15 +31,15 @@ def of_margins(each: Any, level: float) -> Any:
 
 @pytest.mark.usefixtures("plainly")
 def test_an_interval_is_that_of_margins_through_the_link() -> None:
-    bagging = bagged(recipe_of("ftrl:l1=0.05"), Bags.of(8), DENSE)
-    each = np.array([model.predict(DENSE) for model in bagging.models])
-    found = bagging.interval(DENSE, 0.8)
+    ensemble = ensemble_of(recipe_of("ftrl:l1=0.05"), Bags.of(8), DENSE)
+    each = np.array([model.predict(DENSE) for model in ensemble.models])
+    found = ensemble.interval(DENSE, 0.8)
     expected = [1 / (1 + np.exp(-one)) for one in of_margins(each, 0.8)]
     assert found == pytest.approx(np.stack(expected, axis=-1), rel=1e-9)
-    assert found[:, 0] == pytest.approx(bagging.predict(DENSE, "probability"), rel=1e-12)
-    rows = [bagging.interval(DENSE.rows(k, k + 1), 0.8)[0] for k in range(ROWS)]
+    assert found[:, 0] == pytest.approx(ensemble.predict(DENSE, "probability"), rel=1e-12)
+    rows = [ensemble.interval(DENSE.rows(k, k + 1), 0.8)[0] for k in range(ROWS)]
     assert np.array(rows).tobytes() == found.tobytes()
-    hinge = bagged(recipe_of("fobos:l1=0.01", loss="hinge"), Bags.of(8), DENSE)
+    hinge = ensemble_of(recipe_of("fobos:l1=0.01", loss="hinge"), Bags.of(8), DENSE)
     each = np.array([model.predict(DENSE) for model in hinge.models])
     assert hinge.interval(DENSE) == pytest.approx(np.stack(of_margins(each, 0.9), axis=-1), rel=1e-9)
 
@@ -47,13 +47,13 @@ def test_an_interval_is_that_of_margins_through_the_link() -> None:
 @pytest.mark.usefixtures("plainly")
 def test_means_and_classes() -> None:
     counts = replace(DENSE, labels=np.abs(np.round(3 * DENSE.labels)))
-    poisson = bagged(recipe_of("fobos:l1=0.01", loss="poisson"), Bags.of(8), counts)
+    poisson = ensemble_of(recipe_of("fobos:l1=0.01", loss="poisson"), Bags.of(8), counts)
     each = np.array([model.predict(counts) for model in poisson.models])
     expected = np.exp(np.stack(of_margins(each, 0.9), axis=-1))
     assert poisson.interval(counts) == pytest.approx(expected, rel=1e-9)
     chunk = replace(DENSE, labels=(np.arange(ROWS) % 3).astype(np.float32))
     recipe = recipe_of("fobos:l1=0.01", loss="softmax", outputs="classes:0-2")
-    classes = bagged(recipe, Bags.of(8), chunk)
+    classes = ensemble_of(recipe, Bags.of(8), chunk)
     found = classes.interval(chunk)
     assert found.shape == (ROWS, 3, 3)
     assert found[..., 0] == pytest.approx(classes.predict(chunk, "probability"), rel=1e-9)

@@ -15,10 +15,10 @@ from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher.data.chunk import Chunk
 from thresher.engine import lanes as engine_lanes
 from thresher.engine.protocol import writes
-from thresher.lanes.lanes import Lanes
 from thresher.learning.model import octet
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.parts import REGISTRY
 from thresher.testing.laws import bits, lanes_are_runs, side_by_side
@@ -46,7 +46,7 @@ def alone(recipe: Recipe, chunk: Chunk) -> Model:
     return model
 
 
-def check(recipes: Sequence[Recipe], chunk: Chunk) -> Lanes:
+def check(recipes: Sequence[Recipe], chunk: Chunk) -> ModelSet:
     lanes = lanes_are_runs(recipes, chunk)
     assert [model.recipe for model in lanes.models] == [*recipes]
     assert all(model.examples == len(chunk) for model in lanes.models)
@@ -59,10 +59,6 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """All models that can be are lanes of an octet, even a single one; or each has its own loop."""
     monkeypatch.setattr(octet, "FEW", 1 if request.param == "octets" else 99)
     return str(request.param)
-
-
-in_loops = pytest.mark.parametrize("way", ["loops"], indirect=True)
-"""Of what is never learned in octets"""
 
 
 @pytest.fixture
@@ -124,7 +120,7 @@ def test_half_lives_of_one_rule(name: str, untold: None, capfd: pytest.CaptureFi
     lasting = recipe_of(f"{name}:alpha=0.2,l1=0.3")
     fading = [recipe_of(f"{name}:alpha=0.2,l1=0.3,half_life={n}") for n in lives]
     assert lanes_of_octets([*fading, lasting]) == [0, 1, 2, 3, 4]
-    assert len({id(model.loop.holder) for model in Lanes([*fading, lasting]).models}) == 2
+    assert len({id(model.loop.holder) for model in ModelSet([*fading, lasting]).models}) == 2
     with compiled_if(name in COMPILED):
         check(fading, WIDE)
     assert capfd.readouterr() == ("", "")
@@ -158,20 +154,9 @@ def test_averages_and_what_is_not() -> None:
     check([*mixed, *(recipe_of(spec) for spec in EACH_KIND)], WIDE)
 
 
-@in_loops
-@pytest.mark.parametrize("batch", [1, 7])
+@pytest.mark.parametrize("way", ["loops"], indirect=True)  # batches are never learned in octets
 @pytest.mark.usefixtures("small_tables", "plainly")
-def test_many_outputs_and_batches(batch: int) -> None:
-    rng = np.random.default_rng(5)
-    chunk = replace(WIDE, targets=rng.choice([-1.0, 1.0], (ROWS, 3)).astype(np.float32))
-    options: dict[str, Any] = {"outputs": "labels:3", "batch": batch}
-    recipes = [recipe_of(spec, **options) for spec in FIRST]
-    check([*recipes, recipe_of("ftrl:alpha=0.2,l1=0.1", average=True, dtype="float64", **options)], chunk)
-
-
-@in_loops
-@pytest.mark.usefixtures("small_tables", "plainly")
-def test_batches_of_one_output() -> None:
+def test_batches() -> None:
     check([recipe_of(spec, batch=7) for spec in FIRST], WIDE)
 
 
@@ -198,7 +183,7 @@ UNBORN = ("eg", "simplex")
 
 
 def lanes_of_octets(recipes: Sequence[Recipe]) -> list[int]:
-    return [k for k, model in enumerate(Lanes(recipes).models) if isinstance(model.loop, octet.LaneLoop)]
+    return [k for k, model in enumerate(ModelSet(recipes).models) if isinstance(model.loop, octet.LaneLoop)]
 
 
 def test_only_rules_that_couple_no_rows_learn_in_octets(way: str) -> None:
@@ -255,7 +240,8 @@ def test_a_row_lives_as_long_as_one_lane_needs_it() -> None:
     lanes = check([shrinking, keeping, shrinking], WIDE)
     assert [model.nonzero > 0 for model in lanes.models] == [False, True, False]
     freed = [
-        int(found.state()["counts"][1]) for found in (lanes, alone(keeping, WIDE), alone(shrinking, WIDE))
+        int(found.state()["counts"][1])
+        for found in (lanes.models[0], alone(keeping, WIDE), alone(shrinking, WIDE))
     ]
     assert freed[0] == freed[1] < freed[2]
 
@@ -270,11 +256,11 @@ def overflowing() -> Iterator[None]:
         yield
 
 
-def wild(chunk: Chunk) -> tuple[list[Recipe], Lanes, list[str]]:
+def wild(chunk: Chunk) -> tuple[list[Recipe], ModelSet, list[str]]:
     one, other = (recipe_of(spec, loss="squared") for spec in ("fobos:l1=0.05", "ftrl:l1=0.02"))
     recipes = [one, WILD, other]
     said: list[str] = []
-    lanes = Lanes(recipes, said.append)
+    lanes = ModelSet(recipes, say=said.append)
     for piece in cut(chunk, PLACES):
         lanes.learn(piece)
     return recipes, lanes, said
@@ -309,32 +295,18 @@ def test_an_extreme_value_drops_those_that_it_breaks() -> None:
 
 @pytest.mark.usefixtures("plainly", "overflowing")
 def test_the_last_one_to_diverge_raises() -> None:
-    lanes = Lanes([WILD, replace(WILD, rate="constant:1e12")])
+    lanes = ModelSet([WILD, replace(WILD, rate="constant:1e12")])
     with pytest.raises(DivergedError, match="the loss of example"):
         lanes.learn(DENSE)
     assert lanes.alive == []
 
 
-@pytest.mark.parametrize(("way", "batch"), [("octets", 1), ("loops", 1), ("loops", 7)], indirect=["way"])
-@pytest.mark.usefixtures("small_tables", "plainly")
-def test_they_stop_and_go_on(batch: int) -> None:
-    recipes = [recipe_of(spec, batch=batch) for spec in EACH_KIND]
-    through, before, after = (Lanes(recipes) for _ in range(3))
-    through.learn(WIDE)
-    before.learn(WIDE, 0, 40)
-    after.restore({name: array.copy() for name, array in before.state().items()}, {})
-    after.learn(WIDE, 40)
-    assert [bits(m) for m in after.models] == [bits(m) for m in through.models]
-    assert {n: a.tobytes() for n, a in after.state().items()} == {
-        n: a.tobytes() for n, a in through.state().items()
-    }
-
-
 @pytest.mark.usefixtures("small_tables", "plainly", "overflowing")
 def test_what_was_dropped_stays_dropped() -> None:
     recipes, lanes, _ = wild(DENSE)
-    after = Lanes(recipes)
-    after.restore(lanes.state(), lanes.dropped)
+    after = ModelSet(recipes)
+    after.drop(1, lanes.dropped[1])
+    after.restore(lanes.state())
     assert after.alive == lanes.alive
     after.learn(DENSE)
     lanes.learn(DENSE)
@@ -362,6 +334,6 @@ def test_a_lane_is_a_model_that_goes_on_alone() -> None:
 )
 def test_what_lanes_share_must_be_the_same(other: dict[str, Any], field: str) -> None:
     with pytest.raises(ValueError, match=f"lanes: {field} must be the same for all"):
-        Lanes([Recipe("sgd", "squared"), Recipe("sgd", "squared", **other)])
+        ModelSet([Recipe("sgd", "squared"), Recipe("sgd", "squared", **other)])
     with pytest.raises(ValueError, match="give at least one recipe"):
-        Lanes([])
+        ModelSet([])

@@ -28,8 +28,8 @@ from thresher import parts
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.offsets import OFFSET, split_offsets, with_offsets, without_offsets
-from thresher.lanes.lanes import Lanes
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
 OPTIONS: list[dict[str, Any]] = [
@@ -139,7 +139,7 @@ def test_lanes_are_runs(options: dict[str, Any]) -> None:
     chunk = with_shifts(stream(seed=7))[0].chunk
     rule = options.get("rule", "ftrl").partition(":")[0]
     recipes = [recipe_of({**options, "rule": f"{rule}:l1={l1}"}) for l1 in (0.01, 0.02, 0.05, 0.1, 0.2)]
-    lanes = Lanes(recipes)
+    lanes = ModelSet(recipes)
     for piece in cut(chunk, [50]):
         lanes.learn(piece)
     lanes.finish()
@@ -297,7 +297,7 @@ def test_the_key_of_offsets_is_taken() -> None:
 def test_compiled_loops_do_the_same() -> None:
     chunk = with_shifts(stream(seed=14))[0].chunk
     recipes = [recipe_of({"rule": f"ftrl:l1={l1}"}) for l1 in (0.01, 0.02, 0.05, 0.1, 0.2)]
-    lanes = Lanes(recipes)
+    lanes = ModelSet(recipes)
     lanes.learn(chunk)
     for recipe, lane in zip(recipes, lanes.models, strict=True):
         assert [a.tolist() for a in lane.weights()] == [a.tolist() for a in learned(recipe, chunk).weights()]

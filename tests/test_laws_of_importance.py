@@ -12,11 +12,11 @@ from tests.plain import not_compiled
 from tests.streams import KINDS, RATE, RULES, averages, case, fingerprint, has_rate, kinds_of, labels_of
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.lanes.bags import Bagging, Bags
 from thresher.lanes.folds import Folds
-from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race
+from thresher.learning.model.bags import Bags, bagged
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.shares import folds_of
 from thresher.sklearn import SparseOnlineClassifier
@@ -119,7 +119,7 @@ def states(models: list[Model]) -> list[Any]:
 
 
 def lanes_of(chunk: Chunk) -> list[Model]:
-    lanes = Lanes([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)])
+    lanes = ModelSet([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)])
     lanes.learn(chunk)
     return [lanes.alone(k) for k in range(6)]
 
@@ -133,7 +133,7 @@ class _Halves:
 
 
 def race_of(chunk: Chunk) -> list[Model]:
-    lanes = Lanes([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)], race=Race(_Halves(), 6, 8, 25))
+    lanes = ModelSet([Recipe("ftrl", l1=0.01 * k) for k in range(1, 7)], race=Race(_Halves(), 6, 8, 25))
     for i in range(0, len(chunk), 5):
         lanes.learn(chunk, i, min(i + 5, len(chunk)))
     return [lanes.alone(k) for k in lanes.alive]
@@ -152,19 +152,19 @@ def test_folds_and_bags_number_the_rows_of_the_data() -> None:
     chunk = with_zeros(rows_of({}), zeros)
     there = chunk.weights > 0
     with not_compiled():
-        folds, bags = Folds([Recipe("adagrad-fobos")], 3, whole=True), Bags.of(3)
-        bagging = Bagging(Recipe("adagrad-fobos"), bags)
+        recipe, bags = Recipe("adagrad-fobos"), Bags.of(3)
+        folds, ensemble = ModelSet([recipe], Folds(3, whole=True)), bagged(recipe, bags)
         for begin in range(0, ROWS, 7):
-            for one in (folds, bagging):
+            for one in (folds, ensemble):
                 one.learn(chunk, begin, min(begin + 7, ROWS))
-        for k, lanes in enumerate(folds.lanes):
-            own = learned(Recipe("adagrad-fobos"), chunk.take(there & (folds_of(0, ROWS, 3, 0) != k)))
-            assert fingerprint(lanes.alone(0)) == fingerprint(own)
+        for k in range(3):
+            own = learned(recipe, chunk.take(there & (folds_of(0, ROWS, 3, 0) != k)))
+            assert fingerprint(folds.alone(k)) == fingerprint(own)
         for k, times in enumerate(bags.draw(0, ROWS)):
             repeated = chunk.take(there & (times > 0))
             repeated.weights[:] *= times[there & (times > 0)]
-            assert fingerprint(bagging.models[k]) == fingerprint(learned(Recipe("adagrad-fobos"), repeated))
-        assert folds.examples == bagging.examples == there.sum()
+            assert fingerprint(ensemble.models[k]) == fingerprint(learned(recipe, repeated))
+        assert folds.examples == ensemble.examples == there.sum()
 
 
 def test_a_bad_row_of_importance_0_is_a_bad_row() -> None:

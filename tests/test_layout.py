@@ -33,17 +33,9 @@ ARROWS = {
     "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*"),
     # what users may say; each value is parsed by the module that knows its meaning, imported on use
     "options": (
-        *(
-            "data.*",
-            "options.*",
-            "parts",
-            "lanes.bags",
-            "lanes.folds",
-            "lanes.penalties",
-            "learning.files.choice",
-        ),
-        *("learning.inspection.plots", "learning.model.prediction", "learning.model.recipe"),
-        "learning.training.passes",
+        *("data.*", "options.*", "parts", "lanes.folds", "lanes.penalties", "learning.files.choice"),
+        *("learning.inspection.plots", "learning.model.bags", "learning.model.prediction"),
+        *("learning.model.recipe", "learning.training.passes"),
     ),
     # of parts only the registry, never a single part
     "learning": (
@@ -99,7 +91,7 @@ ARROWS = {
     ),
     # the laws, for parts of users
     "testing": (
-        *("data.chunk", "engine.*", "lanes.lanes", "learning.files.model_file", "learning.model.*"),
+        *("data.chunk", "engine.*", "learning.files.model_file", "learning.model.*"),
         *("learning.modelbytes", "parts", "testing.*"),
     ),
     # a model as a service: a face beside the command line, with what is an extra

@@ -19,12 +19,11 @@ from tests.stopping import once_learned, stopping
 from thresher.cli import app
 from thresher.cli.main import status_of
 from thresher.engine.compile.notices import COMPILING
-from thresher.lanes.checkpoint import load as load_lanes
-from thresher.lanes.lanes import Lanes
-from thresher.learning.files import model_file
+from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes, from_bytes
 from thresher.parts import REGISTRY, SpecError, load_files, lookup, names
@@ -393,7 +392,7 @@ def test_a_checkpoint_of_many_models_names_it(
     forget("mine")
     capsys.readouterr()
     with pytest.raises(ModelFileError, match=r"needs the rule mine, which mine\.py defines"):
-        load_lanes(Path("f.checkpoint"))
+        checkpoint.load(Path("f.checkpoint"), "path")
     assert status_of([*path, "--resume"]) == 2
     assert "no rule is called 'mine'" in capsys.readouterr().err
     assert status_of([*path, *own, "--resume"]) == 0
@@ -404,7 +403,7 @@ def test_frontiers_and_ensembles_name_it(site: Path, tmp_path: Path) -> None:
     install_template(site)
     thresher.path(X, Y, rule="forgetful-sgd", l1=[0.01, 0.1], passes=1).save(tmp_path / "f", state=True)
     thresher.ensemble(X, Y, rule="forgetful-sgd", models=2, passes=1).save(tmp_path / "e")
-    lanes = Lanes([Recipe("ftrl"), Recipe("forgetful-sgd")])
+    lanes = ModelSet([Recipe("ftrl"), Recipe("forgetful-sgd")])
     assert model_file.needing(*lanes.models)["needs"][0][1] == "forgetful-sgd"
     forget("forgetful-sgd", "own_package", "own_package.rules")
     install(site, "own-package", "0.2.0", {})

@@ -11,8 +11,8 @@ from scipy import sparse
 import thresher
 from tests.commands import SAMPLE
 from thresher.data.errors import DataError
-from thresher.lanes.judging import Judgement
 from thresher.learning.files import model_file
+from thresher.learning.training.scores import Scores
 from thresher.learning.training.shares import held_out
 
 
@@ -75,11 +75,11 @@ def test_models_that_stopped_in_different_passes_are_compared_side_by_side() -> 
     found = thresher.path(SAMPLE, "ft-ftrl:alpha=10", l1="0.3:3:5", passes=15, holdout_every=5, patience=1)
     rested = [model.examples for model in found.models]
     assert len(set(rested)) > 1
-    judged = Judgement(dict(enumerate(found.models)))
-    for chunk in thresher.open_source(SAMPLE).chunks():
-        judged.add(chunk.take(held_out(0, len(chunk), 5, 0)))
+    chunks = thresher.open_source(SAMPLE).chunks()
+    held = (chunk.take(held_out(0, len(chunk), 5, 0)) for chunk in chunks)
+    scores = Scores.over(dict(enumerate(found.models)), held)
     best = found.number()
-    errors = [judged.error_of_difference(k, best) for k in range(5)]
+    errors = [scores.error_of_difference(k, best) for k in range(5)]
     assert [point.paired_error for point in found.points] == pytest.approx(errors)
     near = [k for k in range(5) if found.points[k].loss - found.points[best].loss <= (errors[k] or 0)]
     assert best != found.number("1se") == min(near, key=lambda k: found.points[k].nonzero)

@@ -13,9 +13,9 @@ from thresher.data.chunk import Chunk
 from thresher.data.source import MemorySource
 from thresher.engine.sound import StateError
 from thresher.lanes import auto
-from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race, RaceRecord, Racing
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.testing.laws import bits
 
@@ -44,8 +44,8 @@ class Weakest:
             lanes.drop(max(lanes.alive, key=lambda k: float(record.losses()[k])), "weak")
 
 
-def raced(race: Race | None, places: Sequence[int] = (), chunk: Chunk = STREAM) -> Lanes:
-    lanes = Lanes(RECIPES, race=race)
+def raced(race: Race | None, places: Sequence[int] = (), chunk: Chunk = STREAM) -> ModelSet:
+    lanes = ModelSet(RECIPES, race=race)
     for piece in cut(chunk, list(places)):
         lanes.learn(piece)
     return lanes
@@ -78,14 +78,13 @@ def losses_between(first: int, last: int) -> list[float]:
 
 
 def test_one_is_left() -> None:
-    lanes = raced(Race(Weakest(), 3, 64, 600), [100, 300])
+    lanes = raced(race := Race(Weakest(), 3, 64, 600), [100, 300])
     whole = [losses_between(done // 2, done) for done in (64, 128)]
     first = int(np.argmax(whole[0]))
     second = max((k for k in range(3) if k != first), key=lambda k: whole[1][k])
     assert list(lanes.dropped) == [first, second]
     (left,) = lanes.alive
-    assert lanes.race is not None
-    assert lanes.race.ended
+    assert race.ended
     alone = Model(RECIPES[left])
     alone.learn(STREAM)
     assert bits(lanes.models[left]) == bits(alone)
@@ -100,11 +99,9 @@ def test_nobody_is_judged_early() -> None:
 
 def test_the_excess_is_that_of_the_rows() -> None:
     """Compared with the value computed from the losses of all blocks."""
-    marks = Marks()
     weights = np.random.default_rng(0).choice([0.5, 1.0, 3.0], ROWS).astype(np.float32)
     weighted = Chunk(STREAM.indptr, STREAM.keys, STREAM.values, STREAM.labels, weights)
-    lanes = raced(Race(marks, 3, 64, 512), chunk=weighted)
-    assert lanes.race is not None
+    raced(race := Race(Marks(), 3, 64, 512), chunk=weighted)
     losses, importance = [], []
     model, other = Model(RECIPES[0]), Model(RECIPES[1])
     for row in range(0, 512, 8):
@@ -117,7 +114,7 @@ def test_the_excess_is_that_of_the_rows() -> None:
     difference = late[:, 0] - late[:, 1]
     apart = difference - difference.sum() / own.sum() * own
     error = np.sqrt((apart**2).sum() * 32 / 31)
-    found = lanes.race.record.excess(0, 1)
+    found = race.record.excess(0, 1)
     assert found.share == pytest.approx(difference.sum() / late[:, 0].sum())
     assert found.errors == pytest.approx(difference.sum() / error)
 
@@ -200,8 +197,8 @@ def test_records_go_on() -> None:
     raced(through)
     lanes = raced(before, chunk=STREAM.rows(0, 301))
     after.record.restore(before.record.state())
-    resumed = Lanes(RECIPES, race=after)
-    resumed.restore(lanes.state(), {})
+    resumed = ModelSet(RECIPES, race=after)
+    resumed.restore(lanes.state())
     resumed.learn(STREAM, 301)
     assert after.record.state()["sums"].tolist() == through.record.state()["sums"].tolist()
     assert after.record.ends == through.record.ends
@@ -230,10 +227,10 @@ def test_damaged_records(change) -> None:  # type: ignore[no-untyped-def]
 def test_lanes_go_when_one_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their tables are eight times as large."""
     monkeypatch.setattr(auto, "UNTIL", 64)
-    started, alive = list[weakref.ref[Lanes]](), list[bool]()
+    started, alive = list[weakref.ref[ModelSet]](), list[bool]()
     start = auto.start
 
-    def starting(*given: Any) -> Lanes:
+    def starting(*given: Any) -> ModelSet:
         lanes = start(*given)
         started.append(weakref.ref(lanes))
         return lanes

@@ -13,12 +13,10 @@ from tests.learning.test_replay import during
 from tests.streams import stream
 from thresher.data.errors import DataError
 from thresher.data.source import MemorySource
-from thresher.lanes import bags, checkpoint
-from thresher.lanes.bags import Bagging, Bags
-from thresher.lanes.judging import LanesHoldout
-from thresher.lanes.lanes import Lanes
-from thresher.learning.files import model_file
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.model.bags import Bags, bagged
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
 from thresher.learning.training.passes import REPLAY, bytes_of
@@ -168,44 +166,40 @@ def test_tuning_reads_rows_that_can_be_read_once() -> None:
     assert as_bytes(found.model) == as_bytes(thresher.tune(rows, **options).model)
 
 
-def resumed(make: Callable[[], Any], save: Any, load: Callable[[Path], Any], folder: Path) -> None:
-    """Stop at many places, also in a replay, and end with the same models."""
-    path = folder / "c"
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ModelSet([Recipe("ft-ftrl", l1=l1, batch=4) for l1 in L1S]),
+        lambda: bagged(Recipe("ft-ftrl", l1=0.1), Bags.of("poisson:2")),
+    ],
+    ids=["lanes", "ensemble"],
+)
+def test_they_go_on_from_any_checkpoint(
+    make: Callable[[], ModelSet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also from one of a replay."""
+    path, save = tmp_path / "c", checkpoint.save
     plan, saved = TrainingPlan(replay=10**6, checkpoint=path, checkpoint_every=7), list[bytes]()
 
     def keep(*given: Any) -> None:
         save(*given)
         saved.append(path.read_bytes())
 
-    whole = Trainer(make(), MemorySource([DATA]), plan, save=keep)
+    monkeypatch.setattr(checkpoint, "save", keep)
+    whole = Trainer(make(), MemorySource([DATA]), plan)
     whole.run()
     assert len(saved) > 2 * 90 / 7
     for content in [*saved[:1], *saved[11:15], *saved[20::6]]:
         path.write_bytes(content)
-        model, state = load(path)
-        again = Trainer(model, MemorySource([DATA]), plan, save=save)
+        models, state = checkpoint.load(path)
+        again = Trainer(models, MemorySource([DATA]), plan)
         again.continue_from(state)
         assert again.run().passes == MADE
-        assert [as_bytes(one) for one in again.model.models] == [as_bytes(one) for one in whole.model.models]
-
-
-def test_lanes_and_ensembles_go_on_from_any_checkpoint(tmp_path: Path) -> None:
-    holdout = LanesHoldout()
-
-    def save(path: Path, lanes: Lanes, state: Any) -> None:
-        checkpoint.save(path, lanes, state, holdout)
-
-    def load(path: Path) -> tuple[Lanes, Any]:
-        return checkpoint.load(path)[:2]
-
-    recipes = [Recipe("ft-ftrl", l1=l1, batch=4) for l1 in L1S]
-    resumed(lambda: Lanes(recipes), save, load, tmp_path)
-    recipe = Recipe("ft-ftrl", l1=0.1)
-    resumed(lambda: Bagging(recipe, Bags.of("poisson:2")), bags.save, bags.load, tmp_path)
+        assert [as_bytes(one) for one in models.models] == [as_bytes(one) for one in whole.models.models]
 
 
 def test_all_rules_must_be_automatic() -> None:
-    lanes = Lanes([Recipe(rule, centre=True) for rule in ("ft-ftrl", "ft-fobos")])
+    lanes = ModelSet([Recipe(rule, centre=True) for rule in ("ft-ftrl", "ft-fobos")])
     assert not lanes.may_replay(True)
     assert Trainer(lanes, MemorySource([DATA]), TrainingPlan(replay=bytes_of(REPLAY))).run().passes == 1
 

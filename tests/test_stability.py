@@ -11,10 +11,10 @@ from scipy.optimize import linprog
 
 import thresher
 from thresher.data.chunk import Chunk
-from thresher.lanes.bags import Bagging, Bags
 from thresher.lanes.stability import Selection, factor, most_selected, selection_of, threshold, troubles_of
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import Contents, ModelFileError
+from thresher.learning.model.bags import Bags, bagged
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.options.messages import as_stored
@@ -49,10 +49,10 @@ def test_groups_are_in_one_half_of_a_pair() -> None:
     assert 25 < draws[0, :, 0].sum() < 75
     alone = Bags.of("halves:4", 1).draw(7, 50, np.zeros(50, np.uint64))
     assert 0 < alone[0].sum() < 50, "rows without a group are drawn alone"
-    bagging = Bagging(Recipe("ftrl", l1=0.1), Bags.of("halves:4", 1))
+    models = bagged(Recipe("ftrl", l1=0.1), Bags.of("halves:4", 1))
     chunk = Chunk.of_rows([(1.0, {7: 1.0})] * 1000)
-    bagging.learn(replace(chunk, groups=groups))
-    assert [model.examples for model in bagging.models] == draws.sum(axis=(1, 2)).tolist()
+    models.learn(replace(chunk, groups=groups))
+    assert [model.examples for model in models.models] == draws.sum(axis=(1, 2)).tolist()
 
 
 @pytest.mark.parametrize("pairs", [4, 9])
@@ -95,9 +95,9 @@ def test_the_threshold_is_the_lowest_that_keeps_the_bound() -> None:
 @pytest.mark.usefixtures("plainly")
 def test_what_halves_agree_on() -> None:
     """The table equals one from dense weights of models trained alone on their halves."""
-    bagging = Bagging(Recipe("ftrl", l1=0.5), Bags.of("halves:6", 2))
-    bagging.learn(Chunk.from_csr(*csr(X), Y.astype(np.float32)))
-    found = selection_of(bagging.models, 5.0, 4)
+    models = bagged(Recipe("ftrl", l1=0.5), Bags.of("halves:6", 2))
+    models.learn(Chunk.from_csr(*csr(X), Y.astype(np.float32)))
+    found = selection_of(models.models, 5.0, 4)
     dense = np.zeros((6, COLUMNS))
     for k, learned in enumerate(Bags.of("halves:6", 2).draw(0, ROWS)):
         model = Model("ftrl", l1=0.5)

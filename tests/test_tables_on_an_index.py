@@ -104,7 +104,7 @@ def test_nothing_keeps_a_model_that_nobody_holds() -> None:
     gc.collect()
     gc.disable()
     try:
-        kept: list[Any] = [weakref.ref(model), weakref.ref(model.loop), weakref.ref(model._feed.index)]
+        kept: list[Any] = [weakref.ref(model), weakref.ref(model.loop), weakref.ref(model.feed.index)]
         del model
         assert [one() for one in kept] == [None, None, None]
     finally:

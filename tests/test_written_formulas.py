@@ -16,7 +16,7 @@ from thresher.data.chunk import Chunk
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.layout import Layout
 from thresher.engine.index import HashedIndex
-from thresher.lanes.bags import Bags
+from thresher.learning.model.bags import Bags
 from thresher.learning.model.preparation import Intake
 
 ALL, G = 2**64 - 1, 0x9E3779B97F4A7C15

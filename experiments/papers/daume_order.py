@@ -14,7 +14,7 @@ from thresher.data import Chunk, concat
 from thresher.data.order import make_order
 from thresher.data.source import MemorySource
 from thresher.drawing import Axis, Panel, Series, panels
-from thresher.lanes.lanes import Lanes
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
 ORDERS = {"sorted": "as-is", "permuted once": "once", "permuted every pass": "every"}
@@ -49,7 +49,7 @@ def by_pass(
     parts: Parts, order: str, batch: int, steps: Sequence[float], passes: int, seed: int
 ) -> NDArray[np.float64]:
     """Test error and training loss of SGD for each step size, after each pass: (2, steps, passes)."""
-    lanes = Lanes([Recipe("sgd", "logistic", f"inverse-sqrt:{step}", batch=batch) for step in steps])
+    lanes = ModelSet([Recipe("sgd", "logistic", f"inverse-sqrt:{step}", batch=batch) for step in steps])
     shuffled, found = make_order(order, seed), []
     for number in range(1, passes + 1):
         lanes.begin_pass(number)

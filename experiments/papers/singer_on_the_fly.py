@@ -17,7 +17,7 @@ from experiments.papers.sets import Parts, Sets
 from experiments.papers.sweeps import side_by_side
 from thresher.data import Chunk, concat
 from thresher.drawing import Axis, Panel, Series, panels
-from thresher.lanes.lanes import Lanes
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
 POINTS, FEW, MORE, GIVEN_UP, BATCHES = 40, 0.05, 0.1, 0.01, (10, 100)
@@ -123,14 +123,14 @@ def choose(recipes: Sequence[Recipe], parts: Parts) -> Choice:
 
 def followed(stream: Stream, choices: Sequence[Choice]) -> list[Followed]:
     """One pass, stopped at `POINTS` places in geometric progression."""
-    lanes = Lanes([choice.recipe for choice in choices])
+    lanes = ModelSet([choice.recipe for choice in choices])
     points: list[list[Point]] = [[] for _ in choices]
     stops = np.unique(np.geomspace(10, stream.rows, POINTS).astype(int)).tolist()
     for chunk in _cut(stream.chunks(), stops):
         lanes.learn(chunk)
         if lanes.examples in stops:
             for found, model in zip(points, lanes.models, strict=True):
-                share = model.nonzero / lanes.features_seen
+                share = model.nonzero / lanes.lead.features_seen
                 found.append(Point(lanes.examples, share, model.nonzero / stream.features))
     return [Followed(choice, found) for choice, found in zip(choices, points, strict=True)]
 

@@ -13,7 +13,7 @@ from experiments.papers.page import Page, Picture, Verdict, table
 from experiments.papers.sets import Sets
 from experiments.papers.sweeps import errors_of_folds
 from thresher.drawing import Axis, Panel, Series, panels
-from thresher.lanes.lanes import Lanes
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
 ROWS, TESTS, RARE, FOLDS = 4_000, 4_000, 2_000, 3
@@ -97,7 +97,7 @@ def measured(plan: Plan) -> dict[str, Kept]:
     found: dict[str, Kept] = {}
     for name, recipes in plan.recipes().items():
         judged = errors_of_folds(recipes, parts.train, FOLDS)
-        lanes = Lanes(recipes)
+        lanes = ModelSet(recipes)
         lanes.learn(parts.train)
         left = [model.nonzero for model in lanes.models]
         best, sparsest = int(np.argmin(judged)), sparsest_of(judged, left)

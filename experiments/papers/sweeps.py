@@ -16,9 +16,9 @@ from benchmarks.tasks import EVERY, Split, Task, split_rows
 from experiments.papers.sets import Parts
 from thresher import Model, TroubleWarning
 from thresher.data import Chunk
-from thresher.lanes.folds import Folds
-from thresher.lanes.lanes import Lanes
+from thresher.lanes.folds import Folds, FoldScores
 from thresher.learning.evaluation.evaluate import score
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
 _TASK = Task("one of two classes", "")
@@ -56,7 +56,7 @@ def chosen(template: str, parts: Parts, passes: int = 1, folds: int = 1) -> str:
 
 def side_by_side(recipes: Sequence[Recipe], parts: Parts, passes: int = 1) -> list[Figures]:
     """Figures of each recipe on the test rows; all learn from one reading, in file order."""
-    lanes = Lanes(recipes)
+    lanes = ModelSet(recipes)
     _taught(lanes, parts.train, passes)
     return [
         figures(parts.test, model.recipe.outputs, model.predict(parts.test), model.nonzero, False)
@@ -66,12 +66,13 @@ def side_by_side(recipes: Sequence[Recipe], parts: Parts, passes: int = 1) -> li
 
 def errors_of_folds(recipes: Sequence[Recipe], rows: Chunk, folds: int, passes: int = 1) -> list[float]:
     """Mean error of each recipe over the folds of `rows`, from one reading."""
-    sets = Folds(recipes, folds)
+    sets = ModelSet(recipes, share := Folds(folds))
     _taught(sets, rows, passes)
-    return [float(np.mean([one["error"] for one in found])) for found in sets.judge([rows])]
+    judged = FoldScores(sets, share, [rows]).figures
+    return [float(np.mean([one["error"] for one in found])) for found in judged]
 
 
-def _taught(learner: Lanes | Folds, rows: Chunk, passes: int) -> None:
+def _taught(learner: ModelSet, rows: Chunk, passes: int) -> None:
     for number in range(1, passes + 1):
         learner.begin_pass(number)
         learner.learn(rows, again=number > 1)
@@ -97,18 +98,19 @@ def cross_validated(
     recipes: Sequence[Recipe], parts: Parts, passes: Sequence[int], folds: int = 10
 ) -> list[Tried]:
     """All recipes after each of the numbers of `passes`, ascending. Those that diverge are left out."""
-    learning, found = Folds(recipes, folds, whole=True), []
-    assert learning.whole is not None
+    share, found = Folds(folds, whole=True), []
+    learning = ModelSet(recipes, share)
+    *outside, whole = learning.parts
     for number in range(1, passes[-1] + 1):
         learning.begin_pass(number)
         learning.learn(parts.train, again=number > 1)
         if number not in passes:
             continue
-        for k, judged in enumerate(learning.judge([parts.train])):
+        for k, judged in enumerate(FoldScores(learning, share, [parts.train]).figures):
             if len(judged) == folds:
                 error, area = (float(np.mean([of(one) for one in judged])) for of in (_error, _auc))
-                left = float(np.mean([lanes.models[k].nonzero for lanes in learning.lanes]))
-                test = _tested(learning.whole.models[k], parts)
+                left = float(np.mean([part.models[k].nonzero for part in outside]))
+                test = _tested(whole.models[k], parts)
                 found.append(Tried(recipes[k], number, error, left, area, test))
     return found
 

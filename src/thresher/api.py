@@ -246,7 +246,7 @@ def path(
     with _elsewhere(given):
         run = runs_path.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
         outcome = _outcome(run)
-    learn = run.add if run.rereadable else None
+    learn = (lambda before, l1s: run.again(l1s).added_to(before)) if run.rereadable else None
     choice = given["choose"] or BEST
     return with_choice(Frontier(run.penalty, *run.learned(), warn(outcome.warnings), choice, learn))
 

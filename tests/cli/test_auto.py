@@ -13,7 +13,7 @@ import thresher as package
 from tests.cli.conftest import Ran, Thresher
 from tests.stopping import once_learned, stopping
 from thresher.lanes import auto
-from thresher.learning.files import model_file
+from thresher.learning.files import checkpoint, model_file
 from thresher.learning.model.recipe import Recipe
 
 DEFAULT = Recipe().rule
@@ -138,7 +138,7 @@ def test_stopping_changes_nothing(
         request.getfixturevalue("narrow")
         every = 35
     command = f"train train.svm -m a --rule auto --passes 2 --checkpoint-every {every} -q --json {options}"
-    save, written = auto.save, []
+    save, written = checkpoint.save, []
 
     def keeping(path: Path, *rest: Any) -> None:
         save(path, *rest)
@@ -146,7 +146,7 @@ def test_stopping_changes_nothing(
         shutil.copy(path, f"kept-{len(written)}")
 
     with monkeypatch.context() as patch:
-        patch.setattr(auto, "save", keeping)
+        patch.setattr(checkpoint, "save", keeping)
         whole = thresher(command)
     assert whole.status == 0, whole.err
     content = Path("a").read_bytes()
@@ -165,8 +165,8 @@ def test_stopping_changes_nothing(
 @pytest.mark.parametrize(
     ("kept", "options", "words"),
     [
-        ("--rule auto", "--rule ftrl", "a checkpoint of another command"),
-        ("--rule auto", "", "a checkpoint of another command"),
+        ("--rule auto", "--rule ftrl", "its models race: resume with --rule auto"),
+        ("--rule auto", "", "its models race: resume with --rule auto"),
         ("--rule auto", "--rule auto --l1 2", "leave --l1 out"),
         ("--rule auto", "--rule auto --loss hinge", "leave --loss out"),
         ("--rule ftrl", "--rule auto", "give the same options"),

@@ -10,8 +10,9 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import ROWS, Thresher
-from thresher.lanes import bags
-from thresher.lanes.bags import Bags
+from thresher.learning.files import checkpoint
+from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.bags import Bags
 from thresher.learning.model.model import Model
 
 COMMAND = "train train.svm -m e --ensemble 3 --rule ftrl --l1 0.1 -q"
@@ -127,7 +128,7 @@ def test_stopping_changes_nothing(
     start = COMMAND.replace("--rule ftrl --l1 0.1", "") if "--rule" in options else COMMAND
     start = start.replace("--ensemble 3", "") if "--ensemble" in options else start
     command = f"{start} --checkpoint-every 35 --json --curve {{}} {options}"
-    save, written = bags.save, list[Path]()
+    save, written = checkpoint.save, list[Path]()
 
     def keeping(path: Path, *rest: Any) -> None:
         save(path, *rest)
@@ -136,7 +137,7 @@ def test_stopping_changes_nothing(
             shutil.copy(path, "kept")
 
     with monkeypatch.context() as patch:
-        patch.setattr(bags, "save", keeping)
+        patch.setattr(checkpoint, "save", keeping)
         whole = thresher(command.format("a.tsv"))
     assert whole.status == 0, whole.err
     shutil.move("e", "whole")
@@ -240,14 +241,17 @@ def test_checkpoints_of_other_commands(thresher: Thresher, monkeypatch: pytest.M
         patch.setattr(package.Ensemble, "save", lambda *given, **named: exit(3))
         with pytest.raises(SystemExit):
             thresher(f"{COMMAND} --checkpoint-every 100")
-    assert "a checkpoint of another command" in thresher("train train.svm -m e --rule ftrl --resume").err
+    for other in ("train", "path"):
+        ran = thresher(f"{other} train.svm -m e --rule ftrl --resume")
+        assert ran == (1, "", "thresher: e.checkpoint: a checkpoint of thresher train --ensemble\n")
+    with pytest.raises(ModelFileError, match=r"checkpoint: a checkpoint of thresher\.ensemble$"):
+        package.train("train.svm", checkpoint="e.checkpoint", resume=True)
     assert "made with --ensemble poisson:3" in thresher(COMMAND.replace("3", "4", 1) + " --resume").err
     assert "the checkpoint was made with --rule" in thresher(COMMAND.replace("0.1", "0.2") + " --resume").err
-    assert "another command" in thresher("path train.svm -m e --rule ftrl --resume").err
     Path("e.checkpoint").unlink()
     assert thresher("train train.svm -m e -q --rule ftrl --l1 0.1").status == 0
     shutil.move("e", "e.checkpoint")
-    assert "not a checkpoint of an ensemble" in thresher(f"{COMMAND} --resume").err
+    assert "e.checkpoint: a finished model, not a checkpoint" in thresher(f"{COMMAND} --resume").err
 
 
 def test_a_stream(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,15 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.models import one_of
-from thresher.lanes import checkpoint, frontier, judging
+from thresher.lanes import frontier
 from thresher.lanes.frontier import pareto_front, points_of
-from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import PenaltyRange, penalty_in, penalty_name
-from thresher.learning.files import model_file
+from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.choice import Point, choose
 from thresher.learning.files.model_file import Contents
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
+from thresher.learning.training.scores import Scores
 
 OVERFIT = "--rate inverse-sqrt:1000"  # without a penalty the first pass is the best on the hold-out
 FRONTIER = "path train.svm -m f --rule ft-ftrl --l1 0.05:2:5"
@@ -127,8 +128,8 @@ def checkpoints_of(thresher: Thresher, command: str, monkeypatch: pytest.MonkeyP
     """Run to the end; returns what each checkpoint contained."""
     save, kept = checkpoint.save, []
 
-    def keeping(path: Path, *rest: Any, **named: Any) -> None:
-        save(path, *rest, **named)
+    def keeping(path: Path, *rest: Any) -> None:
+        save(path, *rest)
         kept.append(path.read_bytes())
 
     with monkeypatch.context() as patch:
@@ -164,12 +165,12 @@ def test_a_lane_that_rests_goes_on_resting(thresher: Thresher, monkeypatch: pyte
     options = f"--holdout test.svm --early-stop 1 --rule fobos {OVERFIT}"
     save, resting = checkpoint.save, list[list[int]]()
 
-    def checking(path: Path, lanes: Lanes, *rest: Any, **named: Any) -> None:
-        save(path, lanes, *rest, **named)
-        loaded, _, judged, _ = checkpoint.load(path)
+    def checking(path: Path, lanes: ModelSet, state: checkpoint.TrainingState) -> None:
+        save(path, lanes, state)
+        loaded, before = checkpoint.load(path, "path")
         resting.append([k for k in range(3) if k not in lanes.alive])
         assert loaded.alive == lanes.alive
-        assert judged.waited == named["holdout"].waited
+        assert before.waited == state.waited
 
     monkeypatch.setattr(checkpoint, "save", checking)
     ran = thresher(f"path train.svm -m f --l1 1e-9:0.1:3 --passes 6 --checkpoint-every 90 {options}")
@@ -233,45 +234,6 @@ def test_wrong_usage(case: str, thresher: Thresher) -> None:
     assert sorted(Path().iterdir()) == before
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ("--rule fobos", "with rule ft-ftrl"),
-        ("--loss hinge", "with loss logistic"),
-        ("--seed 3", "with seed 0"),
-    ],
-)
-def test_other_options_beside_resume(change: str, words: str, thresher: Thresher) -> None:
-    assert thresher("train train.svm -m g -q").status == 0
-    shutil.copy("g", "f.checkpoint")
-    assert "not a checkpoint of a frontier" in thresher(f"{FRONTIER} --resume").err
-    lanes = Lanes([Model("ft-ftrl:l1=0.05").recipe, Model("ft-ftrl:l1=0.5").recipe])
-    from thresher.learning.diagnostics.stream_statistics import Seen
-    from thresher.learning.files.checkpoint import DataOrigin, Held, Position, TrainingState
-    from thresher.learning.training.learner import Tally
-
-    nothing = TrainingState(
-        DataOrigin(),
-        [],
-        Held("", DataOrigin()),
-        [],
-        "as-is",
-        1,
-        0,
-        Position(),
-        0.0,
-        [],
-        Tally(0.0, 0.0),
-        None,
-        0,
-        Seen(),
-    )
-    checkpoint.save(Path("f.checkpoint"), lanes, nothing, judging.LanesHoldout())
-    rule = "" if "--rule" in change else "--rule ft-ftrl"
-    ran = thresher(f"path train.svm -m f {rule} --resume {change}")
-    assert (ran.status, words in ran.err) == (2, True), ran.err
-
-
 def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its checkpoint is not a model, its penalties stay the same, and a message says how to continue."""
     command = "path train.svm -m f --rule ft-ftrl --l1 0.1:1:3 --checkpoint-every 100"
@@ -283,6 +245,14 @@ def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatc
     for reading in ("predict f.checkpoint train.svm", "train train.svm -m m --init f.checkpoint"):
         ran = thresher(reading)
         assert (ran.status, "a checkpoint of many models" in ran.err) == (1, True), reading
+    changes = {
+        ("--rule ft-ftrl", "--rule fobos"): "with rule ft-ftrl",
+        ("-m f", "-m f --loss hinge"): "with loss logistic",
+        ("-m f", "-m f --seed 3"): "with seed 0",
+    }
+    for (old, new), words in changes.items():
+        ran = thresher(command.replace(old, new) + " --resume")
+        assert (ran.status, words in ran.err) == (2, True), ran.err
     for other in ("0.1:2:3", "0.1:1:4", "auto:4"):
         changed = thresher(command.replace("0.1:1:3", other) + " --resume")
         assert (changed.status, "leave --l1 out" in changed.err) == (2, True), other
@@ -395,16 +365,14 @@ def test_the_error_of_a_difference_is_that_of_the_rows(thresher: Thresher) -> No
     """Compared with the value computed from the losses of all rows."""
     import thresher as package
 
-    lanes = Lanes([Model("ft-ftrl", l1=0.1).recipe, Model("ft-ftrl", l1=1.0).recipe])
+    lanes = ModelSet([Model("ft-ftrl", l1=0.1).recipe, Model("ft-ftrl", l1=1.0).recipe])
     source = package.open_source("train.svm")
     rng, chunks = np.random.default_rng(4), []
     for chunk in source.chunks():
         lanes.learn(chunk)
         weighted = chunk.weights * rng.choice([0.5, 1.0, 3.0], len(chunk)).astype(np.float32)
         chunks += [type(chunk)(chunk.indptr, chunk.keys, chunk.values, chunk.labels, weighted)]
-    holdout = judging.LanesHoldout()
-    holdout.score(lanes, chunks)
-    assert holdout.judgement is not None
+    scores = Scores.over(dict(enumerate(lanes.models)), chunks)
     weights = np.concatenate([chunk.weights for chunk in chunks]).astype(float)
     losses = [
         np.concatenate([model.head.losses(model.predict(chunk), chunk) for chunk in chunks])
@@ -414,7 +382,7 @@ def test_the_error_of_a_difference_is_that_of_the_rows(thresher: Thresher) -> No
     mean = difference.sum() / weights.sum()
     expected = np.sqrt(((difference - mean * weights) ** 2).sum() * len(weights) / (len(weights) - 1))
     expected /= weights.sum()
-    assert holdout.judgement.error_of_difference(0, 1) == pytest.approx(expected, rel=1e-9)
-    assert holdout.judgement.error_of_difference(1, 0) == pytest.approx(expected, rel=1e-9)
-    assert holdout.judgement.error_of_difference(1, 1) == 0.0
-    assert [one.paired_error == 0 for one in points_of(lanes, holdout)].count(True) == 1
+    assert scores.error_of_difference(0, 1) == pytest.approx(expected, rel=1e-9)
+    assert scores.error_of_difference(1, 0) == pytest.approx(expected, rel=1e-9)
+    assert scores.error_of_difference(1, 1) == 0.0
+    assert [one.paired_error == 0 for one in points_of(lanes, scores, {})].count(True) == 1

@@ -42,7 +42,7 @@ def test_it_writes_what_python_does(thresher: Thresher) -> None:
 
 def test_a_half_is_a_run_on_its_rows(thresher: Thresher) -> None:
     """Law 7: shares counted from models that ``train`` makes of the rows of each half."""
-    from thresher.lanes.bags import Bags
+    from thresher.learning.model.bags import Bags
 
     assert thresher(COMMAND).status == 0
     counts: dict[int, int] = {}

@@ -94,7 +94,7 @@ class Case:
         """Write a checkpoint of a later pass, with the best state of an earlier one."""
         self.trainer(path).run()
 
-    def trainer(self, path: Path, loaded: Any = None) -> Trainer[Model]:
+    def trainer(self, path: Path, loaded: Any = None) -> Trainer:
         """A trainer in the middle of training or at its beginning."""
         plan = replace(PLAN, checkpoint=path, checkpoint_every=EVERY)
         model = loaded[0] if loaded else self.model()
@@ -254,7 +254,7 @@ def used(case: Case, path: Path, compiled: bool) -> list[str]:
 
     def resuming() -> None:
         loaded = checkpoint.load(path)
-        made(loaded[0])
+        made(loaded[0].lead)
         trainer = case.trainer(path, loaded)
         trainer.plan = replace(PLAN, passes=min(trainer.position.number, PLAN.passes))
         trainer.run()

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from thresher.data import open_source
-from thresher.lanes.bags import Bagging, Bags
 from thresher.lanes.folds import Folds
-from thresher.lanes.lanes import Lanes
 from thresher.learning.model import feed
+from thresher.learning.model.bags import Bags, bagged
 from thresher.learning.model.feed import each
-from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
 DATA = "examples/data/rcv1_train2000.dat.gz"
@@ -63,21 +62,16 @@ def test_the_first_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
         each(work, range(3), 1)
 
 
-def in_lanes() -> tuple[Any, Callable[[Any], list[Model]]]:
-    return Lanes(RECIPES), lambda lanes: lanes.models
-
-
-def in_folds() -> tuple[Any, Callable[[Any], list[Model]]]:
-    sets = Folds(RECIPES[:2], 3, whole=True)
-    return sets, lambda folds: [one for lanes in (*folds.lanes, folds.whole) for one in lanes.models]
-
-
-def in_bags() -> tuple[Any, Callable[[Any], list[Model]]]:
-    return Bagging(RECIPES[0], Bags.of("3")), lambda bagging: bagging.models
-
-
-@pytest.mark.parametrize("made", [in_lanes, in_folds, in_bags])
-def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, made: Callable[[], Any]) -> None:
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: ModelSet(RECIPES),
+        lambda: ModelSet(RECIPES[:2], Folds(3, whole=True)),
+        lambda: bagged(RECIPES[0], Bags.of("3")),
+    ],
+    ids=["lanes", "folds", "bags"],
+)
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, made: Callable[[], ModelSet]) -> None:
     states, pools, pool = list[Any](), list[int](), ThreadPoolExecutor
 
     def noted(count: int, *given: Any) -> Any:
@@ -87,10 +81,10 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch, made: Callable[
     monkeypatch.setattr(feed, "ThreadPoolExecutor", noted)
     for processors in (1, 3):
         with_processors(monkeypatch, processors)
-        learner, models = made()
+        models = made()
         for chunk in open_source(DATA, block_bytes=1 << 17).chunks():
-            learner.learn(chunk)
-        learner.finish()
-        states.append([{k: a.tobytes() for k, a in one.state().items()} for one in models(learner)])
+            models.learn(chunk)
+        models.finish()
+        states.append({k: a.tobytes() for k, a in models.state().items()})
         assert bool(pools) == (processors > 1)
     assert states[0] == states[1]

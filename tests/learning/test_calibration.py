@@ -22,10 +22,10 @@ from thresher.engine.calibrating import (
     SLOPE,
     calibrate_outputs,
 )
-from thresher.lanes.lanes import Lanes
 from thresher.learning.files import model_file
 from thresher.learning.model.calibration import FittedLink
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.parts import make
@@ -252,7 +252,7 @@ def test_lanes_are_runs(case: dict[str, Any]) -> None:
     rates, chunk = (0.1, 1.0, 2.0, 4.0, 8.0), rows_for(case)
     recipes = [Recipe(**{"rule": "sgd", **case, "calibrate": True, "rate": f"constant:{r}"}) for r in rates]
     with not_compiled():
-        lanes = Lanes(recipes)
+        lanes = ModelSet(recipes)
         lanes.learn(chunk)
         for lane, recipe in zip(lanes.models, recipes, strict=True):
             alone = Model(recipe)

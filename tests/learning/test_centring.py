@@ -21,9 +21,9 @@ from tests.streams import Stream, Vector, cut, fingerprint, model_of, stream_of
 from tests.test_laws_of_state import STORES, make_small
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.lanes.lanes import Lanes
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.preparation import Intake
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
@@ -193,7 +193,7 @@ def test_lanes_equal_runs() -> None:
     chunk = columns(9).chunk
     recipes = [Recipe("ft-ftrl", l1=l1, centre=True) for l1 in (0.5, 1.0, 2.0)]
     with not_compiled():
-        lanes = Lanes(recipes)
+        lanes = ModelSet(recipes)
         lanes.learn(chunk)
         for lane, recipe in zip(lanes.models, recipes, strict=True):
             alone = Model(recipe)

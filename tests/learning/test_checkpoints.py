@@ -16,6 +16,7 @@ from thresher.data.order import make_order
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import ModelFileError
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.passes import Passes
 from thresher.learning.training.shares import Last
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
@@ -104,7 +105,7 @@ def litter(data: list[str]) -> None:
     Path(data[0]).write_bytes(b"".join(spoilt))
 
 
-def trainer(case: Case, data: list[str], loaded: Any = None, every: int = EVERY) -> Trainer[Model]:
+def trainer(case: Case, data: list[str], loaded: Any = None, every: int = EVERY) -> Trainer:
     layout = AnyLayout(group="qid") if case.grouped else None
     source = open_source(data, layout=layout, on_error=case.on_error, block_bytes=BLOCK, threads=2)
     model = loaded[0] if loaded else case.model()
@@ -119,7 +120,7 @@ def trainer(case: Case, data: list[str], loaded: Any = None, every: int = EVERY)
     return made
 
 
-def end(ready: Trainer[Model]) -> tuple[bytes, list[Any], Any, Any]:
+def end(ready: Trainer) -> tuple[bytes, list[Any], Any, Any]:
     """The model file, the table without speeds, the figures, and the counts of lines."""
     outcome: Outcome = ready.run()
     model_file.save(ready.model, "model")
@@ -141,8 +142,8 @@ def test_going_on_from_any_checkpoint_ends_in_the_same_place(
     taken: list[bytes] = []
     save = checkpoint.save
 
-    def keep(path: Path, model: Model, training_state: TrainingState) -> None:
-        save(path, model, training_state)
+    def keep(path: Path, models: ModelSet, training_state: TrainingState) -> None:
+        save(path, models, training_state)
         taken.append(path.read_bytes())
 
     with monkeypatch.context() as patch:

@@ -16,6 +16,7 @@ from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.passes import Passes
 from thresher.learning.training.shares import Meeting, as_text, part_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
@@ -232,8 +233,8 @@ def test_going_on_from_any_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     name, condition = write("csv"), "day >= 20"
     taken, save = list[bytes](), checkpoint.save
 
-    def keep(path: Path, model: Model, state: TrainingState) -> None:
-        save(path, model, state)
+    def keep(path: Path, models: ModelSet, state: TrainingState) -> None:
+        save(path, models, state)
         taken.append(path.read_bytes())
 
     def ended(loaded: Any = None, held: str = condition) -> bytes:

@@ -10,9 +10,9 @@ import pytest
 
 from tests.streams import RATE, RULES, fingerprint, has_rate, settings_of, stream
 from thresher.data.features.names import Names
-from thresher.lanes.lanes import Lanes
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
 ROWS = 150
@@ -74,7 +74,7 @@ def test_batches_admission_and_names_are_copied(another: Callable[[Model], Model
 @copies
 @pytest.mark.usefixtures("plainly")
 def test_a_lane_is_copied_to_a_model_alone(another: Callable[[Any], Any]) -> None:
-    lanes = Lanes([Recipe("ftrl", l1=0.1), Recipe("sgd")])
+    lanes = ModelSet([Recipe("ftrl", l1=0.1), Recipe("sgd")])
     lanes.learn(FIRST)
     alone = Model("ftrl", l1=0.1)
     alone.learn(FIRST)
@@ -83,7 +83,7 @@ def test_a_lane_is_copied_to_a_model_alone(another: Callable[[Any], Any]) -> Non
         one.learn(LAST)
     assert twin.weights()[1].tobytes() == alone.weights()[1].tobytes()
     assert lanes.examples == ROWS
-    with pytest.raises(TypeError, match="Lanes cannot be copied or pickled"):
+    with pytest.raises(TypeError, match="side by side cannot be copied or pickled"):
         another(lanes)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,12 @@ from tests.plain import not_compiled
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.learning.files import checkpoint, model_file
-from thresher.learning.files.model_file import EDITION, MODEL, RECIPE, ModelFileError
+from thresher.learning.files.model_file import EDITION, MODEL, RECIPE, Contents, ModelFileError
+from thresher.learning.model.bags import Bagged, Bags
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.modelbytes import as_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -160,24 +165,27 @@ TRAININGS: list[tuple[str, Any, str]] = [
     ("position.number", 0, "number must be a number >= 1"),
     ("position.place", [0, 1], "place must be a list of file, offset, line or null"),
     ("reported", [10**400, 1], "reported must be a list of loss, weight"),
-    ("best.number", 10**400, "a number >= 1"),
+    ("bests.0.number", 10**400, "a number >= 1"),
     ("position.place", [0, 2**70, 1], "place must be a list of file, offset, line or null"),
     ("position.place", [9, 0, 0], "the position is in file 10, which does not exist"),
     ("position.learned", -1, "learned must be a number >= 0"),
     ("position.number", 9, "position: stopped in pass 9 of 3"),
     ("passes", 1, "position: stopped in pass 3 of 1"),
-    ("best.number", 4, "best: pass 4 is not finished in pass 3"),
+    ("bests.0.number", 4, "bests: pass 4 is not finished in pass 3"),
     ("position.report", {"lines": 1}, "report: examples is missing"),
     ("position.report.first_bad", [{}], "first_bad: file is missing"),
     ("position.more", 1, "position: unknown field more"),
     ("label", "x", "label must be a number"),
     ("table", [[1]], "table must be rows of numbers"),
     ("reported", [1.0], "reported must be a list of loss, weight"),
-    ("best", {"number": 1}, "figures is missing"),
-    ("best.figures", {"loss": "low"}, "loss must be a number"),
+    ("bests.0", {"number": 1}, "figures is missing"),
+    ("bests.0.figures", {"loss": "low"}, "loss must be a number"),
     ("data", ["a.svm", 1], "data must be a list of names, size, where"),
     ("read", [[1]], "read must be hashes and sizes"),
-    ("passes_since", None, "passes_since must be"),
+    ("bests", {"1": {"number": 1, "figures": {"loss": 1.0}}}, "waited: not of the same models"),
+    ("bests", {"٠": {"number": 1, "figures": {"loss": 1.0}}}, "is not the number of a model"),
+    ("waited", None, "waited must be"),
+    ("plan", "evil\nplan", "a checkpoint of another command$"),
 ]
 
 
@@ -228,9 +236,46 @@ def test_the_best_pass_of_a_checkpoint_is_checked_before_training_goes_on(
     stopped: Path, tmp_path: Path
 ) -> None:
     head, tensors = model_file.read(stopped)
-    model_file.write(tmp_path / "checkpoint", head, {**tensors, "best.clock": tensors["best.clock"] + 1e30})
-    with pytest.raises(ModelFileError, match="checkpoint: best: clock: the heap"):
+    model_file.write(
+        tmp_path / "checkpoint", head, {**tensors, "best.0.clock": tensors["best.0.clock"] + 1e30}
+    )
+    with pytest.raises(ModelFileError, match="checkpoint: clock: the heap"):
         Case(BALL).trainer(tmp_path / "checkpoint", checkpoint.load(tmp_path / "checkpoint"))
+
+
+SETS: list[tuple[str, Any, str]] = [
+    ("recipes", [], "give at least one recipe|recipes: damaged"),
+    ("recipes", [3, 3], "recipes: damaged"),
+    ("recipes", None, "recipes must be a list"),
+    ("share", "folds:3", "an ensemble is N"),
+    ("share", "poisson:3", "curves: not one for each model"),
+    ("racing", True, "its models race"),
+    ("dropped", {"2": "why"}, "there are fewer models"),
+    ("dropped", {"-1": "why"}, "'-1' is not the number of a model"),
+    ("resting", [2], "there are fewer models"),
+    ("curves", [[]], "curves: not one for each model"),
+    ("curves", [3, 3], "curve must be"),
+    ("more", 1, "unknown field more"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "said"), SETS, ids=range(len(SETS)))
+@pytest.mark.parametrize("share", ["", "poisson:2"])
+def test_a_set_of_models_that_cannot_be_is_refused(
+    share: str, name: str, value: Any, said: str, stopped: Path, tmp_path: Path
+) -> None:
+    recipes = [Recipe("ftrl", l1=l1) for l1 in ((0.1,) if share else (0.1, 1.0))]
+    models = ModelSet(recipes, Bagged(Bags.of(share)) if share else None)
+    models.learn(Chunk.of_rows([(1.0, {7: 2.0})] * 3))
+    path, training = tmp_path / "checkpoint", checkpoint.load(stopped)[1]
+    checkpoint.save(path, models, replace(training, bests={}, waited={}))
+    found = checkpoint.load(path)[0]
+    assert [as_bytes(one) for one in found.models] == [as_bytes(one) for one in models.models]
+    head, tensors = Contents.of(path).model(0)
+    head["lanes"][name] = value
+    model_file.write(path, head, tensors)
+    with pytest.raises(ModelFileError, match=said):
+        checkpoint.load(path)
 
 
 @pytest.mark.parametrize("load", [model_file.load_readout, model_file.load, checkpoint.load])

@@ -7,10 +7,10 @@ import pytest
 
 from tests.streams import cut, stream
 from thresher.data.source import MemorySource
-from thresher.lanes.lanes import Lanes
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training import progress
 from thresher.learning.training.interruption import Interrupted
 from thresher.learning.training.progress import MOST, Curve, CurvePoint
@@ -78,9 +78,9 @@ def test_a_stopped_training_goes_on_with_its_curve(tmp_path: Path) -> None:
     trainer.save_checkpoint = once  # type: ignore[method-assign]
     with pytest.raises(Interrupted):
         trainer.run()
-    model, training_state = checkpoint.load(path)
-    assert [point.examples for point in model.curve] == [1, 2, 4, 8, 16, 32]
-    again = Trainer(model, MemorySource([DATA]), plan)
+    models, training_state = checkpoint.load(path)
+    assert [point.examples for point in models.lead.curve] == [1, 2, 4, 8, 16, 32]
+    again = Trainer(models, MemorySource([DATA]), plan)
     again.continue_from(training_state)
     again.run()
     assert again.model.curve == trained(passes=2).curve
@@ -97,7 +97,7 @@ def test_weights_are_not_counted_in_a_large_table_that_is_nearly_empty(
 
 def test_lanes_have_the_curves_of_models_alone() -> None:
     recipes = [Model(f"ftrl:l1={l1},alpha=9").recipe for l1 in (0.3, 2)]
-    lanes = Lanes(recipes)
+    lanes = ModelSet(recipes)
     Trainer(lanes, MemorySource([DATA]), TrainingPlan()).run()
     for recipe, lane in zip(recipes, lanes.models, strict=True):
         alone = Model(recipe)

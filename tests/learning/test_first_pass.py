@@ -11,12 +11,12 @@ import thresher
 from tests.streams import cut, stream
 from thresher.data.chunk import Chunk
 from thresher.data.source import MemorySource
-from thresher.lanes.bags import Bagging, Bags
 from thresher.lanes.folds import Folds
-from thresher.lanes.lanes import Lanes
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.inspection.plots import stages_of_curve, stages_of_table
+from thresher.learning.model.bags import Bags, bagged
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.progress import ProgressLines
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
@@ -75,41 +75,44 @@ def test_rows_may_come_again_between_new_ones() -> None:
 @pytest.mark.parametrize("batch", [1, 8])
 def test_many_models_have_those_of_each_alone(batch: int) -> None:
     recipes = [Recipe(f"ftrl:alpha=9,l1={l1}", batch=batch) for l1 in (0.01, 0.1, 0.5, 1, 2)]
-    lanes, folds = Lanes(recipes), Folds(recipes, 3, whole=True)
-    bagging = Bagging(recipes[0], Bags.of("disjoint:2"))
-    for many in (lanes, folds, bagging):
+    lanes, folds = ModelSet(recipes), ModelSet(recipes, Folds(3, whole=True))
+    bags = bagged(recipes[0], Bags.of("disjoint:2"))
+    for many in (lanes, folds, bags):
         run(many, 3, folds=True)
-    assert folds.whole is not None
-    for recipe, *found in zip(recipes, lanes.models, folds.whole.models, strict=True):
+    for recipe, *found in zip(recipes, lanes.models, folds.parts[-1].models, strict=True):
         model = Model(recipe)
         run(model, 3)
         for one in found:
             assert (one.tally, one.repeated, one.curve) == (model.tally, model.repeated, model.curve)
-    best = min(lanes.models, key=lambda one: one.tally.average)
-    assert (lanes.tally, lanes.repeated) == (best.tally, best.repeated)
-    assert bagging.tally.weight == pytest.approx(float(DATA.weights.sum()))
-    assert bagging.repeated.weight == pytest.approx(2 * bagging.tally.weight)
+    assert lanes.lead is min(lanes.models, key=lambda one: one.tally.average)
+    assert bags.lead.tally.weight == pytest.approx(float(DATA.weights.sum()))
+    assert bags.lead.repeated.weight == pytest.approx(2 * bags.lead.tally.weight)
 
 
 @pytest.mark.parametrize("options", [{}, {"batch": 8}])
-def test_files_copies_and_checkpoints_keep_them(options: dict[str, Any], tmp_path: Path) -> None:
+def test_files_copies_and_checkpoints_keep_them(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = Model(RULE, **options)
     run(whole, 3)
     path, plan = tmp_path / "c", TrainingPlan(3, checkpoint=tmp_path / "c", checkpoint_every=1)
-    saved: list[bytes] = []
+    saved, save = list[bytes](), checkpoint.save
 
     def keep(*given: Any) -> None:
-        checkpoint.save(*given)
+        save(*given)
         saved.append(path.read_bytes())
 
-    Trainer(Model(RULE, **options), MemorySource([DATA]), plan, save=keep).run()
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", keep)
+        Trainer(Model(RULE, **options), MemorySource([DATA]), plan).run()
     assert len(saved) == 3 * len(DATA)
     for number in (68, 69, 70, 71, 150):
         path.write_bytes(saved[number])
-        model, before = checkpoint.load(path)
-        going_on = Trainer(model, MemorySource([DATA]), TrainingPlan(3))
+        models, before = checkpoint.load(path)
+        going_on = Trainer(models, MemorySource([DATA]), TrainingPlan(3))
         going_on.continue_from(before)
         going_on.run()
+        model = models.lead
         assert (model.tally, model.repeated) == (whole.tally, whole.repeated), number
         model.record = whole.record
         assert model_file.as_bytes(model_file.header_of(model), model_file.tensors_of(model)) == (

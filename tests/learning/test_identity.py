@@ -93,7 +93,7 @@ def trainer(
     every: int = 0,
     held: str | None = None,
     data: Any = None,
-) -> Trainer[Model]:
+) -> Trainer:
     source = open_source(data or form.name, layout=form.layout, block_bytes=form.block, threads=2)
     ready = make_order(order, 0)
     opened = Passes(source, ready.reads(passes), cached=cached)
@@ -102,21 +102,21 @@ def trainer(
     return Trainer(Model(), opened.first, plan, reread=opened.later, order=ready, holdout=given)
 
 
-def stopped_after(ready: Trainer[Model], examples: int) -> None:
+def stopped_after(ready: Trainer, examples: int) -> None:
     """Stop with a checkpoint after this many examples."""
     with stopping(once_learned(examples)), pytest.raises(Interrupted):
         ready.run()
 
 
-def resumed(ready: Trainer[Model]) -> Trainer[Model]:
+def resumed(ready: Trainer) -> Trainer:
     loaded = checkpoint.load(CHECKPOINT)
-    ready.model = loaded[0]
+    ready.models = loaded[0]
     with model_file.naming_file(CHECKPOINT):
         ready.continue_from(loaded[1])
     return ready
 
 
-def refused(ready: Callable[[], Trainer[Model]], reason: str = CHANGED) -> None:
+def refused(ready: Callable[[], Trainer], reason: str = CHANGED) -> None:
     """Resuming is a one-line error, before anything is learned."""
     going = ready()
     before = checkpoint.load(CHECKPOINT)[0].examples
@@ -227,7 +227,7 @@ def test_a_hold_out_file_must_be_the_same() -> None:
     resumed(trainer(form, 3, held="held.svm")).run()
 
 
-def fed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> Trainer[Model]:
+def fed(monkeypatch: pytest.MonkeyPatch, content: bytes) -> Trainer:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(content))))
     return trainer(FORMS["text"], 2, cached=True, data="-")
 

@@ -170,13 +170,13 @@ def test_each_block_is_predicted_by_models_of_the_rows_before_it(passes: int) ->
     found = thresher.cv("rows.svm", refit=True, on_error="skip", **shared)
     chunk = thresher.cv(CHUNK, refit=True, **shared)
     assert found.points == chunk.points
-    assert found.folds.examples == passes * ROWS
+    assert found.models.examples == passes * ROWS
     start = ROWS - 4 * (ROWS // 5)
     losses = []
-    for k, lanes in enumerate(chunk.folds.lanes):
+    for k, model in enumerate(chunk.models.models[:4]):
         begin = start + k * (ROWS // 5)
         own = thresher.train(CHUNK.rows(0, begin), passes=passes, **OPTIONS)
-        assert same(lanes.models[0], own)
+        assert same(model, own)
         losses.append(thresher.evaluate(own, CHUNK.rows(begin, begin + ROWS // 5))["loss"])
     assert chunk.points[0].loss == pytest.approx(np.mean(losses))
     assert same(chunk.choose(), thresher.train(CHUNK, passes=passes, **OPTIONS))

@@ -17,7 +17,6 @@ from thresher import open_source
 from thresher.data import CacheWriter, Chunk, DataError, open_cache
 from thresher.data.layout import Layout
 from thresher.data.source import Source
-from thresher.learning.model.model import Model
 from thresher.learning.training.passes import Passes
 from thresher.learning.training.trainer import Trainer
 
@@ -28,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def between_passes(ready: Trainer[Model], change: Callable[[], object]) -> None:
+def between_passes(ready: Trainer, change: Callable[[], object]) -> None:
     """Train, calling `change` after the first pass."""
     reread = ready.reread
 

@@ -141,8 +141,8 @@ def test_stopping_makes_no_difference(
 ) -> None:
     options = {**PLAIN, "slices": ["user", "age"], "checkpoint": tmp_path / "spare", **more}
 
-    def learned(trainer: Trainer[Any]) -> bool:
-        return bool(trainer.model.examples >= examples)
+    def learned(trainer: Trainer) -> bool:
+        return trainer.models.examples >= examples
 
     whole = package.train(clicks, **options)
     with stopping(learned), pytest.raises(Interrupted):

@@ -159,7 +159,7 @@ def test_what_follows_from_other_fields_follows_them_when_they_change() -> None:
         changed = replace(hashed, seed=seed)
         assert changed == Recipe("sgd", store="hashed:10", seed=seed) == Recipe.from_dict(changed.as_dict())
         assert Model(changed).store == f"hashed:10,{seed}"
-        assert Model(changed)._feed.index.seed == seed  # type: ignore[union-attr]
+        assert Model(changed).feed.index.seed == seed  # type: ignore[union-attr]
     assert Model(Recipe("sgd", store="hashed:10,7", seed=2)).store == "hashed:10,7"
     averaged = Recipe("sgd", average=True)
     assert [str(one.numbers) for one in (averaged, replace(averaged, average=False))] == [

@@ -35,6 +35,7 @@ from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
 from thresher.data.source import Chunks, Through
 from thresher.learning.files import checkpoint, model_file
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training import passes as passes_module
 from thresher.learning.training.interruption import Interrupted
 from thresher.learning.training.passes import AUTO, Kept, Passes, Size, agreed_passes, bytes_of, passes_for
@@ -119,7 +120,7 @@ CASES = {
 }
 
 
-def trainer(case: Case, passes: int | str = AUTO, loaded: Any = None, **reading: Any) -> Trainer[Model]:
+def trainer(case: Case, passes: int | str = AUTO, loaded: Any = None, **reading: Any) -> Trainer:
     """A training of the two files, with so many passes or the automatic number."""
     layout = AnyLayout(group="qid") if case.grouped else None
     read = {"block_bytes": BLOCK, "threads": 2, "on_error": case.on_error, "layout": layout, **reading}
@@ -146,7 +147,7 @@ def prepare(case: Case) -> None:
         Path("a.svm").write_bytes(b"".join(rows))
 
 
-def end(ready: Trainer[Model]) -> Any:
+def end(ready: Trainer) -> Any:
     """The model file and everything that is reported."""
     outcome = ready.run()
     model_file.save(ready.model, "model")
@@ -185,8 +186,8 @@ def test_it_goes_on_from_any_checkpoint(case: Case, automatic: None, monkeypatch
     taken: list[bytes] = []
     save = checkpoint.save
 
-    def keep(path: Path, model: Model, training_state: Any) -> None:
-        save(path, model, training_state)
+    def keep(path: Path, models: ModelSet, training_state: Any) -> None:
+        save(path, models, training_state)
         taken.append(path.read_bytes())
 
     with monkeypatch.context() as patch:
@@ -208,7 +209,7 @@ def test_it_goes_on_from_any_checkpoint(case: Case, automatic: None, monkeypatch
 def test_a_run_whose_rows_do_not_fit_goes_on_without_them(order: str) -> None:
     case = Case(TrainingPlan(checkpoint_every=30), order=order)
 
-    def small(loaded: Any = None) -> Trainer[Model]:
+    def small(loaded: Any = None) -> Trainer:
         ready = trainer(case, loaded=loaded, block_bytes=900)
         ready.repetition.budget = 3000
         return ready
@@ -235,7 +236,7 @@ def test_other_rows_are_noticed_when_a_replay_is_resumed() -> None:
         trainer(Case(), loaded=checkpoint.load(Path("checkpoint"))).run()
 
 
-def stop_in_pass(ready: Trainer[Model], number: int) -> None:
+def stop_in_pass(ready: Trainer, number: int) -> None:
     with stopping(in_pass(number)), pytest.raises(Interrupted):
         ready.run()
 
@@ -517,8 +518,8 @@ def during(monkeypatch: pytest.MonkeyPatch, number: int, signals: int = 1) -> No
     signal.signal(signal.SIGINT, signal.default_int_handler)
     handle = Trainer.handle_due
 
-    def watch(self: Trainer[Any]) -> None:
-        if self.position.number == number and self.model.examples % 60 == 8:
+    def watch(self: Trainer) -> None:
+        if self.position.number == number and self.models.examples % 60 == 8:
             for _ in range(signals):
                 signal.raise_signal(signal.SIGINT)
         handle(self)

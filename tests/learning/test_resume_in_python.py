@@ -11,9 +11,8 @@ import pytest
 import thresher
 from tests.plain import not_compiled
 from thresher.lanes.stability import Selection
+from thresher.learning.files import checkpoint
 from thresher.learning.training.interruption import Interrupted
-
-CHECKPOINTS = ("learning.files.checkpoint", "lanes.checkpoint", "lanes.bags")
 
 
 @pytest.fixture(autouse=True)
@@ -37,16 +36,15 @@ def stopping(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def begin() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         left = [1]
-        for module in CHECKPOINTS:
-            save = __import__(f"thresher.{module}", fromlist=["save"]).save
+        save = checkpoint.save
 
-            def saved(*args: Any, save: Any = save, **more: Any) -> None:
-                save(*args, **more)
-                if left:
-                    left.pop()
-                    signal.raise_signal(signal.SIGINT)
+        def saved(*args: Any) -> None:
+            save(*args)
+            if left:
+                left.pop()
+                signal.raise_signal(signal.SIGINT)
 
-            monkeypatch.setattr(f"thresher.{module}.save", saved)
+        monkeypatch.setattr(checkpoint, "save", saved)
 
     return begin
 

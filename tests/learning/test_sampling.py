@@ -16,9 +16,9 @@ from tests.plain import not_compiled
 from tests.streams import cut, fingerprint
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
-from thresher.lanes.lanes import Lanes
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.sampling import Sample
 from thresher.learning.training.shares import SAMPLE, bits_of, unit
@@ -96,11 +96,11 @@ def test_lanes_are_runs() -> None:
     chunk = clicks()
     recipes = [Recipe("ftrl", l1=l1, sample="0=0.2,correct", seed=3) for l1 in (0.1, 1.0)]
     with not_compiled():
-        lanes, alone = Lanes(recipes), [Model(recipe) for recipe in recipes]
+        lanes, alone = ModelSet(recipes), [Model(recipe) for recipe in recipes]
         lanes.learn(chunk)
         for model in alone:
             model.learn(chunk)
-    assert lanes.left_out == alone[0].left_out > 0
+    assert lanes.lead.left_out == alone[0].left_out > 0
     for lane, model in zip(lanes.models, alone, strict=True):
         assert lane.predict(chunk).tobytes() == model.predict(chunk).tobytes()
 
@@ -236,7 +236,7 @@ def test_folds_are_judged_by_all_rows(tmp_path: Path) -> None:
     with not_compiled():
         found = thresher.cv(data, rule="sgd", sample="0=0.2", folds=3, passes=1)
         bags = thresher.ensemble(data, models=2, rule="sgd", sample="0=0.2", passes=1)
-    lanes = found.folds.lanes
+    lanes = found.models.models
     assert [one.examples for one in lanes] == [200] * 3
     assert all(one.left_out > 80 for one in lanes)
     assert all(model.left_out > 80 for model in bags.models)

@@ -15,10 +15,10 @@ from tests.plain import not_compiled
 from tests.streams import fingerprint
 from thresher.data.chunk import Chunk
 from thresher.data.layout import SettledLayout
-from thresher.lanes.lanes import Lanes
 from thresher.learning.files import model_file
 from thresher.learning.model import scaling
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
 ALL = SettledLayout("csv", bits=LAYOUT.bits, columns=LAYOUT.columns, kinds=("numeric",) * FEATURES)
@@ -103,7 +103,7 @@ def test_features_that_weigh_elsewhere_keep_all_divisors() -> None:
 @scales
 def test_lanes_are_runs(scale: str) -> None:
     recipes = [Recipe("ftrl", l1=l1, scale=scale) for l1 in (0.1, 1.0)]
-    lanes = Lanes(recipes)
+    lanes = ModelSet(recipes)
     lanes.learn(table().chunk)
     for recipe, lane in zip(recipes, lanes.models, strict=True):
         alone = Model(recipe)

@@ -52,7 +52,7 @@ def test_a_filter_stays_what_it_was_when_training_goes_on(
     data, kept = tmp_path / "data.parquet", tmp_path / "checkpoint"
     write_parquet(some_rows(400), data)
 
-    def trainer(where: str, first: int | None = None) -> Trainer[Model]:
+    def trainer(where: str, first: int | None = None) -> Trainer:
         loaded = checkpoint.load(kept) if first is None else None
         plan = TrainingPlan(2, 0, checkpoint=kept, checkpoint_every=first or 0)
         passes = Passes(open_source(data, layout=LAYOUT, where=where), 2, cached=False)

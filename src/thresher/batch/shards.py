@@ -141,7 +141,7 @@ class LostWorkerError(OneLineError):
         self.warn = warn
 
 
-class Share(NamedTuple):
+class Contribution(NamedTuple):
     """What a shard adds to the chosen columns."""
 
     loss: float
@@ -182,15 +182,15 @@ class Shard:
         kernels.widest(own, c.starts, c.rows, c.values, sums, widths)
         return places, widths
 
-    def measure(self, whole: bool) -> Share:
+    def measure(self, whole: bool) -> Contribution:
         """The loss, and the masses of its chosen columns, or of all it has."""
         c = self.columns
         chosen = np.arange(len(self._numbers)) if whole else self._chosen
         up, down = np.zeros(len(chosen)), np.zeros(len(chosen))
         kernels.add_up(chosen, c.starts, c.rows, c.values, self._q, up, down)
-        return Share(self._sum, up, down)
+        return Contribution(self._sum, up, down)
 
-    def move(self, steps: F64, again: bool) -> Share:
+    def move(self, steps: F64, again: bool) -> Contribution:
         """Move the chosen columns by `steps`, `again` instead of the last move; returns what is then so."""
         c, source, target = self.columns, self._before, self._z
         if not again:

@@ -19,10 +19,10 @@ import numpy as np
 from thresher.batch import kernels
 from thresher.batch.rounds import I64, NOISE, SWEEPS, BoostPlan, Round, Rounds
 from thresher.batch.shards import (
+    Contribution,
     FeatureColumns,
     Here,
     LostWorkerError,
-    Share,
     There,
     columns_of,
     stripes,
@@ -159,7 +159,7 @@ class Parallel(Rounds):
         self._chosen: I64 = np.empty(0, np.int64)
         self._places: list[I64] = []
         self._widths = np.zeros(0)
-        self._shares: list[Share] | None = None
+        self._shares: list[Contribution] | None = None
         """what the shards add to the chosen columns after the last move; None: not known yet"""
         self._loss = 0.0
 
@@ -175,7 +175,7 @@ class Parallel(Rounds):
         """Compute the masses and violations of all columns."""
         self._add_up(self.all, self._numbers, self._holder.call("measure", True))
 
-    def _add_up(self, chosen: I64, places: list[I64], shares: list[Share]) -> None:
+    def _add_up(self, chosen: I64, places: list[I64], shares: list[Contribution]) -> None:
         up, down = np.zeros(len(chosen)), np.zeros(len(chosen))
         for place, share in zip(places, shares, strict=True):
             up[place] += share.up
@@ -209,7 +209,7 @@ class Parallel(Rounds):
         steps = np.zeros(len(self._chosen))
         held = self._widths, self.ease, self.penalties, len(self.keys)
         bound = kernels.steps_at_once(self._chosen, *held, self.w, self.up, self.down, steps)
-        shares: list[Share] = self._holder.call("move", steps, again)
+        shares: list[Contribution] = self._holder.call("move", steps, again)
         loss = sum(share.loss for share in shares)
         if loss > before + bound and self.ease < 1.0:
             return False

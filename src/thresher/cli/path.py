@@ -42,7 +42,7 @@ def _learn(run: FrontierTraining, path: Path, data: list[str], options: PathComm
         with saving.unbroken(path, stopper):
             run.save(learned, path, which, say=False)
 
-    keep = None if run.beside else (lambda: run.save(run.learned(), path, which, say=False))
+    keep = None if run.trainer.plan.finished else (lambda: run.save(run.learned(), path, which, say=False))
     outcome: Outcome = saving.ended(run, keep, f"the models are saved in {path}")
     learned = run.filled(outcome, path, which, save)
     with saving.unbroken(path, stopper):

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import replace
-from pathlib import Path
 
-from thresher.lanes import checkpoint
-from thresher.lanes.judging import LanesHoldout
-from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race, RaceRecord, Racing
-from thresher.learning.files import checkpoint as of_one
-from thresher.learning.files import model_file
-from thresher.learning.files.checkpoint import TrainingState
-from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 
 ALPHA, L1 = (1.0, 10.0, 3.0, 1 / 3), (1.0, 2.0)
@@ -59,10 +52,10 @@ def field(recipe: Recipe, given: Container[str] = ()) -> list[Recipe]:
 
 def start(
     recipe: Recipe, say: Callable[[str], None] = lambda line: None, given: Container[str] = ()
-) -> Lanes:
+) -> ModelSet:
     """The lanes at the start of their race; they do not vary parameters that were `given`."""
     recipes = field(recipe, given)
-    return Lanes(recipes, say, race_of(len(recipes)))
+    return ModelSet(recipes, say=say, race=race_of(len(recipes)))
 
 
 def race_of(lanes: int) -> Race:
@@ -70,27 +63,11 @@ def race_of(lanes: int) -> Race:
     return Race(Leader(), lanes, FIRST, UNTIL)
 
 
-def successor(model: Lanes | Model, over: bool) -> Lanes | Model:
+def successor(models: ModelSet, over: bool) -> ModelSet:
     """The winner on its own once there is one, or once the first pass is `over`; until then the lanes."""
-    if isinstance(model, Model) or model.race is None:
-        return model
+    if not isinstance(models.race, Race):
+        return models
     if over:
-        model.race.end(model)
-    decided = model.race.ended or len(model.alive) == 1
-    return model.alone(model.alive[0]) if decided else model
-
-
-def save(path: Path, model: Lanes | Model, training_state: TrainingState) -> None:
-    """Save a checkpoint of the race; of the winner, an ordinary checkpoint. Raises the errors of both."""
-    if isinstance(model, Model):
-        of_one.save(path, model, training_state)
-    else:
-        checkpoint.save(path, model, training_state, LanesHoldout())
-
-
-def load(path: Path) -> tuple[Lanes | Model, TrainingState]:
-    """The inverse of `save`; `ModelFileError`."""
-    if path.exists() and model_file.LANES in model_file.Contents.of(path).run:
-        lanes, training_state, *_ = checkpoint.load(path, race_of)
-        return lanes, training_state
-    return of_one.load(path)
+        models.race.end(models)
+    decided = models.race.ended or len(models.alive) == 1
+    return ModelSet.of(models.alone(models.alive[0])) if decided else models

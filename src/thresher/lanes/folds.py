@@ -30,8 +30,6 @@ import numpy as np
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.order import Order
-from thresher.lanes.lanes import Lanes
-from thresher.lanes.model_set import SplitModelSet
 from thresher.lanes.penalties import penalty_in
 from thresher.learning.diagnostics.findings import (
     Trouble,
@@ -41,12 +39,12 @@ from thresher.learning.diagnostics.findings import (
     weightless_fold,
 )
 from thresher.learning.diagnostics.stream_statistics import Seen
-from thresher.learning.evaluation.evaluate import Evaluation
-from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.holdout import Figures, counts_of, difference
+from thresher.learning.training.holdout import counts_of, difference
 from thresher.learning.training.record import Record
+from thresher.learning.training.scores import Figures, Scores
 from thresher.learning.training.shares import Rows, are_given, folds_of, folds_of_groups
 from thresher.options.checks import check_whole
 from thresher.options.messages import mention
@@ -110,153 +108,127 @@ def blocks_of(first: int, rows: int, count: int, total: int) -> Rows:
     return found
 
 
-class Folds(SplitModelSet):
-    """For each of `count` folds, lanes of these recipes that learn all rows outside the fold.
+class Folds(Share):
+    """For each of `count` folds, a part that learns all rows outside the fold.
 
-    Each run of `count` rows of a pass has one row in each fold; their order is drawn with the seed of the
-    recipes. If rows have groups, each group is in one fold, which is drawn. Each model is, bit for bit, the
-    one trained on the data without the rows of its fold (law 7). No row of the fold is counted, or used for
-    scaling or admission, so each fold has lanes with their own index and intake. If folds go `forward`, they
-    are consecutive blocks of the rows, of which there are `total`, and a model learns only the rows before
-    its block, as in ``sklearn.model_selection.TimeSeriesSplit``. With `whole`, one more set of lanes learns
-    all rows. A recipe whose lane diverges in any fold is dropped, and `say` is called.
-    ValueError for numbers out of range, and as `Lanes`; MemoryError if the initial tables are larger than the
-    machine's memory.
+    Each run of `count` rows of a pass has one row in each fold; their order is drawn with the `seed`. If rows
+    have groups, each group is in one fold, which is drawn. No row of the fold is counted, or used for scaling
+    or admission, so each fold has a feed and an index of its own. If folds go `forward`, they are consecutive
+    blocks of the rows, of which there are `total`, and a part learns only the rows before its block, as in
+    ``sklearn.model_selection.TimeSeriesSplit``. With `whole`, one more part learns all rows.
 
-    >>> folds = Folds([Recipe("ftrl", l1=0.1)], 2)
-    >>> folds.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0}), (1.0, {9: 2.0})]))
-    >>> [lanes.models[0].weights()[0].tolist() for lanes in folds.lanes]
+    >>> models = ModelSet([Recipe("ftrl", l1=0.1)], Folds(2))
+    >>> models.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0}), (1.0, {9: 2.0})]))
+    >>> [model.weights()[0].tolist() for model in models.models]
     [[8], [7, 9]]
     """
 
+    steady = True
+
     def __init__(
-        self,
-        recipes: Sequence[Recipe],
-        count: int,
-        *,
-        forward: bool = False,
-        total: int = 0,
-        whole: bool = False,
-        say: Callable[[str], None] = lambda line: None,
+        self, count: int, seed: int = 0, *, forward: bool = False, total: int = 0, whole: bool = False
     ) -> None:
-        for recipe in recipes[:1]:
-            check_size(recipe, count, len(recipes), whole)
-        self.count, self.recipes, self._say = count, list(recipes), say
-        self.forward, self.total = forward, total
-        self.lanes = [Lanes(recipes) for _ in range(count)]
-        """lanes of each fold"""
-        self.whole = Lanes(recipes) if whole else None
-        """lanes that learn all rows"""
-        self._reported: set[int] = set()
-        self._classes = [Counter[float]() for _ in range(count + 1)]
-        """rows of each class in each fold, and before all folds"""
-        self._in_groups = self._named = False
-        self._weightless, self._without_auc = 0, list[int]()
+        self.count, self.seed, self.forward, self.total, self.whole = count, seed, forward, total, whole
+        self.parts = count + whole
 
-    @property
-    def members(self) -> list[Lanes]:
-        """The lanes of each fold, and those of all rows."""
-        return self.lanes if self.whole is None else [*self.lanes, self.whole]
+    def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
+        """The rows outside each fold."""
+        folds = self.folds_of(chunk, first)
 
-    @property
-    def lead(self) -> Lanes:
-        """The last set."""
-        return self.members[-1]
+        def learned(part: int) -> Chunk:
+            return chunk.take(folds < part if self.forward else folds != part) if part < self.count else chunk
 
-    def _dealt(self, chunk: Chunk) -> Callable[[int], Chunk]:
-        folds = self._folds_of(chunk)
+        return learned
 
-        def part(k: int) -> Chunk:
-            learned = folds < k if self.forward else folds != k
-            return chunk.take(learned) if k < self.count else chunk
-
-        return part
-
-    def _folds_of(self, chunk: Chunk) -> Rows:
-        """The fold of each row (n,) of `chunk`, the next chunk of the pass."""
-        first = self._rows
+    def folds_of(self, chunk: Chunk, first: int) -> Rows:
+        """The fold of each row (n,) of `chunk`, whose first row has the number `first`."""
         if self.forward:
             return blocks_of(first, len(chunk), self.count, self.total)
         if chunk.groups is not None:
-            return folds_of_groups(chunk.groups, first, self.count, self.recipes[0].seed)
-        return folds_of(first, len(chunk), self.count, self.recipes[0].seed)
+            return folds_of_groups(chunk.groups, first, self.count, self.seed)
+        return folds_of(first, len(chunk), self.count, self.seed)
 
-    def keep_record(self, record: Record, seen: Seen) -> None:
-        """Set the record of the models of all rows; those of folds are discarded."""
-        if self.whole is not None:
-            self.whole.keep_record(record, seen)
+    def where(self, part: int) -> str:
+        """Which rows a part learns, in words."""
+        fold = f"{'before' if self.forward else 'without'} fold {part + 1}, "
+        return fold if part < self.count else "on all rows, "
 
-    def mark(self) -> None:
-        """Note a point of the progressive curves of the models of all rows."""
-        if self.whole is not None:
-            self.whole.mark()
+    def lead(self, models: ModelSet) -> Any:
+        """The model with the lowest loss of the last part."""
+        part = models.parts[-1]
+        return part.models[min(part.alive or [0], key=lambda k: part.models[k].tally.average)]
 
-    @property
-    def dropped(self) -> dict[int, str]:
-        """The recipes that diverged, with the first fold where they did and the reason."""
-        found: dict[int, str] = {}
-        for k, lanes in enumerate(self.members):
-            where = f"{'before' if self.forward else 'without'} fold {k + 1}"
-            where = where if k < self.count else "on all rows"
-            found = {number: f"{where}, {reason}" for number, reason in lanes.dropped.items()} | found
-        return found
+    def kept(self, models: ModelSet) -> list[Model]:
+        """The models of all rows; those of folds are discarded."""
+        return models.parts[-1].models if self.whole else []
 
-    def _settle(self) -> None:
-        """Tell of recipes that were dropped; `DivergedError` if none is left."""
-        for number, reason in self.dropped.items():
-            if number not in self._reported:
-                self._reported.add(number)
-                self._say(f"{self.recipes[number].rule}: {reason}; the other models continue")
-        if len(self._reported) == len(self.recipes):
-            raise DivergedError("learning diverged in at least one fold for every model")
+    def scored(self, models: ModelSet) -> dict[int, Any]:
+        """Nothing: each part is evaluated on the rows that it has not learned."""
+        return {}
 
-    def judge(self, chunks: Iterable[Chunk]) -> list[list[Figures]]:
-        """Figures of each recipe in each fold, on the rows of the fold; none for dropped recipes.
+    def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: Seen) -> None:
+        """Set the records of the models of all rows."""
+        for model in self.kept(models):
+            model.keep_record(records(0), seen)
 
-        `chunks` are those of one pass. `DataError` if there are fewer rows than folds.
-        """
-        self._rows = 0
-        dropped = self.dropped
-        judges = [_Judge(lanes, [k for k in lanes.alive if k not in dropped]) for lanes in self.lanes]
-        sizes = np.zeros(self.count, np.int64)
-        self._classes, self._named = [Counter[float]() for _ in range(self.count + 1)], False
+
+class FoldScores:
+    """Figures of each recipe in each fold, on the rows of the fold, from the chunks of one pass.
+
+    `DataError` if there are fewer rows than folds.
+    """
+
+    def __init__(self, models: ModelSet, folds: Folds, chunks: Iterable[Chunk]) -> None:
+        self._folds, dropped, rows = folds, models.dropped, 0
+        parts = models.parts[: folds.count]
+        scores = [Scores({k: p.models[k] for k in p.alive if k not in dropped}) for p in parts]
+        waiting, sizes = [list[Chunk]() for _ in parts], np.zeros(folds.count, np.int64)
+        self._classes = [Counter[float]() for _ in range(folds.count + 1)]
+        """rows of each class in each fold, and before all folds"""
+        self._named = self._in_groups = False
         for chunk in chunks:
-            folds, self._rows = self._folds_of(chunk), self._rows + len(chunk)
-            sizes += np.bincount(folds[folds >= 0], minlength=self.count)
+            numbers, rows = folds.folds_of(chunk, rows), rows + len(chunk)
+            sizes += np.bincount(numbers[numbers >= 0], minlength=folds.count)
             self._named = self._named or (chunk.groups is not None and bool(chunk.groups.any()))
             self._in_groups = chunk.groups is not None
-            for k, judge in enumerate(judges):
-                judge.add(part := chunk.take(folds == k))
-                self._classes[k] += counts_of(self.head, part)
-            self._classes[-1] += counts_of(self.head, chunk.take(folds < 0)) if self.forward else Counter()
-        if self._rows < self.count:
-            raise DataError(f"{self.count} folds need at least {self.count} rows; rows read: {self._rows}")
+            for k in range(folds.count):
+                waiting[k].append(part := chunk.take(numbers == k))
+                self._classes[k] += counts_of(models.head, part)
+                if sum(one.nnz for one in waiting[k]) >= PIECE:
+                    scores[k].add(concat(waiting[k]))
+                    waiting[k] = []
+            if folds.forward:
+                self._classes[-1] += counts_of(models.head, chunk.take(numbers < 0))
+        if rows < folds.count:
+            raise DataError(f"{folds.count} folds need at least {folds.count} rows; rows read: {rows}")
         if not sizes.all():
-            few = f"the groups are too few for {self.count} folds, {np.count_nonzero(sizes == 0)} of which"
+            few = f"the groups are too few for {folds.count} folds, {np.count_nonzero(sizes == 0)} of which"
             raise DataError(f"{few} got none: take fewer folds, or try other seeds")
-        found = [judge.figures() for judge in judges]
-        firsts = [next(iter(one.values())) for one in found]
+        for one, left in zip(scores, waiting, strict=True):
+            if left:
+                one.add(concat(left))
+        recipes = range(len(models.recipes))
+        self.figures = [[one.figures(k) for one in scores if k in one.models] for k in recipes]
+        """by recipe and fold; none for recipes that were dropped"""
+        firsts = next((one for one in self.figures if one), [])
         self._weightless = next((k for k, one in enumerate(firsts, 1) if not one["examples"]), 0)
         self._without_auc = [k for k, one in enumerate(firsts, 1) if one.get("auc", 0.5) is None]
-        return [[one[k] for one in found if k in one] for k in range(len(self.recipes))]
 
     def troubles(self) -> list[Trouble]:
-        """Trouble with the rows of the folds, which have been judged."""
+        """Trouble with the rows of the folds."""
+        count, forward = self._folds.count, self._folds.forward
         found = [no_groups("")] if self._in_groups and not self._named else []
         found += [weightless_fold(self._weightless)] if self._weightless else []
-        for k, held in enumerate(self._classes[:-1] if self.forward or self._named else []):
-            others = [*range(k), -1] if self.forward else [j for j in range(self.count) if j != k]
+        for k, held in enumerate(self._classes[:-1] if forward or self._named else []):
+            others = [*range(k), -1] if forward else [j for j in range(count) if j != k]
             learned = sum((self._classes[j] for j in others), Counter[float]())
             if reason := difference(held, learned, f"rows of fold {k + 1}"):
-                return [*found, unlike(reason, self._remedy())]
-        if not self._weightless and 0 < len(self._without_auc) < self.count:
+                drawn = f"if rows are not in the order of time, draw the folds, {mention(folds=count)}"
+                other = f"use another {mention('seed')}, or leave {mention('group')} out"
+                return [*found, unlike(reason, drawn if forward else other)]
+        if not self._weightless and 0 < len(self._without_auc) < count:
             found.append(one_class_in_folds(self._without_auc))
         return found
-
-    def _remedy(self) -> str:
-        if self.forward:
-            return f"if rows are not in the order of time, draw the folds, {mention(folds=self.count)}"
-        return f"use another {mention('seed')}, or leave {mention('group')} out"
 
 
 def check_size(recipe: Recipe, count: int, models: int, whole: bool) -> None:
@@ -277,32 +249,6 @@ def _memory() -> float:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):
         return float("inf")
-
-
-class _Judge:
-    """Evaluates lanes on the rows of their fold."""
-
-    def __init__(self, lanes: Lanes, alive: Sequence[int]) -> None:
-        self._models = {k: lanes.models[k] for k in alive}
-        self._evaluations = {k: Evaluation(lanes.head) for k in alive}
-        self._waiting: list[Chunk] = []
-
-    def add(self, chunk: Chunk) -> None:
-        """Add rows; predict once there are enough of them."""
-        self._waiting.append(chunk.counting())
-        if sum(one.nnz for one in self._waiting) >= PIECE:
-            self._predict()
-
-    def _predict(self) -> None:
-        chunk, self._waiting = concat(self._waiting), []
-        for k, model in self._models.items():
-            self._evaluations[k].add(chunk, model.predict(chunk, "margin"))
-
-    def figures(self) -> dict[int, Figures]:
-        """The figures of each lane."""
-        if self._waiting:
-            self._predict()
-        return {k: evaluation.figures() for k, evaluation in self._evaluations.items()}
 
 
 def check_order(order: Order, passes: int, otherwise: str = "be in a different fold") -> None:
@@ -375,12 +321,12 @@ class Results:
     """models of all rows, if there are any"""
 
     @classmethod
-    def of(cls, folds: Folds, judged: list[list[Figures]]) -> Results:
+    def of(cls, models: ModelSet, folds: Folds, judged: list[list[Figures]]) -> Results:
         """The results of folds, given the figures of each recipe in each fold."""
-        every = range(len(folds.recipes))
-        counts = [[lanes.models[k].nonzero for lanes in folds.lanes] for k in every]
-        whole = None if folds.whole is None else folds.whole.models
-        return cls(folds.recipes, judged, counts, [folds.dropped.get(k) for k in every], whole)
+        every, dropped = range(len(models.recipes)), models.dropped
+        counts = [[part.models[k].nonzero for part in models.parts[: folds.count]] for k in every]
+        whole = models.parts[-1].models if folds.whole else None
+        return cls(models.recipes, judged, counts, [dropped.get(k) for k in every], whole)
 
     def joined(self, other: Results) -> Results:
         """Both, ordered by penalty."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from thresher.data.source import Source
 from thresher.drawing import Axis, Series, chart
-from thresher.lanes.judging import Judgement, LanesHoldout
-from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import penalty_in
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import FrontierTable, Judged, Point
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
+from thresher.learning.training.scores import Best, Scores
 from thresher.options.messages import mention_command
 
 
@@ -46,15 +47,13 @@ def load(path: str | Path) -> tuple[FrontierTable, Learned]:
     return table, Learned(table.points, [model for _, model in sorted((there | empty).items())])
 
 
-def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
+def points_of(models: ModelSet, scores: Scores | None, bests: Mapping[int, Best]) -> list[Point]:
     """A point for each lane, from the weakest penalty to the strongest."""
-    judged = holdout.judgement
     found = []
-    for k, model in enumerate(lanes.models):
-        kept = holdout.bests.get(k)
-        known = judged is not None and k in judged.models
-        figures = kept.figures if kept else judged.figures(k) if judged and known else None
-        close = judged.error_of_difference(k, judged.best()) if judged and known else None
+    for k, model in enumerate(models.models):
+        known = scores is not None and k in scores.models
+        figures = bests[k].figures if k in bests else scores.figures(k) if scores and known else None
+        close = scores.error_of_difference(k, scores.best()) if scores and known else None
         found.append(
             Point(
                 penalty_in(model.rule),
@@ -63,7 +62,7 @@ def points_of(lanes: Lanes, holdout: LanesHoldout) -> list[Point]:
                 model.tally.known,
                 figures,
                 close,
-                lanes.dropped.get(k),
+                models.dropped.get(k),
             )
         )
     return found
@@ -80,10 +79,11 @@ def joined(one: Learned, other: Learned, held: Source | None) -> Learned:
     points, models = [point for point, _ in pairs], [model for _, model in pairs]
     if held is not None:
         there = {k: model for k, model in enumerate(models) if points[k].dropped is None}
-        judged = Judgement.over(there, held)
-        best = judged.best()
+        with closing(held.chunks()) as chunks:
+            scores = Scores.over(there, chunks)
+        best = scores.best()
         for k in there:
-            points[k] = replace(points[k], paired_error=judged.error_of_difference(k, best))
+            points[k] = replace(points[k], paired_error=scores.error_of_difference(k, best))
     return Learned(points, models)
 
 

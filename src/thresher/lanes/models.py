@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from thresher.lanes import budget, frontier
 from thresher.lanes.folds import Estimate, Folds, Results, estimates_of
 from thresher.lanes.frontier import Learned, noted, picture
-from thresher.lanes.lanes import alone
 from thresher.lanes.tuning import Trial
 from thresher.learning.diagnostics.findings import Trouble, warn
 from thresher.learning.files.choice import FrontierTable, Point, check_choice, choose, instead_of
@@ -20,6 +19,7 @@ from thresher.learning.inspection.formatting import shown, tab_separated
 from thresher.learning.inspection.frames import frame_of, held, identity, identity_of
 from thresher.learning.inspection.plots import checked, write
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet, alone
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -255,8 +255,10 @@ class CrossValidation:
     """name of the penalty parameter; None if a single model was evaluated"""
     points: list[Estimate]
     """loss and number of weights for each penalty"""
-    folds: Folds
+    models: ModelSet
     """the models of the first reading"""
+    folds: Folds
+    """how rows were split"""
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
     choice: str = "best"

@@ -22,7 +22,7 @@ import numpy as np
 from thresher import parts
 from thresher.data.errors import DataError
 from thresher.data.source import Source
-from thresher.lanes.lanes import Lanes
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe, penalty_field
 
 _MOST = 256
@@ -161,7 +161,7 @@ class _Pilot:
 
     def learn(self, chunks: Any, rows: int) -> list[tuple[float, int]]:
         """Penalties, and the number of weights after this many rows; those that diverge are left out."""
-        lanes, left, self._read = Lanes(self._recipes), rows, 0
+        lanes, left, self._read = ModelSet(self._recipes), rows, 0
         for chunk in chunks:
             self._ready()
             hi = chunk.end_of(0, left)

@@ -1,10 +1,9 @@
 """A race: lanes are compared by their progressive losses on the same rows until one is left.
 
-They are compared at fixed rows of the stream, not at the ends of chunks: `Lanes` splits chunks there. Every
-difference has a standard error from 32 to 64 blocks, and the record fits in a checkpoint. If all rows so far
-counted, the start would decide, and `--rule auto` was up to 23 % worse than the default (iPinYou); the same
-holds for the last three quarters. So the last half counts, and the default is kept unless another setting is
-clearly better.
+They are compared at fixed rows of the stream, wherever it is cut into chunks. Every difference has a standard
+error from 32 to 64 blocks, and the record fits in a checkpoint. If all rows so far counted, the start would
+decide, and `--rule auto` was up to 23 % worse than the default (iPinYou); the same holds for the last three
+quarters. So the last half counts, and the default is kept unless another setting is clearly better.
 
 The winner leaves the lanes with its state and is then an ordinary Model, so from there on it costs, and its
 checkpoints contain, the same as if it had been trained alone. Its file is identical, byte for byte, unless a
@@ -146,6 +145,7 @@ class Race:
 
     def __init__(self, judge: Judge, lanes: int, first: int, until: int) -> None:
         self.record = RaceRecord(lanes)
+        self.state, self.restore = self.record.state, self.record.restore
         self.ended = until <= 0
         """whether judging has ended"""
         self._judge, self._first, self._until = judge, first, until

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from thresher import parts
-from thresher.lanes.lanes import Lanes
 from thresher.lanes.race import Race, RaceRecord, Racing
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe, is_centred
 from thresher.options.checks import check_whole
 
@@ -170,7 +170,7 @@ class Tuner:
         """Seed of the draws."""
         return self._base.seed
 
-    def draw(self, number: int) -> Lanes:
+    def draw(self, number: int) -> ModelSet:
         """Lanes for round `number`, from 0."""
         rng = np.random.default_rng([self._base.seed, number])
         count = self.rounds[number]
@@ -180,7 +180,7 @@ class Tuner:
             Trial(str(one.rule), None if one.rate is None else str(one.rate), number + 1) for one in recipes
         ]
         until = _WHOLE if self.until is None else self.until
-        return Lanes(recipes, race=Race(Halving(), count, FIRST, until))
+        return ModelSet(recipes, race=Race(Halving(), count, FIRST, until))
 
     def _anywhere(self, count: int, rng: np.random.Generator) -> list[Any]:
         found = list(self._rules[:count])
@@ -206,17 +206,17 @@ class Tuner:
             found.append(with_values(parent, moved))
         return found or self._anywhere(count, rng)
 
-    def settle(self, lanes: Lanes, error: DivergedError | None = None) -> None:
+    def settle(self, lanes: ModelSet, error: DivergedError | None = None) -> None:
         """Record the results of a round; `error` is set if all lanes diverged."""
         self._error = self._error or error
-        assert lanes.race is not None
+        assert isinstance(lanes.race, Race)
         lanes.race.end(lanes)
         first = len(self.trials) - len(lanes.models)
         losses = lanes.race.record.averages()
         for k, model in enumerate(lanes.models):
             trial = self.trials[first + k]
             trial.dropped = lanes.dropped.get(k)
-            trial.rows = lanes.examples if k in lanes.alive else lanes.left_at[k]
+            trial.rows = lanes.examples if k in lanes.alive else lanes.parts[0].left_at[k]
             trial.progressive_loss = model.tally.known
             if k in lanes.alive:
                 trial.late_loss = losses[k]

@@ -64,7 +64,7 @@ class ModelFile(TypedDict, total=False):
 
 
 def _bags(text: Any) -> str:
-    from thresher.lanes.bags import Bags
+    from thresher.learning.model.bags import Bags
 
     return Bags.of(text).spec
 

@@ -12,11 +12,12 @@ from typing import Any
 from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identified
 from thresher.lanes.budget import reading_again, use_of
-from thresher.lanes.folds import Folds, Results, Split, check_order, check_size, estimates_of
+from thresher.lanes.folds import Folds, FoldScores, Results, Split, check_order, check_size, estimates_of
 from thresher.lanes.models import CrossValidation
 from thresher.lanes.penalties import PenaltyRange, penalty_name, with_penalty
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.ahead import Ahead
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.options.lanes import AUTO
@@ -43,7 +44,8 @@ from thresher.runs.ui import Ui
 class Validation:
     """Cross-validation that is prepared."""
 
-    trainer: Trainer[Folds]
+    trainer: Trainer
+    folds: Folds
     penalty: str | None
     """the name of the parameter that differs; None if one model is evaluated"""
     split: Split
@@ -56,49 +58,50 @@ class Validation:
 
     def judged(self) -> CrossValidation:
         """Evaluate the folds by reading the data once more."""
-        results, learn = self._results(self.trainer), self._further
+        results, self._scores = self._results(self.trainer)
         points = estimates_of(results, self.penalty is not None)
-        return CrossValidation(self.penalty, points, self.trainer.model, _results=results, _learn=learn)
+        more: Any = {"_results": results, "_learn": self._further}
+        return CrossValidation(self.penalty, points, self.trainer.models, self.folds, **more)
 
     def choose(self, found: CrossValidation) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
         found.fill(self.options["choose"])
         number, which = chosen_of(found.points, self.options["choose"], self.ui.warn)
         use = use_of(found.points, number, which)
-        if use and found.folds.whole is None:
+        if use and not found.folds.whole:
             remedy = f"give {spelled(flag_of('model'), 'refit=True')} to choose by its own"
             self.ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
         return number, which, use
 
     def troubles(self, outcome: Outcome) -> list[Trouble]:
         """Trouble with the data, the training and the folds."""
-        return [*outcome.warnings, *self.trainer.model.troubles()]
+        return [*outcome.warnings, *self._scores.troubles()]
 
     def command(self, data: Sequence[str], outcome: Outcome, rule: str) -> str:
         """The command that trains a model of all rows."""
-        given, passes = given_in(self.options), passes_said(outcome.passes, self.trainer.model.recipe)
+        given, passes = given_in(self.options), passes_said(outcome.passes, self.trainer.models.recipe)
         return train_command(data, given.get("model"), {**given, "rule": rule, "passes": passes})
 
-    def _results(self, trainer: Trainer[Folds]) -> Results:
+    def _results(self, trainer: Trainer) -> tuple[Results, FoldScores]:
         self.ui.say("reading the data again to evaluate the folds")
         again = trainer.order.over(trainer.reread(), 1)
         with closing(again.chunks()) as chunks:
-            return Results.of(trainer.model, trainer.model.judge(chunks))
+            scores = FoldScores(trainer.models, self.folds, chunks)
+        return Results.of(trainer.models, self.folds, scores.figures), scores
 
     def _further(self, penalties: list[float]) -> Results | None:
         """Results for further penalties, in the same folds of the same data; None if learning diverges."""
         self.ui.say(reading_again(penalties))
-        first, before = self.trainer, self.trainer.model
-        recipes = [with_penalty(before.recipes[0], value) for value in penalties]
-        like: dict[str, Any] = {"forward": before.forward, "total": before.total, "say": self.ui.say}
-        folds = Folds(recipes, before.count, whole=before.whole is not None, **like)
-        beside: dict[str, Any] = {"watcher": first.watcher, "stopper": first.stopper}
-        trainer = Trainer(folds, first.reread(), first.plan, reread=first.reread, order=first.order, **beside)
+        first = self.trainer
+        recipes = [with_penalty(first.models.recipe, value) for value in penalties]
+        models = ModelSet(recipes, self.folds, say=self.ui.say)
+        beside: Any = {"watcher": first.watcher, "stopper": first.stopper, "order": first.order}
+        trainer = Trainer(models, first.reread(), first.plan, reread=first.reread, **beside)
         try:
             trainer.run()
         except DivergedError:
             return None
-        return self._results(trainer)
+        return self._results(trainer)[0]
 
 
 def prepare(
@@ -113,7 +116,7 @@ def prepare(
         options["order"] or "as-is", groups_of(inputs, layout, options)
     )
     made, kept = passes_asked(options)
-    plan = TrainingPlan(made, None, folds=True, replay=kept)
+    plan = TrainingPlan(made, None, folds=True, replay=kept, name="cv")
     base, read = ready(inputs, options.but(l1=None), layout, 0, ui)
     varied = is_varied(options, base)
     ahead = compile_penalties_ahead(base, True, ui) if varied else Ahead()
@@ -128,26 +131,26 @@ def prepare(
     if varied:
         again = partial(again_of, inputs, source, base.head().domain, read)
         recipes = recipes_of(base, options, again, not source.rereadable, order, ahead)
-    folds = Folds(recipes, split.count, forward=split.forward, whole=refit, say=ui.say)
+    folds = Folds(split.count, base.seed, forward=split.forward, whole=refit)
+    models = ModelSet(recipes, folds, say=ui.say)
     beside: Any = {"ready": ahead.wait, "stopper": ui.stopper(checkpoint=False)}
     more = 1 + split.forward
-    trainer = trainer_of(folds, source, plan, order, None, options["cache"], ui, more=more, **beside)
+    trainer = trainer_of(models, source, plan, order, None, options["cache"], ui, more=more, **beside)
     penalty = penalty_name(base.rule) if varied else None
-    return Validation(_counted(trainer), penalty, split, options, ui)
+    _count(trainer, folds)
+    return Validation(trainer, folds, penalty, split, options, ui)
 
 
-def _counted(trainer: Trainer[Folds]) -> Trainer[Folds]:
-    """The trainer. If folds go forward, the rows are counted first: their number tells where blocks begin.
+def _count(trainer: Trainer, folds: Folds) -> None:
+    """If folds go forward, count the rows first: their number tells where blocks begin.
 
     `DataError` for fewer rows than blocks.
     """
-    folds = trainer.model
     if not folds.forward:
-        return trainer
+        return
     with closing(trainer.source.chunks()) as chunks:
         folds.total = sum(len(chunk) for chunk in chunks)
     if folds.total <= folds.count:
         needed = f"{mention(folds=f'forward:{folds.count}')} needs at least {folds.count + 1} rows"
         raise DataError(f"{needed}; rows read: {folds.total}")
     trainer.source = identified(trainer.reread())
-    return trainer

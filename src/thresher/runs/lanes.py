@@ -10,9 +10,9 @@ from thresher.data.errors import DataError
 from thresher.data.order import Order, make_order
 from thresher.data.source import Source
 from thresher.lanes.frontier import end_of_range
-from thresher.lanes.lanes import Lanes
 from thresher.lanes.penalties import PenaltyRange, leaves_penalty_open, penalty_name, with_penalty
 from thresher.learning.files.choice import Judged, choose, instead_of
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.octet import FEW
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.ahead import Ahead, compile_ahead
@@ -54,8 +54,8 @@ def compile_penalties_ahead(base: Recipe, predicts: bool, ui: Ui) -> Ahead:
     """Start compiling what models with different penalties need."""
     if not ui.forks:
         return Ahead()
-    lanes = Lanes([with_penalty(base, 0.001 * (1 + k)) for k in range(FEW)])
-    return compile_ahead(lanes.models[0], predicts, [lanes], lanes.parts)
+    lanes = ModelSet([with_penalty(base, 0.001 * (1 + k)) for k in range(FEW)])
+    return compile_ahead(lanes.models[0], predicts, lanes)
 
 
 def recipes_of(

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from thresher.data.layout import as_option
 from thresher.data.order import Order
 from thresher.lanes import auto
-from thresher.lanes import bags as bags_file
-from thresher.lanes.bags import HALVES, Bagging, Bags
-from thresher.lanes.lanes import Lanes
+from thresher.lanes.folds import check_order
 from thresher.learning.files import checkpoint
+from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours
+from thresher.learning.model import bags
+from thresher.learning.model.bags import HALVES, Bags
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet, Referee
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from, to_go_on
@@ -31,56 +33,48 @@ from thresher.parts import AUTO
 from thresher.runs.preparing import OF_RULES
 from thresher.runs.ui import Ui
 
-if TYPE_CHECKING:
-    from thresher.learning.files.checkpoint import TrainingState
 
+class Learner:
+    """One model: how it is created, or restored from a checkpoint."""
 
-class Learner(ABC):
-    """Creates what is trained, and restores it from a checkpoint."""
+    plan = "train"
+    race: Callable[[int], Referee] | None = None
 
     def __init__(self, options: Any) -> None:
         self.options = options
         """those that define the models"""
 
-    def check(self, order: Order, passes: int) -> None:  # noqa: B027  (most options apply)
+    def check(self, order: Order, passes: int) -> None:
         """`UsageError` for options that do not apply."""
 
-    def load(self, path: Path) -> tuple[Any, TrainingState]:
+    def load(self, path: Path) -> tuple[ModelSet, TrainingState]:
         """Load a checkpoint. `UsageError` if the options contradict it; `ModelFileError`."""
-        learner, before = self.read(path)
-        self.check_loaded(learner)
-        return learner, before
+        models, before = checkpoint.load(path, self.plan, self.race)
+        self.check_loaded(models)
+        return models, before
 
-    def go_on(self, given: Any) -> tuple[Any, Record]:
+    def go_on(self, given: Any) -> tuple[ModelSet, Record]:
         """A trained model or its file, to go on with, and its record. The errors of `load` and `to_go_on`."""
         with of_options():
             if bags_of(given) is not None:
                 called = given if isinstance(given, str | PathLike) else "the model"
                 raise UsageError(f"{called} is an ensemble: go on with it in thresher.ensemble")
             model = to_go_on(given)
-        self.check_loaded(model, "the model")
+        self.check_loaded(ModelSet.of(model), "the model")
         model.curve = of_earlier(model.curve)
-        return model, record_to_go_on(model, model.record)
+        return ModelSet.of(model), record_to_go_on(model, model.record)
 
-    @abstractmethod
-    def read(self, path: Path) -> tuple[Any, TrainingState]:
-        """The content of a checkpoint. `ModelFileError`."""
-
-    def check_loaded(self, learner: Any, whose: str = "the checkpoint") -> None:
+    def check_loaded(self, models: ModelSet, whose: str = "the checkpoint") -> None:
         """`UsageError` if the options contradict what was loaded."""
-        check_same(given_in(self.options, RecipeOptions), learner.recipe, whose)
+        check_same(given_in(self.options, RecipeOptions), models.recipe, whose)
 
-    @abstractmethod
-    def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Any:
-        """A new learner, with the weights to start from, if any. `UsageError`."""
-
-    def example(self, learner: Any) -> Model:
-        """A model to compile for."""
-        return Model(learner.recipe)
-
-    def before(self, learner: Any, example: Model) -> tuple[list[Any], list[Any]]:
-        """What else is trained before the final model, and the parts that determine its code."""
-        return [], []
+    def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> ModelSet:
+        """A new set, with the weights to start from, if any. `UsageError`."""
+        with of_options():
+            model = Model(recipe)
+            if initial is not None:
+                start_from(model, initial)
+        return ModelSet.of(model)
 
     def beside(self, ui: Ui) -> dict[str, Any]:
         """Further arguments for the Trainer."""
@@ -91,78 +85,47 @@ class Learner(ABC):
         return {}
 
 
-class One(Learner):
-    """A single model."""
-
-    def read(self, path: Path) -> tuple[Model, TrainingState]:
-        """The model."""
-        return checkpoint.load(path)
-
-    def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Model:
-        """The model."""
-        with of_options():
-            model = Model(recipe)
-            if initial is not None:
-                start_from(model, initial)
-        return model
-
-    def example(self, learner: Model) -> Model:
-        """The model."""
-        return learner
-
-
 class Auto(Learner):
     """Lanes with settings around the default rule, of which one wins."""
+
+    race = staticmethod(auto.race_of)
 
     def __init__(self, options: Any) -> None:
         super().__init__(options.but(rule=DEFAULT_RULE))
         self._given = [name for name in ("l1", "alpha") if name in given_in(options)]
 
-    def read(self, path: Path) -> tuple[Lanes | Model, TrainingState]:
-        """The lanes, or the winner if it is already chosen."""
-        return auto.load(path)
-
-    def check_loaded(self, learner: Lanes | Model, whose: str = "the checkpoint") -> None:
+    def check_loaded(self, models: ModelSet, whose: str = "the checkpoint") -> None:
         """The rule of a winner must be among those that these options race."""
         given = {
             name: value for name, value in given_in(self.options, RecipeOptions).items() if name != "rule"
         }
-        if not isinstance(learner, Model):
-            check_same(given, learner.models[0].recipe, whose)
+        if models.race is not None:
+            check_same(given, models.recipe, whose)
             return
-        own = {name: given.pop(name) for name in ("l1", "alpha") if name in given}
-        check_same(given, learner.recipe, whose)
+        own, recipe = {name: given.pop(name) for name in ("l1", "alpha") if name in given}, models.recipe
+        check_same(given, recipe, whose)
         more = own | ({"rate": given["rate"]} if "rate" in given else {})
-        known = Recipe(loss=learner.recipe.loss, outputs=learner.recipe.outputs, **more)
-        if learner.recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
-            made = f"{whose} was made with {mention(rule=learner.recipe.rule)}"
-            raise UsageError(f"{made}: give the same options")
+        known = Recipe(loss=recipe.loss, outputs=recipe.outputs, **more)
+        if recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
+            raise UsageError(f"{whose} was made with {mention(rule=recipe.rule)}: give the same options")
 
-    def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Lanes:
+    def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> ModelSet:
         """The lanes."""
         if initial is not None:
             raise UsageError(f"{mention('init')} is for one model only: give a rule other than auto")
         with of_options():
             return auto.start(recipe, ui.say, self._given)
 
-    def example(self, learner: Lanes | Model) -> Model:
-        """The winner, or a model like it."""
-        return learner if isinstance(learner, Model) else Model(learner.models[0].recipe)
-
-    def before(self, learner: Lanes | Model, example: Model) -> tuple[list[Any], list[Any]]:
-        """The lanes."""
-        return ([], []) if isinstance(learner, Model) else ([learner, example], learner.parts)
-
     def beside(self, ui: Ui) -> dict[str, Any]:
-        """How to choose and announce the winner, and how to save the lanes."""
+        """How to choose and announce the winner."""
 
-        def successor(model: Any, over: bool) -> Any:
-            found = auto.successor(model, over)
-            if isinstance(found, Model) and found is not model:
+        def successor(models: ModelSet, over: bool) -> ModelSet:
+            found = auto.successor(models, over)
+            if found is not models:
                 ui.say(f"after {found.examples:,} examples: continuing with {found.recipe.rule}")
             return found
 
-        return {"successor": successor, "save": auto.save}
+        return {"successor": successor}
 
     def figures(self, model: Model) -> dict[str, Any]:
         """The settings that won."""
@@ -178,14 +141,16 @@ def bags_of(given: Any) -> str | None:
 
 
 def _bags(spec: str) -> str:
-    bags = Bags.of(spec)
-    if bags.rows == HALVES:
-        return mention(bags=bags.count, share=bags.share)
+    found = Bags.of(spec)
+    if found.rows == HALVES:
+        return mention(bags=found.count, share=found.share)
     return spelled(f"--ensemble {spec}", f"models={literal(spec)}")
 
 
 class Many(Learner):
     """An ensemble."""
+
+    plan = "ensemble"
 
     def __init__(self, options: Any, spec: int | str) -> None:
         super().__init__(options)
@@ -194,60 +159,49 @@ class Many(Learner):
 
     def check(self, order: Order, passes: int) -> None:
         """In every pass, a row goes to the same models."""
-        from thresher.lanes.folds import check_order
-
         with of_options():
             check_order(order, passes, "go to different models")
 
-    def read(self, path: Path) -> tuple[Bagging, TrainingState]:
-        """The ensemble."""
-        return bags_file.load(path)
-
-    def go_on(self, given: Any) -> tuple[Bagging, Record]:
+    def go_on(self, given: Any) -> tuple[ModelSet, Record]:
         """The ensemble."""
         with of_options():
-            found = bags_file.to_go_on(given)
+            found = bags.to_go_on(given)
         self.check_loaded(found, "the ensemble")
-        assert found.record is not None
-        return found, found.record
+        return found, found.lead.record
 
-    def check_loaded(self, learner: Bagging, whose: str = "the checkpoint") -> None:
+    def check_loaded(self, models: ModelSet, whose: str = "the checkpoint") -> None:
         """The models must be as many, and learn the same rows, as well."""
-        super().check_loaded(learner, whose)
-        if learner.bags.spec != self._spec:
-            raise UsageError(f"{whose} was made with {_bags(learner.bags.spec)}")
+        super().check_loaded(models, whose)
+        if models.share.spec != self._spec:
+            raise UsageError(f"{whose} was made with {_bags(models.share.spec)}")
 
-    def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> Bagging:
+    def new(self, recipe: Recipe, initial: Readout | None, ui: Ui) -> ModelSet:
         """The ensemble; all its models start with the same weights."""
         with of_options():
-            learner = Bagging(recipe, Bags.of(self._spec, recipe.seed))
-            for model in learner.models:
+            models = bags.bagged(recipe, Bags.of(self._spec, recipe.seed))
+            for model in models.models:
                 if initial is not None:
                     start_from(model, initial)
-        return learner
-
-    def beside(self, ui: Ui) -> dict[str, Any]:
-        """How to save the ensemble."""
-        return {"save": bags_file.save}
+        return models
 
     def figures(self, model: Any) -> dict[str, Any]:
         """What the ensemble consists of."""
         return {"ensemble": model.bags.spec}
 
 
-def learner_of(options: Any, bags: int | str | None) -> Learner:
+def learner_of(options: Any, spec: int | str | None) -> Learner:
     """The learner for these options; `UsageError` if they exclude each other."""
     races = isinstance(options["rule"], str) and options["rule"] == AUTO
-    if (races or bags is not None) and options.get("slices"):
+    if (races or spec is not None) and options.get("slices"):
         raise UsageError(f"{mention('slices')} is for one model, not for an ensemble or the rule auto")
-    if bags is not None:
+    if spec is not None:
         if races:
             raise UsageError(
                 f"{mention(rule='auto')} finds one model: give another {mention('rule')}, or"
                 f" {spelled('leave out --ensemble', 'use thresher.train')}"
             )
-        return Many(options, bags)
-    return Auto(options) if races else One(options)
+        return Many(options, spec)
+    return Auto(options) if races else Learner(options)
 
 
 def record_to_go_on(model: Model, record: Record | None) -> Record:

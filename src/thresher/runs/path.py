@@ -11,19 +11,19 @@ from typing import Any
 
 from thresher.data.order import make_order
 from thresher.data.source import Source
-from thresher.lanes import budget, checkpoint, frontier
-from thresher.lanes.checkpoint import Loaded
+from thresher.lanes import budget, frontier
 from thresher.lanes.frontier import Learned, joined, picture, points_of
-from thresher.lanes.judging import LanesHoldout
-from thresher.lanes.lanes import Lanes
 from thresher.lanes.models import Frontier, table_of_points
 from thresher.lanes.penalties import PenaltyRange, penalty_in, penalty_name, with_penalty
-from thresher.learning.files import model_file
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import FrontierTable
 from thresher.learning.inspection import plots
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet, going_on
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.progress import of_earlier
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import Part
 from thresher.learning.training.trainer import Outcome, Trainer
@@ -58,8 +58,7 @@ from thresher.runs.ui import Ui
 class FrontierTraining:
     """Training of lanes, and of further lanes to use a budget of weights."""
 
-    trainer: Trainer[Lanes]
-    judging: LanesHoldout
+    trainer: Trainer
     inputs: Inputs
     source: Source
     """the data as they were opened"""
@@ -67,13 +66,11 @@ class FrontierTraining:
     read: dict[str, Any]
     """how the data are opened"""
     ui: Ui
-    beside: list[float]
-    """penalties of the finished models, in the file, to which these lanes will be added"""
 
     @property
     def penalty(self) -> str:
         """The name of the parameter that differs."""
-        return penalty_name(self.trainer.model.models[0].rule)
+        return penalty_name(self.trainer.models.models[0].rule)
 
     @property
     def goes_on(self) -> bool:
@@ -83,7 +80,7 @@ class FrontierTraining:
     @property
     def rereadable(self) -> bool:
         """Whether data and hold-out can be read again, to train with further penalties."""
-        held = self.judging.given
+        held = self.trainer.holdout.given
         return not self.goes_on and self.trainer.source.rereadable and (held is None or held.rereadable)
 
     @property
@@ -97,26 +94,16 @@ class FrontierTraining:
 
     def learned(self) -> Learned:
         """The trained models."""
-        return Learned(points_of(self.trainer.model, self.judging), self.trainer.model.models)
+        first = self.trainer
+        return Learned(points_of(first.models, first.scores, first.policy.bests), first.models.models)
 
-    def joined(self, before: Learned) -> Learned:
-        """The models of an earlier run over the same data, and these."""
-        return joined(before, self.learned(), self.judging.source())
+    def added_to(self, before: Learned, outcome: Outcome | None = None) -> Learned:
+        """The models of an earlier run, and these, once they are learned, unless learning diverges.
 
-    def add(
-        self,
-        before: Learned,
-        penalties: list[float],
-        outcome: Outcome | None = None,
-        save: Callable[..., None] | None = None,
-    ) -> Learned:
-        """The models of an earlier run, and those with further penalties, unless learning diverges.
-
-        The time for these is added to an `outcome`. `save` writes a checkpoint of these.
+        The time for these is added to an `outcome`.
         """
-        further = self.again(penalties, save)
         try:
-            again = further.run()
+            again = self.run()
         except DivergedError:
             return before
         if outcome is not None:
@@ -124,7 +111,7 @@ class FrontierTraining:
                 outcome.seconds + again.seconds,
                 outcome.compiling + again.compiling,
             )
-        return further.joined(before)
+        return joined(before, self.learned(), self.trainer.holdout.source())
 
     def filled(self, outcome: Outcome, path: Path, which: str, saved: Callable[[Learned], object]) -> Learned:
         """The trained models, and for a budget that lies between two, some with penalties between theirs.
@@ -132,8 +119,8 @@ class FrontierTraining:
         `saved` is called before the data are read again for these. `path` is the file to which a checkpoint
         of such models adds them: before there is one, the models in the file get their state.
         """
-        if self.beside:
-            return self.joined(frontier.load(path)[1])
+        if self.trainer.plan.finished:
+            return joined(frontier.load(path)[1], self.learned(), self.trainer.holdout.source())
         learned = self.learned()
         between = budget.between(learned.points, which)
         if between and not self.rereadable:
@@ -142,14 +129,11 @@ class FrontierTraining:
             return learned
         saved(learned)
         self.ui.say(budget.reading_again(between))
-        whole = cache(partial(self.save, learned, path, which, say=False, state=True))
-
-        def save(*given: Any, **more: Any) -> None:
-            if not self.keeps_state:
-                whole()
-            checkpoint.save(*given, **more | {"beside": [point.penalty for point in learned.points]})
-
-        return self.add(learned, between, outcome, save)
+        further = self.again(between, tuple(point.penalty for point in learned.points))
+        if not self.keeps_state:
+            whole = cache(partial(self.save, learned, path, which, say=False, state=True))
+            further.trainer.before_checkpoint = whole
+        return further.added_to(learned, outcome)
 
     def save(
         self, learned: Learned, path: Path, which: str, *, say: bool = True, state: bool = False
@@ -188,19 +172,20 @@ class FrontierTraining:
             data, None, {**given_in(self.options), **own, "resume": None, "early_stop": None}
         )
 
-    def again(self, penalties: list[float], save: Callable[..., None] | None = None) -> FrontierTraining:
-        """Lanes with further penalties on the same data; a signal stops them with a checkpoint."""
-        first, plan = self.trainer, self.trainer.plan
-        base = first.model.models[0].recipe
-        lanes = Lanes([with_penalty(base, value) for value in penalties], self.ui.say)
+    def again(self, penalties: list[float], finished: tuple[float, ...] = ()) -> FrontierTraining:
+        """Lanes with further penalties on the same data; a signal stops them with a checkpoint.
+
+        `finished` are the penalties of those to which they will be added.
+        """
+        first, base = self.trainer, self.trainer.models.recipe
+        plan = replace(first.plan, finished=finished)
+        models = ModelSet([with_penalty(base, value) for value in penalties], say=self.ui.say)
         source = again_of(self.inputs, self.source, base.head().domain, self.read)
-        held = self.judging.given
-        judging = LanesHoldout(plan.holdout_every, held)
-        lanes.layout, order = source.layout, make_order(first.order.spec, base.seed)
-        more: Any = {"judging": lambda every, given: judging, "stopper": first.stopper}
-        more["save"] = partial(save or checkpoint.save, holdout=judging)
-        trainer = trainer_of(lanes, source, plan, order, held, self.options["cache"], self.ui, **more)
-        return replace(self, trainer=trainer, judging=judging)
+        models.layout, order = source.layout, make_order(first.order.spec, base.seed)
+        held = first.holdout.given
+        more: Any = {"stopper": first.stopper}
+        trainer = trainer_of(models, source, plan, order, held, self.options["cache"], self.ui, **more)
+        return replace(self, trainer=trainer)
 
 
 def prepare(inputs: Inputs, options: Any, ui: Ui, outputs: Sequence[Path | None] = ()) -> FrontierTraining:
@@ -209,14 +194,13 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, outputs: Sequence[Path | None]
     Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
     spare, options = options.get("checkpoint"), _said(options)
-    plan, judge = plan_of(options, ui, spare, default=10)
+    plan, judge = plan_of(options, ui, "path", spare, default=10)
     trained = _going_on(options, ui)
     base, read = _basis(inputs, options, trained, plan.holdout_every, ui)
-    loaded = _loaded(options, trained, spare, ui)
-    before = None if loaded is None else loaded.training
+    resumed, before = _resumed(options, trained, spare, ui)
     plan = agreed(going_on_like(plan, options, trained[1], inputs.data) if trained else plan, options, before)
-    if loaded is not None:
-        read["layout"] = layout_of_checkpoint(options, loaded.lanes.layout)
+    if resumed is not None:
+        read["layout"] = layout_of_checkpoint(options, resumed.layout)
     ahead = compile_penalties_ahead(base, plan.judges(judge), ui)
     domain = base.head().domain
     source = source_of(inputs, domain.of_model(trained is not None), read)
@@ -225,38 +209,38 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, outputs: Sequence[Path | None]
     order = order_of(options, before, base.seed)
     beside: Any = {"ready": ahead.wait, "before": before}
     beside["stopper"] = ui.stopper(checkpoint=spare is not None)
-    judging, finished = LanesHoldout(), list[float]()
-    if loaded is not None:
-        lanes, _, judging, finished = loaded
-        _check_same(loaded, base, options["l1"], spare)
-        lanes.layout = source.layout
+    if resumed is not None and before is not None:
+        models, plan = resumed, replace(plan, finished=before.finished)
+        _check_same(models, before.finished, base, options["l1"], spare)
+        models.layout = source.layout
     elif trained is not None:
-        lanes, beside["earlier"] = trained
-        beside["known"] = columns_of(lanes)
-        source = follow(lanes, source, lanes.lead)
+        models, beside["earlier"] = trained
+        beside["known"] = columns_of(models)
+        source = follow(models, source)
     else:
         again = partial(again_of, inputs, source, domain, read)
-        lanes = Lanes(recipes_of(base, options, again, not source.rereadable, order, ahead), ui.say)
-        lanes.layout = source.layout
-    judging.begin(plan.holdout_every, held)
-    beside["judging"] = lambda every, given: judging
-    beside["save"] = partial(checkpoint.save, holdout=judging, beside=finished)
-    fills = budget.budget_of(options["choose"]) is not None and not finished and trained is None
+        recipes = recipes_of(base, options, again, not source.rereadable, order, ahead)
+        models = ModelSet(recipes)
+        models.layout = source.layout
+    models.say = ui.say
+    fills = budget.budget_of(options["choose"]) is not None and not plan.finished and trained is None
     more = fills and source.rereadable
-    trainer = trainer_of(lanes, source, plan, order, held, options["cache"], ui, more=more, **beside)
-    return FrontierTraining(trainer, judging, inputs, source, options, read, ui, finished)
+    trainer = trainer_of(models, source, plan, order, held, options["cache"], ui, more=more, **beside)
+    return FrontierTraining(trainer, inputs, source, options, read, ui)
 
 
-def _loaded(options: Any, trained: tuple[Lanes, Record] | None, spare: Path | None, ui: Ui) -> Loaded | None:
+def _resumed(
+    options: Any, trained: tuple[ModelSet, Record] | None, spare: Path | None, ui: Ui
+) -> tuple[ModelSet | None, TrainingState | None]:
     """The checkpoint to resume from; None for a new run, before which what is there is looked at."""
     if options.get("resume"):
-        loaded = checkpoint.load(options["checkpoint"])
+        models, before = checkpoint.load(options["checkpoint"], "path")
         if trained is not None:
-            check_goes_on(loaded.training, loaded.lanes.models[0], trained[0].models[0], trained[1])
-        return loaded
+            check_goes_on(before, models.recipe, trained[0].recipe, trained[1])
+        return models, before
     if spare is not None:
         look_at(spare, ui)
-    return None
+    return None, None
 
 
 def _said(options: Any) -> Any:
@@ -265,17 +249,19 @@ def _said(options: Any) -> Any:
     return options.but(holdout=None, holdout_every=0) if none else options
 
 
-def _basis(inputs: Inputs, options: Any, trained: tuple[Lanes, Record] | None, part: Part, ui: Ui) -> Ready:
+def _basis(
+    inputs: Inputs, options: Any, trained: tuple[ModelSet, Record] | None, part: Part, ui: Ui
+) -> Ready:
     """The recipe of all models, and how the data are read."""
     if trained is not None:
-        lanes = trained[0]
-        return Ready(lanes.recipe, reading_on(inputs, options, lanes.lead, part))
+        models = trained[0]
+        return Ready(models.recipe, reading_on(inputs, options, models.lead, part))
     found = ready(inputs, options.but(l1=None), layout_asked(options), part, ui)
     check_varied(options, found.recipe)
     return found
 
 
-def _going_on(options: Any, ui: Ui) -> tuple[Lanes, Record] | None:
+def _going_on(options: Any, ui: Ui) -> tuple[ModelSet, Record] | None:
     """The lanes of a frontier that go on, and their record; None for new ones. The errors of `prepare`."""
     given = options["continue_from"]
     if given is None:
@@ -288,12 +274,14 @@ def _going_on(options: Any, ui: Ui) -> tuple[Lanes, Record] | None:
         raise TypeError(f"expected a frontier, not {type(given).__name__}")
     dropped = {k: point.dropped for k, point in enumerate(points) if point.dropped is not None}
     with of_options():
-        lanes = Lanes.going_on(models, dropped, ui.say)
+        lanes = going_on(models, dropped)
+    for one in lanes.models:
+        one.curve = of_earlier(one.curve)
     _check_agree(options, lanes)
     return lanes, record_to_go_on(lanes.lead, models[lanes.alive[0]].record)
 
 
-def _check_agree(options: Any, lanes: Lanes) -> None:
+def _check_agree(options: Any, lanes: ModelSet) -> None:
     """`UsageError` if options contradict the recipes of models that go on."""
     said, recipe = given_in(options, RecipeOptions), lanes.recipe
     _check_penalties(said.pop("l1", None), [penalty_in(model.rule) for model in lanes.models], "the file")
@@ -306,24 +294,21 @@ def _check_agree(options: Any, lanes: Lanes) -> None:
             )
 
 
-def _check_same(loaded: Loaded, base: Recipe, l1: Any, spare: Path) -> None:
+def _check_same(models: ModelSet, finished: Sequence[float], base: Recipe, l1: Any, spare: Path) -> None:
     """`UsageError` if options contradict the recipes of a checkpoint."""
-    lanes = loaded.lanes
-    if loaded.beside:
+    if finished:
         path = spare.with_name(spare.name.removesuffix(".checkpoint"))
         table = model_file.Contents.of(path).frontier() if path.exists() else None
-        if table is None or [point.penalty for point in table.points] != loaded.beside:
+        if table is None or [point.penalty for point in table.points] != [*finished]:
             raise UsageError(
                 f"{spare} adds models to {path}, which does not have the others: run again without"
                 f" {mention('resume')}"
             )
-    _check_penalties(
-        l1, loaded.beside or [penalty_in(model.rule) for model in lanes.models], "the checkpoint"
-    )
-    before = lanes.models[0].recipe
+    before, penalties = models.recipe, [penalty_in(model.rule) for model in models.models]
+    _check_penalties(l1, [*finished] or penalties, "the checkpoint")
     if penalty_name(before.rule) != penalty_name(base.rule):
         raise UsageError(f"the checkpoint was made with {mention(rule=before.rule)}")
-    now = with_penalty(base, penalty_in(lanes.models[0].rule))
+    now = with_penalty(base, penalties[0])
     for field in fields(now):
         then = getattr(before, field.name)
         if field.name != "layout" and getattr(now, field.name) != then:

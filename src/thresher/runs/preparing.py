@@ -45,6 +45,7 @@ from thresher.engine.atomic import check_writable
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.model.agreement import check_holdout
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.objective import classes_of, leaves_classes_open
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe, with_gaps, without_means
@@ -173,7 +174,7 @@ def held_apart(options: Any, default: Part = 0) -> tuple[Part, Data | None]:
 
 
 def plan_of(
-    options: Any, ui: Ui, spare: Path | None = None, default: Part = 0
+    options: Any, ui: Ui, name: str = "train", spare: Path | None = None, default: Part = 0
 ) -> tuple[TrainingPlan, Data | None]:
     """The plan, and separate data to judge by, or None. `UsageError`."""
     part, held = held_apart(options, default)
@@ -190,6 +191,7 @@ def plan_of(
             spare,
             options.get("checkpoint_every") or 0,
             replay=kept,
+            name=name,
         )
     if patience and not plan.judges(held):
         raise UsageError(f"{mention('early_stop')} needs {mention('holdout')}")
@@ -454,7 +456,7 @@ def are_files(data: Any) -> bool:
 
 
 def trainer_of(
-    model: Any,
+    models: ModelSet,
     source: Source,
     plan: TrainingPlan,
     order: Order,
@@ -467,21 +469,21 @@ def trainer_of(
     known: Collection[str] = (),
     before: TrainingState | None = None,
     **beside: Any,
-) -> Trainer[Any]:
-    """What trains the model in all passes over the source; `more` counts further readings.
+) -> Trainer:
+    """What trains the models in all passes over the source; `more` counts further readings.
 
-    `earlier` is the record of the model, if it goes on with other data, and `known` its columns; `before` the
-    state in the checkpoint of the plan, if it resumes. `ModelFileError` if that was of other data.
+    `earlier` is the record of the models, if they go on with other data, and `known` their columns; `before`
+    the state in the checkpoint of the plan, if it resumes. `ModelFileError` if that was of other data.
     """
-    if model.recipe.calibrate and plan.passes > 1 and not is_automatic(model.recipe):
+    if models.recipe.calibrate and plan.passes > 1 and not is_automatic(models.recipe):
         raise UsageError(
             f"a calibration is learned from the margins of rows that are new: use {mention(passes=1)}"
         )
     reads = Passes(source, order.reads(plan.passes) + more, cached=cache)
-    ui.show_classes(model.head, source.layout.classes if source.layout else ())
+    ui.show_classes(models.head, source.layout.classes if source.layout else ())
     columns = [one for one in columns_seen(source) if one.name not in known]
     beside |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns}
-    trainer = Trainer(model, reads.first, plan, watcher=ui.watcher, **beside)
+    trainer = Trainer(models, reads.first, plan, watcher=ui.watcher, **beside)
     if earlier is not None:
         trainer.follow(earlier)
     if before is not None and plan.checkpoint is not None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.features.names import Names, find_names
-from thresher.lanes.bags import HALVES, Bags
 from thresher.lanes.penalties import for_halves, penalty_in, with_penalty
 from thresher.lanes.stability import Selection, selection_of, troubles_of
 from thresher.learning.inspection.feature_names import check_nameable, known_names
+from thresher.learning.model.bags import HALVES, Bags
 from thresher.learning.model.model import Model
 from thresher.learning.model.preparation import LISTED
 from thresher.learning.model.recipe import Recipe
@@ -38,7 +38,7 @@ class Selecting:
     """of the features that live in a half, if they were asked for"""
 
     @property
-    def trainer(self) -> Trainer[Any]:
+    def trainer(self) -> Trainer:
         """What trains the halves."""
         return self.training.trainer
 
@@ -64,7 +64,7 @@ class Selecting:
         if not found.kept.any():
             return None
         first = self.trainer
-        recipe = replace(first.model.recipe, admit=LISTED)
+        recipe = replace(first.models.recipe, admit=LISTED)
         if self.penalty is not None:
             recipe = with_penalty(recipe, self.penalty)
         model = Model(recipe)
@@ -105,7 +105,7 @@ def prepare(
     more = {"holdout": None, "early_stop": None}
     asked = _with_penalty(options).but(names=False, **more)
     training = train.prepare(inputs, asked, ui, bags=bags, outputs=outputs)
-    model = training.model.lead
+    model = training.model.models[0]
     with of_options():
         check_nameable(model.recipe.store)
     if options["names"]:

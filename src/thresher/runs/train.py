@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from thresher.data.errors import DataError
 from thresher.data.inputs.any_data import Data, is_matrix
@@ -23,6 +23,7 @@ from thresher.learning.model.agreement import COLUMNS, kind_of_model
 from thresher.learning.model.calibration import figures_of as of_calibration
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model, as_model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import checked_data, extended, layout_from
@@ -52,15 +53,12 @@ from thresher.runs.preparing import (
 )
 from thresher.runs.ui import Ui
 
-if TYPE_CHECKING:
-    from thresher.learning.evaluation.slices import ProgressiveSlices
-
 
 @dataclass
 class Training:
     """A training that is prepared."""
 
-    trainer: Trainer[Any]
+    trainer: Trainer
     learner: Learner
     source: Source
     names: bool
@@ -165,58 +163,54 @@ def prepare(
     `outputs` are files that will be written. Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
     learner, spare = learner_of(options, bags), options.get("checkpoint")
-    plan, judge = plan_of(options, ui, spare)
+    plan, judge = plan_of(options, ui, learner.plan, spare)
     resumed, before = _resumed(learner, options)
     plan = agreed(plan, options, before)
     if resumed is None:
         if spare is not None:
             look_at(spare, ui)
-        model, read, like, earlier = _begin(inputs, options, learner, plan.holdout_every, ui)
+        models, read, like, earlier = _begin(inputs, options, learner, plan.holdout_every, ui)
         plan = going_on_like(plan, options, earlier, inputs.data)
     else:
-        model, like, earlier = resumed, None, None
-        layout = layout_of_checkpoint(options, resumed.recipe.layout)
+        models, like, earlier = resumed, None, None
+        layout = layout_of_checkpoint(options, models.layout)
         read = reading_of(options, plan.holdout_every) | {"layout": layout}
-    slices = _slices(model, options)
-    example = learner.example(model)
-    ahead = _ahead(learner, model, example, plan.judges(judge), ui)
+    slices = None
+    if options.get("slices"):
+        from thresher.learning.evaluation.slices import ProgressiveSlices
+
+        slices = ProgressiveSlices()
+        models.models[0].listen(slices)
+    one = models.models[0] if models.models[0].is_alone and len(models.parts) == 1 else None
+    example, ahead = one or Model(models.recipe), Ahead()
+    if ui.forks:
+        lanes = models if one is None and len(models.parts) == 1 else None
+        ahead = compile_ahead(example, plan.judges(judge), lanes, then=True)
     order = order_of(options, before, example.recipe.seed)
     learner.check(order, plan.passes)
-    source = source_of(inputs, model.head.domain.of_model(earlier is not None), read)
-    held = holdout_of(judge, model.head.domain, source, read, plan.passes == 1)
+    source = source_of(inputs, models.head.domain.of_model(earlier is not None), read)
+    held = holdout_of(judge, models.head.domain, source, read, plan.passes == 1)
     check_written(outputs, options, inputs.data, source, held)
-    known = () if earlier is None else columns_of(model)
+    known = () if earlier is None else columns_of(models)
     if earlier is not None and isinstance(source, LogSource) and source.begin.row:
         ui.warn(f"{source.folder}: begins with row {source.begin.row + 1:,}; those before have been removed")
-    source = _fitted(model, source, like) if earlier is None else follow(model, source, model)
+    if earlier is None:
+        models.layout = source.layout
+        source = checked_data(like, source)
+    else:
+        source = follow(models, source)
     if options.get("names"):
         check_names_again(source, example.store)
-    _slice(slices, source, options.get("slices"), model)
-    beside = {"ready": ahead.wait, "earlier": earlier, "known": known, "before": before, **learner.beside(ui)}
-    beside |= {"stopper": ui.stopper(checkpoint=spare is not None), "slices": slices}
-    trainer = trainer_of(model, source, plan, order, held, options["cache"], ui, **beside)
-    # it skips what it cannot learn of rows that were acknowledged
-    if trainer.source.acknowledged and isinstance(trainer.model, Model):
-        trainer.model.skip_with(trainer.skip)
-    return Training(trainer, learner, source, bool(options.get("names")), ui)
-
-
-def _slices(model: Any, options: Any) -> ProgressiveSlices | None:
-    """What listens to the model, if figures by value of columns are wanted."""
-    if not options.get("slices"):
-        return None
-    from thresher.learning.evaluation.slices import ProgressiveSlices
-
-    slices = ProgressiveSlices()
-    model.listen(slices)
-    return slices
-
-
-def _slice(slices: ProgressiveSlices | None, source: Source, columns: Any, model: Any) -> None:
-    """Begin to count by these columns of the source, if they are wanted. `DataError`, `UsageError`."""
     if slices is not None:
         with of_options():
-            slices.begin(source, columns, model.recipe.head())
+            slices.begin(source, options["slices"], models.recipe.head())
+    beside = {"ready": ahead.wait, "earlier": earlier, "known": known, "before": before, **learner.beside(ui)}
+    beside |= {"stopper": ui.stopper(checkpoint=spare is not None), "slices": slices}
+    trainer = trainer_of(models, source, plan, order, held, options["cache"], ui, **beside)
+    # it skips what it cannot learn of rows that were acknowledged
+    if trainer.source.acknowledged and one is not None:
+        one.skip_with(trainer.skip)
+    return Training(trainer, learner, source, bool(options.get("names")), ui)
 
 
 def _resumed(learner: Learner, options: Any) -> tuple[Any, Any]:
@@ -226,17 +220,18 @@ def _resumed(learner: Learner, options: Any) -> tuple[Any, Any]:
     if options.get("init") is not None:
         both = f"{mention('init')} starts a new training, {mention('resume')} continues one"
         raise UsageError(f"{both}: give only one of them")
-    model, before = learner.load(options["checkpoint"])
+    models, before = learner.load(options["checkpoint"])
     if options.get("continue_from") is not None:
-        check_goes_on(before, model, *learner.go_on(options["continue_from"]))
-    return model, before
+        old, earlier = learner.go_on(options["continue_from"])
+        check_goes_on(before, models.recipe, old.recipe, earlier)
+    return models, before
 
 
-def check_goes_on(before: TrainingState, model: Any, old: Any, earlier: Record) -> None:
-    """`UsageError` unless a checkpoint, with a model, is of a training that went on from an old one."""
+def check_goes_on(before: TrainingState, recipe: Recipe, old: Recipe, earlier: Record) -> None:
+    """`UsageError` unless a checkpoint, of a recipe, is of a training that went on from an old one."""
     if before.earlier is None:
         raise UsageError(f"the checkpoint was made without {mention('continue_from')}; leave it out")
-    if before.earlier != earlier or replace(model.recipe, layout=None) != replace(old.recipe, layout=None):
+    if before.earlier != earlier or replace(recipe, layout=None) != replace(old, layout=None):
         raise UsageError(
             "the checkpoint goes on from another model, or from this one as it was before: give the same"
             f" {mention('continue_from')}, or leave it out"
@@ -246,7 +241,7 @@ def check_goes_on(before: TrainingState, model: Any, old: Any, earlier: Record) 
 class _Beginning(NamedTuple):
     """What a training begins with."""
 
-    model: Any
+    models: ModelSet
     read: dict[str, Any]
     """how the data are opened"""
     like: LinearPredictor | None
@@ -266,14 +261,8 @@ def _begin(inputs: Inputs, options: Any, learner: Learner, part: Part, ui: Ui) -
     if init is not None:
         both = f"{mention('init')} starts a new model, {mention('continue_from')} goes on with one"
         raise UsageError(f"{both}: give only one of them")
-    model, earlier = learner.go_on(old)
-    return _Beginning(model, reading_on(inputs, options, model, part), None, earlier)
-
-
-def _fitted(model: Any, source: Source, like: LinearPredictor | None) -> Source:
-    """The source, for a new model, or one `like` another, which gets its layout. `DataError`."""
-    model.layout = source.layout
-    return checked_data(like, source)
+    models, earlier = learner.go_on(old)
+    return _Beginning(models, reading_on(inputs, options, models.lead, part), None, earlier)
 
 
 def reading_on(inputs: Inputs, options: Any, model: LinearPredictor, part: Part) -> dict[str, Any]:
@@ -286,18 +275,18 @@ def reading_on(inputs: Inputs, options: Any, model: LinearPredictor, part: Part)
     return reading_of(options, part) | {"layout": layout}
 
 
-def columns_of(model: Any) -> Sequence[str]:
-    """The columns that a model knows; none if its data were no table."""
-    return () if model.layout is None else model.layout.columns
+def columns_of(models: ModelSet) -> Sequence[str]:
+    """The columns that models know; none if their data were no table."""
+    return () if models.layout is None else models.layout.columns
 
 
-def follow(model: Any, source: Source, one: LinearPredictor) -> Source:
-    """The source, for a model, or several like `one`, to go on with. New columns are features from here on.
+def follow(models: ModelSet, source: Source) -> Source:
+    """The source, for models to go on with. New columns are features from here on.
 
     `DataError` for features of another kind.
     """
-    model.layout = extended(model.layout, source.layout)
-    return checked_data(one, source, "the model was")
+    models.layout = extended(models.layout, source.layout)
+    return checked_data(models.lead, source, "the model was")
 
 
 def _weights_of(model: ModelOrFile) -> Readout:
@@ -308,10 +297,6 @@ def _weights_of(model: ModelOrFile) -> Readout:
         return as_model(model).readout()
     except TypeError as error:
         raise TypeError(f"init: {error}") from error
-
-
-def _ahead(learner: Learner, model: Any, example: Any, judges: bool, ui: Ui) -> Ahead:
-    return compile_ahead(example, judges, *learner.before(model, example)) if ui.forks else Ahead()
 
 
 def _layout(

@@ -167,8 +167,8 @@ class Search:
             error = found
         self.tuner.settle(lanes, error)
 
-    def _trainer(self, model: Any, plan: TrainingPlan, **beside: Any) -> Trainer[Any]:
-        beside |= {"watcher": self._watcher, "judging": lambda every, given: self._holdout}
+    def _trainer(self, model: Any, plan: TrainingPlan, **beside: Any) -> Trainer:
+        beside |= {"watcher": self._watcher, "judging": self._holdout}
         return Trainer(model, self._source(), plan, order=self._order, columns=self._columns, **beside)
 
     def report(self) -> dict[str, Any]:

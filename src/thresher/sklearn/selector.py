@@ -127,7 +127,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         return Recipe(self.rule, loss, outputs=outputs, l1=for_halves(self.rule, self.l1)), labels
 
     def _halves(self, recipe: Any, chunk: Any) -> list[Any]:
-        from thresher.lanes.bags import HALVES, Bagging, Bags
+        from thresher.learning.model.bags import HALVES, Bags, bagged
         from thresher.learning.training.passes import REPLAY, Size, agreed_passes, is_automatic, passes_for
         from thresher.options.option import settled
         from thresher.options.select import SelectOptions
@@ -139,13 +139,13 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         if automatic and is_automatic(recipe):
             features = len(np.unique(chunk.keys))
             passes = passes_for(Size(features=features).plus(chunk))
-        bagging = Bagging(recipe, Bags(told["bags"], HALVES, recipe.seed, told["share"]))
+        models = bagged(recipe, Bags(told["bags"], HALVES, recipe.seed, told["share"]))
         for number in range(1, passes + 1):
-            bagging.begin_pass(number, passes)
-            bagging.learn(chunk, again=number > 1)
-        bagging.finish()
-        bagging.check_finite()
-        return bagging.models
+            models.begin_pass(number, passes)
+            models.learn(chunk, again=number > 1)
+        models.finish()
+        models.check_finite()
+        return models.models
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self, "share_")

@@ -9,15 +9,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from thresher.data.inputs.matrices import Draw, Matrix, MatrixSource
-from thresher.lanes.judging import LanesHoldout, PairedLosses
-from thresher.lanes.lanes import Lanes
+from thresher.data.source import Source
 from thresher.lanes.penalties import with_penalty
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.holdout import Figures, Holdout
 from thresher.learning.training.progress import PassPrinter
+from thresher.learning.training.scores import Best, PairedLosses, Patience, Scores
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.messages import warn_user
 from thresher.sklearn.estimator import F64, EncodedLabels
@@ -103,9 +103,7 @@ class SideBySide:
         """Learn some rows, and evaluate on others, which also decide when to stop early, if enabled."""
         patience = self._estimator.patience if self._estimator.early_stopping else 0
         given = self.source(held) if patience else None
-        judging = LanesHoldout(0, given)
-        lanes = self._run(self._recipes, learned, judging, self._most, patience)
-        bests = judging.bests
+        lanes, bests = self._run(self._recipes, learned, given, Patience(patience), self._most)
         self._passes.append(
             [bests[k].number if k in bests else self._most for k in range(len(self._recipes))]
         )
@@ -117,7 +115,7 @@ class SideBySide:
     def learn_all(self, draw: Draw) -> None:
         """Learn all rows anew, each model for its best number of passes."""
         ends = self.passes[self.kept].tolist()
-        lanes = self._run([self._recipes[k] for k in self.kept], draw, _Ending(ends), max(ends), 0)
+        lanes, _ = self._run([self._recipes[k] for k in self.kept], draw, None, _Ending(ends), max(ends))
         self.models = dict(zip(self.kept, lanes.models, strict=True))
         self._drop({self.kept[place] for place in lanes.dropped})
 
@@ -127,36 +125,30 @@ class SideBySide:
             raise DivergedError("learning diverged in some fold under every penalty")
 
     def _run(
-        self, recipes: Sequence[Recipe], draw: Draw, judging: Holdout, passes: int, patience: int
-    ) -> Lanes:
+        self, recipes: Sequence[Recipe], draw: Draw, held: Source | None, policy: Patience, passes: int
+    ) -> tuple[ModelSet, dict[int, Best]]:
         self.models = {}  # free the old models first, to save memory
-        lanes, source = Lanes(recipes, _warn), self.source(draw)
-        trainer = Trainer(
-            lanes,
-            source,
-            TrainingPlan(passes, None, patience=patience),
-            order=source,
-            watcher=PassPrinter(lanes, self._estimator.verbose),
-            judging=lambda every, given: judging,
-        )
-        found = trainer.run().warnings
+        models, source = ModelSet(recipes, say=_warn), self.source(draw)
+        plan, watcher = TrainingPlan(passes, None), PassPrinter(models, self._estimator.verbose)
+        more: Any = {"order": source, "holdout": held, "policy": policy, "watcher": watcher}
+        found = Trainer(models, source, plan, **more).run().warnings
         self.troubles = self.troubles or found
-        return lanes
+        return models, policy.bests
 
 
-class _Ending(Holdout):
-    """Holds nothing out; stops each lane after its own number of passes."""
+class _Ending(Patience):
+    """Stops each lane after its own number of passes."""
 
     def __init__(self, ends: Sequence[int]) -> None:
         super().__init__()
         self._ends = ends
 
-    def settle(self, model: Lanes, number: int, figures: Figures | None, patience: int) -> bool:
+    def after_pass(self, models: ModelSet, number: int, scores: Scores | None) -> bool:
         """Stop lanes that are done; True after the last pass of all."""
         over = number >= max(self._ends)
-        for k in () if over else model.alive:  # lanes that end with training learn their last batch too
+        for k in () if over else models.alive:  # lanes that end with training learn their last batch too
             if self._ends[k] <= number:
-                model.rest(k)
+                models.rest(k)
         return over
 
 

@@ -23,10 +23,10 @@ from thresher.data.chunk import Chunk
 from thresher.engine import calibrating, index, kernels, lookup
 from thresher.engine.compile.jit import Kernel
 from thresher.engine.protocol import PROTOCOL
-from thresher.lanes.lanes import Lanes
 from thresher.learning.files import model_file
 from thresher.learning.model import feed
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
 from thresher.testing.streams import Examples, Vector, cut, fingerprint, read_weights
@@ -307,16 +307,18 @@ def require_near(law: str, found: Vector, expected: Vector, tolerance: float) ->
         raise LawError(f"{law}, the weight of feature {j} is {found[j]!r}, not {expected[j]!r}")
 
 
-def side_by_side(recipes: Sequence[Recipe], chunk: Chunk, places: Sequence[int] = (0, 7, 7, 30, 31)) -> Lanes:
+def side_by_side(
+    recipes: Sequence[Recipe], chunk: Chunk, places: Sequence[int] = (0, 7, 7, 30, 31)
+) -> ModelSet:
     """Models that have learned side by side."""
-    lanes = Lanes(recipes)
+    lanes = ModelSet(recipes)
     for piece in cut(chunk, places):
         lanes.learn(piece)
     lanes.finish()
     return lanes
 
 
-def lanes_are_runs(recipes: Sequence[Recipe], chunk: Chunk) -> Lanes:
+def lanes_are_runs(recipes: Sequence[Recipe], chunk: Chunk) -> ModelSet:
     """Law 7: models that learn side by side are those that learn alone, bit for bit."""
     law, lanes = "law 7, lanes are runs", side_by_side(recipes, chunk)
     if lanes.dropped:

@@ -77,6 +77,8 @@ class Run:
     """whether the number of passes was left open"""
     class_names: Sequence[str] = ()
     """names of the classes, if the layout has none"""
+    models: Sequence[Any] = ()
+    """all that were trained, if the model stands for several"""
 
     @property
     def classes(self) -> Sequence[str]:
@@ -312,7 +314,7 @@ def _unresolved_labels(run: Run) -> str | None:
 @of_run("no-weights")
 def _nothing_left(run: Run) -> str | None:
     """All weights except the intercept are zero, in every one of several models."""
-    models, recipe = getattr(run.model, "models", [run.model]), run.model.recipe
+    models, recipe = run.models or [run.model], run.model.recipe
     if any(model.nonzero for model in models) or run.seen.rows <= FEW:
         return None
     if recipe.admit is None and not any(model.features_seen for model in models):

@@ -15,14 +15,19 @@ from thresher.data.source import Source
 from thresher.engine.sound import StateError, Tensors, beneath, under
 from thresher.learning.diagnostics.stream_statistics import Seen
 from thresher.learning.files import model_file, schema
+from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.files.schema import Form, Key, Positive, check_all, form_of, kinds_of
+from thresher.learning.model.bags import Bagged, Bags
 from thresher.learning.model.model import Model
-from thresher.learning.training.holdout import Best, Holdout
+from thresher.learning.model.model_set import ModelSet, Referee, Share
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.learner import Recent, Tally
-from thresher.learning.training.progress import Row
+from thresher.learning.training.progress import Row, curve_of
 from thresher.learning.training.record import Record
+from thresher.learning.training.scores import Best
 from thresher.learning.training.shares import as_text, is_text
-from thresher.options.messages import mention
+from thresher.options.messages import function_of, mention, mention_command, spelled
 
 
 class DataOrigin(NamedTuple):
@@ -83,18 +88,24 @@ def _report(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-BEST: schema.Fields = {"number": Positive, "figures": dict}
-"""Fields of the best pass"""
+_BEST_FIELDS: schema.Fields = {"number": Positive, "figures": dict}
 
 
-def _best(given: dict[str, Any] | None) -> Best | None:
-    """The best pass in a header, without its state."""
-    if given is None:
-        return None
-    check_all(given, BEST, "best")
-    figures = given["figures"]
-    schema.check(figures, {**dict.fromkeys(figures, float | None), "loss": float}, "figures")
-    return Best(**given, state={})
+def _bests(given: dict[str, Any]) -> dict[int, Best]:
+    """The best pass of each model in a header, without its state."""
+    found = {}
+    for k, one in given.items():
+        schema.check(one, _BEST_FIELDS, "bests")
+        figures = one["figures"]
+        schema.check(figures, {**dict.fromkeys(figures, float | None), "loss": float}, "figures")
+        found[_number(k)] = Best(one["number"], figures, {})
+    return found
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 9):
+        raise StateError(f"{text!r} is not the number of a model")
+    return int(text)
 
 
 _CONTENTS = Form(
@@ -102,6 +113,11 @@ _CONTENTS = Form(
 )
 _SLICED = form_of(list[str] | None)._replace(made=lambda v: None if v is None else Sliced(v, {}))
 _HELD = Form("what is held out", _is_held, lambda v: Held(v[0], DataOrigin(*v[1:])))
+_WAITS = Form(
+    "numbers of passes",
+    lambda v: isinstance(v, dict) and all(map(form_of(int).fits, v.values())),
+    lambda v: {_number(k): passes for k, passes in v.items()},
+)
 _TABLE = Form("rows of numbers", _is_table, lambda v: [Row(*one) for one in v])
 
 
@@ -152,9 +168,10 @@ class TrainingState:
     table: Annotated[list[Row], _TABLE]
     reported: Tally
     """sums at the last row of the table"""
-    best: Annotated[Best | None, form_of(dict | None)._replace(made=_best)]
-    passes_since: int
-    """passes since the best one"""
+    bests: Annotated[dict[int, Best], form_of(dict)._replace(made=_bests)]
+    """the best pass of each model, if training waits for better ones"""
+    waited: Annotated[dict[int, int], _WAITS]
+    """passes since these"""
     seen: Seen
     """statistics of the examples"""
     replay: int = 0
@@ -165,6 +182,10 @@ class TrainingState:
     """the record of the model that goes on, if it had learned other data before"""
     slices: Annotated[Sliced | None, _SLICED] = None
     recent: Recent = field(default=Recent())
+    plan: str = "train"
+    """what makes models of the data"""
+    finished: tuple[float, ...] = ()
+    """penalties of the finished models, in the file, to which these will be added"""
 
     def check_same(self, before: TrainingState) -> None:
         """Raise ValueError unless data, hold-out and order are those of `before`.
@@ -193,11 +214,11 @@ class TrainingState:
     def as_dict(self) -> dict[str, Any]:
         """The form in a header, without the state of the best pass."""
         share, given = self.holdout
-        best = None if self.best is None else {"number": self.best.number, "figures": self.best.figures}
         return {
             **{field.name: getattr(self, field.name) for field in fields(self)},
             "holdout": [share, *given],
-            "best": best,
+            "bests": {str(k): {"number": b.number, "figures": b.figures} for k, b in self.bests.items()},
+            "waited": {str(k): passes for k, passes in self.waited.items()},
             "position": asdict(self.position),
             "seen": self.seen.as_dict(),
             "earlier": None if self.earlier is None else self.earlier.as_dict(),
@@ -211,52 +232,106 @@ class TrainingState:
         number = found.position.number
         if number > found.passes:
             raise StateError(f"position: stopped in pass {number} of {found.passes}")
-        if found.best is not None and found.best.number > number:
-            raise StateError(f"best: pass {found.best.number} is not finished in pass {number}")
+        for best in found.bests.values():
+            if best.number > number:
+                raise StateError(f"bests: pass {best.number} is not finished in pass {number}")
+        if found.waited.keys() != found.bests.keys():
+            raise StateError("waited: not of the same models as the best passes")
         return found
 
-    def with_best(self, state: dict[str, Any], check: Callable[[dict[str, Any]], None]) -> TrainingState:
-        """This, with the state of the best pass, if there is one, once `check` has accepted it."""
-        if self.best is None:
-            return self
-        check(state)
-        return replace(self, best=self.best._replace(state=state))
+
+_COMMANDS = {
+    **{name: mention_command(name) for name in ("train", "path")},
+    "ensemble": spelled("thresher train --ensemble", function_of("ensemble")),
+}
+"""What writes the checkpoints of each plan"""
+_STATE, _BEST, _SLICES = "state.", "best.", "slices."
+_SET: schema.Fields = {
+    "share": str,
+    "racing": bool,
+    "recipes": list,
+    "dropped": dict,
+    "resting": list[int],
+    "curves": list,
+}
 
 
-_BEST, _SLICES = "best.", "slices."
-
-
-def save(path: Path, model: Model, training_state: TrainingState) -> None:
+def save(path: Path, models: ModelSet, training_state: TrainingState) -> None:
     """Write everything that `load` needs to resume bit for bit. Raises OSError, `DivergedError`."""
-    header = {**model_file.header_of(model), "training": training_state.as_dict()}
-    tensors = model_file.tensors_of(model)
-    if model.names is not None:  # also those of weights that are zero now, and may not be at the end
-        tensors |= model_file.tensors_of_names(model.names)
-    if training_state.best is not None:
-        tensors |= beneath(_BEST, training_state.best.state)
+    first = models.models[0]
+    if first.is_alone and len(models.models) == 1:
+        header, tensors = model_file.header_of(first), model_file.tensors_of(first)
+        if first.names is not None:  # also those of weights that are zero now, and may not be at the end
+            tensors |= model_file.tensors_of_names(first.names)
+    else:
+        models.check_finite()
+        first = models.lead if isinstance(models.lead, Model) else first
+        header = {**model_file.header_of(first), **model_file.needing(*models.models)}
+        header[model_file.LANES] = models.described()
+        tensors = model_file.weights_of(first.readout()) | beneath(_STATE, models.state())
+    header["training"] = training_state.as_dict()
+    for k, best in training_state.bests.items():
+        tensors |= beneath(f"{_BEST}{k}.", best.state)
     if training_state.slices is not None:
         tensors |= beneath(_SLICES, training_state.slices.state)
     model_file.write(path, header, tensors)
 
 
-def opened(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Header and tensors of a file; `ModelFileError` if it does not exist or is damaged."""
+def load(
+    path: Path, plan: str = "train", race: Callable[[int], Referee] | None = None
+) -> tuple[ModelSet, TrainingState]:
+    """The models in a checkpoint of this plan and the state of their training; `ModelFileError`.
+
+    `race` makes a race of so many lanes, if the models of the plan may race.
+    """
     if not path.exists():
-        raise model_file.ModelFileError(f"{path}: no such file, so there is no training to resume")
-    return model_file.Contents.of(path).model(0)
-
-
-def load(path: Path) -> tuple[Model, TrainingState]:
-    """The model in a checkpoint and the state of its training; `ModelFileError` if there is no checkpoint."""
-    header, tensors = opened(path)
-    if model_file.LANES in header:
-        raise model_file.ModelFileError(f"{path}: a checkpoint of another command, with many models")
+        raise ModelFileError(f"{path}: no such file, so there is no training to resume")
+    header, tensors = model_file.Contents.of(path).model(0)
     if "training" not in header:
-        raise model_file.ModelFileError(f"{path}: a finished model, not a checkpoint")
+        raise ModelFileError(f"{path}: a finished model, not a checkpoint")
+    model_file.check_parts(path, header)
     with model_file.naming_file(path, header):
         training = TrainingState.from_dict(header["training"])
-    if training.slices is not None:
-        training = replace(training, slices=training.slices._replace(state=under(tensors, _SLICES)))
-    model = model_file.revive(path, header, tensors)
-    with model_file.naming_file(f"{path}: best", header):
-        return model, training.with_best(under(tensors, _BEST), model.check)
+        if training.plan != plan:
+            made = _COMMANDS.get(training.plan, "another command")
+            raise ModelFileError(f"{path}: a checkpoint of {made}")
+        if training.slices is not None:
+            training = replace(training, slices=training.slices._replace(state=under(tensors, _SLICES)))
+        if model_file.LANES in header:
+            schema.check_all(header[model_file.LANES], _SET, model_file.LANES)
+            models = _revived(header[model_file.LANES], under(tensors, _STATE), race)
+        else:
+            models = ModelSet.of(model_file.revive(path, header, tensors))
+        bests = {k: best._replace(state=under(tensors, f"{_BEST}{k}.")) for k, best in training.bests.items()}
+        for k, best in bests.items():
+            if not k < len(models.models):
+                raise StateError(f"bests: there is no model {k}")
+            models.share.check_state(models, k, best.state)
+        return models, replace(training, bests=bests)
+
+
+def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int], Referee] | None) -> ModelSet:
+    """The models that `ModelSet.described` tells of."""
+    try:
+        recipes = [Recipe.from_dict(one) for one in saved["recipes"]]
+        share = Bagged(Bags.of(saved["share"], recipes[0].seed)) if saved["share"] else Share()
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise StateError(f"recipes: damaged ({error})") from error
+    if saved["racing"] and race is None:
+        raise StateError(f"its models race: resume with {mention(rule='auto')}")
+    models = ModelSet(recipes, share, race=race(len(recipes)) if race and saved["racing"] else None)
+    for curve in saved["curves"]:
+        schema.check({"curve": curve}, model_file.CURVE, model_file.LANES)
+    dropped = {_number(k): str(reason) for k, reason in saved["dropped"].items()}
+    if not {*dropped, *saved["resting"]} <= {*range(len(recipes))}:
+        raise StateError("there are fewer models")
+    if len(saved["curves"]) != len(models.models):
+        raise StateError("curves: not one for each model")
+    for k, reason in dropped.items():
+        models.drop(k, reason)
+    models.restore(state)
+    for k in saved["resting"]:
+        models.rest(k)
+    for model, curve in zip(models.models, saved["curves"], strict=True):
+        model.curve = curve_of(curve)
+    return models

@@ -191,7 +191,7 @@ def _stopped(path: str | Path, header: Header) -> dict[str, Any]:
             "holdout": training.holdout.given.names or training.holdout.share,
             "where": training.data.where,
             "data": training.data.names,
-            "best_pass": None if training.best is None else training.best.number,
+            "best_pass": training.bests[0].number if [*training.bests] == [0] else None,
         }
     }
 

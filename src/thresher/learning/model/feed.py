@@ -354,7 +354,7 @@ class Feed:
         self._learn(learners, waiting)
 
     def _learn(self, learners: Learners, chunk: Chunk) -> None:
-        if not len(chunk):
+        if not len(chunk) or all(learner.error for learner in learners):
             return
         chunk, offsets = split_offsets(chunk) if self.shifted else (chunk, None)
         if chunk.nnz > self._rows.size:

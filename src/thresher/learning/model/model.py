@@ -95,7 +95,9 @@ class Model(LinearPredictor):
         self.head, self.rule, self.dtype = recipe.head(), recipe.make_rule(), recipe.numbers
         self.shifted = recipe.offset
         self.loss, self.batch = self.head.loss, recipe.batch
-        self._sound, self._warned, self._alone = 0, False, alone
+        self._sound, self._warned = 0, False
+        self.feed, self.is_alone = feed, alone
+        """`is_alone`: whether it is the only learner of its feed"""
         self.error: DivergedError | None = None
         self.names: Names | None = None
         self.record: Record | None = None
@@ -108,7 +110,6 @@ class Model(LinearPredictor):
         """figures on the examples held out in training; None without any, and for a model that was loaded"""
         self.warnings: list[Trouble] = []
         """trouble found in training"""
-        self._feed = feed
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
         if recipe.calibrate:
             self.head.calibrated = self._calibration
@@ -142,7 +143,7 @@ class Model(LinearPredictor):
         model = Model(self.recipe)
         with self.at_rest():
             model.restore(self.state())
-        model._feed.skip = self._feed.skip and (lambda first, count, error: None)
+        model.feed.skip = self.feed.skip and (lambda first, count, error: None)
         model.names, model.curve = self.names, self.curve
         model.record, model.warm, model.numbering = self.record, self.warm, self.numbering
         return model
@@ -162,20 +163,20 @@ class Model(LinearPredictor):
 
         `skip` is called with the first of these among the rows to learn, their number, and the reason.
         """
-        self._feed.skip = skip
+        self.feed.skip = skip
 
     def at_rest(self) -> AbstractContextManager[None]:
         """Block learning in this context, for consistent reads; RuntimeError while another thread learns."""
-        return self._feed.at_rest()
+        return self.feed.at_rest()
 
     def listen(self, listener: Listener) -> None:
         """Give `listener` each new example once it is learned, with the margins it was predicted with."""
-        self._feed.listener = listener
+        self.feed.listener = listener
 
     @property
     def listened(self) -> bool:
         """Whether somebody listens."""
-        return self._feed.listener is not None
+        return self.feed.listener is not None
 
     @property
     def slices(self) -> dict[str, list[dict[str, Any]]]:
@@ -201,10 +202,10 @@ class Model(LinearPredictor):
 
     def _end_first_pass(self) -> None:
         """End the progressive figures: examples in an incomplete batch count as if training ended here."""
-        before, waiting = self.loop.sums(False).copy(), self._feed.waits
+        before, waiting = self.loop.sums(False).copy(), self.feed.waits
         if waiting:
             last = copy(self)
-            last._warned, last._feed.listener = True, self._feed.listener
+            last._warned, last.feed.listener = True, self.feed.listener
             with suppress(DivergedError):  # raised when they are learned
                 last.finish()
                 self.loop.tally[:] = last.loop.tally
@@ -271,7 +272,7 @@ class Model(LinearPredictor):
         self._check_alone()
         self.record = None
         if isinstance(data, Chunk):
-            self._feed.learn([self], data, *args, **given)
+            self.feed.learn([self], data, *args, **given)
         else:
             from thresher.learning.model.prediction import teach
 
@@ -284,16 +285,16 @@ class Model(LinearPredictor):
 
     def mark(self) -> None:
         """Note a point of the progressive curve."""
-        self.curve = marked(self.curve, self, self._feed.index.used)
+        self.curve = marked(self.curve, self, self.feed.index.used)
 
     def finish(self) -> None:
         """Learn the examples of an incomplete batch as a smaller batch."""
         self._check_alone()
-        self._feed.finish([self])
+        self.feed.finish([self])
 
     def _check_alone(self) -> None:
-        if not self._alone:
-            raise RuntimeError("this model is a lane: call Lanes.learn, which trains all of them")
+        if not self.is_alone:
+            raise RuntimeError("this model is a lane: call `learn` of its set, which trains all of them")
 
     def stop(self, error: DivergedError) -> None:
         """Raise `error`."""
@@ -301,17 +302,17 @@ class Model(LinearPredictor):
 
     def judge(self, before: Before) -> None:
         """Check whether the examples just learned broke a weight or had no effect."""
-        self.check_learned(before.chunk, self._feed.learned - len(before.chunk) + 1)
+        self.check_learned(before.chunk, self.feed.learned - len(before.chunk) + 1)
         if not self._warned and before.changed_nothing():
             self._warned = True
             warn_user(
-                f"example {self._feed.learned} and perhaps others changed nothing: its squared values"
+                f"example {self.feed.learned} and perhaps others changed nothing: its squared values"
                 f" overflow {self.dtype}; scale the features, or use the dtype float64",
                 NothingLearnedWarning,
             )
 
     def _weight_of(self, row: int) -> str:
-        return f"the weight of {feature_name(int(self._feed.index.features()[row]), self.layout, self.names)}"
+        return f"the weight of {feature_name(int(self.feed.index.features()[row]), self.layout, self.names)}"
 
     def check_learned(self, chunk: Chunk, first: int) -> None:
         """Raise `DivergedError` if a weight is not finite after `chunk`, whose first example is `first`."""
@@ -324,10 +325,10 @@ class Model(LinearPredictor):
         """Raise `DivergedError` if a weight or any other part of the state is not finite."""
         if (broken := self._broken()) is not None:
             raise self._not_finite(broken, self._sound + 1)
-        self._sound = self._feed.learned
+        self._sound = self.feed.learned
 
     def _not_finite(self, what: str, first: int, chunk: Chunk | None = None) -> DivergedError:
-        last = self._feed.learned
+        last = self.feed.learned
         when = f"one of the examples {first} to {last}" if first < last else f"example {last}"
         return self.diverged(f"{what} is not finite after {when}", chunk)
 
@@ -364,9 +365,9 @@ class Model(LinearPredictor):
 
     @layout.setter
     def layout(self, layout: SettledLayout | None) -> None:
-        self._feed.bind(layout)
+        self.feed.bind(layout)
         self.recipe = replace(self.recipe, layout=layout)
-        self.shifted = self._feed.shifted = self.recipe.offset
+        self.shifted = self.feed.shifted = self.recipe.offset
 
     def admit_only(self, keys: NDArray[np.uint64]) -> None:
         """Learn only these features, which ascend, now and later. The recipe admits ``listed`` ones."""
@@ -375,7 +376,7 @@ class Model(LinearPredictor):
 
     def start_centring(self, means: Means) -> None:
         """Centre columns by the means of another model, and go on from there."""
-        self._feed.intake.start_from(means)
+        self.feed.intake.start_from(means)
 
     @property
     def centres(self) -> bool:
@@ -385,17 +386,17 @@ class Model(LinearPredictor):
     @property
     def features_waiting(self) -> int | None:
         """Features seen but not admitted, apart from false positives; None if not counted."""
-        return self._feed.intake.waiting
+        return self.feed.intake.waiting
 
     @property
     def signs(self) -> Signs:
         """The signs that weights keep."""
-        return self._feed.signs
+        return self.feed.signs
 
     @property
     def admission(self) -> Admission | ListedFeatures | None:
         """Which features are admitted; None: all."""
-        return self._feed.intake.admission
+        return self.feed.intake.admission
 
     @property
     def tally(self) -> Tally:
@@ -420,33 +421,33 @@ class Model(LinearPredictor):
 
     def last_label(self, given: Chunk) -> float:
         """Label of the last example that was learned, that of the rows `given` unless they are sampled."""
-        sampler = self._feed.intake.sampler
+        sampler = self.feed.intake.sampler
         return self.head.shown_label(given, len(given) - 1) if sampler is None else sampler.last_label
 
     @property
     def lowest_label(self) -> float:
         """The lowest label seen, at most 0: how the data write the negative class."""
-        return self._feed.lowest_label
+        return self.feed.lowest_label
 
     @property
     def examples(self) -> int:
         """Number of examples given so far."""
-        return self._feed.examples
+        return self.feed.examples
 
     @property
     def features_seen(self) -> int:
         """Number of distinct features seen so far (see the indexes)."""
-        return self._feed.index.features_seen
+        return self.feed.index.features_seen
 
     @property
     def left_out(self) -> int:
         """Number of examples left out of a sample so far."""
-        return self._feed.left_out
+        return self.feed.left_out
 
     @property
     def nbytes(self) -> int:
         """Current bytes of keys and state."""
-        return self._feed.index.nbytes + self.loop.S.nbytes
+        return self.feed.index.nbytes + self.loop.S.nbytes
 
     @property
     def store(self) -> str:
@@ -457,15 +458,15 @@ class Model(LinearPredictor):
     def nonzero(self) -> int:
         """Number of nonzero weights of the features seen, without the intercepts."""
         settled = self.loop.settled()
-        return int(np.count_nonzero(settled[self._feed.index.met] if self.loop.unmet().any() else settled))
+        return int(np.count_nonzero(settled[self.feed.index.met] if self.loop.unmet().any() else settled))
 
     @property
     def intercept(self) -> Any:
         """Settled intercept for values as they are, ``(outputs,)`` for many outputs; 0 without one."""
-        means, bias = self._feed.intake.means(), self._bias()
+        means, bias = self.feed.intake.means(), self._bias()
         if means is not None and len(means.keys):
             weights = self.loop.margins(ones(means.keys), np.zeros_like(bias))
-            bias = means.intercept(weights, bias, self._feed.intake.divisors(means.keys))
+            bias = means.intercept(weights, bias, self.feed.intake.divisors(means.keys))
         return float(bias[0]) if self.head.count == 1 else bias
 
     def _calibration(self) -> FittedLink | None:
@@ -481,7 +482,7 @@ class Model(LinearPredictor):
     @property
     def offsets(self) -> F64 | None:
         """What is added to the intercepts that were learned ``(outputs,)``; None for nothing."""
-        return None if self._feed.intake.sampler is None else self._feed.intake.sampler.offsets
+        return None if self.feed.intake.sampler is None else self.feed.intake.sampler.offsets
 
     def weights(self) -> tuple[NDArray[np.uint64], NDArray[Any]]:
         """Keys, in ascending order, and weights of the features with a nonzero weight.
@@ -496,30 +497,30 @@ class Model(LinearPredictor):
         """The features with a weight; all features seen, if unseen ones have a weight."""
         settled = self.loop.settled()
         if self.loop.unmet().any():
-            (rows,) = np.nonzero(self._feed.index.met)
+            (rows,) = np.nonzero(self.feed.index.met)
         else:
             (rows,) = np.nonzero(any_output(settled != 0))
         if self.head.count == 1:
             settled = settled.reshape(len(settled))
-        keys = self._feed.index.features()[rows]
+        keys = self.feed.index.features()[rows]
         order = np.argsort(keys)
         return keys[order], settled[rows][order]
 
     def _prepared(self, chunk: Chunk) -> Chunk:
-        return self._feed.intake.read(chunk)
+        return self.feed.intake.read(chunk)
 
     def _products(self, rows: Chunk, bias: NDArray[Any]) -> F64:
         return self.loop.margins(rows, bias)
 
     def _index_of_weights(self) -> Index:
-        return self._feed.index
+        return self.feed.index
 
     def readout(self) -> Readout:
         """The settled weights, without the learning state."""
         keys, weights = self._stored()
         unmet = self.loop.unmet()
         of_keys = not unmet.any() and not self.store.startswith(HashedIndex.NAME)
-        intake = self._feed.intake
+        intake = self.feed.intake
         rest = self.lowest_label, unmet, intake.divisors(keys if of_keys else None)
         head = self.head.with_calibration(self.head.calibrated()) if self.recipe.calibrate else self.head
         readout = Readout(head, self.store, keys, weights, self._bias(), *rest, intake.means())
@@ -533,24 +534,24 @@ class Model(LinearPredictor):
 
     def shared_state(self) -> dict[str, NDArray[Any]]:
         """The part of the state that depends on the rows alone: lanes share it."""
-        return self._feed.state()
+        return self.feed.state()
 
     def check(self, state: Tensors) -> None:
         """StateError if a model with these parts and options cannot be in `state`."""
-        self._feed.check(state, [(self.loop, state)], self.head)
+        self.feed.check(state, [(self.loop, state)], self.head)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from `state`, taken from a model with the same parts and options; else StateError."""
         self._check_alone()
         self.check(state)
-        self._feed.restore(state)
+        self.feed.restore(state)
         self.continue_from(state)
         self.curve = up_to(self.curve, self.examples)
 
     def continue_from(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from this model's part of a `state`; the feed has been restored already."""
         self.loop.restore(state)
-        self._sound = self._feed.learned
+        self._sound = self.feed.learned
 
 
 def as_model(given: Any) -> Model | Readout:

@@ -21,7 +21,7 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numba
 import numpy as np
@@ -32,6 +32,8 @@ from thresher.engine import kernels
 from thresher.engine.compile.notices import LEARNING, OF_MANY, Work, compiling
 from thresher.learning.evaluation.evaluate import score
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
+from thresher.learning.model.octet import LaneLoop
 
 _DEATH_OF_PARENT = 1
 """PR_SET_PDEATHSIG in <linux/prctl.h>"""
@@ -71,27 +73,17 @@ def _ends_within(seconds: float, process: int) -> bool:
     return True
 
 
-class Learns(Protocol):
-    """A model, or several models that learn side by side."""
-
-    def learn(self, chunk: Chunk) -> None:
-        """See `Model.learn`."""
-
-    def finish(self) -> None:
-        """See `Model.finish`."""
-
-    def check_finite(self) -> None:
-        """See `Model.check_finite`."""
-
-
-def compile_ahead(
-    model: Model, predicts: bool, learners: Sequence[Learns] = (), parts: Sequence[Any] = ()
-) -> Ahead:
+def compile_ahead(model: Model, predicts: bool, lanes: ModelSet | None = None, then: bool = False) -> Ahead:
     """Start compiling the code for learning, and for predicting if `predicts`, in a process of its own.
 
-    Does nothing if the code is cached already or a fork is not safe. The child trains the model, or the
-    `learners`: other objects like it whose code also depends on `parts`.
+    Does nothing if the code is cached already or a fork is not safe. The child trains the model, or `lanes`,
+    and if it is learned by itself `then`, the model too.
     """
+    learners = list[Model | ModelSet]()
+    if lanes is not None:
+        learners += [lanes, model] if then else [lanes]
+    loops = [] if lanes is None else [one.loop for one in lanes.models]
+    parts = [loop.parts for loop in loops if isinstance(loop, LaneLoop)]
     alone = threading.active_count() == 1 and (os.cpu_count() or 1) > 1
     kind = _kind(model, predicts, len(learners), parts)
     if sys.platform != "linux" or not alone or not _cache().lacks_mark(*kind):
@@ -112,7 +104,7 @@ def compile_now(model: Model) -> None:
         _cache().mark(*_kind(model, predicts))
 
 
-def _compile(model: Model, predicts: bool, learners: Sequence[Learns], parent: int) -> None:
+def _compile(model: Model, predicts: bool, learners: Sequence[Model | ModelSet], parent: int) -> None:
     """Train on made-up examples, print nothing, end the process; also end if the parent does."""
     status = 1
     try:
@@ -159,7 +151,7 @@ def _kind(
     return types, " ".join(map(str, words))
 
 
-def learn_anything(model: Model, predicts: bool, learners: Sequence[Learns] = ()) -> None:
+def learn_anything(model: Model, predicts: bool, learners: Sequence[Model | ModelSet] = ()) -> None:
     """Run everything that training does with `model`, or the learners, on made-up examples."""
     keys, begins = np.arange(FEATURES, dtype=np.uint64), np.array([0, FEATURES, FEATURES + 1])
     chunk = Chunk.from_csr(

@@ -12,7 +12,7 @@ import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identified
 from thresher.data.layout import grouped_by
 from thresher.data.source import Chunks, MemorySource, Source, Through
-from thresher.engine.sound import copied
 from thresher.learning.diagnostics.findings import (
     Trouble,
     no_groups,
@@ -32,11 +31,8 @@ from thresher.learning.diagnostics.findings import (
     unlike,
     weightless_held_out,
 )
-from thresher.learning.diagnostics.stream_statistics import Seen
-from thresher.learning.evaluation.evaluate import score
 from thresher.learning.inspection.formatting import shown
 from thresher.learning.model.objective import Head
-from thresher.learning.training.record import Record
 from thresher.learning.training.shares import (
     Last,
     Meeting,
@@ -124,19 +120,8 @@ def _percent(share: float) -> str:
     return f"{shown(100 * share) if 0 < share < 0.01 else round(100 * share)} %"
 
 
-Figures = dict[str, float | int | None]
-
-
-class Best(NamedTuple):
-    """The pass with the lowest hold-out loss so far."""
-
-    number: int
-    figures: Figures
-    state: dict[str, NDArray[Any]]
-
-
 class Holdout:
-    """The hold-out, evaluated after each pass, and the best pass so far."""
+    """The rows that are held out."""
 
     seed = 0
     """seed of the choice of rows"""
@@ -152,14 +137,13 @@ class Holdout:
         self._kept: list[Chunk] = []
         self._learned: int | None = None
         """how many rows come before those that are held out, if those are the last; None: not known yet"""
-        self._in_groups = self._read = self._named = self._weightless = False
+        self._in_groups = self._read = self._named = False
+        self.weightless = False
+        """whether none of its rows counts"""
         self._held_counts, self._learned_counts = Counter[float](), Counter[float]()
         self._rows = self._held_rows = 0
         self.incomplete = bool(every)
         """whether held-out examples of the stream are still to be collected"""
-        self.figures: Figures | None = None
-        self.best: Best | None = None
-        self.passes_since = 0
 
     def attach(self, model: Any, source: Source) -> None:
         """Draw with the seed of `model`. `DataError` if rows have groups, but are not drawn."""
@@ -243,7 +227,7 @@ class Holdout:
 
     def troubles(self) -> list[Trouble]:
         """Trouble with the rows, and with their choice."""
-        if self._weightless:
+        if self.weightless:
             return [weightless_held_out()]
         if not self._read:
             return []
@@ -280,43 +264,6 @@ class Holdout:
         if self._given is not None:
             return self._given
         return MemorySource(self._kept) if self._kept else None
-
-    def score(self, model: Any, chunks: Iterable[Chunk]) -> Figures | None:
-        """Evaluate the model on the hold-out; None if none of its rows count."""
-        found = self.figures_on(model, chunks)
-        self._weightless = not found["examples"]
-        return None if self._weightless else found
-
-    def figures_on(self, model: Any, chunks: Iterable[Chunk]) -> Figures:
-        """The figures of the model on some rows."""
-        return score(model, chunks).figures()
-
-    def settle(self, model: Any, number: int, figures: Figures | None, patience: int) -> bool:
-        """Record the figures of a pass. Return whether patience (0: unlimited) has run out."""
-        self.figures = figures
-        if not patience or figures is None:
-            return False
-        if self.best is None or float(figures["loss"] or 0.0) < float(self.best.figures["loss"] or 0.0):
-            self.best, self.passes_since = Best(number, figures, copied(model.state())), 0
-            return False
-        self.passes_since += 1
-        return self.passes_since >= patience
-
-    def keep_record(self, model: Any, record: Record, seen: Seen) -> None:
-        """Give the model, already restored to its best pass, the record of its training."""
-        model.keep_record(record.of_pass(record.passes), seen)
-
-    def stop_waiting(self) -> None:
-        """Let the pass under way be no better than the best so far."""
-        self.passes_since += 1
-
-    def take_best(self, model: Any) -> int | None:
-        """Restore the model of the best pass; return its number, or None if it is the last."""
-        if self.best is None or not self.passes_since:
-            return None
-        model.restore(self.best.state)
-        self.figures = self.best.figures
-        return self.best.number
 
 
 class _Rest(Through[Source]):

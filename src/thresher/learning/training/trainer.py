@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,13 +42,16 @@ from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import DataOrigin, Held, Position, Sliced, TrainingState
 from thresher.learning.model.agreement import unknown_values
 from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training import progress
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
-from thresher.learning.training.learner import Recent, Tally, Trained, total
+from thresher.learning.training.learner import Recent, Tally, total
 from thresher.learning.training.passes import MOST_PASSES, Repetition, bytes_to_keep
 from thresher.learning.training.progress import PassEnd, Row, Unwatched, Watcher
 from thresher.learning.training.record import Record
+from thresher.learning.training.scores import Figures, Patience, Scores
 from thresher.learning.training.shares import MOST_EVERY, Last, Meeting, Part, as_text, condition_of
 from thresher.options.checks import check_whole
 
@@ -59,10 +62,6 @@ _ALL_TOLD = 10
 """Passes up to which the end of each is told."""
 _LONG = 1 << 30
 """Bytes that take about a second to read."""
-
-
-M = TypeVar("M", bound=Trained)
-Save = Callable[[Path, Any, TrainingState], None]
 
 
 @dataclass(frozen=True)
@@ -85,6 +84,11 @@ class TrainingPlan:
     replay: int = 0
     """keep up to this many bytes of rows in memory and, if these are all, pass over them again as often as
     `passes_for` says, provided that what is trained allows it; 0: never"""
+
+    name: str = "train"
+    """the command that makes models so, which can resume it"""
+    finished: tuple[float, ...] = ()
+    """penalties of finished models, to which those that are trained will be added"""
 
     def __post_init__(self) -> None:
         """Raise ValueError for numbers out of range."""
@@ -149,8 +153,8 @@ class Outcome:
         return self.reports[0].skipped
 
 
-class Trainer(Generic[M]):
-    """Trains `model` on `source`, pass after pass.
+class Trainer:
+    """Trains a model, or a set of models, on `source`, pass after pass.
 
     Held-out rows are removed before `order` shuffles the rest, so they are the same in any order.
 
@@ -158,10 +162,10 @@ class Trainer(Generic[M]):
         reread: returns the source for passes after the first: the source itself, or a cache of it.
         holdout: a separate source to evaluate on after every pass.
         ready: called when examples have been read, before they are learned.
-        judging: makes the evaluator of the hold-out.
-        save: writes a checkpoint.
-        successor: called with the model after every stretch of rows, and at the end of a pass (True);
-            returns the model to continue with.
+        judging: the hold-out, if it is another than the plan's.
+        policy: decides after each pass which models go on.
+        successor: called with the models after every stretch of rows, and at the end of a pass (True);
+            returns those to continue with.
         columns: what is already known about the columns of a table.
         slices: counts figures by value of columns; the model tells it what it predicts.
 
@@ -173,6 +177,8 @@ class Trainer(Generic[M]):
     """whether Ctrl-C ended a replay"""
     at_once = 0
     """rows of a chunk that are learned before each `pause`; 0: all"""
+    before_checkpoint: Callable[[], object] = staticmethod(lambda: None)
+    """called before a checkpoint is written: what it needs beside itself is written then"""
     pause: Callable[[], None] = staticmethod(lambda: None)
     """called between two stretches of a chunk: others may use the model"""
     _earlier: Record | None = None
@@ -182,7 +188,7 @@ class Trainer(Generic[M]):
 
     def __init__(
         self,
-        model: M,
+        model: Model | ModelSet,
         source: Source,
         plan: TrainingPlan,
         *,
@@ -192,17 +198,23 @@ class Trainer(Generic[M]):
         watcher: Watcher | None = None,
         stopper: Stopper | None = None,
         ready: Callable[[], None] = lambda: None,
-        judging: Callable[[Part, Source | None], Holdout] = Holdout,
-        save: Save | None = None,
-        successor: Callable[[M, bool], M] = lambda model, over: model,
+        judging: Holdout | None = None,
+        policy: Patience | None = None,
+        successor: Callable[[ModelSet, bool], ModelSet] = lambda models, over: models,
         columns: Sequence[ColumnSeen] = (),
         slices: ProgressiveSlices | None = None,
     ) -> None:
-        self.model, self.source, self.plan = model, identified(source), plan
+        self.models = model if isinstance(model, ModelSet) else ModelSet.of(model)
+        self.source, self.plan = identified(source), plan
         self.reread = reread or (lambda: self.source)
         self.order: Order = order or AsIs()
-        self.holdout = judging(plan.holdout_every, holdout)
-        self.holdout.attach(model, source)
+        self.holdout = judging or Holdout(plan.holdout_every, holdout)
+        self.holdout.attach(self.models, source)
+        self.policy = policy or Patience(plan.patience)
+        self.scores: Scores | None = None
+        """those of the last pass, or of the best pass of each model"""
+        self.figures: Figures | None = None
+        """the scores of one model, the best of several"""
         self.watcher: Watcher = watcher or Unwatched()
         self.stopper = stopper or Stopper()
         self.table: list[Row] = []
@@ -217,13 +229,17 @@ class Trainer(Generic[M]):
         """whether the rows learned by an earlier run are still to be verified"""
         self._ready, self._successor = ready, successor
         self._seen, self._columns, self._slices = Seen(), columns, slices
-        self._save: Save = save or checkpoint.save
         self._keep_contents()
+
+    @property
+    def model(self) -> Any:
+        """What is trained; of several models, what stands for them."""
+        return self.models.lead
 
     def follow(self, earlier: Record) -> None:
         """Go on with a model that has learned other data, of which it has the `earlier` record."""
         self._number_after(earlier)
-        self._seen.begin(self.model.examples, self.model.tally, self.model.repeated)
+        self._seen.begin(self.models.examples, self.model.tally, self.model.repeated)
         self.reported = self.model.tally
 
     def _number_after(self, earlier: Record | None) -> None:
@@ -231,8 +247,8 @@ class Trainer(Generic[M]):
         self._earlier, self.holdout.first = earlier, 0 if earlier is None else earlier.examples
 
     def _bytes_to_keep(self) -> int:
-        cause = "this order" if self.model.may_replay(True) else "this rule"
-        return bytes_to_keep(self.plan.replay, self.model.may_replay(self.order.steady), cause)
+        cause = "this order" if self.models.may_replay(True) else "this rule"
+        return bytes_to_keep(self.plan.replay, self.models.may_replay(self.order.steady), cause)
 
     def _keep_contents(self) -> None:
         """Hash what will be read twice, by later passes or by a resumed run, to detect changes."""
@@ -260,12 +276,14 @@ class Trainer(Generic[M]):
             label=self.label,
             table=self.table,
             reported=self.reported,
-            best=self.holdout.best,
-            passes_since=self.holdout.passes_since,
+            bests=self.policy.bests,
+            waited=self.policy.waited,
             seen=self._seen,
             earlier=self._earlier,
             slices=None if self._slices is None else Sliced(self._slices.columns, self._slices.state()),
             recent=self.recent,
+            plan=self.plan.name,
+            finished=self.plan.finished,
         )
 
     def continue_from(self, before: TrainingState) -> None:
@@ -280,7 +298,7 @@ class Trainer(Generic[M]):
         self._number_after(before.earlier)
         if self._slices is not None and before.slices is not None:
             self._slices.restore(before.slices.state)
-        self.holdout.best, self.holdout.passes_since = before.best, before.passes_since
+        self.policy.bests, self.policy.waited = before.bests, before.waited
         self.repetition.resume(before.passes, before.settled)
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
             self.watcher.say(
@@ -301,9 +319,9 @@ class Trainer(Generic[M]):
         """Run the remaining passes."""
         prepare_readers()
         if not self.resumed and self._earlier is None and self.source.columns is None:
-            self._seen.unmet = self.model.recipe.signs().awaited(self.source.layout)
+            self._seen.unmet = self.models.recipe.signs().awaited(self.source.layout)
         self._started, self._compiled = time.perf_counter(), seconds_compiling()
-        self._examples_before = self.model.examples
+        self._examples_before = self.models.examples
         try:
             self._passes()
         except Interrupted:
@@ -318,15 +336,15 @@ class Trainer(Generic[M]):
 
     def _complete(self) -> Outcome:
         """Finish the model once its passes are over."""
-        self.model.finish()
-        self.model.check_finite()
+        self.models.finish()
+        self.models.check_finite()
         self._tell()
         return self._outcome()
 
     def _passes(self) -> None:
         while self.position.number <= self.repetition.passes:
             known = self.repetition.passes if self.repetition.settled else 0
-            self.model.begin_pass(self.position.number, known)
+            self.models.begin_pass(self.position.number, known)
             self._pass()
             if self.position.number == 1 < self.repetition.passes:
                 self._tell()
@@ -340,11 +358,12 @@ class Trainer(Generic[M]):
             self.stopper.close()
             self.stopper.asked = False
 
-    def as_if_ended(self) -> M:
+    def as_if_ended(self) -> Any:
         """The model that training leaves if no more rows come, in its only pass; this training goes on."""
         end = copy(self)
-        end.model, end._seen, end.table = copy(self.model), deepcopy(self._seen), [*self.table]
-        end.holdout, end.repetition = copy(self.holdout), copy(self.repetition)
+        end.models, end._seen, end.table = copy(self.models), deepcopy(self._seen), [*self.table]
+        end.holdout, end.policy = copy(self.holdout), copy(self.policy)
+        end.repetition = copy(self.repetition)
         end.watcher = Unwatched()
         end._end_pass(Report.from_dict(self.position.report))
         end._over()
@@ -354,11 +373,11 @@ class Trainer(Generic[M]):
     def keep_best(self) -> None:
         """Make the model of a replay that was stopped the one to keep: the best pass so far, or as it is."""
         self.cut_short = True
-        self.model.finish()
-        self.model.check_finite()
-        self.holdout.stop_waiting()
-        best = self.holdout.take_best(self.model)
-        self.model.end_passes()
+        self.models.finish()
+        self.models.check_finite()
+        self.policy.stop_waiting()
+        best = self._take_best()
+        self.models.end_passes()
         self._keep_record(best)
 
     def _pass(self) -> None:
@@ -381,7 +400,7 @@ class Trainer(Generic[M]):
                 self._learn(chunk)
                 self.position = self.position.moved_past(chunk, source.report)
                 self.repetition.settle(False)
-                self.watcher.advance(self.model.examples, self._share(source))
+                self.watcher.advance(self.models.examples, self._share(source))
         if self.resumed:
             self._check_position(0)
         self._end_pass(source.report)
@@ -390,12 +409,12 @@ class Trainer(Generic[M]):
         """There are no more rows in this pass."""
         self._hand_over(True)
         if progress.keeps_end(self.position.number):
-            self.model.mark()
+            self.models.mark()
         self._report = report
         if self.position.number == 1:
             if self._earlier is None:
                 check_namespaces(self.source, report)
-            self._seen.end(self.model.examples, self.model.tally)
+            self._seen.end(self.models.examples, self.model.tally)
             self.repetition.settle(True)
 
     def _rows_of(self, number: int) -> Source:
@@ -424,9 +443,9 @@ class Trainer(Generic[M]):
             hi = min(hi, lo + self.at_once) if self.at_once else hi
             again, rows = self.position.number > 1, chunk.rows(lo, hi)
             self._stretch = rows, lo + (0 if chunk.place is None else chunk.place.line)
-            self.model.learn(self._numbered(rows, again), again=again)
+            self.models.learn(self._numbered(rows, again), again=again)
             if not again:
-                self._seen.add(rows, self.model.recipe.layout)
+                self._seen.add(rows, self.models.recipe.layout)
             self.stopper.worth_keeping = True
             self.position = self.position.learned_to(hi)
             if len(examples := rows.counting()):
@@ -452,16 +471,16 @@ class Trainer(Generic[M]):
 
     def _hand_over(self, over: bool) -> None:
         """Continue with the successor of the model; the loss since the last row of the table stays right."""
-        successor = self._successor(self.model, over)
-        if successor is not self.model:
-            then, now, last = self.model.tally, successor.tally, self.reported
+        successor = self._successor(self.models, over)
+        if successor is not self.models:
+            then, now, last = self.model.tally, successor.lead.tally, self.reported
             self.reported = Tally(last.loss + now.loss - then.loss, last.weight + now.weight - then.weight)
-            self.model = successor
+            self.models = successor
             self._seen.forget_losses()
 
     def _until_due(self) -> int:
         """Number of examples until the next point of the curve, row of the table or checkpoint."""
-        done, every = self.model.examples, self.plan.report_every
+        done, every = self.models.examples, self.plan.report_every
         due = min(progress.until_due(done), progress.until_due(self._new_examples))
         if every:
             due = min(due, every - done % every)
@@ -472,13 +491,13 @@ class Trainer(Generic[M]):
     @property
     def _new_examples(self) -> int:
         """Examples learned since the model went on with these data, if it did."""
-        return self.model.examples - self._seen.start.examples
+        return self.models.examples - self._seen.start.examples
 
     def handle_due(self) -> None:
         """Between two examples: add to curve and table, stop or save a checkpoint, whatever is due."""
-        done, every = self.model.examples, self.plan.report_every
+        done, every = self.models.examples, self.plan.report_every
         if progress.is_due(done):
-            self.model.mark()
+            self.models.mark()
             if self.position.number == 1:
                 self._seen.mark(done, self.model.tally)
         if done % every == 0 if every else progress.is_due(self._new_examples):
@@ -495,15 +514,15 @@ class Trainer(Generic[M]):
 
     def _tell(self) -> None:
         """Add a row to the table, unless no table is kept or no examples were learned since the last row."""
-        model, number = self.model, self._number
+        model, number, examples = self.model, self._number, self.models.examples
         sums = model.tally if number == 1 else model.repeated
-        unchanged = bool(self.table) and self.table[-1].examples == model.examples
+        unchanged = bool(self.table) and self.table[-1].examples == examples
         if unchanged or self.plan.report_every is None:
             return
-        model.check_finite()
+        self.models.check_finite()
         seconds, compiling = self._spent()
         row = Row(
-            model.examples,
+            examples,
             Tally(sums.loss - self.reported.loss, sums.weight - self.reported.weight).average,
             model.tally.average,
             self.label,
@@ -511,7 +530,7 @@ class Trainer(Generic[M]):
             model.nonzero,
             model.features_seen,
             number,
-            (model.examples - self._examples_before) / max(seconds - compiling, 1e-9),
+            (examples - self._examples_before) / max(seconds - compiling, 1e-9),
         )
         self.reported = sums
         self.table.append(row)
@@ -519,19 +538,42 @@ class Trainer(Generic[M]):
 
     def _over(self) -> bool:
         """End the pass: evaluate on the hold-out. Return whether patience has run out."""
-        self.model.check_finite()
-        held = self.holdout.source()
-        figures, number = None, self.position.number
+        self.models.check_finite()
+        held, number = self.holdout.source(), self.position.number
         last = not self.repetition.budget or number >= self.repetition.passes
-        if held is not None and (held.rereadable or last):
+        if held is None or not (held.rereadable or last):
+            self.scores = self.figures = None
+        else:
             with closing(held.chunks()) as chunks:
-                figures = self.holdout.score(self.model, self._until_stopped(chunks))
+                self._score(self.models.share.scored(self.models), self._until_stopped(chunks))
         both = total([self.model.tally, self.model.repeated])
-        self._seen.passed(both, None if figures is None else figures["loss"])
-        over = self.holdout.settle(self.model, number, figures, self.plan.patience)
+        self._seen.passed(both, self.figures["loss"] if self.figures else None)
+        over = self.policy.after_pass(self.models, number, self.scores)
         if over or self._is_told(number):
-            self.watcher.passed(PassEnd(number, self.model.examples, self._seen.pass_losses[-1], figures))
+            losses = self._seen.pass_losses[-1]
+            self.watcher.passed(PassEnd(number, self.models.examples, losses, self.figures))
         return over
+
+    def _score(self, models: Mapping[int, Any], chunks: Iterable[Chunk]) -> None:
+        """Evaluate models on the rows that are held out."""
+        scores = Scores.over(models, chunks)
+        self.holdout.weightless = not scores.examples
+        self.scores = scores if scores.examples else None
+        self.figures = scores.figures(scores.best()) if scores.examples else None
+
+    def _take_best(self) -> int | None:
+        """Restore the best pass of each model; of a single one, return its number if it is not the last."""
+        bests, held = self.policy.bests, self.holdout.source()
+        changed = self.policy.put_back(self.models)
+        if len(self.models.share.scored(self.models)) == 1 and len(bests) == 1:
+            (one,) = bests.values()
+            self.figures = one.figures
+            return one.number if changed else None
+        if bests and held is not None:  # the last evaluation was of the models after the last pass
+            kept = {k: one for k, one in enumerate(self.models.models) if k not in self.models.dropped}
+            with closing(held.chunks()) as chunks:
+                self._score(kept, chunks)
+        return None
 
     def _is_told(self, number: int) -> bool:
         """Whether to tell of the end of a pass: of many that nobody chose, of 1, 2, 4, 8 ... and the last."""
@@ -549,12 +591,13 @@ class Trainer(Generic[M]):
     def save_checkpoint(self) -> None:
         """Write model, position and table to the checkpoint of the plan."""
         if self.plan.checkpoint is not None:
-            self._save(self.plan.checkpoint, self.model, self.training_state())
+            self.before_checkpoint()
+            checkpoint.save(self.plan.checkpoint, self.models, self.training_state())
 
     def interrupt(self) -> None:
         """Save a checkpoint and raise `Interrupted`."""
         self.save_checkpoint()
-        raise Interrupted(self.plan.checkpoint, self.model.examples)
+        raise Interrupted(self.plan.checkpoint, self.models.examples)
 
     def _spent(self) -> tuple[float, float]:
         """Seconds of this run, and how many of them were spent compiling."""
@@ -562,18 +605,18 @@ class Trainer(Generic[M]):
 
     def _outcome(self) -> Outcome:
         passes = self._number
-        learned = self.model.examples - self._examples_before
-        best = self.holdout.take_best(self.model)
+        learned = self.models.examples - self._examples_before
+        best = self._take_best()
         if best is not None:
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
-        self.model.end_passes()
+        self.models.end_passes()
         troubles = self._troubles()
         self._seen.columns = self.source.columns
         self._keep_record(best)
         given = self.holdout.given
         seconds, compiling = self._spent()
         return Outcome(
-            examples=self.model.examples,
+            examples=self.models.examples,
             passes=best or passes,
             progressive_loss=self.model.tally.average,
             nonzero=self.model.nonzero,
@@ -584,7 +627,7 @@ class Trainer(Generic[M]):
             seconds=seconds,
             compiling=compiling,
             figures_of_new={} if self._earlier is None else self._seen.figures,
-            holdout=self.holdout.figures,
+            holdout=self.figures,
             reports=[self._report] if given is None else [self._report, given.report],
             table=self.table,
             warnings=troubles,
@@ -597,16 +640,21 @@ class Trainer(Generic[M]):
         slices = {} if self._slices is None else self._slices.figures()
         record = replace(record, content=self._seen.content, slices=slices)
         # other passes, if more or fewer were planned
-        depends = writes(type(self.model.recipe.make_rule()), "begin_pass")
+        depends = writes(type(self.models.recipe.make_rule()), "begin_pass")
         if self.cut_short and (best is None or depends):
             record = replace(record, planned=self.repetition.passes)
         elif depends and self.plan.patience:
             record = replace(record, planned=self.repetition.passes, patience=self.plan.patience)
-        self.holdout.keep_record(self.model, record, self._seen)
+        bests = self.policy.bests
+        self.models.share.keep_record(
+            self.models,
+            lambda k: record.of_pass(bests[k].number if k in bests else record.passes),
+            self._seen,
+        )
 
     def _lacks_a_class(self) -> bool:
         """Whether separate data to hold out have one of two classes only, and not by chance."""
-        figures, seen = self.holdout.figures or {}, self._seen
+        figures, seen = self.figures or {}, self._seen
         if figures.get("auc", 0.5) is not None or not seen.weight:
             return False
         share = seen.positive / seen.weight
@@ -614,9 +662,10 @@ class Trainer(Generic[M]):
 
     def _troubles(self) -> list[Trouble]:
         """Trouble with the data or the run, for the model that is kept."""
-        patience, held = self.plan.patience, int((self.holdout.figures or {}).get("examples") or 0)
+        patience, held = self.plan.patience, int((self.figures or {}).get("examples") or 0)
         sides = patience, held, self.source.weighed_beside, self.plan.replay > 0
-        run = Run(self._seen, self.model, self._columns, self._report, *sides, self.source.class_names)
+        own = self.source.class_names, self.models.models
+        run = Run(self._seen, self.model, self._columns, self._report, *sides, *own)
         given = self.holdout.given
         beside = list[Trouble]()
         if given is not None:
@@ -633,7 +682,7 @@ class Trainer(Generic[M]):
         if self.cut_short:
             beside.append(ended_early(self._number, self.repetition.passes))
         good = run.is_suspicious
-        looks = good or run.lacks_numbers or self.model.head.is_exponential
-        if looks and (names := telling(self.source, self.model.head, good)):
+        looks = good or run.lacks_numbers or self.models.head.is_exponential
+        if looks and (names := telling(self.source, self.models.head, good)):
             beside.append(leak(run.against_base if good else "", names, self.source.layout))
         return [*troubles_of(run), *beside]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,13 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.errors import OneLineError
 from thresher.engine.lookup import mix, scatter
-from thresher.engine.sound import StateError, Tensors, beneath, given, require, under
-from thresher.lanes.model_set import SplitModelSet
+from thresher.engine.sound import Tensors
 from thresher.learning.diagnostics.run_findings import with_warnings
 from thresher.learning.diagnostics.stream_statistics import Seen
-from thresher.learning.files import model_file, schema
-from thresher.learning.files.checkpoint import TrainingState, opened
-from thresher.learning.files.model_file import LANES, ModelFileError
+from thresher.learning.files import model_file
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.learner import Tally, total
 from thresher.learning.training.record import Record
@@ -128,57 +125,24 @@ def drawn(chunk: Chunk, times: NDArray[np.uint8]) -> Chunk:
     return replace(rows, weights=rows.weights * times[learned].astype(np.float32))
 
 
-_STATE, _BEST = "models.", "best."
-_COUNTERS = "counters"
-_FIELDS = {"ensemble": str, "recipes": list}
+class LearnedEnsemble(Ensemble[Model]):
+    """The models of a set that `Bagged` has taught, as one: figures are sums or means over them."""
 
+    curve = ()
+    """an ensemble keeps no curve"""
+    features_waiting = None
+    """not counted: a feature waits in some models and not in others"""
 
-class Bagging(Ensemble[Model], SplitModelSet):
-    """An ensemble that learns.
-
-    Each model is, byte for byte, the one trained alone on its rows (law 7). Scales, admission and batches
-    count only these rows, so each model has its own feed and index.
-
-    >>> bagging = Bagging(Recipe("ftrl", l1=0.1), Bags.of("disjoint:2"))
-    >>> bagging.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0}), (1.0, {9: 2.0})]))
-    >>> [model.weights()[0].tolist() for model in bagging.models]
-    [[7, 9], [8]]
-    """
-
-    def __init__(
-        self, recipe: Recipe, bags: Bags, models: Sequence[Model] = (), record: Record | None = None
-    ) -> None:
-        """`models` and `record` are those of an ensemble that goes on with other data."""
+    def __init__(self, models: Sequence[Model], bags: Bags, record: Record | None = None) -> None:
+        super().__init__(models, bags.rows, record)
         self.bags = bags
-        if recipe.calibrate:
-            both = f"{mention(calibrate=True)}, which is for one model"
-            raise OneLineError(f"the mean of several margins has no calibration: leave out {both}")
-        super().__init__(models or [Model(recipe) for _ in range(bags.count)], bags.rows, record)
-        self._given = self._first = 0 if record is None else record.examples
-        self._last = 0
+        self.last = 0
+        """number of a model that has learned the last row"""
 
     @property
-    def members(self) -> list[Model]:
-        """The models."""
-        return self.models
-
-    layout = SplitModelSet.layout
-
-    def _dealt(self, chunk: Chunk) -> Callable[[int], Chunk]:
-        draws = self.bags.draw(self._rows, len(chunk), chunk.groups)
-        if draws.any():
-            last = np.flatnonzero(draws.any(axis=0))[-1]
-            self._last = int(np.flatnonzero(draws[:, last])[0])
-        return lambda k: drawn(chunk, draws[k])
-
-    def mark(self) -> None:
-        """Models of an ensemble keep no curve."""
-
-    def keep_record(self, record: Record, seen: Seen) -> None:
-        """Keep the record of the ensemble; its models were not trained on all of those rows."""
-        self.record = with_warnings(record, self, seen)
-        for one in (self, *self.models):
-            one.note_ids(seen.span, seen.columns, self.layout)
+    def recipe(self) -> Recipe:
+        """The recipe of all models."""
+        return self.models[0].recipe
 
     @property
     def tally(self) -> Tally:
@@ -193,7 +157,11 @@ class Bagging(Ensemble[Model], SplitModelSet):
     @property
     def last_prediction(self) -> float:
         """Last prediction of a model that has learned the last row, or the last one that any has learned."""
-        return self.models[self._last].last_prediction
+        return self.models[self.last].last_prediction
+
+    def last_label(self, given: Chunk) -> float:
+        """Label of the last of the rows `given`."""
+        return self.models[0].last_label(given)
 
     @property
     def features_seen(self) -> int:
@@ -205,32 +173,78 @@ class Bagging(Ensemble[Model], SplitModelSet):
         """Mean number of examples that a model left out, rounded."""
         return round(sum(model.left_out for model in self.models) / len(self.models))
 
-    @property
-    def features_waiting(self) -> None:
-        """Not counted: a feature waits in some models and not in others."""
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """The whole learning state as arrays; that of model k under ``k.``."""
-        whole = {f"{k}.{n}": a for k, one in enumerate(self.models) for n, a in one.state().items()}
-        return whole | {_COUNTERS: np.array([self._given, self._pass, self._rows, self._last, self._first])}
+class Bagged(Share):
+    """Each part learns the rows that `bags` draw for it.
 
-    def check(self, state: Tensors) -> None:
-        """StateError if an ensemble with this recipe and these bags cannot be in `state`."""
-        counters = given(state, _COUNTERS, (5,), np.int64)
-        known = bool((counters >= 0).all()) and counters[3] < len(self.models)
-        require(known, _COUNTERS, "numbers of examples and the number of a model")
-        for k, model in enumerate(self.models):
-            model.check(under(state, f"{k}."))
+    Scales, admission and batches count only these rows, so each model has its own feed and index.
 
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Continue from `state`, taken from an ensemble with the same recipe and bags; else StateError."""
-        self.check(state)
-        for k, model in enumerate(self.models):
-            model.restore(under(state, f"{k}."))
-        self._given, self._pass, self._rows, self._last, self._first = state[_COUNTERS].tolist()
+    >>> models = ModelSet([Recipe("ftrl", l1=0.1)], Bagged(Bags.of("disjoint:2")))
+    >>> models.learn(Chunk.of_rows([(1.0, {7: 2.0}), (-1.0, {8: 1.0}), (1.0, {9: 2.0})]))
+    >>> [model.weights()[0].tolist() for model in models.models]
+    [[7, 9], [8]]
+    """
+
+    steady = True
+
+    def __init__(self, bags: Bags, record: Record | None = None) -> None:
+        """`record` is that of an ensemble that goes on with other data."""
+        self.bags, self._record = bags, record
+        self.parts, self.spec = bags.count, bags.spec
+        self._ensemble: LearnedEnsemble | None = None
+
+    def dealt(self, chunk: Chunk, first: int) -> Callable[[int], Chunk]:
+        """The rows drawn for each part, with their importances multiplied."""
+        draws = self.bags.draw(first, len(chunk), chunk.groups)
+        if draws.any():
+            last = np.flatnonzero(draws.any(axis=0))[-1]
+            self.last = int(np.flatnonzero(draws[:, last])[0])
+        return lambda part: drawn(chunk, draws[part])
+
+    def lead(self, models: ModelSet) -> LearnedEnsemble:
+        """The ensemble."""
+        if self._ensemble is None:
+            self._ensemble = LearnedEnsemble(models.models, self.bags, self._record)
+        self._ensemble.last = self.last
+        return self._ensemble
+
+    def kept(self, models: ModelSet) -> list[Model]:
+        """None: models of an ensemble keep no curve."""
+        return []
+
+    def scored(self, models: ModelSet) -> dict[int, Any]:
+        """The ensemble."""
+        return {0: self.lead(models)}
+
+    def state_of(self, models: ModelSet, number: int) -> dict[str, NDArray[Any]]:
+        """The state of all models."""
+        return models.state()
+
+    def check_state(self, models: ModelSet, number: int, state: Tensors) -> None:
+        """That of all models."""
+        models.check(state)
+
+    def put_back(self, models: ModelSet, number: int, state: dict[str, NDArray[Any]]) -> None:
+        """Restore all models."""
+        models.restore(state)
+
+    def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: Seen) -> None:
+        """Keep the record of the ensemble; its models were not trained on all of those rows."""
+        ensemble = self.lead(models)
+        ensemble.record = with_warnings(records(0), ensemble, seen)
+        for one in (ensemble, *models.models):
+            one.note_ids(seen.span, seen.columns, models.layout)
 
 
-def to_go_on(ensemble: Any) -> Bagging:
+def bagged(recipe: Recipe, bags: Bags) -> ModelSet:
+    """The models of an ensemble, before they learn. ValueError for a recipe that calibrates one model."""
+    if recipe.calibrate:
+        both = f"{mention(calibrate=True)}, which is for one model"
+        raise OneLineError(f"the mean of several margins has no calibration: leave out {both}")
+    return ModelSet([recipe], Bagged(bags))
+
+
+def to_go_on(ensemble: Any) -> ModelSet:
     """An ensemble to go on with: a copy of one, or the one in a file.
 
     `ModelFileError`; ValueError for one with weights only; TypeError for anything else.
@@ -245,36 +259,5 @@ def to_go_on(ensemble: Any) -> Bagging:
         raise OneLineError("the ensemble does not say how many rows it has learned")
     models = [copy(model) for model in ensemble.models]
     recipe = models[0].recipe
-    return Bagging(recipe, Bags(len(models), ensemble.rows, recipe.seed), models, ensemble.record)
-
-
-def save(path: Path, bagging: Bagging, training_state: TrainingState) -> None:
-    """Write a checkpoint: everything that `load` needs to resume. Raises OSError, `DivergedError`."""
-    bagging.check_finite()
-    first = bagging.models[0]
-    saved = {"ensemble": bagging.bags.spec, "recipes": [one.recipe.as_dict() for one in bagging.models]}
-    header = {**model_file.header_of(first), LANES: saved, "training": training_state.as_dict()}
-    tensors = model_file.weights_of(first.readout())
-    tensors |= beneath(_STATE, bagging.state())
-    if training_state.best is not None:
-        tensors |= beneath(_BEST, training_state.best.state)
-    model_file.write(path, header, tensors)
-
-
-def load(path: Path) -> tuple[Bagging, TrainingState]:
-    """The ensemble in a checkpoint and the state of its training; `ModelFileError`."""
-    header, tensors = opened(path)
-    saved = header.get(LANES)
-    if not isinstance(saved, dict) or "ensemble" not in saved or "training" not in header:
-        raise ModelFileError(f"{path}: not a checkpoint of an ensemble")
-    model_file.check_parts(path, header)
-    with model_file.naming_file(path, header):
-        schema.check_all(saved, _FIELDS, LANES)
-        training = TrainingState.from_dict(header["training"])
-        try:
-            recipe = Recipe.from_dict(saved["recipes"][0])
-        except (IndexError, KeyError, TypeError, AttributeError) as error:
-            raise StateError(f"lanes: damaged ({error})") from error
-        bagging = Bagging(recipe, Bags.of(saved["ensemble"], recipe.seed))
-        bagging.restore(under(tensors, _STATE))
-        return bagging, training.with_best(under(tensors, _BEST), bagging.check)
+    share = Bagged(Bags(len(models), ensemble.rows, recipe.seed), ensemble.record)
+    return ModelSet.of(models, share, ensemble.record.examples)

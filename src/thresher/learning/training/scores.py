@@ -1,0 +1,155 @@
+"""Scores of models on rows that none of them has learned, after each pass, and what follows from them.
+
+Means are over rows, and so are standard errors of differences between models, which predict the same rows: a
+row that is hard for all says nothing about which to choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.data.chunk import Chunk
+from thresher.engine.sound import copied
+from thresher.learning.evaluation.curves import error_of_mean
+from thresher.learning.evaluation.evaluate import Evaluation
+from thresher.learning.model.model_set import ModelSet
+
+Figures = dict[str, float | int | None]
+
+
+class PairedLosses:
+    """Mean losses of several models on the same rows, and standard errors of their differences.
+
+    With losses l_ir of model i on row r and importances w_r, the mean difference of models i and j is
+    m = sum_r d_r / W, d_r = w_r (l_ir - l_jr), W = sum_r w_r, and its standard error is that of
+    `error_of_mean`. Only sums over rows are kept.
+
+    >>> paired = PairedLosses(2)
+    >>> paired.add(np.array([[1.0, 1.0], [2.0, 4.0]]), np.ones(2))
+    >>> paired.mean(1), paired.error_of_difference(0, 1)
+    (3.0, 1.0)
+    """
+
+    def __init__(self, count: int) -> None:
+        self._products: NDArray[np.float64] = np.zeros((count, count))
+        self._with_weights: NDArray[np.float64] = np.zeros(count)
+        self._sums: NDArray[np.float64] = np.zeros(count)
+        self._weight = self._squares = 0.0
+        self._count = 0
+
+    def add(self, losses: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        """Add losses ``(models, n)``, already multiplied by the importances ``(n,)``."""
+        self._products += losses @ losses.T
+        self._with_weights += losses @ weights
+        self._sums += losses.sum(axis=1)
+        self._weight += float(weights.sum())
+        self._squares += float(weights @ weights)
+        self._count += int(np.count_nonzero(weights))
+
+    def mean(self, i: int) -> float:
+        """Mean loss of a model; NaN without rows."""
+        return float(self._sums[i]) / self._weight if self._weight else float("nan")
+
+    def error_of_difference(self, i: int, j: int) -> float | None:
+        """Standard error of the mean difference of the losses of two models; None for less than two rows."""
+        squares = self._products[i, i] + self._products[j, j] - 2.0 * self._products[i, j]
+        total, crossed = self._sums[i] - self._sums[j], self._with_weights[i] - self._with_weights[j]
+        return error_of_mean(self._count, self._weight, self._squares, total, squares, crossed)
+
+
+class Scores:
+    """Figures of models, by number, on the same rows, and standard errors of their differences in loss."""
+
+    def __init__(self, models: Mapping[int, Any]) -> None:
+        self.models = {**models}
+        self._evaluations = {k: Evaluation(model.head) for k, model in models.items()}
+        self._losses = PairedLosses(len(models))
+
+    @classmethod
+    def over(cls, models: Mapping[int, Any], chunks: Iterable[Chunk]) -> Scores:
+        """The scores on these rows."""
+        found = cls(models)
+        for chunk in chunks:
+            found.add(chunk)
+        return found
+
+    def add(self, chunk: Chunk) -> None:
+        """Predict the rows of `chunk` that count."""
+        chunk = chunk.counting()
+        losses = [
+            self._evaluations[k].add(chunk, model.predict(chunk, "margin"))
+            for k, model in self.models.items()
+        ]
+        if len(losses) > 1:
+            self._losses.add(np.array(losses), chunk.weights.astype(np.float64))
+
+    @property
+    def examples(self) -> int:
+        """The number of rows that count."""
+        return next((one.examples for one in self._evaluations.values()), 0)
+
+    def figures(self, number: int) -> Figures:
+        """The figures of `Evaluation` for a model."""
+        return self._evaluations[number].figures()
+
+    def best(self) -> int:
+        """The model with the lowest loss."""
+        return min(self.models, key=lambda k: self._evaluations[k].average_loss)
+
+    def error_of_difference(self, one: int, other: int) -> float | None:
+        """Standard error of the mean difference of the losses of two models; None for less than two rows."""
+        places = list(self.models)
+        if one == other:
+            return 0.0 if self.examples > 1 else None
+        return self._losses.error_of_difference(places.index(one), places.index(other))
+
+
+class Best(NamedTuple):
+    """The pass with the lowest hold-out loss so far."""
+
+    number: int
+    figures: Figures
+    state: dict[str, NDArray[Any]]
+
+
+class Patience:
+    """After each pass, rests models that were no better for so many `passes` (0: never); keeps the best."""
+
+    def __init__(self, passes: int = 0) -> None:
+        self.passes = passes
+        self.bests: dict[int, Best] = {}
+        self.waited: dict[int, int] = {}
+        """passes since the best of each"""
+
+    def after_pass(self, models: ModelSet, number: int, scores: Scores | None) -> bool:
+        """Look at the scores of a pass, None without rows; return whether all models rest."""
+        if not self.passes or scores is None:
+            return False
+        for k in scores.models:
+            figures, best = scores.figures(k), self.bests.get(k)
+            if best is None or float(figures["loss"] or 0.0) < float(best.figures["loss"] or 0.0):
+                state = copied(models.share.state_of(models, k))
+                self.bests[k], self.waited[k] = Best(number, figures, state), 0
+            else:
+                self.waited[k] += 1
+        out = [k for k in scores.models if self.waited[k] >= self.passes]
+        if len(out) == len(scores.models):
+            return True
+        for k in out:
+            models.rest(k)
+        return False
+
+    def stop_waiting(self) -> None:
+        """Let the pass under way be no better than the best of each model."""
+        self.waited = {k: passes + 1 for k, passes in self.waited.items()}
+
+    def put_back(self, models: ModelSet) -> list[int]:
+        """Restore each model to its best pass; return the numbers of those that had been changed since."""
+        changed = [k for k, waited in self.waited.items() if waited and k not in models.dropped]
+        for k in changed:
+            models.share.put_back(models, k, self.bests[k].state)
+        return changed
