@@ -18,7 +18,7 @@ from benchmarks.setting import Setting
 from thresher import load
 from thresher.data import Chunk
 from thresher.drawing import Axis, Series, chart
-from thresher.lanes.frontier import pareto_front
+from thresher.plans.frontier import pareto_front
 
 TRAIN, TEST = "rcv1/rcv1_ccat_train.svm.gz", "rcv1/rcv1_ccat_test.svm.gz"
 JUDGED = (100, 300, 1_000, 3_000)

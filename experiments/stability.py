@@ -30,8 +30,8 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.linear_model import LogisticRegression
 
 import thresher
-from thresher.lanes.stability import threshold
 from thresher.learning.model.bags import Bags
+from thresher.plans.stability import threshold
 
 COLUMNS, GROUP, GROUPS, TRUE, STRONG = 20_000, 10, 12, 100, 1.5
 HALVES, FALSE = 32, 5.0

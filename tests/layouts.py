@@ -6,7 +6,7 @@ from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.options.data import LayoutOptions, ReadOptions
 from thresher.options.layouts import layout_asked
 from thresher.options.option import settled
-from thresher.runs.preparing import layout_of_checkpoint
+from thresher.plans.run_setup import layout_of_checkpoint
 
 
 def layout_of(given: dict[str, Any]) -> AnyLayout | None:

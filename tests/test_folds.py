@@ -17,9 +17,6 @@ from thresher import cv
 from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.layout import Layout
-from thresher.lanes import folds as module
-from thresher.lanes.folds import Folds, FoldScores, Results, check_size, estimates_of
-from thresher.lanes.penalties import PenaltyRange
 from thresher.learning.evaluation import evaluate
 from thresher.learning.files.choice import choose
 from thresher.learning.model.divergence import DivergedError
@@ -27,6 +24,9 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.shares import Rows, folds_of
+from thresher.plans import folds as module
+from thresher.plans.folds import Folds, FoldScores, Results, check_size, estimates_of
+from thresher.plans.penalties import PenaltyRange
 from thresher.testing.laws import bits
 
 FOLDS: Rows = folds_of(0, ROWS, K, 0)

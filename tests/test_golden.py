@@ -20,7 +20,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 import thresher
 from thresher.data.log.segments import read_segment, segments_of
-from thresher.lanes.stability import Selection
+from thresher.plans.stability import Selection
 from thresher.serving.service import LearningService
 from thresher.sklearn import SparseOnlineClassifier
 

@@ -12,13 +12,13 @@ from tests.plain import not_compiled
 from tests.streams import KINDS, RATE, RULES, averages, case, fingerprint, has_rate, kinds_of, labels_of
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.lanes.folds import Folds
-from thresher.lanes.race import Race
 from thresher.learning.model.bags import Bags, bagged
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.shares import folds_of
+from thresher.plans.folds import Folds
+from thresher.plans.race import Race
 from thresher.sklearn import SparseOnlineClassifier
 
 ROWS, FEATURES = 36, 9

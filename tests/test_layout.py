@@ -33,7 +33,7 @@ ARROWS = {
     "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*"),
     # what users may say; each value is parsed by the module that knows its meaning, imported on use
     "options": (
-        *("data.*", "options.*", "parts", "lanes.folds", "lanes.penalties", "learning.files.choice"),
+        *("data.*", "options.*", "parts", "plans.folds", "plans.penalties", "learning.files.choice"),
         *("learning.inspection.plots", "learning.model.bags", "learning.model.prediction"),
         *("learning.model.recipe", "learning.training.passes"),
     ),
@@ -53,17 +53,17 @@ ARROWS = {
     # pictures: they know nothing of what they show
     "drawing": ("drawing.*",),
     # many models from one reading, using the public interface
-    "lanes": (
+    "plans": (
         *("cluster.elsewhere", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "engine.sound"),
-        *("learning.*", "lanes.*", "options.checks", "options.messages", "parts", "_version"),
+        *("learning.*", "plans.*", "options.*", "parts", "_version"),
     ),
-    # what the commands and the functions do, once for both
+    # what commands and functions do with models, once for both
     "runs": (
-        *("batch.*", "cluster.elsewhere", "data.*", "engine.atomic", "exporting.*", "lanes.*", "learning.*"),
+        *("batch.*", "cluster.elsewhere", "data.*", "engine.atomic", "exporting.*", "plans.*", "learning.*"),
         *("options.*", "parts", "reporting.*", "runs.*"),
     ),
     "api": (
-        *("batch.*", "cluster.elsewhere", "data.*", "engine.atomic", "lanes.*", "learning.*", "options.*"),
+        *("batch.*", "cluster.elsewhere", "data.*", "engine.atomic", "plans.*", "learning.*", "options.*"),
         "runs.*",
     ),
     # estimators use the rest, as the command line does
@@ -75,13 +75,13 @@ ARROWS = {
             "data.*",
             "exporting.*",
             "learning.*",
-            "lanes.*",
+            "plans.*",
         ),
         *("options.*", "parts", "sklearn.*", "_version"),
     ),
     # one page about a model, using the public interface
     "reporting": (
-        *("cluster.elsewhere", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "lanes.*"),
+        *("cluster.elsewhere", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "plans.*"),
         *("learning.*", "options.messages", "parts", "reporting.*", "_version"),
     ),
     # a model in other languages
@@ -95,10 +95,19 @@ ARROWS = {
         *("learning.modelbytes", "parts", "testing.*"),
     ),
     # a model as a service: a face beside the command line, with what is an extra
-    "serving": ("_version", "data.*", "engine.atomic", "learning.*", "options.*", "runs.*", "serving.*"),
+    "serving": (
+        "_version",
+        "data.*",
+        "engine.atomic",
+        "learning.*",
+        "options.*",
+        "runs.*",
+        "plans.*",
+        "serving.*",
+    ),
     "cli": (
         *("cluster.*", "engine.atomic", "engine.folders", "engine.compile.notices", "learning.*", "batch.*"),
-        *("lanes.*", "data.*", "drawing.*", "options.*", "runs.*", "reporting.*", "parts", "serving.*"),
+        *("plans.*", "data.*", "drawing.*", "options.*", "runs.*", "reporting.*", "parts", "serving.*"),
         *("cli.*", "_version"),
     ),
     "__init__": ("*",),

@@ -12,11 +12,11 @@ from tests.streams import cut, stream
 from thresher.data.chunk import Chunk
 from thresher.data.source import MemorySource
 from thresher.engine.sound import StateError
-from thresher.lanes import auto
-from thresher.lanes.race import Race, RaceRecord, Racing
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
+from thresher.plans import auto
+from thresher.plans.race import Race, RaceRecord, Racing
 from thresher.testing.laws import bits
 
 ROWS = 700
@@ -230,8 +230,8 @@ def test_lanes_go_when_one_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     started, alive = list[weakref.ref[ModelSet]](), list[bool]()
     start = auto.start
 
-    def starting(*given: Any) -> ModelSet:
-        lanes = start(*given)
+    def starting(*given: Any, **more: Any) -> ModelSet:
+        lanes = start(*given, **more)
         started.append(weakref.ref(lanes))
         return lanes
 

@@ -44,7 +44,7 @@ Y = (X @ [1, -2, 0, 0, 1] > 0).astype(int)
 @pytest.fixture
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FtFtrl, "AUTOMATIC", True)
-    for module in ("learning.training.passes", "runs.tune"):
+    for module in ("learning.training.passes", "plans.tune"):
         monkeypatch.setattr(f"thresher.{module}.passes_for", lambda size: MADE)
     monkeypatch.setattr("thresher.learning.training.passes.passes_for", lambda size: MADE if size.rows else 1)
 

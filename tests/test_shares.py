@@ -15,7 +15,6 @@ from tests.test_lanes import FIRST, PLACES, UNBORN, recipe_of
 from tests.test_laws_of_state import make_small
 from thresher.data.chunk import Chunk
 from thresher.engine.sound import StateError
-from thresher.lanes.folds import Folds, blocks_of
 from thresher.learning.model import octet
 from thresher.learning.model.bags import Bagged, Bags, drawn
 from thresher.learning.model.model import Model
@@ -23,6 +22,7 @@ from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.modelbytes import as_bytes
 from thresher.learning.training.shares import folds_of
+from thresher.plans.folds import Folds, blocks_of
 from thresher.testing.laws import bits
 
 K, ROWS = 3, 59  # not a multiple of K: if a pass continued counting, it would have other folds

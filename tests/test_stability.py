@@ -11,13 +11,13 @@ from scipy.optimize import linprog
 
 import thresher
 from thresher.data.chunk import Chunk
-from thresher.lanes.stability import Selection, factor, most_selected, selection_of, threshold, troubles_of
 from thresher.learning.files import model_file
 from thresher.learning.files.model_file import Contents, ModelFileError
 from thresher.learning.model.bags import Bags, bagged
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.options.messages import as_stored
+from thresher.plans.stability import Selection, factor, most_selected, selection_of, threshold, troubles_of
 
 ROWS, COLUMNS = 240, 30
 CHANCE = np.random.default_rng(8)

@@ -8,12 +8,12 @@ import pytest
 
 from tests.streams import stream
 from thresher.data.chunk import Chunk
-from thresher.lanes import tuning
-from thresher.lanes.tuning import Tuner, judged_rows, ranges_of, values_of, with_values
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.parts import SpecError, make, rule_of
+from thresher.plans import tuning
+from thresher.plans.tuning import Tuner, judged_rows, ranges_of, values_of, with_values
 from thresher.testing.laws import bits
 
 ROWS = 600

@@ -16,10 +16,10 @@ from benchmarks.tasks import EVERY, Split, Task, split_rows
 from experiments.papers.sets import Parts
 from thresher import Model, TroubleWarning
 from thresher.data import Chunk
-from thresher.lanes.folds import Folds, FoldScores
 from thresher.learning.evaluation.evaluate import score
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
+from thresher.plans.folds import Folds, FoldScores
 
 _TASK = Task("one of two classes", "")
 

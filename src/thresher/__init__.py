@@ -37,8 +37,6 @@ if _TYPE_CHECKING:
     from thresher.batch.solving import Boosted
     from thresher.data import Chunk, open_source
     from thresher.data.errors import DataError
-    from thresher.lanes.models import CrossValidation, Frontier, Tuned
-    from thresher.lanes.stability import Selection
     from thresher.learning.diagnostics.findings import TroubleWarning
     from thresher.learning.files.model_file import ModelFileError
     from thresher.learning.inspection.frames import Evaluated
@@ -50,24 +48,26 @@ if _TYPE_CHECKING:
     from thresher.options.option import UsageError
     from thresher.parts.origins import SpecError
     from thresher.parts.registry import part
+    from thresher.plans.models import CrossValidation, Frontier, Tuned
+    from thresher.plans.stability import Selection
 
 _HOMES = {
     "Boosted": "thresher.batch.solving",
     "Chunk": "thresher.data",
-    "CrossValidation": "thresher.lanes.models",
+    "CrossValidation": "thresher.plans.models",
     "DataError": "thresher.data.errors",
     "DivergedError": "thresher.learning.model.divergence",
     "Ensemble": "thresher.learning.model.ensemble",
     "Evaluated": "thresher.learning.inspection.frames",
-    "Frontier": "thresher.lanes.models",
+    "Frontier": "thresher.plans.models",
     "Interrupted": "thresher.learning.training.interruption",
     "Model": "thresher.learning.model.model",
     "ModelFileError": "thresher.learning.files.model_file",
     "Readout": "thresher.learning.model.prediction",
-    "Selection": "thresher.lanes.stability",
+    "Selection": "thresher.plans.stability",
     "SpecError": "thresher.parts.origins",
     "TroubleWarning": "thresher.learning.diagnostics.findings",
-    "Tuned": "thresher.lanes.models",
+    "Tuned": "thresher.plans.models",
     "UsageError": "thresher.options.option",
     "boost": "thresher.api",
     "cv": "thresher.api",

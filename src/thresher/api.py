@@ -17,8 +17,6 @@ from thresher.batch.solving import Boosted
 from thresher.cluster.elsewhere import reading_elsewhere, reads_elsewhere
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
-from thresher.lanes.models import CrossValidation, Frontier, Tuned, with_choice
-from thresher.lanes.stability import Selection
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.files import model_file
@@ -40,20 +38,21 @@ from thresher.options.model import ModulesOption
 from thresher.options.option import settled, takes
 from thresher.options.select import SelectOptions, SelectRun
 from thresher.options.training import EnsembleOptions, EnsembleRun, TrainOptions, TrainRun
+from thresher.plans import cv as plans_cv
+from thresher.plans import path as plans_path
+from thresher.plans import select as plans_select
+from thresher.plans import train as plans_train
+from thresher.plans import tune as plans_tune
+from thresher.plans.models import CrossValidation, Frontier, Tuned, with_choice
+from thresher.plans.run import Training, bags_of
+from thresher.plans.run_setup import inputs_of, labels_or_part
+from thresher.plans.stability import Selection
+from thresher.plans.ui import Printing, Silent
 from thresher.runs import boost as runs_boost
-from thresher.runs import cv as runs_cv
 from thresher.runs import evaluate as runs_evaluate
 from thresher.runs import export as runs_export
 from thresher.runs import inspecting
-from thresher.runs import path as runs_path
 from thresher.runs import report as runs_report
-from thresher.runs import select as runs_select
-from thresher.runs import train as runs_train
-from thresher.runs import tune as runs_tune
-from thresher.runs.learners import bags_of
-from thresher.runs.preparing import inputs_of, labels_or_part
-from thresher.runs.train import Training
-from thresher.runs.ui import Printing, Silent
 
 
 @takes(TrainOptions)
@@ -152,7 +151,7 @@ def train(
     given = settled(TrainRun, {**options, "rule": rule, "loss": loss}, train)
     with _elsewhere(given):
         ui = Silent() if given["report_every"] is None else Printing()
-        run = runs_train.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, ui)
+        run = plans_train.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, ui)
         model: Model = _learned(run)
         if run.will_name:
             run.name()
@@ -198,7 +197,7 @@ def ensemble(
     given = settled(EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
     with _elsewhere(given):
         ui = Silent() if given["report_every"] is None else Printing()
-        run = runs_train.prepare(
+        run = plans_train.prepare(
             inputs_of(data, labels, sample_weight, groups, offsets),
             given,
             ui,
@@ -244,7 +243,7 @@ def path(
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
     given = settled(PathRun, {**options, "rule": rule, "loss": loss}, path)
     with _elsewhere(given):
-        run = runs_path.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
+        run = plans_path.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
         outcome = _outcome(run)
     learn = (lambda before, l1s: run.again(l1s).added_to(before)) if run.rereadable else None
     choice = given["choose"] or BEST
@@ -296,7 +295,7 @@ def cv(
     check_flag("refit", refit)
     with _elsewhere(given):
         inputs = inputs_of(data, labels, sample_weight, groups, offsets)
-        run = runs_cv.prepare(inputs, given, Silent(), refit=bool(refit))
+        run = plans_cv.prepare(inputs, given, Silent(), refit=bool(refit))
         outcome, found = _outcome(run), run.judged()
     warnings = warn(run.troubles(outcome))
     return with_choice(replace(found, warnings=warnings, choice=given["choose"]))
@@ -339,7 +338,7 @@ def tune(
     labels, loss = labels_or_part(data, y, "loss", options.get("loss"), None)
     given = settled(TuneOptions, {**options, "loss": loss}, tune)
     with _elsewhere(given):
-        search = runs_tune.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
+        search = plans_tune.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
         search.run()
         found = search.tuned()
     return replace(found, warnings=warn(found.warnings))
@@ -390,7 +389,7 @@ def select(
     check_flag("keep", keep)
     with _elsewhere(given):
         inputs = inputs_of(data, labels, sample_weight, groups, offsets)
-        run = runs_select.prepare(inputs, given, Silent(), keep=bool(keep))
+        run = plans_select.prepare(inputs, given, Silent(), keep=bool(keep))
         found = run.selected(_outcome(run))
         model = run.keep(found) if keep else None
     return replace(found, model=model, warnings=warn(found.warnings))

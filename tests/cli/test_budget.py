@@ -10,12 +10,11 @@ import pytest
 import thresher as package
 from tests.cli.conftest import Thresher
 from tests.models import one_of
-from thresher.lanes import frontier
-from thresher.lanes.budget import between
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.choice import FrontierTable, Point, choose
-from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.interruption import Interrupted
+from thresher.plans import frontier
+from thresher.plans.budget import between
 
 GRID = "--rule ft-ftrl --passes 1 --l1 0.4:1.6:3"
 BUDGET = 200
@@ -89,7 +88,7 @@ def test_a_second_reading_that_is_stopped_continues(
     Path("f").rename("whole")
     save = checkpoint.save
 
-    def stopping(second: bool, path: Path, models: ModelSet, state: checkpoint.TrainingState) -> None:
+    def stopping(second: bool, path: Path, models: Any, state: Any) -> None:
         save(path, models, state)
         if second == bool(state.finished):
             raise Interrupted(path, 60)

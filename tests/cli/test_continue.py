@@ -275,7 +275,7 @@ def test_a_frontier_goes_on(thresher: Thresher) -> None:
     nowhere = thresher("path b.svm -m C --continue nosuch -q").err
     assert nowhere == "thresher: nosuch: No such file or directory\n"
     for options, words in (
-        ("--l1 0.2:0.4:2", "the file has 3 penalties from 0.1 to 1; leave --l1 out"),
+        ("--l1 0.2:0.4:2", "the frontier was made with --l1 0.1:1:3; leave --l1 out"),
         ("--rule fobos", "leave --rule out"),
         ("--seed 1", "leave --seed out"),
     ):

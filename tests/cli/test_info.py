@@ -16,9 +16,9 @@ import thresher as package
 from tests.cli.conftest import ROWS, Thresher
 from tests.plain import not_compiled
 from thresher import Chunk, Model, load
-from thresher.lanes import frontier
 from thresher.learning.files import model_file
 from thresher.options.option import command
+from thresher.plans import frontier
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "data"
 CSV = "a=b,colour,size,n,note,y,skip,w\n" + "".join(

@@ -179,7 +179,7 @@ def test_what_means_the_same_may_be_said_again(thresher: Thresher, shop: Path, s
         assert thresher("train few.csv -m m -q").status == 130
     ran = thresher(f"train few.csv -m m -q --resume {said}")
     assert ran.status == (2 if words else 0), ran.err
-    assert not words or ran.err == f"thresher: the model was trained {words}\n"
+    assert not words or ran.err == f"thresher: the checkpoint was made {words}\n"
 
 
 def test_names_are_kept_and_new_features_get_names(

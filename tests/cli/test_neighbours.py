@@ -4,6 +4,7 @@ import itertools
 import pathlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +18,12 @@ from thresher.data.sources.parsed import OnError, Quarantine
 from thresher.engine import atomic
 from thresher.engine.atomic import temporary_path
 from thresher.learning.files import model_file
+from thresher.options.option import Options
+from thresher.options.output import TrainCommand
+from thresher.plans import run as training
+from thresher.plans.ui import Silent
 from thresher.reporting import page
 from thresher.reporting.page import BEGINNING
-from thresher.runs import train as training
-from thresher.runs.ui import Silent
 
 WRITERS = {
     "train": ("train train.svm -m t -q --curve c --plot t.svg", ["t", "t.checkpoint", "c", "t.svg"]),
@@ -57,12 +60,13 @@ def _quarantined(keep: int | None) -> None:
     file.close()
 
 
+def given(**options: Any) -> Options:
+    return Options(TrainCommand, options)
+
+
 CHECKS: dict[str, tuple[bytes, Callable[[], object]]] = {
-    "a model": (OLDER_MODEL, lambda: saving.check_targets(Path("t"), {"on_error": "fail"}, [])),
-    "a curve": (
-        b"examples\t",
-        lambda: saving.check_targets(None, {"on_error": "fail", "curve": Path("t")}, []),
-    ),
+    "a model": (OLDER_MODEL, lambda: saving.check_targets(Path("t"), given(), [])),
+    "a curve": (b"examples\t", lambda: saving.check_targets(None, given(curve=Path("t")), [])),
     "predictions": (b"0.5\n", lambda: saving.check_predictions(Path("t"), ())),
     "a report": (BEGINNING.encode(), lambda: page.check_target("t")),
     "a checkpoint": (OLDER_MODEL, lambda: training.look_at(Path("t"), Silent())),

@@ -11,15 +11,15 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.models import one_of
-from thresher.lanes import frontier
-from thresher.lanes.frontier import pareto_front, points_of
-from thresher.lanes.penalties import PenaltyRange, penalty_in, penalty_name
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.choice import Point, choose
 from thresher.learning.files.model_file import Contents
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.scores import Scores
+from thresher.plans import frontier
+from thresher.plans.frontier import pareto_front, points_of
+from thresher.plans.penalties import PenaltyRange, penalty_in, penalty_name
 
 OVERFIT = "--rate inverse-sqrt:1000"  # without a penalty the first pass is the best on the hold-out
 FRONTIER = "path train.svm -m f --rule ft-ftrl --l1 0.05:2:5"
@@ -246,9 +246,9 @@ def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatc
         ran = thresher(reading)
         assert (ran.status, "a checkpoint of many models" in ran.err) == (1, True), reading
     changes = {
-        ("--rule ft-ftrl", "--rule fobos"): "with rule ft-ftrl",
-        ("-m f", "-m f --loss hinge"): "with loss logistic",
-        ("-m f", "-m f --seed 3"): "with seed 0",
+        ("--rule ft-ftrl", "--rule fobos"): "with --rule ft-ftrl",
+        ("-m f", "-m f --loss hinge"): "with --loss logistic",
+        ("-m f", "-m f --seed 3"): "with --seed 0",
     }
     for (old, new), words in changes.items():
         ran = thresher(command.replace(old, new) + " --resume")

@@ -10,9 +10,9 @@ import pytest
 from tests.cli.conftest import Thresher
 from tests.commands import run_code
 from thresher import load, path
-from thresher.lanes import frontier
-from thresher.lanes.models import Frontier
 from thresher.learning.files import model_file
+from thresher.plans import frontier
+from thresher.plans.models import Frontier
 
 COMMAND = "path train.svm -m f --rule ft-ftrl --l1 0.1:1:3 -q"
 OTHER = COMMAND.replace("0.1:1", "0.2:2")

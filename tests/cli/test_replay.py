@@ -20,7 +20,7 @@ from thresher.learning.training import interruption
 from thresher.options.option import settled
 from thresher.options.training import TrainRun
 from thresher.parts.rules.ft_ftrl import FtFtrl
-from thresher.runs.preparing import agreed
+from thresher.plans.run_setup import agreed
 
 pytestmark = pytest.mark.usefixtures("narrow")
 MADE = 5
@@ -30,7 +30,7 @@ MADE = 5
 @pytest.fixture(autouse=True)
 def automatic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FtFtrl, "AUTOMATIC", True)
-    for module in ("learning.training.passes", "runs.tune"):
+    for module in ("learning.training.passes", "plans.tune"):
         monkeypatch.setattr(f"thresher.{module}.passes_for", lambda size: MADE)
 
 

@@ -8,8 +8,8 @@ import pytest
 import thresher as package
 from tests.cli.conftest import ROWS, Thresher
 from tests.stopping import in_pass, stopping
-from thresher.lanes.stability import Selection
 from thresher.learning.model.model import Model
+from thresher.plans.stability import Selection
 
 COMMAND = "select train.svm -m s --rule ftrl --l1 0.1 --bags 4 --nonzero 20 --passes 2 -q"
 
@@ -66,7 +66,7 @@ def test_a_run_that_was_stopped_goes_on(more: str, thresher: Thresher) -> None:
     assert Path("s.checkpoint").exists()
     assert not Path("s").exists()
     other = thresher(COMMAND.replace("--bags 4", "--bags 6") + " --resume")
-    assert "the checkpoint was made with --bags 4 --share 0.5" in other.err
+    assert "the checkpoint was made with --bags 4; leave --bags out" in other.err
     ran = thresher(COMMAND + more + " --resume")
     assert ran.status == 0, ran.err
     assert Path("s").read_bytes() == Path("whole").read_bytes()

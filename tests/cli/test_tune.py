@@ -10,8 +10,8 @@ import pytest
 
 import thresher as package
 from tests.cli.conftest import Ran, Thresher
-from thresher.lanes import tuning
 from thresher.learning.files import model_file
+from thresher.plans import tuning
 
 TUNE = "tune train.svm -m a --budget 8 --rules ft-ftrl,adagrad-fobos -q"
 

@@ -303,7 +303,7 @@ def test_nothing_to_find_a_range_by_gives_the_stated_one() -> None:
 
 def test_longer_data_are_asked_for_stronger_penalties(monkeypatch: Any, plainly: None) -> None:
     given, y = load_svmlight_file(RCV1)
-    monkeypatch.setattr("thresher.lanes.penalties.PILOT_ROWS", 100)
+    monkeypatch.setattr("thresher.plans.penalties.PILOT_ROWS", 100)
     few, many = (
         fitted(SparseFrontierClassifier, rule="ftrl", l1s=2, passes=1).fit(given[:n, :400], y[:n])
         for n in (100, 800)

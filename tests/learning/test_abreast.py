@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from thresher.data import open_source
-from thresher.lanes.folds import Folds
 from thresher.learning.model import feed
 from thresher.learning.model.bags import Bags, bagged
 from thresher.learning.model.feed import each
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
+from thresher.plans.folds import Folds
 
 DATA = "examples/data/rcv1_train2000.dat.gz"
 RECIPES = [Recipe(f"ftrl:alpha=1,l1={0.1 * (k + 1)}") for k in range(10)]

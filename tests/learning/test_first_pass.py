@@ -11,7 +11,6 @@ import thresher
 from tests.streams import cut, stream
 from thresher.data.chunk import Chunk
 from thresher.data.source import MemorySource
-from thresher.lanes.folds import Folds
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.inspection.plots import stages_of_curve, stages_of_table
 from thresher.learning.model.bags import Bags, bagged
@@ -20,6 +19,7 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.progress import ProgressLines
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
+from thresher.plans.folds import Folds
 
 pytestmark = pytest.mark.usefixtures("plainly")
 DATA = stream(seed=9, rows=70, features=20, density=0.2).chunk

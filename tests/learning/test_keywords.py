@@ -19,9 +19,9 @@ from thresher.options.data import LayoutOptions, ReadOptions, TableOptions
 from thresher.options.kinds import Whole
 from thresher.options.messages import on_the_command_line
 from thresher.options.model import RecipeOptions
-from thresher.options.option import PYTHON, Option, Settled, declared, settled, words_of
+from thresher.options.option import PYTHON, Option, Options, declared, settled, words_of
 from thresher.options.output import TrainCommand
-from thresher.runs import repeat
+from thresher.plans import repeat
 
 NO_KEYWORDS = {
     "model": "the model is returned: Model.save writes it",
@@ -155,5 +155,5 @@ def test_an_older_name_of_an_option_is_taken_with_a_warning_by_both_faces() -> N
     command = Command("make", Renamed, (), lambda **given: taken.update(given))
     command.main(["--tries", "4"], standalone_mode=False)
     with on_the_command_line(), pytest.warns(FutureWarning, match=r"^--tries is now called --rounds$"):
-        found = Settled(Renamed, {name: one for name, one in taken.items() if one is not None})
+        found = Options(Renamed, {name: one for name, one in taken.items() if one is not None})
     assert found["rounds"] == 4

@@ -12,9 +12,9 @@ from sklearn.model_selection import TimeSeriesSplit
 
 import thresher
 from thresher.data import Chunk, DataError, MemorySource
-from thresher.lanes.folds import Split, blocks_of
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.shares import Last, as_text, part_of
+from thresher.plans.folds import Split, blocks_of
 
 ROWS = 157
 CHANCE = np.random.default_rng(6)

@@ -18,7 +18,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.recipe import Recipe
 from thresher.options.model import RecipeOptions
 from thresher.options.option import UsageError, declared
-from thresher.runs.learners import check_same
+from thresher.plans.run import check_same, of_recipe
 
 OTHERS: dict[str, tuple[Any, Any]] = {
     "rule": ("sgd", "fobos:l1=0.5"),
@@ -65,25 +65,25 @@ def test_a_changed_field_makes_another_recipe_and_cannot_be_resumed(name: str, r
     same = {field: value for field, value in recipe.as_dict().items() if field != name}
     assert same.items() <= changed.as_dict().items(), "nothing else changes"
     assert replace(changed, **{name: first}) == recipe
-    check_same({name: first}, recipe)
-    check_same({name: second}, changed)
+    check_same(of_recipe({name: first}, recipe), "the checkpoint")
+    check_same(of_recipe({name: second}, changed), "the checkpoint")
     with pytest.raises(UsageError, match=f"the checkpoint was made .*{name}.*; leave --{name} out"):
-        check_same({name: second}, recipe)
+        check_same(of_recipe({name: second}, recipe), "the checkpoint")
 
 
 def test_what_changes_a_rule_is_compared_as_part_of_it(recipe: Recipe) -> None:
     sparse = replace(recipe, rule="ftrl", rate=None, l1=0.25)
-    check_same({"l1": 0.25}, sparse)
-    check_same({"rule": "ftrl", "l1": 0.25}, sparse)
+    check_same(of_recipe({"l1": 0.25}, sparse), "the checkpoint")
+    check_same(of_recipe({"rule": "ftrl", "l1": 0.25}, sparse), "the checkpoint")
     for asked, options in (
         ({"l1": 0.5}, "--l1"),
         ({"rule": "ftrl"}, "--rule"),
         ({"alpha": 9.0}, "--alpha"),
     ):
         with pytest.raises(UsageError, match=f"leave {options} out"):
-            check_same(asked, sparse)
+            check_same(of_recipe(asked, sparse), "the checkpoint")
     with pytest.raises(UsageError, match="leave --rule and --l1 out"):
-        check_same({"rule": "ftrl", "l1": 0.5}, sparse)
+        check_same(of_recipe({"rule": "ftrl", "l1": 0.5}, sparse), "the checkpoint")
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -10,9 +10,9 @@ import pytest
 
 import thresher
 from tests.plain import not_compiled
-from thresher.lanes.stability import Selection
 from thresher.learning.files import checkpoint
 from thresher.learning.training.interruption import Interrupted
+from thresher.plans.stability import Selection
 
 
 @pytest.fixture(autouse=True)

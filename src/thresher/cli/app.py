@@ -24,7 +24,7 @@ from thresher.cli.console import elsewhere
 from thresher.cli.errors import OutputClosedError, what_ended
 from thresher.cli.examples import epilog
 from thresher.cli.parser import Command, unknown_command
-from thresher.options.option import Settled
+from thresher.options.option import Options
 
 _VARIABLE = "_THRESHER_COMPLETE"
 _PLACES = {
@@ -139,7 +139,7 @@ def _guarded(run: Callable[..., None], arguments: list[str], options: type) -> C
     def guarded(**given: Any) -> None:
         values = [given.pop(name) for name in arguments]
         values = [[*value] if isinstance(value, tuple) else value for value in values]
-        made: Any = Settled(options, {name: one for name, one in given.items() if one not in (None, ())})
+        made: Any = Options(options, {name: one for name, one in given.items() if one not in (None, ())})
         try:
             made.load_modules()
             if "workers" not in made:

@@ -9,6 +9,7 @@ from thresher.cli.errors import check_strictly
 from thresher.cli.saving import check_targets, unbroken
 from thresher.options.arguments import DATA
 from thresher.options.boost import BoostCommand
+from thresher.options.option import Options
 
 if TYPE_CHECKING:
     from thresher.batch.rounds import Round
@@ -18,11 +19,11 @@ _HEAD = f"{'round':>6} {'sweeps':>7} {'objective':>16} {'certificate':>12} {'non
 _OF_SOLUTION = ("examples", "rounds", "sweeps", "objective", "certificate", "converged")
 
 
-def command(data: list[str], options: BoostCommand) -> None:
+def command(data: list[str], options: Options) -> None:
     """Minimise the sum of losses + L1 |w|_1 + L2 |w|^2 / 2 to a certified optimum, with data in memory."""
     from thresher.cli.output import show_run, tell_skipped, tell_warnings
+    from thresher.plans.run_setup import Inputs
     from thresher.runs import boost as runs
-    from thresher.runs.preparing import Inputs
 
     path, ui = options["model"], Console(options["quiet"])
     check_targets(path, options, data)

@@ -9,13 +9,14 @@ from pathlib import Path
 import click
 
 from thresher.options.judging import CacheCommand
+from thresher.options.option import Options
 
 ARGUMENTS, OPTIONS = (), CacheCommand
 _CODE = re.compile(r"\S+-[0-9a-f]{32}\.nbc|\S+(\.[0-9a-f]{8}){2}\.partial|\S+\.py\d+\.(nbi|\d+\.nbc)")
 """File names that thresher creates: THRESHER_CACHE_DIR may be a folder with other files too."""
 
 
-def command(options: CacheCommand) -> None:
+def command(options: Options) -> None:
     """Show or remove the contents of the cache folder: parsed data and compiled code."""
     from thresher.data.cache import cache_entries
     from thresher.engine.folders import cache_folder

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from thresher.options.arguments import Argument
 from thresher.options.judging import ChooseCommand
+from thresher.options.option import Options
 
 _MODELS = Argument("MODELS", "A file that thresher path, or train --ensemble, has written.")
 _WHICH = Argument(
@@ -16,7 +17,7 @@ _WHICH = Argument(
 ARGUMENTS, OPTIONS = (_MODELS, _WHICH), ChooseCommand
 
 
-def command(models: str, which: str, options: ChooseCommand) -> None:
+def command(models: str, which: str, options: Options) -> None:
     """Take one of many models out of their file, with the state to go on if that is there."""
     from thresher.cli.output import show_result, shown_use
     from thresher.cli.saving import check_targets, unbroken

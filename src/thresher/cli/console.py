@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from thresher.cli.saving import make_stopper
+from thresher.options.option import Options
 
 if TYPE_CHECKING:
     from thresher.learning.model.objective import Head
@@ -49,7 +50,7 @@ def tell(line: str) -> None:
     print(f"thresher: {line}", file=sys.stderr, flush=True)
 
 
-def elsewhere(options: Any) -> Any:
+def elsewhere(options: Options) -> Any:
     """Within this block, files are read as `workers` and `ray` say."""
     from thresher.cluster.elsewhere import reading_elsewhere
 

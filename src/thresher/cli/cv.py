@@ -11,6 +11,7 @@ from thresher.cli.console import Console
 from thresher.cli.errors import check_strictly
 from thresher.options.arguments import DATA
 from thresher.options.lanes import CvCommand
+from thresher.options.option import Options
 
 if TYPE_CHECKING:
     from thresher.learning.training.trainer import Outcome
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 ARGUMENTS, OPTIONS = (DATA,), CvCommand
 
 
-def command(data: list[str], options: CvCommand) -> None:
+def command(data: list[str], options: Options) -> None:
     """Evaluate penalties by cross-validation: one reading trains all folds, a second one evaluates them.
 
     A rule with a fixed penalty, or with none, is evaluated as it is. A run that is interrupted in its first
@@ -26,14 +27,14 @@ def command(data: list[str], options: CvCommand) -> None:
     """
     from thresher.cli.output import figures_of_run, show_run, shown_use, tell_outcome
     from thresher.data.sources.pieces import prepare_readers
-    from thresher.lanes.models import of_estimates
     from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
-    from thresher.runs import cv as runs
-    from thresher.runs.preparing import Inputs
+    from thresher.plans import cv as plans
+    from thresher.plans.models import of_estimates
+    from thresher.plans.run_setup import Inputs
 
     model, started, ui = options["model"], time.perf_counter(), Console(options["quiet"])
     saving.check_targets(model, options, data)
-    run = runs.prepare(Inputs(data), options, ui, refit=model is not None, outputs=[model])
+    run = plans.prepare(Inputs(data), options, ui, refit=model is not None, outputs=[model])
     started += prepare_readers()
     outcome: Outcome = saving.ended(run)
     found = run.judged()
@@ -48,11 +49,11 @@ def command(data: list[str], options: CvCommand) -> None:
             own = {"nonzero": final.nonzero, "model": str(model)}
         outcome.warnings = run.troubles(outcome)
         tell_outcome(outcome)
-        figures = {"folds": run.split.shown, **figures_of_run(outcome), **took, **used, **own, **again}
+        figures = {"folds": run.plan.split.shown, **figures_of_run(outcome), **took, **used, **own, **again}
         del figures["features_seen"]
         lanes = [point.as_dict(found.penalty) for point in found.points]
         whole = {"lanes": lanes, "chosen": number, "choice": which, "penalty": found.penalty}
-        whole |= {"folds": run.split.shown, **used, **again, **took, **own}
+        whole |= {"folds": run.plan.split.shown, **used, **again, **took, **own}
         table = of_estimates(found.points, found.penalty, number)
         show_run(figures, outcome.warnings, options, table, whole)
         check_strictly(outcome.warnings, options)

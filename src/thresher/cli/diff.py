@@ -8,7 +8,7 @@ import click
 
 from thresher.options.arguments import Argument
 from thresher.options.judging import DiffCommand
-from thresher.options.option import UsageError
+from thresher.options.option import Options, UsageError
 
 _A, _B = (Argument(name, "A model or a checkpoint.") for name in ("A", "B"))
 ARGUMENTS, OPTIONS = (_A, _B), DiffCommand
@@ -16,7 +16,7 @@ DIFFERENT = 1
 """Exit status, as for diff(1)"""
 
 
-def command(first: str, second: str, options: DiffCommand) -> None:
+def command(first: str, second: str, options: Options) -> None:
     """Show what changed from model A to model B: weights added, removed or moved, and options that differ.
 
     The exit status is 0 if both predict with the same weights, 1 if not, 2 if they cannot be compared.

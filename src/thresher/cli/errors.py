@@ -6,6 +6,8 @@ import errno
 from collections.abc import Sequence
 from typing import Any
 
+from thresher.options.option import Options
+
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 INTERRUPTED_LINE = "thresher: interrupted"
 
@@ -31,7 +33,7 @@ class OutputClosedError(Exception):
     """The reader of our output, such as head, closed the pipe."""
 
 
-def check_strictly(warnings: Sequence[Any], options: Any) -> None:
+def check_strictly(warnings: Sequence[Any], options: Options) -> None:
     """`WarnedError` if the options are strict and there are warnings."""
     if options["strict"] and warnings:
         count = "a warning" if len(warnings) == 1 else f"{len(warnings)} warnings"

@@ -8,11 +8,12 @@ import click
 
 from thresher.options.arguments import DATA, MODEL
 from thresher.options.judging import EvaluateCommand
+from thresher.options.option import Options
 
 ARGUMENTS, OPTIONS = (MODEL, DATA), EvaluateCommand
 
 
-def command(model: str, data: list[str], options: EvaluateCommand) -> None:
+def command(model: str, data: list[str], options: Options) -> None:
     """Measure a model on labelled data: loss, error, AUC and more, beside those of the base rate."""
     from thresher.cli.output import show_figures, tell_skipped, tell_warnings
     from thresher.cli.saving import check_model_first, check_picture

@@ -6,11 +6,12 @@ import click
 
 from thresher.options.arguments import MODEL
 from thresher.options.judging import ExportCommand
+from thresher.options.option import Options
 
 ARGUMENTS, OPTIONS = (MODEL,), ExportCommand
 
 
-def command(model: str, options: ExportCommand) -> None:
+def command(model: str, options: Options) -> None:
     """Write a model as one file without dependencies, which predicts from raw values in another language.
 
     What a target cannot express is refused before anything is written.
@@ -18,8 +19,8 @@ def command(model: str, options: ExportCommand) -> None:
     from pathlib import Path
 
     from thresher.cli.saving import check_export
+    from thresher.plans.run_setup import check_outputs
     from thresher.runs.export import prepare
-    from thresher.runs.preparing import check_outputs
 
     target = options["output_file"]
     check_outputs([target], [model])

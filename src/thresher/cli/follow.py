@@ -8,13 +8,14 @@ from functools import partial
 import click
 
 from thresher.options.arguments import Argument
+from thresher.options.option import Options
 from thresher.options.serving import FollowCommand
 
 _URL = Argument("URL", "The address of a server, such as http://127.0.0.1:8000.")
 ARGUMENTS, OPTIONS = (_URL,), FollowCommand
 
 
-def command(url: str, options: FollowCommand) -> None:
+def command(url: str, options: Options) -> None:
     """Keep a copy of the model of a server fresh, from its snapshots, until Ctrl-C.
 
     A server that does not learn, thresher serve MODEL, reads its file again when that is replaced. So it can

@@ -11,6 +11,7 @@ import click
 
 from thresher.options.arguments import Argument
 from thresher.options.judging import LogCommand
+from thresher.options.option import Options
 
 _LOG = Argument("LOG", "The folder of a log, as thresher serve writes it.")
 ARGUMENTS, OPTIONS = (_LOG,), LogCommand
@@ -18,7 +19,7 @@ DAMAGED = 1
 """Exit status"""
 
 
-def command(log: str, options: LogCommand) -> None:
+def command(log: str, options: Options) -> None:
     """Show what is in the log of a server, check all of it, and cut it.
 
     A log is data: thresher train --continue MODEL LOG learns what the server has learned. The exit status is

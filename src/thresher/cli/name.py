@@ -6,11 +6,12 @@ from pathlib import Path
 
 from thresher.options.arguments import DATA, MODEL
 from thresher.options.judging import NameCommand
+from thresher.options.option import Options
 
 ARGUMENTS, OPTIONS = (MODEL, DATA), NameCommand
 
 
-def command(model: str, data: list[str], options: NameCommand) -> None:
+def command(model: str, data: list[str], options: Options) -> None:
     """Find the names of a model's features in DATA, and save them in the model.
 
     DATA is read like the training data, without learning, until every weight has a name. It can be any data
@@ -19,8 +20,8 @@ def command(model: str, data: list[str], options: NameCommand) -> None:
     from thresher.cli.output import show_result
     from thresher.cli.saving import check_model_first, check_targets, unbroken
     from thresher.data.files.paths import expand
+    from thresher.plans.run_setup import check_outputs, written_beside
     from thresher.runs.name import find
-    from thresher.runs.preparing import check_outputs, written_beside
 
     path = Path(model)
     check_model_first(path, data, "name")

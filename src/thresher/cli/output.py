@@ -13,6 +13,7 @@ import click
 
 from thresher.cli import signals
 from thresher.cli.errors import reason_of
+from thresher.options.option import Options
 
 if TYPE_CHECKING:
     from thresher.learning.diagnostics.findings import Trouble
@@ -41,7 +42,7 @@ def show(found: Mapping[str, Any], as_json: bool) -> None:
 def show_run(
     figures: Mapping[str, Any],
     warnings: Sequence[Trouble],
-    options: Any,
+    options: Options,
     table: Sequence[str] = (),
     whole: Mapping[str, Any] | None = None,
 ) -> None:
@@ -109,7 +110,7 @@ def figures_of_run(outcome: Outcome) -> dict[str, Any]:
 
 def shown_use(use: dict[str, Any] | None, as_json: bool) -> dict[str, Any]:
     """The use of a budget of weights, if there is one, as a figure."""
-    from thresher.lanes.budget import sentence
+    from thresher.plans.budget import sentence
 
     return {"budget": use if as_json else sentence(use)} if use else {}
 

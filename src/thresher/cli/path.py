@@ -11,55 +11,57 @@ from thresher.cli.console import Console
 from thresher.cli.errors import check_strictly
 from thresher.options.arguments import DATA
 from thresher.options.lanes import PathCommand
+from thresher.options.option import Options
 
 if TYPE_CHECKING:
-    from thresher.lanes.frontier import Learned
     from thresher.learning.files.choice import FrontierTable
     from thresher.learning.training.trainer import Outcome
-    from thresher.runs.path import FrontierTraining
+    from thresher.plans.frontier import Learned
+    from thresher.plans.path import FrontierTraining
 
 ARGUMENTS, OPTIONS = (DATA,), PathCommand
 
 
-def command(data: list[str], options: PathCommand) -> None:
+def command(data: list[str], options: Options) -> None:
     """Learn a model for each of many penalties in one reading, and show the loss and size of each."""
-    from thresher.runs import path as runs
-    from thresher.runs.preparing import Inputs
+    from thresher.plans import path as plans
+    from thresher.plans.run_setup import Inputs
 
     path = options["model"]
     options["checkpoint"] = Path(f"{path}.checkpoint")
     saving.check_targets(path, options, [])
-    run = runs.prepare(Inputs(data), options, Console(options["quiet"]), outputs=[path])
+    run = plans.prepare(Inputs(data), options, Console(options["quiet"]), outputs=[path])
     with closing(run.trainer.stopper.listen()):
         _learn(run, path, data, options)
 
 
-def _learn(run: FrontierTraining, path: Path, data: list[str], options: PathCommand) -> None:
+def _learn(run: FrontierTraining, path: Path, data: list[str], options: Options) -> None:
     """Train, save and report; if training is stopped in a replay, the models are saved as they are."""
     which, stopper = options["choose"], run.trainer.stopper
 
     def save(learned: Learned) -> None:
         with saving.unbroken(path, stopper):
-            run.save(learned, path, which, say=False)
+            run.save_frontier(learned, path, which, say=False)
 
-    keep = None if run.trainer.plan.finished else (lambda: run.save(run.learned(), path, which, say=False))
-    outcome: Outcome = saving.ended(run, keep, f"the models are saved in {path}")
+    def keep() -> None:
+        run.save_frontier(run.learned(), path, which, say=False)
+
+    first = not run.trainer.plan.finished
+    outcome: Outcome = saving.ended(run, keep if first else None, f"the models are saved in {path}")
     learned = run.filled(outcome, path, which, save)
     with saving.unbroken(path, stopper):
-        found = run.save(learned, path, which)
+        found = run.save_frontier(learned, path, which)
         run.trainer.discard_checkpoint()
         with saving.saved_before(path):
-            run.draw(found, options["plot"], options["table"])
+            run.draw_frontier(found, options["plot"], options["table"])
         _tell(outcome, found, run.command(data, found, learned.models[found.chosen]), path, options)
     check_strictly(outcome.warnings, options)
 
 
-def _tell(
-    outcome: Outcome, found: FrontierTable, command: str | None, path: Path, options: PathCommand
-) -> None:
+def _tell(outcome: Outcome, found: FrontierTable, command: str | None, path: Path, options: Options) -> None:
     from thresher.cli.output import figures_of_run, show_run, shown_use, tell_outcome
-    from thresher.lanes.budget import use_of
-    from thresher.lanes.models import of_points
+    from thresher.plans.budget import use_of
+    from thresher.plans.models import of_points
 
     tell_outcome(outcome)
     used = shown_use(use_of(found.points, found.chosen, found.choice), options["json"])

@@ -9,11 +9,12 @@ import click
 
 from thresher.options.arguments import DATA, MODEL
 from thresher.options.judging import PredictCommand
+from thresher.options.option import Options
 
 ARGUMENTS, OPTIONS = (MODEL, DATA), PredictCommand
 
 
-def command(model: str, data: list[str], options: PredictCommand) -> None:
+def command(model: str, data: list[str], options: Options) -> None:
     """Print one prediction per row; several outputs are separated by tabs.
 
     A row from standard input or a pipe is answered as soon as it has arrived. Labels are ignored and may be

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from thresher.options.arguments import Argument
 from thresher.options.data import JudgingOptions
 from thresher.options.judging import ReportCommand
-from thresher.options.option import UsageError, given_in
+from thresher.options.option import Options, UsageError, given_in
 
 if TYPE_CHECKING:
     from thresher.reporting.facts import Facts
@@ -18,7 +18,7 @@ ARGUMENTS, OPTIONS = (_MODEL,), ReportCommand
 _ENDINGS = (".html", ".htm")
 
 
-def command(model: str, options: ReportCommand) -> None:
+def command(model: str, options: Options) -> None:
     """Write one HTML page about a model, for anyone to read: it needs no network and no script.
 
     It shows how training went, the heaviest weights, the settings and warnings. With --data it also shows

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from thresher.cli import signals
 from thresher.cli.errors import StoppedAfterSaving
-from thresher.options.option import UsageError
+from thresher.options.option import Options, UsageError
 
 if TYPE_CHECKING:
     from thresher.learning.training.interruption import Stopper
@@ -27,13 +27,13 @@ _NUMBERS = re.compile(
 )
 
 
-def check_targets(path: Path | None, options: Any, inputs: Iterable[str | Path]) -> None:
+def check_targets(path: Path | None, options: Options, inputs: Iterable[str | Path]) -> None:
     """Check that a model can be written, and the files in the options beside it.
 
     An existing file must be empty, a model or a checkpoint. OSError, UsageError.
     """
     from thresher.data.files.paths import begins_a_model
-    from thresher.runs.preparing import check_outputs, written_beside
+    from thresher.plans.run_setup import check_outputs, written_beside
 
     beside, held = written_beside(options), options.get("holdout")
     check_outputs([path, *beside], [*inputs, "-" if held is None else str(held)])
@@ -44,7 +44,7 @@ def check_targets(path: Path | None, options: Any, inputs: Iterable[str | Path])
     check_drawn(options)
 
 
-def check_drawn(options: Any) -> None:
+def check_drawn(options: Options) -> None:
     """UsageError if the picture or the table in the options exists, is not empty, and is of another kind."""
     check_picture(options.get("plot"))
     _check(options.get("table"), "a table", lambda head: b"\t" in head.partition(b"\n")[0])

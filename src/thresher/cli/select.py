@@ -11,32 +11,35 @@ from thresher.cli import saving
 from thresher.cli.console import Console
 from thresher.cli.errors import check_strictly
 from thresher.options.arguments import DATA
+from thresher.options.option import Options
 from thresher.options.select import SelectCommand
 
 if TYPE_CHECKING:
-    from thresher.runs.select import Selecting
+    from thresher.plans.select import Selecting
 
 ARGUMENTS, OPTIONS = (DATA,), SelectCommand
 
 
-def command(data: list[str], options: SelectCommand) -> None:
+def command(data: list[str], options: Options) -> None:
     """Find the features that live in most halves of the rows, and bound how many of them are false.
 
     One reading trains a model of each half. A feature is kept if the share of the halves in which it lives
     reaches a threshold, from which at most --false false features are expected.
     """
-    from thresher.runs import select as runs
-    from thresher.runs.preparing import Inputs
+    from thresher.plans import select as plans
+    from thresher.plans.run_setup import Inputs
 
     path = options["model"]
     options["checkpoint"] = Path(f"{path}.checkpoint")
     saving.check_targets(path, options, data)
-    run = runs.prepare(Inputs(data), options, Console(options["quiet"]), keep=options["keep"], outputs=[path])
+    run = plans.prepare(
+        Inputs(data), options, Console(options["quiet"]), keep=options["keep"], outputs=[path]
+    )
     with closing(run.trainer.stopper.listen()):
         _select(run, path, options)
 
 
-def _select(run: Selecting, path: Path, options: SelectCommand) -> None:
+def _select(run: Selecting, path: Path, options: Options) -> None:
     """Train, save and report."""
     from thresher.cli.output import figures_of_run, show_run, tell_outcome
     from thresher.learning.inspection import plots

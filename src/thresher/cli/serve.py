@@ -6,12 +6,13 @@ from pathlib import Path
 
 from thresher.cli.console import tell
 from thresher.options.arguments import MODEL
+from thresher.options.option import Options
 from thresher.options.serving import ServeCommand
 
 ARGUMENTS, OPTIONS = (MODEL,), ServeCommand
 
 
-def command(model: str, options: ServeCommand) -> None:
+def command(model: str, options: Options) -> None:
     """Answer requests over HTTP with a model, which may learn from them.
 
     POST /predict takes rows in any format that the model can read; POST /learn takes labelled ones. GET

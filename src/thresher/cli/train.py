@@ -10,34 +10,34 @@ from thresher.cli import saving
 from thresher.cli.console import Console
 from thresher.cli.errors import StoppedAfterSaving, check_strictly
 from thresher.options.arguments import DATA
-from thresher.options.option import UsageError
+from thresher.options.option import Options, UsageError
 from thresher.options.output import TrainCommand
 
 if TYPE_CHECKING:
     from thresher.learning.training.trainer import Outcome
-    from thresher.runs.train import Training
+    from thresher.plans.run import Training
 
 ARGUMENTS, OPTIONS = (DATA,), TrainCommand
 
 
-def command(data: list[str], options: TrainCommand) -> None:
+def command(data: list[str], options: Options) -> None:
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
-    from thresher.runs import train as runs
-    from thresher.runs.learners import bags_of
-    from thresher.runs.preparing import Inputs
+    from thresher.plans import train as plans
+    from thresher.plans.run import bags_of
+    from thresher.plans.run_setup import Inputs
 
     path, bags = options["model"], options["ensemble"] or bags_of(options["continue_from"])
     options["checkpoint"] = Path(f"{path}.checkpoint")
     saving.check_targets(path, options, data)
     if bags and options["names"]:
         raise UsageError("--names works with one model only: use thresher name afterwards")
-    run = runs.prepare(Inputs(data), options, Console(options["quiet"]), bags=bags, outputs=[path])
+    run = plans.prepare(Inputs(data), options, Console(options["quiet"]), bags=bags, outputs=[path])
     with closing(run.trainer.stopper.listen()):
         outcome = _train(run, options)
         check_strictly(outcome.warnings, options)
 
 
-def _train(run: Training, options: TrainCommand) -> Outcome:
+def _train(run: Training, options: Options) -> Outcome:
     """Train, save and report."""
     from thresher.cli.output import write_curve
 
@@ -57,7 +57,7 @@ def _train(run: Training, options: TrainCommand) -> Outcome:
     return outcome
 
 
-def _tell(run: Training, outcome: Outcome, options: TrainCommand) -> None:
+def _tell(run: Training, outcome: Outcome, options: Options) -> None:
     from thresher.cli.output import show_run, tell_outcome
     from thresher.learning.inspection.formatting import of_first_pass
     from thresher.learning.model.calibration import in_words
@@ -76,4 +76,4 @@ def _tell(run: Training, outcome: Outcome, options: TrainCommand) -> None:
 
         kind = " (progressive, first pass)" if outcome.passes > 1 else " (progressive)"
         lines = [line for column, rows in slices.items() for line in slice_lines(column, rows, kind)]
-    show_run(figures, outcome.warnings, {**options, "quiet": False}, lines)  # they were asked for
+    show_run(figures, outcome.warnings, options.but(quiet=False), lines)  # they were asked for

@@ -10,26 +10,27 @@ from thresher.cli.console import Console
 from thresher.cli.errors import check_strictly
 from thresher.options.arguments import DATA
 from thresher.options.lanes import VARIED, TuneCommand
+from thresher.options.option import Options
 
 if TYPE_CHECKING:
-    from thresher.lanes.models import Tuned
-    from thresher.runs.tune import Search
+    from thresher.plans.models import Tuned
+    from thresher.plans.tune import Search
 
 ARGUMENTS, OPTIONS, HIDDEN = (DATA,), TuneCommand, VARIED
 
 
-def command(data: list[str], options: TuneCommand) -> None:
+def command(data: list[str], options: Options) -> None:
     """Race settings of several rules in three readings, train the best, and print the command that trains it.
 
     The choice is by the loss on rows before they are learned. The report is on other rows.
     """
     from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
-    from thresher.runs import tune as runs
-    from thresher.runs.preparing import Inputs
+    from thresher.plans import tune as plans
+    from thresher.plans.run_setup import Inputs
 
     path, ui = options["model"], Console(options["quiet"])
     saving.check_targets(path, options, data)
-    search = runs.prepare(Inputs(data), options, ui, outputs=[path])
+    search = plans.prepare(Inputs(data), options, ui, outputs=[path])
     with closing(ui.watcher):
         search.run()
     found = search.tuned()
@@ -41,9 +42,9 @@ def command(data: list[str], options: TuneCommand) -> None:
     check_strictly(found.warnings, options)
 
 
-def _tell(search: Search, found: Tuned, data: list[str], options: TuneCommand) -> None:
+def _tell(search: Search, found: Tuned, data: list[str], options: Options) -> None:
     from thresher.cli.output import show_run, tell_skipped, tell_warnings, tell_weightless
-    from thresher.lanes.models import of_trials
+    from thresher.plans.models import of_trials
 
     model, chosen = found.model, found.trials[found.chosen]
     if search.lines is not None:

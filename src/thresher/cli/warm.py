@@ -7,11 +7,12 @@ import time
 import click
 
 from thresher.options.judging import WarmCommand
+from thresher.options.option import Options
 
 ARGUMENTS, OPTIONS = (), WarmCommand
 
 
-def command(options: WarmCommand) -> None:
+def command(options: Options) -> None:
     """Compile ahead of time what training and predicting need, so that your later runs need not wait.
 
     This covers runs with these rules, losses, formats and outputs. Code for --average, --batch, --store,

@@ -10,11 +10,12 @@ import click
 
 from thresher.options.arguments import MODEL
 from thresher.options.judging import WeightsCommand
+from thresher.options.option import Options
 
 ARGUMENTS, OPTIONS = (MODEL,), WeightsCommand
 
 
-def command(model: str, options: WeightsCommand) -> None:
+def command(model: str, options: Options) -> None:
     """Print feature, name if known, and weight, tab-separated, largest first; the intercept last.
 
     Names come from thresher train --names and thresher name; those of numeric columns are always known. Tabs

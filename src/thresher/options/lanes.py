@@ -38,7 +38,7 @@ AUTO, BEST = "auto:16", "best"
 
 
 def _range(value: Any) -> Any:
-    from thresher.lanes.penalties import PenaltyRange
+    from thresher.plans.penalties import PenaltyRange
 
     PenaltyRange(value)
     return value
@@ -51,7 +51,7 @@ def _choice(text: Any) -> str:
 
 
 def _folds(value: Any) -> int | str:
-    from thresher.lanes.folds import Split
+    from thresher.plans.folds import Split
 
     return Split.of(value).shown
 

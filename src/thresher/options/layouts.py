@@ -13,7 +13,7 @@ from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.options.data import LayoutOptions
 from thresher.options.messages import mention
-from thresher.options.option import UsageError, declared, given_in
+from thresher.options.option import Options, UsageError, declared, given_in
 
 
 @contextmanager
@@ -27,13 +27,13 @@ def of_options() -> Iterator[None]:
         raise UsageError(str(error)) from error
 
 
-def fields_given(options: Any) -> dict[str, Any]:
+def fields_given(options: Options) -> dict[str, Any]:
     """The fields of a layout that the user gave."""
     known = declared(LayoutOptions)
     return {name: value for name, value in given_in(options).items() if name in known}
 
 
-def layout_asked(options: Any) -> AnyLayout | None:
+def layout_asked(options: Options) -> AnyLayout | None:
     """The given layout, or one made of the given fields; None if neither is given. `UsageError`."""
     layout, given = options.get("layout"), fields_given(options)
     if not isinstance(layout, AnyLayout | None):
@@ -55,7 +55,7 @@ def of_layouts() -> Iterator[None]:
         raise UsageError(str(error)) from error
 
 
-def layout_like(trained: SettledLayout | None, options: Any) -> AnyLayout | None:
+def layout_like(trained: SettledLayout | None, options: Options) -> AnyLayout | None:
     """The layout of the training data of a model, changed by the given options. `UsageError`."""
     found = layout_asked(options)
     if found is None or trained is None or options.get("layout") is not None:

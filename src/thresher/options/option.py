@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature, signature
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from thresher.data.errors import DataError, shortened
 from thresher.options.kinds import Flag, Kind, WrongValueError
@@ -100,7 +100,7 @@ class Declared:
 
 
 @functools.cache
-def declared(options: Any) -> dict[str, Declared]:
+def declared(options: Options) -> dict[str, Declared]:
     """The options of a TypedDict by name, those of its bases first."""
     found = dict[str, Declared]()
     for name, hint in get_type_hints(options, include_extras=True).items():
@@ -114,7 +114,7 @@ def _defaults(options: type) -> dict[str, Any]:
     return {name: one.option.default for name, one in declared(options).items()}
 
 
-class Settled(dict[str, Any]):
+class Options(dict[str, Any]):
     """All options of a TypedDict: those given, and the defaults of all others."""
 
     def __init__(self, options: type, given: Mapping[str, Any]) -> None:
@@ -135,9 +135,9 @@ class Settled(dict[str, Any]):
 
             load_files(self["modules"])
 
-    def but(self, **changes: Any) -> Settled:
+    def but(self, **changes: Any) -> Options:
         """These options with other values; None takes one away."""
-        found = Settled(self.options, {k: v for k, v in self.given.items() if changes.get(k, v) is not None})
+        found = Options(self.options, {k: v for k, v in self.given.items() if changes.get(k, v) is not None})
         found.update(self | changes)
         return found
 
@@ -159,7 +159,7 @@ COMMAND_ONLY = {
 """Options of the command line that Python has in another form"""
 
 
-def settled(options: type[T], given: Mapping[str, Any], function: Callable[..., Any] | None = None) -> T:
+def settled(options: type, given: Mapping[str, Any], function: Callable[..., Any] | None = None) -> Options:
     """All options, of which Python gives some, that are checked. None means not given. ValueError.
 
     TypeError for a name that the `function` does not know, with the closest known one.
@@ -169,9 +169,9 @@ def settled(options: type[T], given: Mapping[str, Any], function: Callable[..., 
     if function is not None:
         check_names(function, given, [name for name, one in known.items() if one.option.face != SHELL])
     said = {name: value for name, value in given.items() if value is not None}
-    made = Settled(kind, {name: known[name].taken(value) for name, value in said.items()})
+    made = Options(kind, {name: known[name].taken(value) for name, value in said.items()})
     made.load_modules()
-    return cast(T, made)
+    return made
 
 
 def check_names(function: Callable[..., Any], given: Collection[str], known: Iterable[str]) -> None:
@@ -203,7 +203,7 @@ def _typed(target: str) -> str:
     return f'{name}="{value}"' if equals else name
 
 
-def given_in(options: Any, of: type | None = None) -> dict[str, Any]:
+def given_in(options: Options, of: type | None = None) -> dict[str, Any]:
     """The options that the user gave; only those `of` a TypedDict, if there is one."""
     given: dict[str, Any] = options.given
     return given if of is None else {name: given[name] for name in declared(of) if name in given}

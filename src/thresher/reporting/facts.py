@@ -14,8 +14,6 @@ from thresher.data.chunk import Chunk
 from thresher.data.errors import DataError
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.report import Report
-from thresher.lanes.models import Frontier
-from thresher.lanes.stability import Selection
 from thresher.learning.diagnostics.column_findings import troubles_of_columns, troubles_of_reading
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.evaluation.curves import Ranking
@@ -26,6 +24,8 @@ from thresher.learning.files.choice import FrontierTable
 from thresher.learning.inspection.describe import anatomy
 from thresher.learning.model.objective import F64, Head
 from thresher.learning.model.prediction import Readout, source_for
+from thresher.plans.models import Frontier
+from thresher.plans.stability import Selection
 
 _MEMORY = "memory"
 CLASSES = 10

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from thresher.lanes.stability import troubles_of
 from thresher.learning.inspection.formatting import size_shown
 from thresher.learning.model.objective import Head
 from thresher.learning.training.record import passes_made
 from thresher.options.messages import as_stored
+from thresher.plans.stability import troubles_of
 from thresher.reporting.facts import Facts, ReportedModel
 from thresher.reporting.html import Markup, el, joined, named, section
 

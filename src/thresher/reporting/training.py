@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from thresher.lanes.frontier import measure_of, picture
 from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.plots import Stage
+from thresher.plans.frontier import measure_of, picture
 from thresher.reporting.facts import Facts, ReportedModel
 from thresher.reporting.html import Markup, details, el, figure, named, section, slice_tables, table
 

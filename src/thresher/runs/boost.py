@@ -18,15 +18,15 @@ from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention, mention_command
-from thresher.options.option import UsageError
-from thresher.runs.preparing import (
+from thresher.options.option import Options, UsageError
+from thresher.plans.run_setup import (
     Inputs,
     check_written,
     classes_in,
     has_offsets,
     reading_of,
 )
-from thresher.runs.ui import Ui
+from thresher.plans.ui import Ui
 
 _TWO_CLASSES = replace(DOMAINS["binary"], meaning="a label -1, 0 or 1")
 
@@ -50,7 +50,7 @@ class Boosting:
         return found
 
 
-def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Boosting:
+def prepare(inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Boosting:
     """Prepare a fit; `outputs` are files that will be written. `UsageError`, `DataError`, OSError."""
     started, names = time.perf_counter(), ("l1", "l2", "order", "tolerance", "rounds", "seed")
     with of_options():

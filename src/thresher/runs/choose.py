@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from thresher.lanes.budget import use_of
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import check_choice
 from thresher.options.option import UsageError
+from thresher.plans.budget import use_of
 
 
 @dataclass(frozen=True)

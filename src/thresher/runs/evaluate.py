@@ -18,8 +18,8 @@ from thresher.learning.inspection import plots
 from thresher.learning.model.prediction import source_for
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import of_options
-from thresher.options.option import given_in
-from thresher.runs.preparing import check_written
+from thresher.options.option import Options, given_in
+from thresher.plans.run_setup import check_written
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Measured:
 
 
 def measure(
-    model: Any, data: Any, options: Any, *, inputs: Sequence[Path] = (), offsets: ArrayLike | None = None
+    model: Any, data: Any, options: Options, *, inputs: Sequence[Path] = (), offsets: ArrayLike | None = None
 ) -> Measured:
     """Measure a model; `inputs` are further files that are read, `offsets` those of rows in memory.
 

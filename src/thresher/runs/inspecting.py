@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from thresher.lanes.frontier import picture
-from thresher.lanes.models import Frontier, lane_lines
-from thresher.lanes.stability import Selection
 from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.describe import anatomy
@@ -20,7 +17,10 @@ from thresher.learning.model.recipe import settings
 from thresher.learning.training.record import passes_made
 from thresher.options.messages import as_shown, flag_of, mention, mention_command, spelled
 from thresher.options.option import UsageError
-from thresher.runs.repeat import remaking
+from thresher.plans.frontier import picture
+from thresher.plans.models import Frontier, lane_lines
+from thresher.plans.repeat import remaking
+from thresher.plans.stability import Selection
 
 _SHOWN = 50
 """maximum number of rows of a printed table"""

@@ -12,7 +12,7 @@ from thresher.engine.atomic import stamp
 from thresher.learning.files import model_file
 from thresher.learning.inspection.feature_names import find_in
 from thresher.options.data import ReadOptions
-from thresher.options.option import given_in
+from thresher.options.option import Options, given_in
 
 
 @dataclass
@@ -35,7 +35,7 @@ class NamedModels:
         model_file.write_all(target, every, self.found.run, self.found.beside())
 
 
-def find(path: Path, data: Any, options: Any, target: Path) -> NamedModels:
+def find(path: Path, data: Any, options: Options, target: Path) -> NamedModels:
     """Find the names for models that will be written to `target`. `ModelFileError`, `DataError`, OSError."""
     before = stamp(path)
     found = model_file.Contents.of(path)

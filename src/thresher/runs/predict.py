@@ -20,8 +20,8 @@ from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.prediction import source_for
 from thresher.options.data import ReadOptions
 from thresher.options.messages import mention, spelled
-from thresher.options.option import UsageError, given_in
-from thresher.runs.preparing import check_written
+from thresher.options.option import Options, UsageError, given_in
+from thresher.plans.run_setup import check_written
 
 NAN, EXPLAIN = "nan", "explain"
 _LEVEL = 0.9
@@ -85,7 +85,12 @@ class Predicting:
 
 
 def prepare(
-    model: Any, data: Any, options: Any, *, inputs: Sequence[Path] = (), outputs: Sequence[Path | None] = ()
+    model: Any,
+    data: Any,
+    options: Options,
+    *,
+    inputs: Sequence[Path] = (),
+    outputs: Sequence[Path | None] = (),
 ) -> Predicting:
     """Open the data; `outputs` are files that will be written, `inputs` others that are read.
 

@@ -13,11 +13,11 @@ from thresher.data.files.paths import expand
 from thresher.learning.files import model_file
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import of_options
-from thresher.options.option import given_in
+from thresher.options.option import Options, given_in
+from thresher.plans.repeat import remaking
+from thresher.plans.run_setup import are_files, check_written
 from thresher.reporting import page
 from thresher.reporting.facts import Facts, facts_of, measure
-from thresher.runs.preparing import are_files, check_written
-from thresher.runs.repeat import remaking
 
 
 @dataclass
@@ -36,7 +36,7 @@ def prepare(
     model: Any,
     data: Any,
     target: Path,
-    options: Any,
+    options: Options,
     *,
     inputs: Sequence[Path] = (),
     offsets: ArrayLike | None = None,

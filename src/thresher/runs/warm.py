@@ -19,10 +19,10 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.scaling import alone
 from thresher.learning.training.ahead import compile_now
 from thresher.options.layouts import of_options
-from thresher.options.option import UsageError
+from thresher.options.option import Options, UsageError
 
 
-def prepare(options: Any) -> Mapping[str, Callable[[], None]]:
+def prepare(options: Options) -> Mapping[str, Callable[[], None]]:
     """What to compile, in words, and what compiles it. `UsageError`."""
     outputs, lenient = options["outputs"], options["losses"] == "all"
     chosen = _named(options["formats"], list(FORMATS), "format")

@@ -30,9 +30,10 @@ from thresher.learning.training.interruption import Stopper
 from thresher.learning.training.learner import Recent, total
 from thresher.options.option import settled
 from thresher.options.training import TrainRun
-from thresher.runs import train as runs
-from thresher.runs.preparing import Inputs
-from thresher.runs.ui import Silent
+from thresher.plans import train as plans
+from thresher.plans.run import Training
+from thresher.plans.run_setup import Inputs
+from thresher.plans.ui import Silent
 
 _PATIENCE = 0.005
 """Seconds that learning waits for readers, of whom others may come all the time"""
@@ -166,7 +167,7 @@ class _Unheard(Silent):
         return Stopper()
 
 
-def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> runs.Training:
+def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> Training:
     """The training that `begin` says, or the one that is in a checkpoint. `LogError` if it needs that."""
     again = state.exists()
     if source.begin.row and not again:
@@ -177,7 +178,7 @@ def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> runs.Tr
     given = {name: one for name, one in begin.items() if name == "continue_from" or not again}
     given |= {"passes": 1, "checkpoint": state, "resume": again}
     try:
-        return runs.prepare(Inputs(source), settled(TrainRun, given), _Unheard())
+        return plans.prepare(Inputs(source), settled(TrainRun, given), _Unheard())
     except ModelFileError as error:
         if not again or state.name not in str(error):
             raise

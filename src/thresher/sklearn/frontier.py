@@ -86,7 +86,7 @@ class SparseFrontierEstimator(SparseEstimator):
 
         Returns the trouble with the first run.
         """
-        from thresher.lanes.budget import between
+        from thresher.plans.budget import between
         from thresher.sklearn.sidebyside import SideBySide
 
         beside = matrix, encoded, draws.seed, self._passes_over(recipe, matrix, draws.whole)
@@ -122,7 +122,7 @@ class SparseFrontierEstimator(SparseEstimator):
 
     def _penalties(self, recipe: Any, source: Source, rows: int) -> list[float]:
         """The penalties given, or as many as wanted, in a range found from the first rows."""
-        from thresher.lanes.penalties import NoWeightError, PenaltyRange, penalty_name
+        from thresher.plans.penalties import NoWeightError, PenaltyRange, penalty_name
 
         penalty_name(recipe.rule)
         if np.ndim(self.l1s):
@@ -175,9 +175,9 @@ class SparseFrontierEstimator(SparseEstimator):
         return self
 
     def _check_options(self) -> None:
-        from thresher.lanes.penalties import PenaltyRange
         from thresher.learning.files.choice import check_choice
         from thresher.options.checks import check_flag, check_whole
+        from thresher.plans.penalties import PenaltyRange
 
         super()._check_options()
         check_choice(self.choose)

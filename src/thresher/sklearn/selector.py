@@ -47,7 +47,7 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         share_: share of the halves in which each feature lives ``(d,)``.
         mean_weight_: mean weight over all halves ``(d,)``; of several outputs, that where it is largest.
         threshold_: the share from which features are kept; infinite if none keeps the bound.
-        selection_: the `thresher.lanes.stability.Selection` of all features that live in a half.
+        selection_: the `thresher.plans.stability.Selection` of all features that live in a half.
 
     >>> X = np.random.default_rng(0).normal(size=(300, 20))
     >>> found = SparseStabilitySelector(false=0.2, random_state=0).fit(X, X[:, 3] > X[:, 7])
@@ -81,8 +81,8 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
         `DivergedError`.
         """
         from thresher.data.chunk import Chunk
-        from thresher.lanes.stability import selection_of, troubles_of
         from thresher.learning.diagnostics.findings import warn
+        from thresher.plans.stability import selection_of, troubles_of
         from thresher.sklearn.inputs import check_is_matrix
 
         check_is_matrix(self, X)
@@ -105,8 +105,8 @@ class SparseStabilitySelector(SelectorMixin, BaseEstimator):
 
     def _told(self, y: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
         """The recipe of the halves, and labels as it takes them."""
-        from thresher.lanes.penalties import for_halves
         from thresher.learning.model.recipe import Recipe
+        from thresher.plans.penalties import for_halves
 
         kind = type_of_target(y, input_name="y")
         loss: Any = "squared"

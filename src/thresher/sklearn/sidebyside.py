@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from thresher.data.inputs.matrices import Draw, Matrix, MatrixSource
 from thresher.data.source import Source
-from thresher.lanes.penalties import with_penalty
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
@@ -20,6 +19,7 @@ from thresher.learning.training.progress import PassPrinter
 from thresher.learning.training.scores import Best, PairedLosses, Patience, Scores
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.messages import warn_user
+from thresher.plans.penalties import with_penalty
 from thresher.sklearn.estimator import F64, EncodedLabels
 from thresher.sklearn.row_order import weighted
 

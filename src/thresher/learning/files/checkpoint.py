@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -24,7 +24,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.learner import Recent, Tally
 from thresher.learning.training.progress import Row, curve_of
-from thresher.learning.training.record import Record
+from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.scores import Best
 from thresher.learning.training.shares import as_text, is_text
 from thresher.options.messages import function_of, mention, mention_command, spelled
@@ -60,7 +60,7 @@ class Held(NamedTuple):
 
     def __str__(self) -> str:
         """A description for messages."""
-        return self.given.names or self.share or "none"
+        return self.given.names or self.share
 
 
 class Sliced(NamedTuple):
@@ -187,11 +187,8 @@ class TrainingState:
     finished: tuple[float, ...] = ()
     """penalties of the finished models, in the file, to which these will be added"""
 
-    def check_same(self, before: TrainingState) -> None:
-        """Raise ValueError unless data, hold-out and order are those of `before`.
-
-        Whether the content is the same is checked while it is read.
-        """
+    def check_same_data(self, before: TrainingState) -> None:
+        """Raise ValueError unless the data are those of `before`; their content is checked as it is read."""
         then, now = before.data, self.data
         if then.names != now.names:
             raise ValueError(f"written while training on other data ({then.names})")
@@ -199,17 +196,19 @@ class TrainingState:
             both = then.size and now.size
             sizes = f"of {then.size:,} bytes, which now have {now.size:,}" if both else "of a different size"
             raise ValueError(f"made while training on {then.names} {sizes}: train again from the start")
-        if then.where != now.where:
-            raise ValueError(
-                f"made with {mention(where=then.where) if then.where else 'no ' + mention('where')}"
-            )
-        if before.holdout != self.holdout:
-            raise ValueError(f"made with another {mention('holdout')} ({before.holdout})")
-        if before.order != self.order:
-            raise ValueError(f"made with another {mention('order')} ({before.order})")
-        sliced, own = ([] if one.slices is None else one.slices.columns for one in (before, self))
-        if sliced != own:
-            raise ValueError(f"made with another {mention('slices')} ({', '.join(sliced) or 'none'})")
+
+    def difference(self, before: TrainingState) -> Iterator[Difference]:
+        """What is otherwise in an earlier run, which this one is to resume."""
+        sliced, own = (() if one.slices is None else tuple(one.slices.columns) for one in (before, self))
+        pairs: dict[str, tuple[Any, Any]] = {
+            "where": (before.data.where, self.data.where),
+            "holdout": (str(before.holdout), str(self.holdout)),
+            "order": (before.order, self.order),
+            "slices": (sliced, own),
+        }
+        for option, (then, now) in pairs.items():
+            if then != now:
+                yield Difference(option, then, (option,) if now else ())
 
     def as_dict(self) -> dict[str, Any]:
         """The form in a header, without the state of the best pass."""
@@ -314,7 +313,9 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     """The models that `ModelSet.described` tells of."""
     try:
         recipes = [Recipe.from_dict(one) for one in saved["recipes"]]
-        share = Bagged(Bags.of(saved["share"], recipes[0].seed)) if saved["share"] else Share()
+        share = (
+            Bagged(Bags.of(saved["share"], recipes[0].seed if recipes else 0)) if saved["share"] else Share()
+        )
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise StateError(f"recipes: damaged ({error})") from error
     if saved["racing"] and race is None:

@@ -226,7 +226,7 @@ class Loop:
         return self._read_from(self._row_rule, self.S, self._past())
 
     def settled(self) -> Array:
-        """Settled weights of all rows (rows, *inner)."""
+        """Options weights of all rows (rows, *inner)."""
         return first_rows(self._read(), self.index.used, self.inner, self.dtype)
 
     def place(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
@@ -275,7 +275,7 @@ class Loop:
         return float(self.tally[kernels.LOSS_SUM])
 
     def bias(self) -> Array:
-        """Settled intercepts (outputs,); 0 without intercepts."""
+        """Options intercepts (outputs,); 0 without intercepts."""
         if not len(self.B):
             return np.zeros(self.head.count, self.dtype)
         read = self._read_from(self._bias_row_rule, self.B, self.bclock)

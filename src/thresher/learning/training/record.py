@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+from thresher.data.layout import as_option
 from thresher.data.report import Report
 from thresher.engine.sound import StateError
 from thresher.learning.files.schema import Fields, Form, Positive, check, read
 from thresher.learning.training.shares import is_text
+from thresher.options.messages import mention
 
 _SLICE: Fields = {"value": str, "examples": int, "weight": float, "small": bool, "loss": float | None}
 """What a row of slices has in any case"""
@@ -26,6 +28,23 @@ def _is_slice(row: Any, first: Any) -> bool:
     except (StateError, TypeError):
         return False
     return bool(row.keys() == first.keys())
+
+
+class Difference(NamedTuple):
+    """An option that was otherwise in the run that made something, which another run is to go on with."""
+
+    option: str
+    then: Any
+    """its value there; None, or empty: it was not given"""
+    given: tuple[str, ...] = ()
+    """the options that say otherwise now; none: one is missing"""
+
+    def told(self, whose: str) -> str:
+        """The message; `whose`: what was made."""
+        remedy = f"give {mention(self.option)} again"
+        if self.given:
+            remedy = f"leave {' and '.join(map(mention, self.given))} out"
+        return f"{whose} was made {as_option(self.option, self.then)}; {remedy}"
 
 
 @dataclass(frozen=True)

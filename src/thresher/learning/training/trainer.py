@@ -79,8 +79,6 @@ class TrainingPlan:
     checkpoint: Path | None = None
     checkpoint_every: int = 0
     """examples between checkpoints; 0: save one only when stopped"""
-    folds: bool = False
-    """whether what is trained splits the rows into folds"""
     replay: int = 0
     """keep up to this many bytes of rows in memory and, if these are all, pass over them again as often as
     `passes_for` says, provided that what is trained allows it; 0: never"""
@@ -288,7 +286,10 @@ class Trainer:
 
     def continue_from(self, before: TrainingState) -> None:
         """Resume from `before`, whose model this trainer has. ValueError if the data or the order differ."""
-        self.training_state().check_same(before)
+        now = self.training_state()
+        now.check_same_data(before)
+        for one in now.difference(before):
+            raise ValueError(one.told("the checkpoint"))
         place = before.position.place
         if place is not None and place[0] >= len(self.source.names):
             raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
@@ -673,7 +674,7 @@ class Trainer:
         beside += self.holdout.troubles()
         if given is not None and (shared := in_both(self.source.names, given.names)):
             beside.append(learned_too(shared))
-        if self._in_groups and not self.holdout.every and not self.plan.folds:
+        if self._in_groups and not self.holdout.every and not self.models.share.groups:
             beside.append(unused_groups())
         if given is not None and self._lacks_a_class():
             beside.append(one_class_held_out())

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from thresher import parts
-from thresher.lanes.race import Race, RaceRecord, Racing
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe, is_centred
 from thresher.options.checks import check_whole
+from thresher.plans.race import Race, RaceRecord, Racing
 
 RULES = ("ft-ftrl", "adagrad-fobos")
 FIRST = 1024

@@ -9,10 +9,6 @@ from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from thresher.lanes import budget, frontier
-from thresher.lanes.folds import Estimate, Folds, Results, estimates_of
-from thresher.lanes.frontier import Learned, noted, picture
-from thresher.lanes.tuning import Trial
 from thresher.learning.diagnostics.findings import Trouble, warn
 from thresher.learning.files.choice import FrontierTable, Point, check_choice, choose, instead_of
 from thresher.learning.inspection.formatting import shown, tab_separated
@@ -20,6 +16,10 @@ from thresher.learning.inspection.frames import frame_of, held, identity, identi
 from thresher.learning.inspection.plots import checked, write
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, alone
+from thresher.plans import budget, frontier
+from thresher.plans.folds import Estimate, Folds, Results, estimates_of
+from thresher.plans.frontier import Learned, noted, picture
+from thresher.plans.tuning import Trial
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ from thresher.options.model import RecipeOptions
 from thresher.options.option import command, declared, words_of
 from thresher.options.output import TrainCommand
 from thresher.parts import SpecError, find
-from thresher.runs.preparing import OF_RULES
+from thresher.plans.run_setup import OF_RULES
 
 _DATA = ["DATA"]
 _SOLVER = ("l1", "l2", "order", "tolerance", "seed")

@@ -7,23 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.data.errors import DataError
-from thresher.data.order import Order, make_order
-from thresher.data.source import Source
-from thresher.lanes.frontier import end_of_range
-from thresher.lanes.penalties import PenaltyRange, leaves_penalty_open, penalty_name, with_penalty
+from thresher.data.order import make_order
 from thresher.learning.files.choice import Judged, choose, instead_of
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.octet import FEW
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.training.ahead import Ahead, compile_ahead
 from thresher.options.lanes import AUTO, BEST
 from thresher.options.layouts import of_options
 from thresher.options.messages import mention
-from thresher.options.option import UsageError
-from thresher.runs.ui import Ui
+from thresher.options.option import Options, UsageError
+from thresher.plans.frontier import end_of_range
+from thresher.plans.penalties import PenaltyRange, leaves_penalty_open, penalty_name, with_penalty
+from thresher.plans.run import Opened
 
 
-def check_varied(options: Any, base: Recipe) -> str:
+def check_varied(options: Options, base: Recipe) -> str:
     """The name of the penalty. `UsageError` if the rule has none, or fixes it and no range is given."""
     with of_options():
         name = penalty_name(base.rule)
@@ -36,7 +34,7 @@ def check_varied(options: Any, base: Recipe) -> str:
     return name
 
 
-def is_varied(options: Any, base: Recipe) -> bool:
+def is_varied(options: Options, base: Recipe) -> bool:
     """Whether to vary the penalty; `UsageError` if a range is given and the rule cannot use it."""
     if options["l1"] is not None:
         check_varied(options, base)
@@ -50,33 +48,28 @@ def _leaves_open(rule: Any) -> bool:
     return not isinstance(rule, Recipe) and leaves_penalty_open(rule)
 
 
-def compile_penalties_ahead(base: Recipe, predicts: bool, ui: Ui) -> Ahead:
-    """Start compiling what models with different penalties need."""
-    if not ui.forks:
-        return Ahead()
-    lanes = ModelSet([with_penalty(base, 0.001 * (1 + k)) for k in range(FEW)])
-    return compile_ahead(lanes.models[0], predicts, lanes)
+def any_penalties(base: Recipe) -> ModelSet:
+    """Models with different penalties, to compile for."""
+    return ModelSet([with_penalty(base, 0.001 * (1 + k)) for k in range(FEW)])
 
 
-def recipes_of(
-    base: Recipe, options: Any, again: Callable[[], Source], once: bool, order: Order, ahead: Ahead
-) -> list[Recipe]:
+def recipes_of(base: Recipe, options: Options, data: Opened) -> list[Recipe]:
     """One recipe per penalty.
 
-    A range is found on the first rows in this order, of the source that `again` opens, unless the data can
-    be read only `once`. `UsageError` if it cannot be found; `DataError`.
+    A range is found on the first rows in the order of the run. `UsageError` if it cannot be found, as in data
+    that can be read only once; `DataError`.
     """
     wanted = PenaltyRange(AUTO if options["l1"] is None else options["l1"])
     with of_options():
         if wanted.values:
             return [with_penalty(base, value) for value in wanted.values]
-        if once:
+        if not data.source.rereadable:
             raise UsageError(
                 f"the data can be read only once: give the range of penalties, {mention(l1='LO:HI:N')}"
             )
-        source = again()
-        first = make_order(order.spec, base.seed).over(source, 1)
-        values = wanted.found_in(first, replace(base, layout=source.layout), ready=ahead.wait)
+        source = data.again()
+        first = make_order(data.order.spec, base.seed).over(source, 1)
+        values = wanted.found_in(first, replace(base, layout=source.layout), ready=data.ready)
         return [with_penalty(base, value) for value in values]
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.features.names import Names, find_names
-from thresher.lanes.penalties import for_halves, penalty_in, with_penalty
-from thresher.lanes.stability import Selection, selection_of, troubles_of
 from thresher.learning.inspection.feature_names import check_nameable, known_names
 from thresher.learning.model.bags import HALVES, Bags
 from thresher.learning.model.model import Model
@@ -18,12 +16,14 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.layouts import of_options
 from thresher.options.messages import flag_of, mention, spelled
-from thresher.options.option import UsageError
+from thresher.options.option import Options, UsageError
 from thresher.parts import AUTO, make
-from thresher.runs import train
-from thresher.runs.preparing import Inputs
-from thresher.runs.train import Training, check_names_again
-from thresher.runs.ui import Ui
+from thresher.plans import train
+from thresher.plans.penalties import for_halves, penalty_in, with_penalty
+from thresher.plans.run import Training, check_names_again
+from thresher.plans.run_setup import Inputs
+from thresher.plans.stability import Selection, selection_of, troubles_of
+from thresher.plans.ui import Ui
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Selecting:
     """A selection that is prepared."""
 
     training: Training
-    options: Any
+    options: Options
     penalty: float | None = None
     """of the model of kept features, if the halves have another"""
     names: Names | None = None
@@ -83,7 +83,7 @@ def _sorted(keys: Any) -> Any:
     return keys[keys.argsort()]
 
 
-def _with_penalty(options: Any) -> Any:
+def _with_penalty(options: Options) -> Any:
     """The options with the penalty of the halves."""
     if isinstance(options["rule"], Recipe):
         return options
@@ -93,7 +93,7 @@ def _with_penalty(options: Any) -> Any:
 
 
 def prepare(
-    inputs: Inputs, options: Any, ui: Ui, *, keep: bool, outputs: Sequence[Path | None] = ()
+    inputs: Inputs, options: Options, ui: Ui, *, keep: bool, outputs: Sequence[Path | None] = ()
 ) -> Selecting:
     """Prepare a selection; with `keep`, a model of the kept features follows.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from dataclasses import replace
 
-from thresher.lanes.race import Race, RaceRecord, Racing
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
+from thresher.plans.race import Race, RaceRecord, Racing
 
 ALPHA, L1 = (1.0, 10.0, 3.0, 1 / 3), (1.0, 2.0)
 """Divisors of the default step size and threshold; measured on the data sets of docs/default.md."""

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from thresher import parts
 from thresher.data.class_words import listed_words
-from thresher.data.columns import same_columns
 from thresher.data.errors import OneLineError
 from thresher.data.files.paths import reads_once
 from thresher.data.first_look import Opener, classes_among, with_words
@@ -34,11 +33,11 @@ from thresher.data.inputs.any_data import (
 )
 from thresher.data.inputs.arrays import label_texts
 from thresher.data.labels import DOMAINS
-from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout, as_option, grouped_by
+from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource
 from thresher.data.offsets import shifted
-from thresher.data.order import Order, make_order
+from thresher.data.order import Order
 from thresher.data.source import Source
 from thresher.data.sources.parsed import OnError
 from thresher.engine.atomic import check_writable
@@ -49,15 +48,15 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.objective import classes_of, leaves_classes_open
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe, with_gaps, without_means
-from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, bytes_of, is_automatic
+from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, is_automatic
 from thresher.learning.training.record import Record
 from thresher.learning.training.shares import Part, check_ungrouped, condition_of, part_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.layouts import fields_given, layout_asked, of_options
 from thresher.options.messages import mention
 from thresher.options.model import RecipeOptions
-from thresher.options.option import UsageError, declared, given_in
-from thresher.runs.ui import Ui
+from thresher.options.option import Options, UsageError, declared, given_in
+from thresher.plans.ui import Ui
 
 
 class Found(NamedTuple):
@@ -158,9 +157,9 @@ def inputs_of(
     return Inputs(with_labels(data, y, weights), groups, offsets)
 
 
-def held_apart(options: Any, default: Part = 0) -> tuple[Part, Data | None]:
+def held_apart(options: Options, default: Part = 0) -> tuple[Part, Data | None]:
     """What of the stream to hold out (0: nothing), and separate data to judge by, or None. `UsageError`."""
-    holdout, every = options["holdout"], options.get("holdout_every")
+    holdout, every = options.get("holdout"), options.get("holdout_every")
     try:
         part = part_of(holdout)
     except ValueError as error:
@@ -174,14 +173,14 @@ def held_apart(options: Any, default: Part = 0) -> tuple[Part, Data | None]:
 
 
 def plan_of(
-    options: Any, ui: Ui, name: str = "train", spare: Path | None = None, default: Part = 0
+    options: Options, ui: Ui, name: str = "train", spare: Path | None = None, default: Part = 0
 ) -> tuple[TrainingPlan, Data | None]:
     """The plan, and separate data to judge by, or None. `UsageError`."""
     part, held = held_apart(options, default)
     made, kept = passes_asked(options)
     unsaid = ui.report_every if "report_every" in options else None
     every = options.get("report_every")
-    patience = options["early_stop"] or options.get("patience") or 0
+    patience = options.get("early_stop") or options.get("patience") or 0
     with of_options():
         plan = TrainingPlan(
             made,
@@ -201,7 +200,7 @@ def plan_of(
     return plan, held
 
 
-def passes_asked(options: Any) -> tuple[int, int]:
+def passes_asked(options: Options) -> tuple[int, int]:
     """The fields `passes` and `replay` of a plan. `UsageError`."""
     passes, replay = options["passes"], options["replay"]
     try:
@@ -210,24 +209,19 @@ def passes_asked(options: Any) -> tuple[int, int]:
         raise UsageError(str(error)) from error
 
 
-def agreed(plan: TrainingPlan, options: Any, before: TrainingState | None) -> TrainingPlan:
+def agreed(plan: TrainingPlan, options: Options, before: TrainingState) -> TrainingPlan:
     """The plan, with options not given taken from the checkpoint; passes ``auto`` are those of it."""
-    if before is None:
-        return plan
-    passes, replay = options["passes"], options["replay"]
-    under_way, number = before.position.number, None if passes in (None, AUTO) else passes
+    passes, under_way = options["passes"], before.position.number
+    number = None if passes in (None, AUTO) else passes
     if number is not None and number < under_way:
         raise UsageError(f"the checkpoint is in pass {under_way}: {mention('passes')} must be at least that")
-    if replay is not None and before.replay and bytes_of(replay) != before.replay:
-        raise UsageError(
-            f"the checkpoint was made with {mention(replay=before.replay)}; leave {mention('replay')} out"
-        )
     kept = before.replay if number is None or under_way > 1 else 0  # places in a replay are those of its rows
     made = number or (1 if kept else before.passes)
-    return replace(plan, passes=made, replay=kept, patience=plan.patience or before.patience)
+    patience = plan.patience or before.patience
+    return replace(plan, passes=made, replay=kept, patience=patience, finished=before.finished)
 
 
-def going_on_like(plan: TrainingPlan, options: Any, earlier: Record | None, data: Data) -> TrainingPlan:
+def going_on_like(plan: TrainingPlan, options: Options, earlier: Record | None, data: Data) -> TrainingPlan:
     """The plan, of one pass unless asked for more, if the model that goes on was made in one pass.
 
     What a server has logged is learned as the server has learned it, in one pass.
@@ -237,30 +231,14 @@ def going_on_like(plan: TrainingPlan, options: Any, earlier: Record | None, data
     return replace(plan, passes=1, replay=0) if once else plan
 
 
-def order_of(options: Any, before: TrainingState | None, seed: int) -> Order:
-    """The order of the rows; when resuming, it must be the order of the checkpoint. `UsageError`."""
-    asked, then = options["order"], before.order if before else None
-    if then and asked not in (None, then):
-        raise UsageError(f"the checkpoint was made with {mention(order=then)}; leave {mention('order')} out")
-    return make_order(asked or then or "as-is", seed)
-
-
 # How data are read
 
 
-def layout_of_checkpoint(options: Any, before: SettledLayout | None) -> AnyLayout | None:
-    """How data are read again after a stop. `UsageError` for options that contradict the checkpoint."""
-    given = fields_given(options)
+def layout_of_checkpoint(options: Options, before: SettledLayout | None) -> AnyLayout | None:
+    """How data are read again after a stop."""
     if before is None:
         return layout_asked(options)
-    form = given.pop("format", None)
-    own = [name for name in COLUMN_OPTIONS if name in given and (before.columns or name != "group")]
-    columns = {name: given.pop(name) for name in own}
-    for name, have in {**vars(before), "delimiter": before.delimited_by}.items():
-        if given.get(name, have) != have:
-            raise UsageError(f"the model was trained {as_option(name, have)}; leave {mention(name)} out")
-    if not same_columns(Layout(before.format, **columns), before, "the checkpoint"):
-        raise UsageError(f"the checkpoint was made with other columns; leave {mention(*columns)} out")
+    form = fields_given(options).get("format")
     return before if form is None else before.in_format(form)
 
 
@@ -269,7 +247,7 @@ def lenient(on_error: str) -> str:
     return "fail" if on_error == "fail" else "skip"
 
 
-def reading_of(options: Any, part: Part = 0) -> dict[str, Any]:
+def reading_of(options: Options, part: Part = 0) -> dict[str, Any]:
     """How data are opened, without the layout."""
     return {
         "on_error": options["on_error"],
@@ -279,7 +257,7 @@ def reading_of(options: Any, part: Part = 0) -> dict[str, Any]:
     }
 
 
-def recipe_of(options: Any, started: Readout | None, **settings: Any) -> Recipe:
+def recipe_of(options: Options, started: Readout | None, **settings: Any) -> Recipe:
     """The recipe that the options define. `UsageError`."""
     names = [*declared(RecipeOptions)]
     wanted = {name: options[name] for name in names if options.get(name) is not None} | settings
@@ -315,7 +293,7 @@ class Ready(NamedTuple):
 
 def ready(
     inputs: Inputs,
-    options: Any,
+    options: Options,
     layout: AnyLayout | None,
     part: Part,
     ui: Ui,
@@ -345,7 +323,7 @@ def has_offsets(inputs: Inputs, layout: AnyLayout | None) -> bool:
     return inputs.offsets is not None or settled
 
 
-def _of_recipe(inputs: Inputs, recipe: Recipe, options: Any, read: dict[str, Any]) -> Ready:
+def _of_recipe(inputs: Inputs, recipe: Recipe, options: Options, read: dict[str, Any]) -> Ready:
     if options["loss"] is not None or options["outputs"] is not None:
         raise UsageError("a recipe contains its loss and outputs: change them with dataclasses.replace")
     _, _, read, _ = classes_in(inputs.data, recipe.loss, recipe.outputs, read)
@@ -356,7 +334,7 @@ def _of_recipe(inputs: Inputs, recipe: Recipe, options: Any, read: dict[str, Any
     return Ready(found, read | {"layout": with_gaps(read["layout"], found.centre)})
 
 
-def groups_of(inputs: Inputs, layout: AnyLayout | None, options: Any) -> Any:
+def groups_of(inputs: Inputs, layout: AnyLayout | None, options: Options) -> Any:
     """What rows are grouped by: an array, or a name in layout or options; None or empty if nothing."""
     return grouped_by(layout) or options.get("group") if inputs.groups is None else inputs.groups
 
@@ -496,7 +474,11 @@ def trainer_of(
 
 
 def check_written(
-    outputs: Iterable[Path | None], options: Any, data: Any, *sources: Any, inputs: Iterable[Path | str] = ()
+    outputs: Iterable[Path | None],
+    options: Options,
+    data: Any,
+    *sources: Any,
+    inputs: Iterable[Path | str] = (),
 ) -> None:
     """Check the `outputs` of a run and the files in its options, which must differ from all that it reads.
 
@@ -529,7 +511,7 @@ def _identity(path: Path) -> object:
     return status.st_dev, status.st_ino
 
 
-def written_beside(options: Any) -> list[Path]:
+def written_beside(options: Options) -> list[Path]:
     """The files in the options of a run that are written beside its result."""
     kind, _, rejected = options.get("on_error", "").partition("=")
     named = [options.get(name) for name in ("curve", "plot", "table", "checkpoint")]

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from thresher.data.source import Source
 from thresher.drawing import Axis, Series, chart
-from thresher.lanes.penalties import penalty_in
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import FrontierTable, Judged, Point
 from thresher.learning.model.model import Model
@@ -18,6 +17,7 @@ from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
 from thresher.learning.training.scores import Best, Scores
 from thresher.options.messages import mention_command
+from thresher.plans.penalties import penalty_in
 
 
 class Learned(NamedTuple):

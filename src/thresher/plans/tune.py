@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.formats.tables.column_statistics import columns_seen
-from thresher.data.order import Order
+from thresher.data.order import Order, make_order
 from thresher.data.report import Report
 from thresher.data.source import Source
-from thresher.lanes.models import Tuned
-from thresher.lanes.tuning import RULES, Tuner, are_centred, judged_rows
 from thresher.learning.diagnostics.findings import Trouble, weightless_held_out
 from thresher.learning.evaluation import evaluate
 from thresher.learning.inspection.formatting import finite
@@ -28,19 +26,20 @@ from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.lanes import VARIED
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import mention
-from thresher.options.option import DEFAULT_RULE, UsageError, given_in
-from thresher.runs.preparing import (
+from thresher.options.option import DEFAULT_RULE, Options, UsageError, given_in
+from thresher.plans.models import Tuned
+from thresher.plans.repeat import passes_said, train_command
+from thresher.plans.run_setup import (
     Inputs,
     check_written,
     held_apart,
     holdout_of,
-    order_of,
     passes_asked,
     ready,
     source_of,
 )
-from thresher.runs.repeat import passes_said, train_command
-from thresher.runs.ui import Ui
+from thresher.plans.tuning import RULES, Tuner, are_centred, judged_rows
+from thresher.plans.ui import Ui
 
 
 class _HeldOut(Holdout):
@@ -197,7 +196,7 @@ class Search:
         first, last = (self.tuner.until or 0) + 1, self.tuner.winner()[0].rows
         return f"rows {first:,} to {last:,}, each before it was learned"
 
-    def command(self, data: Sequence[str], options: Any) -> str:
+    def command(self, data: Sequence[str], options: Options) -> str:
         """The command that trains the best setting alone."""
         trial, model = self.tuner.winner()
         recipe, passes = model.recipe, passes_said(model.record.passes if model.record else 1, model.recipe)
@@ -206,7 +205,7 @@ class Search:
         return train_command(data, Path(options["model"]), {**given_in(options), **own})
 
 
-def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Search:
+def prepare(inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path | None] = ()) -> Search:
     """Prepare a search over settings; `outputs` are files that will be written. `UsageError`, `DataError`."""
     for name in VARIED:
         if name in given_in(options):
@@ -226,7 +225,7 @@ def prepare(inputs: Inputs, options: Any, ui: Ui, *, outputs: Sequence[Path | No
     check_written(outputs, options, inputs.data, source, held)
     with of_options():
         tuner = Tuner(replace(base, layout=source.layout), rules, options["budget"])
-    order, tell = order_of(options, None, base.seed), _teller(tuner, ui)
+    order, tell = make_order(options["order"] or "as-is", base.seed), _teller(tuner, ui)
     return Search(tuner, source, order, held, options["cache"], ui.watcher, tell, every, made, kept)
 
 

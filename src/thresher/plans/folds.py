@@ -30,7 +30,6 @@ import numpy as np
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.order import Order
-from thresher.lanes.penalties import penalty_in
 from thresher.learning.diagnostics.findings import (
     Trouble,
     no_groups,
@@ -48,6 +47,7 @@ from thresher.learning.training.scores import Figures, Scores
 from thresher.learning.training.shares import Rows, are_given, folds_of, folds_of_groups
 from thresher.options.checks import check_whole
 from thresher.options.messages import mention
+from thresher.plans.penalties import penalty_in
 
 _MOST_FOLDS, _MOST_MODELS = 1000, 4096
 _FORWARD = "forward:"
@@ -123,7 +123,7 @@ class Folds(Share):
     [[8], [7, 9]]
     """
 
-    steady = True
+    steady = groups = True
 
     def __init__(
         self, count: int, seed: int = 0, *, forward: bool = False, total: int = 0, whole: bool = False

@@ -4,64 +4,103 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identified
-from thresher.lanes.budget import reading_again, use_of
-from thresher.lanes.folds import Folds, FoldScores, Results, Split, check_order, check_size, estimates_of
-from thresher.lanes.models import CrossValidation
-from thresher.lanes.penalties import PenaltyRange, penalty_name, with_penalty
+from thresher.data.order import Order
+from thresher.data.source import Source
 from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.training.ahead import Ahead
+from thresher.learning.model.prediction import Readout
+from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.options.lanes import AUTO
 from thresher.options.layouts import layout_asked, of_options
 from thresher.options.messages import flag_of, mention, spelled
-from thresher.options.option import given_in
-from thresher.runs.lanes import chosen_of, compile_penalties_ahead, is_varied, recipes_of
-from thresher.runs.preparing import (
+from thresher.options.option import Options, given_in
+from thresher.plans import run
+from thresher.plans.budget import reading_again, use_of
+from thresher.plans.folds import Folds, FoldScores, Results, Split, check_order, check_size, estimates_of
+from thresher.plans.models import CrossValidation
+from thresher.plans.penalties import PenaltyRange, penalty_name, with_penalty
+from thresher.plans.ranges import any_penalties, chosen_of, is_varied, recipes_of
+from thresher.plans.repeat import passes_said, train_command
+from thresher.plans.run import Opened, Plan, Training
+from thresher.plans.run_setup import (
     Inputs,
-    again_of,
-    check_written,
     groups_of,
-    order_of,
-    passes_asked,
-    ready,
-    source_of,
-    trainer_of,
 )
-from thresher.runs.repeat import passes_said, train_command
-from thresher.runs.ui import Ui
+from thresher.plans.ui import Ui
 
 
-@dataclass
-class Validation:
+class CrossValidating(Plan):
+    """Models of all rows outside each fold; with `refit`, of all rows too."""
+
+    name, judges = "cv", True
+
+    def __init__(self, options: Options, split: Split, refit: bool) -> None:
+        super().__init__(options)
+        self.split, self._refit = split, refit
+        self.penalty: str | None = None
+        """the name of the parameter that differs; None if one model is evaluated"""
+
+    @property
+    def defining(self) -> Any:
+        """All but the penalties."""
+        return self.options.but(l1=None)
+
+    def look(self, recipe: Recipe) -> None:
+        """Find out whether there are several penalties, and whether the models are too many or too large."""
+        varied = is_varied(self.options, recipe)
+        self.penalty = penalty_name(recipe.rule) if varied else None
+        count = PenaltyRange(self.options["l1"] or AUTO).count if varied else 1
+        with of_options():
+            check_size(recipe, self.split.count, count, self._refit)
+
+    def lanes(self, recipe: Recipe) -> ModelSet | None:
+        """Models with any penalties, if these differ."""
+        return None if self.penalty is None else any_penalties(recipe)
+
+    def check(self, order: Order, passes: int) -> None:
+        """In every pass, a row stays in its fold."""
+        with of_options():
+            check_order(order, passes)
+
+    def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
+        """A model for each penalty and fold."""
+        recipe = replace(recipe, layout=data.source.layout)
+        recipes = [recipe] if self.penalty is None else recipes_of(recipe, self.options, data)
+        folds = Folds(self.split.count, recipe.seed, forward=self.split.forward, whole=self._refit)
+        return ModelSet(recipes, folds)
+
+    def rereads(self, source: Source, training: TrainingPlan, new: bool) -> int:
+        """To evaluate the folds, and before to count the rows, if folds go forward."""
+        return 1 + self.split.forward
+
+
+class Validation(Training):
     """Cross-validation that is prepared."""
 
-    trainer: Trainer
-    folds: Folds
-    penalty: str | None
-    """the name of the parameter that differs; None if one model is evaluated"""
-    split: Split
-    options: Any
-    ui: Ui
+    plan: CrossValidating
+    _scores: FoldScores
 
-    def run(self) -> Outcome:
-        """Train all folds. Raises `DataError`."""
-        return self.trainer.run()
+    @property
+    def folds(self) -> Folds:
+        """How rows are split."""
+        share = self.trainer.models.share
+        assert isinstance(share, Folds)
+        return share
 
     def judged(self) -> CrossValidation:
         """Evaluate the folds by reading the data once more."""
         results, self._scores = self._results(self.trainer)
-        points = estimates_of(results, self.penalty is not None)
+        points = estimates_of(results, self.plan.penalty is not None)
         more: Any = {"_results": results, "_learn": self._further}
-        return CrossValidation(self.penalty, points, self.trainer.models, self.folds, **more)
+        return CrossValidation(self.plan.penalty, points, self.trainer.models, self.folds, **more)
 
     def choose(self, found: CrossValidation) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
@@ -105,40 +144,19 @@ class Validation:
 
 
 def prepare(
-    inputs: Inputs, options: Any, ui: Ui, *, refit: bool, outputs: Sequence[Path | None] = ()
+    inputs: Inputs, options: Options, ui: Ui, *, refit: bool, outputs: Sequence[Path | None] = ()
 ) -> Validation:
     """Prepare cross-validation; with `refit`, a model of all rows is trained too.
 
     `outputs` are files that will be written. Raises `UsageError`, `DataError`, OSError.
     """
-    layout = layout_asked(options)
     split = Split.of(options["folds"]).checked(
-        options["order"] or "as-is", groups_of(inputs, layout, options)
+        options["order"] or "as-is", groups_of(inputs, layout_asked(options), options)
     )
-    made, kept = passes_asked(options)
-    plan = TrainingPlan(made, None, folds=True, replay=kept, name="cv")
-    base, read = ready(inputs, options.but(l1=None), layout, 0, ui)
-    varied = is_varied(options, base)
-    ahead = compile_penalties_ahead(base, True, ui) if varied else Ahead()
-    order, wanted = order_of(options, None, base.seed), PenaltyRange(options["l1"] or AUTO)
-    source = source_of(inputs, base.head().domain, read)
-    check_written(outputs, options, inputs.data, source)
-    base = replace(base, layout=source.layout)
-    with of_options():
-        check_order(order, plan.passes)
-        check_size(base, split.count, wanted.count if varied else 1, refit)
-    recipes = [base]
-    if varied:
-        again = partial(again_of, inputs, source, base.head().domain, read)
-        recipes = recipes_of(base, options, again, not source.rereadable, order, ahead)
-    folds = Folds(split.count, base.seed, forward=split.forward, whole=refit)
-    models = ModelSet(recipes, folds, say=ui.say)
-    beside: Any = {"ready": ahead.wait, "stopper": ui.stopper(checkpoint=False)}
-    more = 1 + split.forward
-    trainer = trainer_of(models, source, plan, order, None, options["cache"], ui, more=more, **beside)
-    penalty = penalty_name(base.rule) if varied else None
-    _count(trainer, folds)
-    return Validation(trainer, folds, penalty, split, options, ui)
+    plan = CrossValidating(options, split, refit)
+    found = run.prepare(plan, inputs, ui, Validation, outputs)
+    _count(found.trainer, found.folds)
+    return found
 
 
 def _count(trainer: Trainer, folds: Folds) -> None:

@@ -1,0 +1,246 @@
+"""Training models for many penalties from one reading, and choosing from a folder of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from thresher.data.order import make_order
+from thresher.data.source import Source
+from thresher.learning.files import model_file
+from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.choice import FrontierTable
+from thresher.learning.inspection import plots
+from thresher.learning.model.divergence import DivergedError
+from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet, going_on
+from thresher.learning.model.prediction import Readout
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.progress import of_earlier
+from thresher.learning.training.record import Difference, Record
+from thresher.learning.training.trainer import Outcome, TrainingPlan
+from thresher.options.lanes import AUTO
+from thresher.options.layouts import of_options
+from thresher.options.messages import mention
+from thresher.options.model import RecipeOptions
+from thresher.options.option import Options, UsageError, given_in
+from thresher.plans import budget, frontier, run
+from thresher.plans.frontier import Learned, joined, picture, points_of
+from thresher.plans.models import Frontier, table_of_points
+from thresher.plans.penalties import PenaltyRange, penalty_in, penalty_name, with_penalty
+from thresher.plans.ranges import any_penalties, check_varied, chosen_of, recipes_of
+from thresher.plans.repeat import passes_said, train_command
+from thresher.plans.run import Opened, Plan, Training, check_same, of_recipe, record_to_go_on
+from thresher.plans.run_setup import (
+    Inputs,
+    again_of,
+    trainer_of,
+)
+from thresher.plans.ui import Ui
+
+
+class Paths(Plan):
+    """A model for each of many penalties, side by side; a tenth of the rows is held out to choose by."""
+
+    name, held = "path", 10
+
+    def __init__(self, options: Options) -> None:
+        none = isinstance(options["holdout"], str) and options["holdout"] == "none"
+        super().__init__(options.but(holdout=None, holdout_every=0) if none else options)
+
+    @property
+    def defining(self) -> Any:
+        """All but the penalties."""
+        return self.options.but(l1=None)
+
+    def look(self, recipe: Recipe) -> None:
+        """The rule must have a penalty that is open."""
+        check_varied(self.options, recipe)
+
+    def lanes(self, recipe: Recipe) -> ModelSet:
+        """Models with any penalties."""
+        return any_penalties(recipe)
+
+    def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
+        """A model for each penalty, given or in the range that is found in the first rows."""
+        return ModelSet(recipes_of(recipe, self.options, data))
+
+    def go_on(self, given: Any) -> tuple[ModelSet, Record]:
+        """The lanes of a frontier."""
+        if isinstance(given, str | os.PathLike):
+            points, models = frontier.load(Path(given))[1]
+        elif isinstance(given, Frontier):
+            points, models = given.points, given.models
+        else:
+            raise TypeError(f"expected a frontier, not {type(given).__name__}")
+        dropped = {k: point.dropped for k, point in enumerate(points) if point.dropped is not None}
+        with of_options():
+            found = going_on(models, dropped)
+        for one in found.models:
+            one.curve = of_earlier(one.curve)
+        check_same(self.difference(found), "the frontier")
+        return found, record_to_go_on(found.lead, models[found.alive[0]].record)
+
+    def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
+        """The penalties must be the same, too; and those of the finished models in the file."""
+        options, recipe = given_in(self.options, RecipeOptions), models.recipe
+        penalties, finished = [penalty_in(model.rule) for model in models.models], before and before.finished
+        l1, had = options.pop("l1", None), [*(finished or penalties)]
+        wanted = PenaltyRange(AUTO if l1 is None else l1)
+        if (wanted.values and wanted.values != had) or (l1 is not None and wanted.count != len(had)):
+            yield Difference("l1", f"{had[0]:g}:{had[-1]:g}:{len(had)}", ("l1",))
+        rule = {name: options.pop(name) for name in ("rule", "alpha", "l2") if name in options}
+        yield from of_recipe(options, recipe)
+        with of_options():
+            same = penalty_name(rule.get("rule", recipe.rule)) == penalty_name(recipe.rule)
+            same = same and with_penalty(replace(recipe, **rule), penalties[0]).rule == recipe.rule
+        if rule and not same:
+            yield Difference("rule", recipe.rule, tuple(rule))
+        if finished:
+            spare = self.options["checkpoint"]
+            path = spare.with_name(spare.name.removesuffix(".checkpoint"))
+            table = model_file.Contents.of(path).frontier() if path.exists() else None
+            if table is None or [point.penalty for point in table.points] != [*finished]:
+                raise UsageError(
+                    f"{spare} adds models to {path}, which does not have the others: run again without"
+                    f" {mention('resume')}"
+                )
+
+    def rereads(self, source: Source, training: TrainingPlan, new: bool) -> int:
+        """Once more, for a budget that lies between two models."""
+        fills = budget.budget_of(self.options["choose"]) is not None and not training.finished and new
+        return int(fills and source.rereadable)
+
+
+class FrontierTraining(Training):
+    """Training of lanes, and of further lanes to use a budget of weights."""
+
+    @property
+    def penalty(self) -> str:
+        """The name of the parameter that differs."""
+        return penalty_name(self.trainer.models.models[0].rule)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the models had learned other data before, which others would lack."""
+        return self.options["continue_from"] is not None
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether data and hold-out can be read again, to train with further penalties."""
+        held = self.trainer.holdout.given
+        return not self.goes_on and self.trainer.source.rereadable and (held is None or held.rereadable)
+
+    @property
+    def keeps_state(self) -> bool:
+        """Whether the models in the file can go on: if that was asked for, or if they went on already."""
+        return bool(self.options["state"]) or self.goes_on
+
+    def learned(self) -> Learned:
+        """The trained models."""
+        first = self.trainer
+        return Learned(points_of(first.models, first.scores, first.policy.bests), first.models.models)
+
+    def added_to(self, before: Learned, outcome: Outcome | None = None) -> Learned:
+        """The models of an earlier run, and these, once they are learned, unless learning diverges.
+
+        The time for these is added to an `outcome`.
+        """
+        try:
+            again = self.run()
+        except DivergedError:
+            return before
+        if outcome is not None:
+            outcome.seconds, outcome.compiling = (
+                outcome.seconds + again.seconds,
+                outcome.compiling + again.compiling,
+            )
+        return joined(before, self.learned(), self.trainer.holdout.source())
+
+    def filled(self, outcome: Outcome, path: Path, which: str, saved: Callable[[Learned], object]) -> Learned:
+        """The trained models, and for a budget that lies between two, some with penalties between theirs.
+
+        `saved` is called before the data are read again for these. `path` is the file to which a checkpoint
+        of such models adds them: before there is one, the models in the file get their state.
+        """
+        if self.trainer.plan.finished:
+            return joined(frontier.load(path)[1], self.learned(), self.trainer.holdout.source())
+        learned = self.learned()
+        between = budget.between(learned.points, which)
+        if between and not self.rereadable:
+            self.ui.warn(budget.lonely() if self.goes_on else budget.unread(between))
+        if not between or not self.rereadable:
+            return learned
+        saved(learned)
+        self.ui.say(budget.reading_again(between))
+        further = self.again(between, tuple(point.penalty for point in learned.points))
+        if not self.keeps_state:
+            whole = cache(partial(self.save_frontier, learned, path, which, say=False, state=True))
+            further.trainer.before_checkpoint = whole
+        return further.added_to(learned, outcome)
+
+    def save_frontier(
+        self, learned: Learned, path: Path, which: str, *, say: bool = True, state: bool = False
+    ) -> FrontierTable:
+        """Write the models, with `state` in any case; return their table. OSError, `DataError`."""
+        kept = state or self.keeps_state
+        if kept:
+            why = f"{mention('resume')} needs it" if state else model_file.LEFT_OUT
+            model_file.tell_large_state(learned.models, self.ui.say, why)
+        number, which = chosen_of(learned.points, which, self.ui.warn if say else lambda line: None)
+        found = FrontierTable(self.penalty, learned.points, number, which)
+        frontier.save(path, found, learned.models, kept)
+        return found
+
+    def draw_frontier(self, found: FrontierTable, plot: Path | None, table: Path | None) -> None:
+        """Write a picture and a table of the models to the files that are named. OSError."""
+        points, chosen = found.points, found.chosen
+        rows = partial(table_of_points, points, found.penalty, chosen)
+        plots.draw(plot, partial(picture, points, chosen), table, rows)
+
+    def command(self, data: Sequence[str], found: FrontierTable, chosen: Model) -> str | None:
+        """The command that trains the chosen model for as many passes as were best, on all rows.
+
+        For a budget of weights, on the same rows: a model of more rows has more weights. None for a model
+        that has gone on, of whose rows these are only the last.
+        """
+        held = None if self.options["holdout_every"] == 0 else self.options["holdout"] or "every-10th"
+        own = {
+            "rule": found.points[found.chosen].spec,
+            "passes": passes_said(chosen.record.passes if chosen.record else 1, chosen.recipe),
+            "holdout": held if budget.budget_of(found.choice) is not None else None,
+        }
+        if self.goes_on:
+            return None
+        return train_command(
+            data, None, {**given_in(self.options), **own, "resume": None, "early_stop": None}
+        )
+
+    def again(self, penalties: list[float], finished: tuple[float, ...] = ()) -> FrontierTraining:
+        """Lanes with further penalties on the same data; a signal stops them with a checkpoint.
+
+        `finished` are the penalties of those to which they will be added.
+        """
+        first, base = self.trainer, self.trainer.models.recipe
+        plan = replace(first.plan, finished=finished)
+        models = ModelSet([with_penalty(base, value) for value in penalties], say=self.ui.say)
+        source = again_of(self.inputs, self.source, base.head().domain, self.read)
+        models.layout, order = source.layout, make_order(first.order.spec, base.seed)
+        held = first.holdout.given
+        more: Any = {"stopper": first.stopper}
+        trainer = trainer_of(models, source, plan, order, held, self.options["cache"], self.ui, **more)
+        return replace(self, trainer=trainer)
+
+
+def prepare(
+    inputs: Inputs, options: Options, ui: Ui, outputs: Sequence[Path | None] = ()
+) -> FrontierTraining:
+    """Prepare the training of a model for each of many penalties; `outputs` are files that will be written.
+
+    Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
+    """
+    return run.prepare(Paths(options), inputs, ui, FrontierTraining, outputs)

@@ -1,0 +1,503 @@
+"""One run: what all that learns from data does, whatever its plan; and the plan of one model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from thresher.data.columns import same_columns
+from thresher.data.errors import DataError
+from thresher.data.inputs.any_data import Data, is_matrix
+from thresher.data.layout import COLUMN_OPTIONS, AnyLayout, Layout, SettledLayout
+from thresher.data.log.source import LogSource
+from thresher.data.order import Order, make_order
+from thresher.data.source import Source
+from thresher.engine.atomic import clear_abandoned
+from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours
+from thresher.learning.inspection import plots
+from thresher.learning.inspection.feature_names import check_namer, keep_names, names_follow
+from thresher.learning.model.agreement import COLUMNS, kind_of_model
+from thresher.learning.model.calibration import figures_of as of_calibration
+from thresher.learning.model.ensemble import Ensemble
+from thresher.learning.model.model import Model, as_model
+from thresher.learning.model.model_set import ModelSet, Referee
+from thresher.learning.model.prediction import LinearPredictor, ModelOrFile, Readout
+from thresher.learning.model.recipe import Recipe
+from thresher.learning.model.warm_start import checked_data, extended, layout_from, start_from, to_go_on
+from thresher.learning.training.ahead import compile_ahead
+from thresher.learning.training.passes import bytes_of
+from thresher.learning.training.progress import of_earlier
+from thresher.learning.training.record import Difference, Record
+from thresher.learning.training.shares import Part, check_ungrouped
+from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
+from thresher.options.layouts import fields_given, layout_asked, of_layouts, of_options
+from thresher.options.messages import mention, mention_command
+from thresher.options.model import RecipeOptions
+from thresher.options.option import Options, UsageError, given_in
+from thresher.plans.run_setup import (
+    OF_RULES,
+    Inputs,
+    again_of,
+    agreed,
+    are_files,
+    check_written,
+    going_on_like,
+    groups_of,
+    holdout_of,
+    layout_of_checkpoint,
+    plan_of,
+    reading_of,
+    ready,
+    source_of,
+    trainer_of,
+)
+from thresher.plans.ui import Ui
+
+
+@dataclass
+class Training:
+    """A training that is prepared."""
+
+    trainer: Trainer
+    plan: Plan
+    source: Source
+    """the data as they were opened"""
+    inputs: Inputs
+    read: dict[str, Any]
+    """how the data are opened"""
+    ui: Ui
+
+    @property
+    def options(self) -> Any:
+        """The options of the run."""
+        return self.plan.options
+
+    @property
+    def names(self) -> bool:
+        """Whether to find the names of features."""
+        return bool(self.options.get("names"))
+
+    @property
+    def model(self) -> Any:
+        """What is trained; after `run`, what it has become."""
+        return self.trainer.model
+
+    def run(self) -> Outcome:
+        """Train. Raises `Interrupted`, `DataError`, `DivergedError`."""
+        outcome = self.trainer.run()
+        if not self.names and self._has_names() and not self.source.rereadable:
+            outcome.warnings += names_follow(self.model, self.source)
+        return outcome
+
+    def save(self, path: Path, state: bool) -> bool:
+        """Write the model, then again with names if they are wanted; False if a signal interrupted that.
+
+        OSError; `DataError` if names cannot be read.
+        """
+        self.model.save(path, state=state)
+        self.trainer.discard_checkpoint()
+        if not self.will_name:
+            return True
+        self.ui.say("reading the names of features")
+        try:
+            if not self.trainer.stopper.unless_asked(self.name):
+                return False
+        except DataError as error:
+            raise DataError(f"{error} ({self.without_names(path)})") from error
+        self.model.save(path, state=state)
+        return True
+
+    def tell_large_state(self) -> None:
+        """Say how much learning state `save` will write, if that is much."""
+        models = self.model.models if isinstance(self.model, Ensemble) else [self.model]
+        model_file.tell_large_state(models, self.ui.say, model_file.LEAVES_OUT)
+
+    def without_names(self, path: Path) -> str:
+        """What is saved if the names are not read, in words."""
+        return f"the model is saved in {path} without the names of features; thresher name adds them"
+
+    def draw(self, path: str | os.PathLike[str] | None, outcome: Outcome) -> None:
+        """Draw the table of progress, if a path is given. OSError."""
+        if path is not None:
+            stages, loss = plots.stages_of_table(outcome.table), self.model.recipe.loss
+            plots.write(Path(path), plots.learning(stages, str(loss), outcome.holdout))
+
+    def figures(self, outcome: Outcome) -> dict[str, Any]:
+        """Figures of what `run` has learned, and of the run."""
+        model, waiting = self.model, self.model.features_waiting
+        return {
+            "examples": outcome.examples,
+            "passes": outcome.passes,
+            "progressive_loss": outcome.progressive_loss,
+            **outcome.figures_of_new,
+            **({"left_out": outcome.left_out} if outcome.left_out else {}),
+            "nonzero": outcome.nonzero,
+            "features_seen": outcome.features_seen,
+            **({} if waiting is None else {"features_waiting": waiting}),
+            **({} if model.names is None else {"named": len(model.names)}),
+            **({"calibration": of_calibration(model.head)} if model.recipe.calibrate else {}),
+            "seconds": round(outcome.seconds, 3),
+            **({"seconds_compiling": round(outcome.compiling, 3)} if outcome.compiling else {}),
+            "examples_per_second": round(outcome.examples_per_second),
+            "skipped": outcome.skipped,
+            **({"importance_0": outcome.weightless} if outcome.weightless else {}),
+            **self.plan.figures(model),
+            **({"slices": model.record.slices} if model.record and model.record.slices else {}),
+        }
+
+    def _has_names(self) -> bool:
+        """Whether the model has names of the weights that it started from."""
+        return bool(getattr(self.model, "names", None))
+
+    @property
+    def will_name(self) -> bool:
+        """Whether names of features are to be found once the model is learned, by reading the data again."""
+        return self.names or (self._has_names() and self.source.rereadable)
+
+    def name(self) -> None:
+        """Find and keep the names of features. `DataError`."""
+        if self.names:
+            keep_names([self.model], self.source)
+        else:
+            names_follow(self.model, self.source)
+
+
+T = TypeVar("T", bound=Training)
+
+
+class Opened(NamedTuple):
+    """The data, as a plan meets them."""
+
+    source: Source
+    order: Order
+    again: Callable[[], Source]
+    """opens them once more"""
+    ready: Callable[[], None]
+    """to be called before anything is learned"""
+    ui: Ui
+
+
+class Plan:
+    """What is learned from one reading of the data: here, one model. Others say what differs."""
+
+    name = "train"
+    """the command, which can resume it"""
+    held: Part = 0
+    """what is held out unless another hold-out is asked for"""
+    judges = False
+    """whether models predict, even if nothing is held out"""
+    race: Callable[[int], Referee] | None = None
+    """makes a race of so many models, if they race"""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    @property
+    def defining(self) -> Any:
+        """The options that define the recipe."""
+        return self.options
+
+    def look(self, recipe: Recipe) -> None:
+        """`UsageError` for a recipe that does not fit the plan."""
+
+    def lanes(self, recipe: Recipe) -> ModelSet | None:
+        """Models like those that will learn side by side, to compile for; None if they learn alone."""
+        return None
+
+    def check(self, order: Order, passes: int) -> None:
+        """`UsageError` for an order or passes that do not fit the plan."""
+
+    def new(self, recipe: Recipe, initial: Readout | None, data: Opened) -> ModelSet:
+        """The models, with the weights to start from, if any. `UsageError`."""
+        with of_options():
+            model = Model(recipe)
+            if initial is not None:
+                start_from(model, initial)
+        return ModelSet.of(model)
+
+    def go_on(self, given: Any) -> tuple[ModelSet, Record]:
+        """A trained model or its file, to go on with, and its record. `UsageError`, `ModelFileError`."""
+        with of_options():
+            if bags_of(given) is not None:
+                called = given if isinstance(given, str | os.PathLike) else "the model"
+                raise UsageError(f"{called} is an ensemble: go on with it in thresher.ensemble")
+            model = to_go_on(given)
+        check_same(self.difference(found := ModelSet.of(model)), "the model")
+        model.curve = of_earlier(model.curve)
+        return found, record_to_go_on(model, model.record)
+
+    def difference(self, models: ModelSet, before: TrainingState | None = None) -> Iterator[Difference]:
+        """What options say otherwise than models that are to go on, or are resumed in the state `before`."""
+        yield from of_recipe(given_in(self.options, RecipeOptions), models.recipe)
+
+    def rereads(self, source: Source, training: TrainingPlan, new: bool) -> int:
+        """How often the data will be read beside the passes; `new`: the models had not learned other data."""
+        return 0
+
+    def beside(self, ui: Ui) -> dict[str, Any]:
+        """Further arguments for the Trainer."""
+        return {}
+
+    def figures(self, model: Any) -> dict[str, Any]:
+        """Figures to report about the final model, beside those of every model."""
+        return {}
+
+
+def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence[Path | None] = ()) -> T:
+    """Prepare a training; `outputs` are files that will be written.
+
+    Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
+    """
+    options, spare = plan.options, plan.options.get("checkpoint")
+    training, judge = plan_of(options, ui, plan.name, spare, plan.held)
+    training, models, before, started, earlier, recipe, read = _begin(plan, inputs, training, ui)
+    slices = None
+    if options.get("slices"):
+        from thresher.learning.evaluation.slices import ProgressiveSlices
+
+        slices = ProgressiveSlices()
+    ready = _compile(plan, recipe, models, training.judges(judge), slices, ui)
+    order = make_order(options["order"] or (before.order if before else "as-is"), recipe.seed)
+    plan.check(order, training.passes)
+    domain = recipe.head().domain
+    source = source_of(inputs, domain.of_model(earlier is not None), read)
+    held = holdout_of(judge, domain, source, read, training.passes == 1)
+    check_written(outputs, options, inputs.data, source, held)
+    if earlier is not None and isinstance(source, LogSource) and source.begin.row:
+        ui.warn(f"{source.folder}: begins with row {source.begin.row + 1:,}; those before have been removed")
+    known: Sequence[str] = ()
+    if models is None:
+        again = partial(again_of, inputs, source, domain, read)
+        models = plan.new(recipe, started, Opened(source, order, again, ready, ui))
+        models.layout = source.layout
+        source = checked_data(started, source)
+    elif earlier is not None:
+        known = () if models.layout is None else models.layout.columns
+        models.layout = extended(models.layout, source.layout)
+        source = checked_data(models.lead, source, "the model was")
+    else:
+        models.layout = source.layout
+    models.say, first = ui.say, models.models[0]
+    if options.get("names"):
+        check_names_again(source, first.store)
+    if slices is not None:
+        first.listen(slices)
+        with of_options():
+            slices.begin(source, options["slices"], recipe.head())
+    more: dict[str, Any] = {"earlier": earlier, "known": known, "before": before, "ready": ready}
+    more |= {"slices": slices, "stopper": ui.stopper(checkpoint=spare is not None), **plan.beside(ui)}
+    more["more"] = plan.rereads(source, training, earlier is None)
+    trainer = trainer_of(models, source, training, order, held, options["cache"], ui, **more)
+    # it skips what it cannot learn of rows that were acknowledged
+    if trainer.source.acknowledged and first.is_alone:
+        first.skip_with(trainer.skip)
+    return made(trainer, plan, source, inputs, read, ui)
+
+
+class _Beginning(NamedTuple):
+    """What a training begins with."""
+
+    training: TrainingPlan
+    models: ModelSet | None
+    """those that go on, or are resumed; None for new ones"""
+    before: TrainingState | None
+    """the state in a checkpoint that is resumed"""
+    started: Readout | None
+    """the weights that new models start from"""
+    earlier: Record | None
+    """the record of models that go on"""
+    recipe: Recipe
+    read: dict[str, Any]
+    """how the data are opened"""
+
+
+def _begin(plan: Plan, inputs: Inputs, training: TrainingPlan, ui: Ui) -> _Beginning:
+    """New models, perhaps with the weights of another; or trained ones, which go on or are resumed."""
+    options, part = plan.options, training.holdout_every
+    init, old, spare = (options.get(name) for name in ("init", "continue_from", "checkpoint"))
+    resumes = bool(options.get("resume"))
+    if init is not None and (resumes or old is not None):
+        begun, other = ("training", "resume") if resumes else ("model", "continue_from")
+        how = "continues one" if resumes else "goes on with one"
+        both = f"{mention('init')} starts a new {begun}, {mention(other)} {how}"
+        raise UsageError(f"{both}: give only one of them")
+    if spare is not None and not resumes:
+        look_at(spare, ui)
+    models, earlier = (None, None) if old is None else plan.go_on(old)
+    if resumes and spare is not None:
+        resumed, before = checkpoint.load(spare, plan.name, plan.race)
+        check_same(plan.difference(resumed, before), "the checkpoint")
+        check_same(of_reading(options, resumed.layout, before), "the checkpoint")
+        if models is not None and (before.earlier, _basis(resumed)) != (earlier, _basis(models)):
+            said = mention("continue_from")
+            raise UsageError(
+                f"the checkpoint was made without {said}; leave it out"
+                if before.earlier is None
+                else "the checkpoint goes on from another model, or from this one as it was before: give the"
+                f" same {said}, or leave it out"
+            )
+        read = reading_of(options, part) | {"layout": layout_of_checkpoint(options, resumed.layout)}
+        return _Beginning(
+            agreed(training, options, before), resumed, before, None, None, resumed.recipe, read
+        )
+    if models is not None:
+        training = going_on_like(training, options, earlier, inputs.data)
+        read = reading_on(inputs, options, models.lead, part)
+        return _Beginning(training, models, None, None, earlier, models.recipe, read)
+    started = None if init is None else _weights_of(init)
+    layout = _layout(inputs.data, options, started)
+    recipe, read = ready(inputs, plan.defining, layout, part, ui, started)
+    plan.look(recipe)
+    return _Beginning(training, None, None, started, None, recipe, read)
+
+
+def _compile(
+    plan: Plan, recipe: Recipe, models: ModelSet | None, judges: bool, listener: Any, ui: Ui
+) -> Callable[[], None]:
+    """Start compiling what the models need; call the result before they learn."""
+    if not ui.forks:
+        return lambda: None
+    alone = models is not None and models.models[0].is_alone
+    lanes = None if alone else plan.lanes(recipe)
+    with of_options():
+        example = Model(recipe) if lanes is None or plan.race is not None else lanes.models[0]
+    if listener is not None:
+        example.listen(listener)
+    return compile_ahead(example, plan.judges or judges, lanes, then=plan.race is not None).wait
+
+
+def _basis(models: ModelSet) -> Recipe:
+    """What models have in common with those that they went on from."""
+    return replace(models.recipe, layout=None)
+
+
+def reading_on(inputs: Inputs, options: Options, model: LinearPredictor, part: Part) -> dict[str, Any]:
+    """How data are opened for a model that goes on with them. `UsageError`."""
+    layout = _layout(inputs.data, options, model, grouped=True)
+    words = model.classes
+    if words and not (layout and layout.classes):  # rows in memory are labelled with the same words
+        layout = replace(layout or Layout(), classes=words)
+    check_ungrouped(part, groups_of(inputs, layout, options))
+    return reading_of(options, part) | {"layout": layout}
+
+
+def _weights_of(model: ModelOrFile) -> Readout:
+    """The weights of a model, a file or an estimator. `ModelFileError`; TypeError for anything else."""
+    if isinstance(model, str | os.PathLike):
+        return model_file.load_readout(os.fspath(model))[0]
+    try:
+        return as_model(model).readout()
+    except TypeError as error:
+        raise TypeError(f"init: {error}") from error
+
+
+def _layout(
+    data: Data, options: Options, started: LinearPredictor | None, grouped: bool = False
+) -> AnyLayout | None:
+    """How to read the data: as given, as in a recipe, or as the data of the model to start from were read.
+
+    `grouped` as in `layout_from`.
+    """
+    rule = options["rule"]
+    found = layout_asked(options) or (rule.layout if isinstance(rule, Recipe) else None)
+    ids = started is not None and kind_of_model(started).features != COLUMNS
+    if started is None or (ids and not are_files(data)) or is_matrix(data):
+        return found
+    with of_layouts():
+        return layout_from(started, found, grouped)
+
+
+def look_at(spare: Path, ui: Ui) -> None:
+    """Report an old checkpoint at this path; `UsageError` if the file there is not a checkpoint.
+
+    Unfinished checkpoints of killed runs are removed.
+    """
+    clear_abandoned(spare)
+    ours = looks_like_ours(spare)
+    if spare.is_symlink() or ours is False:
+        raise UsageError(
+            f"{spare} is not a checkpoint, but checkpoints would be written there: move or rename it"
+        )
+    if ours:
+        ui.warn(
+            f"{spare} is left from an interrupted run, from which {mention('resume')} continues; this run"
+            " starts anew and replaces it"
+        )
+
+
+def check_names_again(source: Source, store: str) -> None:
+    """`UsageError` or `DataError` if names cannot be found once the model is learned."""
+    check_namer(source, store)
+    if not source.rereadable:
+        raise UsageError(
+            f"{mention(names=True)} reads the data again, but a stream can be read only once: use"
+            f" {mention_command('name')} afterwards"
+        )
+
+
+def bags_of(given: Any) -> str | None:
+    """How many models an ensemble has, or the one in a file, and which rows they learn; None for others."""
+    if isinstance(given, str | os.PathLike) and looks_like_ours(Path(given)):
+        found = Contents.of(Path(given))
+        return f"{found.run[ENSEMBLE]['rows']}:{len(found)}" if ENSEMBLE in found.run else None
+    return f"{given.rows}:{len(given.models)}" if isinstance(given, Ensemble) else None
+
+
+def record_to_go_on(model: Model, record: Record | None) -> Record:
+    """The record of a model; one with what is known, if Python taught it more than that says."""
+    return record or Record(lines=model.examples, examples=model.examples)
+
+
+def of_recipe(given: Mapping[str, Any], recipe: Recipe) -> Iterator[Difference]:
+    """What options say otherwise than a recipe. `UsageError` if they have a recipe of their own."""
+    options = dict(given)
+    of_rule = {name: options.pop(name) for name in OF_RULES if name in options}
+    if isinstance(of_rule.get("rule"), Recipe):
+        raise UsageError("what goes on contains the recipe; leave it out")
+    if of_rule and _other(recipe, "rule", {"rate": None, **of_rule}):
+        yield Difference("rule", recipe.rule, tuple(of_rule))
+    for name, value in options.items():
+        field = "rate" if name == "eta0" else name
+        if _other(recipe, field, {name: value}):
+            yield Difference(field, getattr(recipe, field), (name,))
+
+
+def _other(recipe: Recipe, field: str, options: dict[str, Any]) -> bool:
+    """Whether these options would change the field, or are invalid for the recipe."""
+    try:
+        changed = replace(recipe, **options)
+    except ValueError:
+        return True
+    return bool(getattr(changed, field) != getattr(recipe, field))
+
+
+def of_reading(options: Options, layout: SettledLayout | None, before: TrainingState) -> Iterator[Difference]:
+    """What options say otherwise on how data are read than a checkpoint and its layout. `DataError`."""
+    order, replay = options["order"], options["replay"]
+    if order not in (None, before.order):
+        yield Difference("order", before.order, ("order",))
+    if replay is not None and before.replay and bytes_of(replay) != before.replay:
+        yield Difference("replay", before.replay, ("replay",))
+    if layout is None:
+        return
+    given = fields_given(options)
+    given.pop("format", None)
+    own = [name for name in COLUMN_OPTIONS if name in given and (layout.columns or name != "group")]
+    columns = {name: given.pop(name) for name in own}
+    for name, have in {**vars(layout), "delimiter": layout.delimited_by}.items():
+        if given.get(name, have) != have:
+            yield Difference(name, have, (name,))
+    if not same_columns(Layout(layout.format, **columns), layout, "the checkpoint"):
+        raise UsageError(f"the checkpoint was made with other columns; leave {mention(*columns)} out")
+
+
+def check_same(found: Iterable[Difference], whose: str) -> None:
+    """`UsageError` for the first difference between what options say and what was made."""
+    for one in found:
+        raise UsageError(one.told(whose))

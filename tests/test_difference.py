@@ -1,0 +1,172 @@
+"""Which options may be otherwise where a run is resumed, goes on from a model, or starts from its weights."""
+
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import thresher
+from tests.plain import not_compiled
+from thresher.learning.files import checkpoint
+from thresher.learning.training.interruption import Interrupted
+from thresher.options.lanes import PathRun
+from thresher.options.option import declared
+from thresher.options.training import TrainRun
+
+FIRST: dict[str, Any] = {"rule": "fobos:l1=0.01", "passes": 3, "seed": 1, "holdout": 0.2}
+"""What the first run is given"""
+OTHER: dict[str, Any] = {
+    "rule": "ftrl",
+    "rate": "constant:0.5",
+    "l1": 0.5,
+    "alpha": 2.0,
+    "l2": 0.5,
+    "eta0": 0.25,
+    "loss": "hinge",
+    "outputs": "classes:0-1",
+    "batch": 3,
+    "average": True,
+    "scale": "max-abs",
+    "centre": True,
+    "admit": "2,bits=10",
+    "store": "hashed:9",
+    "dtype": "float64",
+    "intercept": False,
+    "seed": 7,
+    "sample": 0.5,
+    "calibrate": True,
+    "nonnegative": "size",
+    "nonpositive": "size",
+    "passes": 4,
+    "replay": "64MB",
+    "order": "once",
+    "holdout": 0.5,
+    "early_stop": 2,
+    "patience": 2,
+    "holdout_every": 5,
+    "report_every": 7,
+    "checkpoint_every": 9,
+    "format": "tsv",
+    "header": False,
+    "delimiter": ";",
+    "missing": "none",
+    "quoting": False,
+    "quoted_newlines": False,
+    "label_weights": True,
+    "where": "size > 2",
+    "ignore": "size",
+    "label": "size",
+    "classes": "a,b",
+    "weight": "size",
+    "offset": "size",
+    "group": "size",
+    "numeric": "shop",
+    "bins": "size",
+    "categorical": "size",
+    "text": "shop",
+    "ngrams": "chars=2-3",
+    "interact": "size,shop",
+    "bits": 9,
+    "hash": "vw",
+    "on_error": "skip",
+    "threads": 2,
+    "cache": False,
+    "slices": "shop",
+    "choose": "1se",
+}
+"""Another value of each option, for one that makes sense for a run that has not begun yet"""
+APART = {
+    *("checkpoint", "resume", "continue_from", "init", "layout", "modules", "plot", "names"),
+    *("workers", "ray"),
+}
+"""Options of what is written, or by whom; how runs go on; and a layout, which stands for its fields"""
+ELSEWHERE = {"where", "label_weights"}
+"""What other formats than CSV take, and is refused here"""
+OF_DATA = {"header", "delimiter", "hash"}
+"""What is taken of other data, but these cannot be read so"""
+FREE = {
+    *("passes", "early_stop", "patience", "report_every", "checkpoint_every", "on_error", "threads", "cache"),
+    *("format", "quoted_newlines", "replay", "choose"),
+}
+"""What may be otherwise in a run that is resumed"""
+NEXT = FREE | {"order", "holdout", "slices", "missing", "quoting"}
+"""What may be otherwise with other data"""
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{k % 3 % 2},{k * 7 % 5},{'xyz'[k % 3]}" for k in range(60)]
+    (tmp_path / "d.csv").write_text("\n".join(["label,size,shop", *rows]))
+    (tmp_path / "e.csv").write_text("\n".join(["label,size,shop", *rows[40:], *rows[:15]]))
+    with not_compiled():
+        yield tmp_path / "d.csv"
+
+
+def stop(data: Path, call: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
+    """Leave a checkpoint in the first pass."""
+    save, stopping = checkpoint.save, [True]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def saved(*given: Any) -> None:
+        save(*given)
+        if stopping:
+            stopping.pop()
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save", saved)
+        with pytest.raises(Interrupted):
+            call(data, checkpoint=data.with_name("c"), checkpoint_every=20, **options)
+
+
+def test_every_option_is_here() -> None:
+    assert {*declared(TrainRun), *declared(PathRun)} == {*OTHER} | APART
+
+
+def refused(call: Any, name: str, data: Path, **options: Any) -> None:
+    with pytest.raises(ValueError, match=name) as caught:
+        call(data, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    if name not in ELSEWHERE | OF_DATA:
+        assert re.search(r" (made|trained) (with|without) .*; leave .* out|give one of them", message)
+
+
+@pytest.mark.parametrize("name", sorted(OTHER.keys() - {"choose"}))
+def test_resumed(name: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop(data, thresher.train, monkeypatch, **FIRST)
+    again = {**FIRST, "checkpoint": data.with_name("c"), "resume": True, name: OTHER[name]}
+    if name in FREE:
+        assert thresher.train(data, **again).examples == 48 * again["passes"]
+    else:
+        refused(thresher.train, name, data, **again)
+        assert data.with_name("c").exists()
+
+
+@pytest.mark.parametrize("name", sorted(OTHER.keys() - {"choose"}))
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_gone_on(name: str, data: Path) -> None:
+    model = thresher.train(data, **FIRST)
+    again = {"continue_from": model, "holdout": 0.2, "checkpoint": data.with_name("c"), name: OTHER[name]}
+    if name in NEXT:
+        assert thresher.train(data.with_name("e.csv"), **again).examples > model.examples
+    else:
+        refused(thresher.train, name, data.with_name("e.csv"), **again)
+
+
+@pytest.mark.parametrize(
+    "name", ["l1", "alpha", "rule", "loss", "seed", "order", "holdout", "choose", "passes"]
+)
+def test_a_path_resumed(name: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = {"l1": "0.01:1:3", "passes": 2, "rule": "ftrl"}
+    stop(data, thresher.path, monkeypatch, **first)
+    other = {"l1": "0.01:1:4", "rule": "adagrad-fobos"}.get(name, OTHER[name])
+    again = {**first, "checkpoint": data.with_name("c"), "resume": True, name: other}
+    if name in FREE:
+        assert len(thresher.path(data, **again).points) == 3
+    else:
+        refused(thresher.path, name, data, **again)
