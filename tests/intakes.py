@@ -14,7 +14,8 @@ _NAMED = {hash_bytes(f"column {k}".encode()) & (1 << BITS) - 1: f"column {k}" fo
 KEYS = np.sort(np.array(list(_NAMED), np.uint64)[:FEATURES])
 NUMERIC = np.arange(FEATURES) % 3 != 1
 KINDS = tuple("numeric" if numeric else "categorical" for numeric in NUMERIC)
-LAYOUT = SettledLayout("csv", bits=BITS, columns=tuple(_NAMED[int(key)] for key in KEYS), kinds=KINDS)
+_COLUMNS = tuple(_NAMED[int(key)] for key in KEYS)
+LAYOUT = SettledLayout("csv", bits=BITS, columns=_COLUMNS, kinds=KINDS, spelling=("",) * len(_COLUMNS))
 
 
 def table(seed: int = 31, rows: int = ROWS) -> Stream:

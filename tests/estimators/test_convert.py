@@ -142,26 +142,6 @@ def test_what_a_frontier_has_chosen() -> None:
         np.testing.assert_array_equal(labels, model.predict(X))
 
 
-@pytest.mark.usefixtures("plainly")
-def test_onnx_of_other_losses() -> None:
-    for y in (WORDS, TWO):
-        model = model_of("softmax", y, "adagrad-fobos")
-        labels, proba = run(thresher.export(model, "onnx"), X)
-        np.testing.assert_array_equal(labels, model.predict(X))
-        np.testing.assert_allclose(proba, model.predict_proba(X), rtol=1e-4, atol=1e-6)
-    hinge = from_sklearn(LinearSVC().fit(X, Y))
-    labels, scores = run(thresher.export(hinge, "onnx"), X)
-    np.testing.assert_array_equal(labels, hinge.predict(X))
-    np.testing.assert_allclose(scores, hinge.decision_function(X), rtol=1e-4, atol=1e-5)
-
-
-def test_onnx_of_numbers() -> None:
-    for estimator, y in ((Ridge(), X[:, 0]), (Ridge(), X[:, :2]), (PoissonRegressor(), Y)):
-        model = from_sklearn(estimator.fit(X, y))
-        (found,) = run(thresher.export(model, "onnx"), X)
-        np.testing.assert_allclose(found.reshape(model.predict(X).shape), model.predict(X), rtol=1e-4)
-
-
 def test_onnx_of_the_columns_that_weigh() -> None:
     wide = csr_array((X.ravel(), np.tile([7, 70, 700, 9_999_999], 150), np.arange(0, 601, 4)), (150, 10**7))
     model = SparseOnlineClassifier(l1=0.1, random_state=0).fit(wide, WORDS)

@@ -16,7 +16,6 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import SGDClassifier
 
 from tests.plain import not_compiled
 from thresher.data.inputs.arrays import chunk_of
@@ -120,16 +119,6 @@ def test_blocks_of_later_passes_are_permuted_and_held() -> None:
         assert (np.sort(seen[-1]) == np.arange(3000)).all()
     assert any((a != b).any() for a, b in pairwise(seen))
     assert held.reads(3) == 3
-
-
-def test_cutting_makes_sgdclassifier_dense(stories: tuple[Any, Array]) -> None:
-    X, y = stories
-    counts = []
-    for piece in (2000, 20):
-        model = SGDClassifier(loss="log_loss", penalty="l1", alpha=1e-3, shuffle=False)
-        cut(model, X, y, list(range(piece, 2000, piece)))
-        counts.append(np.count_nonzero(model.coef_))
-    assert counts[1] > 2 * counts[0]
 
 
 def test_fit_in_order_is_the_model_itself(stories: tuple[Any, Array]) -> None:

@@ -61,13 +61,6 @@ def test_matrices_of_any_kind(table: NDArray[Any]) -> None:
         np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(table))
 
 
-def test_repeated_entries_of_a_row_add_up() -> None:
-    X = csr_array(([1.0, 2.0, 4.0], [1, 1, 0], [0, 2, 3]), shape=(2, 2))
-    model = SparseOnlineClassifier(shuffle=False).fit(X, [0, 1])
-    summed = SparseOnlineClassifier(shuffle=False).fit([[0.0, 3.0], [4.0, 0.0]], [0, 1])
-    np.testing.assert_array_equal(model.coef_, summed.coef_)
-
-
 def test_a_column_out_of_range_is_no_feature() -> None:
     X = csr_array((np.ones(2), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2))
     X.indices[1] = 7
@@ -231,20 +224,6 @@ def test_what_was_fitted_is_what_can_be_predicted(table: NDArray[Any]) -> None:
         fitted(table, layout=Layout())
     with pytest.raises(ValueError, match=r"city.*visits"):
         fitted(pl.DataFrame(mixed_columns()), layout=Layout(numeric=("nothing",)))
-
-
-def test_ten_million_columns() -> None:
-    rng = np.random.default_rng(0)
-    rows, width = 200, 10_000_000
-    X = csr_array(
-        (np.ones(rows * 5), rng.integers(0, width, rows * 5), np.arange(0, rows * 5 + 1, 5)),
-        shape=(rows, width),
-    )
-    model = SparseOnlineClassifier(l1=0.0, random_state=0).fit(X, np.arange(rows) % 2)
-    assert model.score(X, np.arange(rows) % 2) == 1.0
-    assert model._model.nbytes < 2_000_000
-    assert model.coef_.data.nbytes < 100_000
-    assert len(model.__getstate__()["_model"]) < 1_000_000
 
 
 @pytest.mark.parametrize("estimator", [SparseOnlineClassifier, SparseFrontierClassifier])

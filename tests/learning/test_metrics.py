@@ -31,19 +31,6 @@ def test_auc_is_the_chance_that_a_positive_one_is_above(examples: list[tuple[int
     assert found is None if pairs == 0 else found == pytest.approx(above / pairs, abs=1e-12)
 
 
-@given(EXAMPLES)
-def test_auc_is_the_rank_sum_of_mann_and_whitney(examples: list[tuple[int, bool, float]]) -> None:
-    stats = pytest.importorskip("scipy.stats")
-    margins = np.array([m for m, _, _ in examples], float)
-    positive = np.array([p for _, p, _ in examples])
-    found = auc(margins, positive, np.ones(len(examples)))
-    if positive.all() or not positive.any():
-        assert found is None
-    else:
-        u = stats.mannwhitneyu(margins[positive], margins[~positive], method="asymptotic").statistic
-        assert found == pytest.approx(u / (positive.sum() * (~positive).sum()))
-
-
 def chunk(labels: list[float], weights: list[float]) -> Chunk:
     return Chunk.of_rows([(label, {1: 1.0}) for label in labels], weights)
 

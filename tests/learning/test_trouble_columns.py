@@ -172,8 +172,7 @@ def test_amounts_of_money(form: str, tmp_path: Path) -> None:
     assert "column price holds amounts of money" in found["formatted-numbers"]
 
 
-@pytest.mark.parametrize("write", WRITERS)
-@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.parametrize(("write", "kind"), [*zip(WRITERS, WRITTEN, strict=True)])
 def test_numbers_as_people_write_them(
     write: Callable[[pa.Table, Path], Any], kind: str, tmp_path: Path
 ) -> None:

@@ -319,21 +319,19 @@ def _interval(name: str) -> str:
     return f"-{ends[1]} to -{ends[0]}" if name.startswith("-") else " to ".join(ends)
 
 
-def _meant(layout: AnyLayout | None, wanted: str) -> list[str]:
-    if layout is None or not has_columns(layout):
-        return []
-    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
-    found = matching(wanted, layout.columns)
-    return found if len(found) < 2 else [name for name in found if kinds[name] not in (LABEL, WEIGHT)]
-
-
 def chosen_columns(layout: AnyLayout | None, wanted: Sequence[str]) -> list[str]:
     """The columns meant by names, positions from 1, ranges and patterns.
 
     Labels and weights are chosen only by name or position; a name that means no column is left as it is.
     ValueError for too many columns, and for a repeated one.
     """
-    columns = [name for one in wanted for name in _meant(layout, one) or [one]]
+    columns = list[str]()
+    kinds = dict(zip(layout.columns, layout.kinds, strict=True)) if layout and has_columns(layout) else {}
+    for one in wanted:
+        found = matching(one, [*kinds])
+        if len(found) > 1:
+            found = [name for name in found if kinds[name] not in (LABEL, WEIGHT)]
+        columns += found or [one]
     if len(columns) > MOST:
         raise ValueError(f"{len(columns)} columns to slice by: at most {MOST} are allowed")
     if len(set(columns)) < len(columns):

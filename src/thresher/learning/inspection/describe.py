@@ -5,7 +5,6 @@ Weights are grouped by column or namespace, using the names of features.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +66,14 @@ def _enter(into: Numbers, keys: NDArray[np.uint64], some: NDArray[np.uint64], gr
 def _named(keys: NDArray[np.uint64], names: Names, groups: list[bytes], columns: bool, into: Numbers) -> None:
     """Set the group of each row that has a name; new groups are appended to `groups`."""
     known = {name: number for number, name in enumerate(groups) if number}
-    column = _column_among(known) if columns else _before_equals
+
+    def column(name: bytes) -> bytes:
+        """The column of a feature, whose name may contain equals signs; its namespace; empty if none."""
+        space, equals, _ = name.partition(b"=")
+        while columns and space not in known and len(space) < len(name):
+            space += b"=" + name[len(space) + 1 :].partition(b"=")[0]
+        return space if columns or equals else b""
+
     letters, begin = names.letters.tobytes(), 0
     found = np.empty(len(names), np.int64)
     for k, end in enumerate(names.ends.tolist()):
@@ -79,23 +85,6 @@ def _named(keys: NDArray[np.uint64], names: Names, groups: list[bytes], columns:
             groups.append(group)
         found[k] = number
     _enter(into, keys, names.features, found)
-
-
-def _before_equals(name: bytes) -> bytes:
-    space, equals, _ = name.partition(b"=")
-    return space if equals else b""
-
-
-def _column_among(columns: dict[bytes, int]) -> Callable[[bytes], bytes]:
-    """A function from feature to column; names of columns may contain equals signs."""
-
-    def column(name: bytes) -> bytes:
-        space = name.partition(b"=")[0]
-        while space not in columns and len(space) < len(name):
-            space += b"=" + name[len(space) + 1 :].partition(b"=")[0]
-        return space
-
-    return column
 
 
 def _sums(readout: Readout, numbers: Numbers, count: int) -> list[dict[str, Any]]:

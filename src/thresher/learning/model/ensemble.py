@@ -346,10 +346,11 @@ class Ensemble(LinearPredictor, Generic[M]):
         self.check_interval(interval)
         each = [model.readout() for model in self.models]
         keys = np.unique(np.concatenate([one.keys for one in each]))
-        blocks = [
-            self._weights_in([one.weights_of(keys[lo : lo + _BLOCK]) for one in each], interval)
-            for lo in range(0, max(len(keys), 1), _BLOCK)
-        ]
+        blocks = list[tuple[F64, ...]]()
+        for lo in range(0, max(len(keys), 1), _BLOCK):
+            here: list[F64] = [one.weights_of(keys[lo : lo + _BLOCK]) for one in each]
+            share = mean([(one != 0).astype(np.float64) for one in here])
+            blocks.append((*around(here, interval), share))
         found = [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
         lives = found[-1].any(axis=1)
         inner = () if self.head.count == 1 else (self.head.count,)
@@ -357,10 +358,6 @@ class Ensemble(LinearPredictor, Generic[M]):
         biases = around([one.bias.astype(np.float64) for one in each], interval)
         intercepts = np.stack(biases).reshape(3, *inner)
         return WeightIntervals(keys[lives], weights, lower, upper, alive, intercepts)
-
-    @staticmethod
-    def _weights_in(each: Sequence[F64], level: float) -> tuple[F64, F64, F64, F64]:
-        return (*around(each, level), mean([(one != 0).astype(np.float64) for one in each]))
 
     def check_interval(self, level: float) -> None:
         """ValueError if these models give no intervals that cover `level`."""

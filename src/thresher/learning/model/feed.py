@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from threading import Lock
 from typing import Any, Protocol, TypeVar
@@ -73,13 +74,9 @@ def each(function: Callable[[T], R], items: Sequence[T], values: int) -> list[R]
     threads = min(processors(), len(items))
     if threads < 2 or values < WORTH or getattr(_here, "inside", False):
         return [function(item) for item in items]
-    with ThreadPoolExecutor(threads, "thresher-learner", _enter) as pool:
+    inside = partial(setattr, _here, "inside", True)  # where nested work is done one after the other
+    with ThreadPoolExecutor(threads, "thresher-learner", inside) as pool:
         return list(pool.map(function, items))
-
-
-def _enter() -> None:
-    """In a thread of `each`, nested work is done one after the other."""
-    _here.inside = True
 
 
 _PREFIX = "pending."
@@ -282,7 +279,10 @@ class Feed:
         if self.shifted:
             Offsets.of(self._loss).check(chunk, self.examples)
         if len(chunk):
-            self._go_on(learners)
+            if self._before_end:  # the last batch was incomplete: continue from before the end
+                self.restore(self._before_end)
+                for one in learners:
+                    one.loop.restore(one.loop.before_end)
             if self.signs and not self._kept:
                 for one in learners:
                     one.loop.keep_signs(*self.signs.listed())
@@ -342,13 +342,6 @@ class Feed:
                     one.loop.before_end = copied(one.loop.state())
             self._finish(learners)
 
-    def _go_on(self, learners: Learners) -> None:
-        """Continue from before the end, if the last batch was incomplete."""
-        if self._before_end:
-            self.restore(self._before_end)
-            for one in learners:
-                one.loop.restore(one.loop.before_end)
-
     def _finish(self, learners: Learners) -> None:
         waiting, self._pending = self._pending, concat([])
         self._learn(learners, waiting)
@@ -363,7 +356,7 @@ class Feed:
         fed = [_Feeding(learner, chunk, offsets, longest) for learner in learners if not learner.error]
         listener = None if fed[0].loop.again else self.listener
         if listener is not None:
-            fed[0].loop.note_margins(len(chunk))
+            fed[0].loop.noted = np.empty((len(chunk), *fed[0].loop.inner))
         begin = 0 if self._extremes else self._learn_up_to_extremes(chunk, fed)
         for lo, hi, extreme in ranges(chunk, self.batch, begin):
             befores = [(one, Before(one.loop, chunk.rows(lo, hi))) for one in fed if extreme]
@@ -485,7 +478,16 @@ class Feed:
 
     def check(self, state: Tensors, loops: Sequence[tuple[OneLoop | ManyLoop, Tensors]], head: Head) -> int:
         """The examples learned; StateError unless `state`, with those of the `loops`, is one of this feed."""
-        rows, steps = self._checked(state, head)
+        counted, lowest = given(state, "counters", (2,), np.float64)
+        require(
+            0 <= counted <= MOST_STEPS and counted == np.floor(counted) and lowest <= 0,
+            "counters",
+            "numbers of examples must not be negative, and the lowest label must not be above 0",
+        )
+        rows, steps = self.index.check(state, self.batch), int(counted)
+        self.intake.check(state)
+        if self.batch > 1:
+            check(state, self.batch, head)
         before, befores = under(state, BEFORE_END), [under(own, BEFORE_END_OF_LOOP) for _, own in loops]
         for loop, own in loops:
             loop.check(own, rows, steps)
@@ -496,20 +498,6 @@ class Feed:
             learned = self.check(before, inner, head) + len(before[_PREFIX + "labels"])
             require(learned == steps, BEFORE_END, "as many must have been learned")
         return steps
-
-    def _checked(self, state: Tensors, head: Head) -> tuple[int, int]:
-        steps, lowest = given(state, "counters", (2,), np.float64)
-        counted = 0 <= steps <= MOST_STEPS and steps == np.floor(steps)
-        require(
-            counted and lowest <= 0,
-            "counters",
-            "numbers of examples must not be negative, and the lowest label must not be above 0",
-        )
-        rows = self.index.check(state, self.batch)
-        self.intake.check(state)
-        if self.batch > 1:
-            check(state, self.batch, head)
-        return rows, int(steps)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from a `state` that `check` has accepted; tables follow."""

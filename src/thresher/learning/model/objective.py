@@ -65,12 +65,8 @@ class Outputs(NamedTuple):
         return self.high - self.low + 1
 
 
-def _uncalibrated() -> None:
-    """No calibration. A function of its own, so that heads can be pickled."""
-
-
 def _same(found: FittedLink | None) -> FittedLink | None:
-    return found
+    return found  # a function of its own, so that heads can be pickled
 
 
 class Listener(Protocol):
@@ -92,7 +88,7 @@ class Head:
         self.outputs = spec if isinstance(spec, Outputs) else Outputs.of(spec)
         self.loss = parts.make("loss", loss)
         self.joint = self._joint()
-        self.calibrated: Callable[[], FittedLink | None] = _uncalibrated
+        self.calibrated: Callable[[], FittedLink | None] = partial(_same, None)
         """what margins mean at the time, if that was learned; None for the link of the loss"""
 
     def _joint(self) -> Any:

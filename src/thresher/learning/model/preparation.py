@@ -53,20 +53,16 @@ class AdmissionTerms(NamedTuple):
         if found is None:
             form = "N or poisson:P, optionally followed by ,bits=B"
             raise OneLineError(f"{mention('admit')} must be {form}, not {spec!r}")
-        terms = cls(int(found[1] or 1), chance, int(found[3] or BITS))
-        terms._check()
-        return terms
-
-    def _check(self) -> None:
-        if not 1 <= self.needed <= _MOST_NEEDED:
-            raise OneLineError(
-                f"{mention('admit')}: a feature can wait for 1 to {_MOST_NEEDED} sightings, not {self.needed}"
-            )
-        if not 0.0 < self.chance <= 1.0:
-            raise OneLineError(f"{mention('admit')}: the probability must lie in (0, 1], not {self.chance}")
-        if not _LEAST_BITS <= self.bits <= _MOST_BITS:
-            span = f"{_LEAST_BITS}..{_MOST_BITS}"
-            raise OneLineError(f"{mention('admit')}: bits must lie in {span}, not {self.bits}")
+        needed, bits = int(found[1] or 1), int(found[3] or BITS)
+        if not 1 <= needed <= _MOST_NEEDED:
+            wrong = f"a feature can wait for 1 to {_MOST_NEEDED} sightings, not {needed}"
+        elif not 0.0 < chance <= 1.0:
+            wrong = f"the probability must lie in (0, 1], not {chance}"
+        elif not _LEAST_BITS <= bits <= _MOST_BITS:
+            wrong = f"bits must lie in {_LEAST_BITS}..{_MOST_BITS}, not {bits}"
+        else:
+            return cls(needed, chance, bits)
+        raise OneLineError(f"{mention('admit')}: {wrong}")
 
     @property
     def spec(self) -> str:
@@ -94,7 +90,10 @@ class Admission:
     def __init__(self, spec: str | int, seed: int) -> None:
         self.needed, self.chance, bits = AdmissionTerms.of(spec)
         self._seed = np.uint64(seed % 2**64)
-        self._counters = _zeros_in_lines(1 << bits)
+        line = int(preparing.LINE)  # each block lies in one cache line
+        room = np.zeros((1 << bits) + line, np.uint8)
+        first = -room.ctypes.data % line
+        self._counters = room[first : first + (1 << bits)]
         self._counts = np.zeros(2, np.int64)
 
     @property
@@ -163,14 +162,6 @@ class ListedFeatures:
 def admission_spec(spec: str | int) -> str:
     """The SPEC of an admission in full. ValueError."""
     return LISTED if spec == LISTED else AdmissionTerms.of(spec).spec
-
-
-def _zeros_in_lines(size: int) -> NDArray[np.uint8]:
-    """Zeroed counters, aligned so that each block lies in one cache line."""
-    line = int(preparing.LINE)
-    room = np.zeros(size + line, np.uint8)
-    first = -room.ctypes.data % line
-    return room[first : first + size]
 
 
 class Intake:

@@ -126,7 +126,9 @@ class Recipe:
         if self.layout is not None and self.layout.classes:
             self.head().domain.check_words(self.layout.classes)
         head, rule = self.head(), parts.rule_of(self.rule, self.rate, eta0, alpha=alpha, l1=l1, l2=l2)
-        rate, sample = getattr(rule, "rate", None), self._checked_sample()
+        rate, sample = getattr(rule, "rate", None), None if self.sample is None else Sample.of(self.sample)
+        if sample is not None:
+            sample.of_classes(head, self.layout.classes if self.layout else ())
         if self.calibrate:
             check_calibrated(head, self.average, sample is not None and sample.correct)
         self._keep(
@@ -149,13 +151,6 @@ class Recipe:
         for name in ("nonnegative", "nonpositive"):
             self._keep(**{name: names_spec(name, getattr(self, name))})
         self.signs().check(rule, self.outputs != "one", self.store.endswith(HashedIndex.SIGNED))
-
-    def _checked_sample(self) -> Sample | None:
-        if self.sample is None:
-            return None
-        sample = Sample.of(self.sample)
-        sample.of_classes(self.head(), self.layout.classes if self.layout else ())
-        return sample
 
     def _is_shifted(self) -> bool:
         """Whether examples have offsets. ValueError for several outputs, whose margins one does not shift."""

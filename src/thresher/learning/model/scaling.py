@@ -118,27 +118,6 @@ class Features(Columns):
         reindex(self._slots, self._known, self._count)
 
 
-def columns_in(layout: SettledLayout, wanted: str) -> Columns:
-    """The numeric columns of a settled table; `DataError` if there are none to scale by `wanted`."""
-    if NUMERIC not in layout.kinds:
-        raise DataError(f"there is nothing to scale by {wanted}: the table has no numeric columns")
-    _check_no_products(layout, wanted)
-    return Columns(np.unique(np.array([*numeric_keys(layout)], np.uint64)))
-
-
-def _check_no_products(layout: SettledLayout, wanted: str) -> None:
-    """`DataError` for products of scaled columns: products are computed from the unscaled values."""
-    kinds = dict(zip(layout.columns, layout.kinds, strict=True))
-    for factor in terms_of(layout.interact).factors:
-        for name in matching(factor, layout.columns):
-            if kinds[name] == NUMERIC:
-                raise DataError(
-                    f"column '{name}' is scaled by {wanted}, but interactions are computed before that: leave"
-                    f" numeric columns out of {mention('interact')} ('{factor}'), or make '{name}'"
-                    " categorical"
-                )
-
-
 class Divisors:
     """The divisor of each column, ``(columns,)`` float64: all that prediction needs of a scale."""
 
@@ -197,7 +176,20 @@ class Scaling:
         call.
         """
         if self._columns is None and layout is not None and has_columns(layout):
-            self._begin(columns_in(layout, self.NAME), None)
+            if NUMERIC not in layout.kinds:
+                nothing = f"there is nothing to scale by {self.NAME}"
+                raise DataError(f"{nothing}: the table has no numeric columns")
+            kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+            for factor in terms_of(layout.interact).factors:
+                for name in matching(factor, layout.columns):
+                    if kinds[name] == NUMERIC:
+                        raise DataError(
+                            f"column '{name}' is scaled by {self.NAME}, but interactions are computed before"
+                            f" that: leave numeric columns out of {mention('interact')} ('{factor}'), or make"
+                            f" '{name}' categorical"
+                        )
+            keys = np.unique(np.array([*numeric_keys(layout)], np.uint64))
+            self._begin(Columns(keys), None)
 
     def _begin(self, columns: Columns, kept: NDArray[Any] | None) -> None:
         self._columns, self._by = columns, None
@@ -443,7 +435,9 @@ class Centring:
         rest = chunk if first == 0 else chunk.rows(first, len(chunk))
         if len(rest) and self._changes(rest):
             rest = self._centred(rest, counts=True)
-            self._keep(self._means[:, preparing.COUNT] >= 0)
+            kept = self._means[:, preparing.COUNT] >= 0
+            if not kept.all():
+                self._keys, self._means = self._keys[kept], self._means[kept]
         return rest if first == 0 else joined([*parts, rest], chunk)
 
     def _meet(self, chunk: Chunk, before: int) -> Chunk:
@@ -458,10 +452,6 @@ class Centring:
 
     def _centred(self, chunk: Chunk, *, counts: bool) -> Chunk:
         return _centred(self._keys, self._means, chunk, counts=counts, gaps=self._gaps, mask=self._mask)
-
-    def _keep(self, those: NDArray[np.bool_]) -> None:
-        if not those.all():
-            self._keys, self._means = self._keys[those], self._means[those]
 
     def _changes(self, chunk: Chunk) -> bool:
         return bool(len(self._keys) or self._gaps or (self._wanted is None and _is_open_ended(chunk)))

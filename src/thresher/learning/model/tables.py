@@ -222,12 +222,14 @@ class Loop:
         compiled = self.reader.for_parts(self.rule, self.bias_rule)
         return lambda rows, out: compiled(row_rule, S, past, rows, out)
 
-    def _read(self) -> Read:
+    @property
+    def read_rows(self) -> Read:
+        """Writes the settled weights of rows (n,) to an array (n, *inner)."""
         return self._read_from(self._row_rule, self.S, self._past())
 
     def settled(self) -> Array:
-        """Options weights of all rows (rows, *inner)."""
-        return first_rows(self._read(), self.index.used, self.inner, self.dtype)
+        """Settled weights of all rows (rows, *inner)."""
+        return first_rows(self.read_rows, self.index.used, self.inner, self.dtype)
 
     def place(self, keys: NDArray[np.uint64], weights: Array, bias: Array) -> None:
         """Replace all features by these, with ascending keys, and set their weights and the intercepts."""
@@ -247,7 +249,15 @@ class Loop:
     def keep_signs(self, keys: NDArray[np.uint64], signs: NDArray[np.float64]) -> None:
         """Give each feature a row with the sign that its weights keep. The rule is `parts.clamped.LISTED`."""
         if len(keys):
-            rows = _rows_of(self.index, keys)
+            index, count = self.index, len(keys)
+            index.extend(keys)
+            ends, ones, room = np.arange(count + 1), np.ones(count, np.float32), np.empty(count, np.uint32)
+            fixed = read_only(keys), read_only(ends), read_only(ones)
+            resolved = index.resolve(*fixed, 0, count, room)
+            if resolved.hi < count:
+                index.make_room(count)
+                resolved = index.resolve(*fixed, 0, count, room)
+            rows = resolved.rows[:count]
             self.S[rows, len(self.rule.SLOTS) - 1] = signs.reshape(-1, *[1] * len(self.inner))
 
     def count_as(self, again: bool) -> None:
@@ -293,12 +303,8 @@ class Loop:
         """Margin of the first output for the last example learned, before it was learned."""
         return float(self._origin.added(self.tally[kernels.LAST_MARGIN :][:1], self.bclock)[0])
 
-    def note_margins(self, rows: int) -> None:
-        """Note the margins of the next `rows` examples."""
-        self.noted = np.empty((rows, *self.inner))
-
     def take_margins(self) -> F64:
-        """The margins noted since then."""
+        """The margins `noted`, which are then noted no more."""
         assert self.noted is not None
         found, self.noted = self._origin.added(self.noted, self.bclock), None
         return found.reshape(len(found)) if self.head.count == 1 else found
@@ -309,21 +315,22 @@ class Loop:
         The intercepts are those of the state unless `bias` is given.
         """
         added = self.bias() if bias is None else bias
-        found = margins(self._read(), self.index, len(self.S), added, self.inner, chunk)
+        found = margins(self.read_rows, self.index, len(self.S), added, self.inner, chunk)
         return found.reshape(len(found)) if self.head.count == 1 else found
+
+    def _sides(self) -> list[tuple[Any, Array, Array]]:
+        rows = self.S[: self.index.used]
+        return [(self.rule, self.clock, rows), (self.bias_rule, self.bclock, self.B)]
 
     def begin_pass(self, number: int, passes: int = 0) -> None:
         """Tell the rules that pass `number` of `passes` over the same data begins or resumes."""
-        rows = self.S[: self.index.used]
-        for rule, clocks, table in ((self.rule, self.clock, rows), (self.bias_rule, self.bclock, self.B)):
-            own = np.atleast_2d(clocks)
-            for output, clock in islice(self._outputs(table, clocks), len(own)):
+        for rule, clocks, table in self._sides():
+            for output, clock in islice(self._outputs(table, clocks), len(np.atleast_2d(clocks))):
                 rule.begin_pass(clock, number, output, passes)
 
     def end_passes(self) -> None:
         """Tell the rules that the passes over the same data are over."""
-        rows = self.S[: self.index.used]
-        for rule, clocks, table in ((self.rule, self.clock, rows), (self.bias_rule, self.bclock, self.B)):
+        for rule, clocks, table in self._sides():
             for output, clock in self._outputs(table, clocks):
                 rule.end_passes(clock, output)
 
@@ -339,10 +346,6 @@ class Loop:
     def beside_rows(self) -> list[Array]:
         """What learning changes besides rows."""
         return [*self.clocks().values(), self.tally]
-
-    def read_rows(self, rows: Array, out: Array) -> None:
-        """Write the weights of `rows` (n,) to `out` (n, *inner)."""
-        self._read()(rows, out)
 
     def state(self) -> dict[str, Array]:
         """Rows, clocks, intercept and sums, now and before the end."""
@@ -381,18 +384,6 @@ class Loop:
         self._again, self._aside = False, again[:2].copy()
         self.before_end = under(state, BEFORE_END)
         self.count_as(bool(again[2]))
-
-
-def _rows_of(index: Index, keys: NDArray[np.uint64]) -> Array:
-    index.extend(keys)
-    count = len(keys)
-    ends, ones, room = np.arange(count + 1), np.ones(count, np.float32), np.empty(count, np.uint32)
-    fixed = read_only(keys), read_only(ends), read_only(ones)
-    resolved = index.resolve(*fixed, 0, count, room)
-    if resolved.hi < count:
-        index.make_room(count)
-        resolved = index.resolve(*fixed, 0, count, room)
-    return resolved.rows[:count]
 
 
 class OneLoop(Loop):

@@ -139,18 +139,13 @@ def checked_data(
     """The source; `DataError` if its data cannot have the features of these weights, if there are any."""
     if weights is None:
         return source
-    _check_words(weights, source.layout, whose)
-    return in_agreement(weights, source, f"{whose} learned from")
-
-
-def _check_words(weights: LinearPredictor, layout: AnyLayout | None, whose: str) -> None:
-    """`DataError` if labels are words, but those of the weights were numbers: nothing says which is which."""
-    words = layout.classes if layout is not None else ()
-    if words and not weights.classes:
+    words = source.layout.classes if source.layout is not None else ()
+    if words and not weights.classes:  # nothing says which is which
         raise DataError(
             f"{whose} learned from labels that are numbers, and these are words ({listed_words(words)}):"
             " write numbers in place of the words"
         )
+    return in_agreement(weights, source, f"{whose} learned from")
 
 
 def has_small_keys(weights: Readout) -> bool:
