@@ -112,7 +112,7 @@ def moment(row_rule, S, clocks, k):
 
 @helper
 def read_row(row_rule, S, row, clocks, out):
-    """Options weights of one feature for all outputs."""
+    """Settled weights of one feature for all outputs."""
     T, now = S[row].T, snapshot(row_rule, clocks[0], S)
     if clocks.shape[0] < out.size:
         for k in range(out.size):

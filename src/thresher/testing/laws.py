@@ -172,7 +172,7 @@ def stores(make: Make, chunk: Chunk, features: int) -> int:
 
 
 def comparable(model: Model, features: int, key: Callable[[int], int] = int) -> tuple[bytes, ...]:
-    """Options weights of the features 0, 1, ..., whose keys are `key`, and the shared state."""
+    """Settled weights of the features 0, 1, ..., whose keys are `key`, and the shared state."""
     own = model.state()
     shared = (own["clock"], own["bclock"], own["B"], own["tally"])
     return tuple(a.tobytes() for a in (_by_feature(model, features, key), *shared))

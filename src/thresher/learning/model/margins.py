@@ -1,4 +1,4 @@
-"""Options weights and their margins: one compiled function per rule, everything else is shared.
+"""Settled weights and their margins: one compiled function per rule, everything else is shared.
 
 The code that adds ``read(rows) -> weights`` up to margins does not depend on the rule. On 413,340 non-zeros
 of RCV1, in ns per non-zero, loops that did both and these: `sgd` 1.4 and 1.4, `fobos` 2.1 and 1.4, `ft-ftrl`

@@ -462,7 +462,7 @@ class Model(LinearPredictor):
 
     @property
     def intercept(self) -> Any:
-        """Options intercept for values as they are, ``(outputs,)`` for many outputs; 0 without one."""
+        """Settled intercept for values as they are, ``(outputs,)`` for many outputs; 0 without one."""
         means, bias = self.feed.intake.means(), self._bias()
         if means is not None and len(means.keys):
             weights = self.loop.margins(ones(means.keys), np.zeros_like(bias))

@@ -285,7 +285,7 @@ class Loop:
         return float(self.tally[kernels.LOSS_SUM])
 
     def bias(self) -> Array:
-        """Options intercepts (outputs,); 0 without intercepts."""
+        """Settled intercepts (outputs,); 0 without intercepts."""
         if not len(self.B):
             return np.zeros(self.head.count, self.dtype)
         read = self._read_from(self._bias_row_rule, self.B, self.bclock)

@@ -59,7 +59,7 @@ class AdagradFobos(NamedTuple):
         return np.zeros(1)
 
     def weight(self, S, j, now):
-        """Options weight of row j; `scale` is eta / a, zero in a new row."""
+        """Settled weight of row j; `scale` is eta / a, zero in a new row."""
         if grouped(self.group):
             return S[j, W]
         w, n, scale = S[j, W], now[STEPS] - S[j, PAID], S[j, SCALE]

@@ -59,7 +59,7 @@ class Fobos(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, 1.0, 1.0])
 
     def weight(self, S, j, now):
-        """Options weight of row j."""
+        """Settled weight of row j."""
         return alone(self.group, S[j, V], now[OWED] - S[j, PAID]) * now[INVERSE]
 
     def couple(self, T, out, now):

@@ -48,7 +48,7 @@ class FobosLinf(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, 0.0, 0.0])
 
     def weight(self, S, j, now):
-        """Options weight of row j."""
+        """Settled weight of row j."""
         return cap_stack.settled(S, j, int(now[CAPS]))
 
     def step(self, S, j, w, x, slope, now):

@@ -50,7 +50,7 @@ class FtFobos(NamedTuple):
     clock0, place = TruncatedGradient.clock0, TruncatedGradient.place
 
     def weight(self, S, j, now):
-        """Options weight of row j."""
+        """Settled weight of row j."""
         return soft(S[j, W], (now[OWED] - S[j, PAID]) * min(S[j, H], self.cap))
 
     def step(self, S, j, w, x, slope, now):

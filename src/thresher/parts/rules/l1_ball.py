@@ -53,7 +53,7 @@ class L1Ball(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, 0.0, 0.0])
 
     def weight(self, S, j, now):
-        """Options weight of row j."""
+        """Settled weight of row j."""
         return soft(S[j, threshold_heap.V], now[THRESHOLD])
 
     def step(self, S, j, w, x, slope, now):

@@ -50,7 +50,7 @@ class Pegasos(NamedTuple):
         return np.array([1.0, 1.0, 0.0, 1.0 / self.l2])
 
     def weight(self, S, j, now):
-        """Options weight of row j."""
+        """Settled weight of row j."""
         return S[j, V] * now[SCALE]
 
     def size_before_margin(self, S, j, x, now):

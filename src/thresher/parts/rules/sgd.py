@@ -36,7 +36,7 @@ class Sgd(NamedTuple):
         return np.array([1.0, self.rate.at(1.0)])
 
     def weight(self, S, j, now):
-        """Options weight of row j."""
+        """Settled weight of row j."""
         return S[j, W]
 
     def place(self, S, rows, w, now):

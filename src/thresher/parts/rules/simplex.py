@@ -49,7 +49,7 @@ class Simplex(NamedTuple):
         return np.array([1.0, self.rate.at(1.0), 0.0, 0.0, 0.0, 1.0 / self.features, 0.0])
 
     def weight(self, S, j, now):
-        """Options weight of row j."""
+        """Settled weight of row j."""
         return (
             max(0.0, S[j, threshold_heap.V] - now[THRESHOLD]) if S[j, simplex_heap.MET] != 0.0 else now[UNMET]
         )
