@@ -211,7 +211,7 @@ def test_what_cannot_be_interrupted_ends_with_the_process(folder: Path) -> None:
     code = """
 import os, signal, time
 from thresher.learning.training import ahead
-from thresher.learning.model.model import Model
+from thresher.learning.model.model_set import ModelSet
 from thresher.cli import signals
 from thresher.engine.atomic import whole_file
 signals._GRACE = 0.3
@@ -224,7 +224,7 @@ def compiling(*_, **__):
                 time.sleep(60)
             except KeyboardInterrupt:
                 pass
-Model.learn = compiling
+ModelSet.learn = compiling
 """
     code += "from thresher.cli.main import run\nrun()\n"
     command = ("train", "train.svm", "-m", "m", "-q")

@@ -27,6 +27,7 @@ from thresher.data.log.source import LogSource
 from thresher.data.offsets import with_offsets
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.divergence import HEAVIEST, too_heavy
+from thresher.learning.model.model_set import ModelSet
 from thresher.options.option import UsageError
 from thresher.options.serving import DROP, FAKE_NEGATIVE, NEGATIVE
 from thresher.serving.appending import (
@@ -508,7 +509,7 @@ def test_a_model_whose_learning_fails_predicts_as_it_was(
 ) -> None:
     said, before = list[str](), thresher.load(model).margins(rows)
     with serving(model, tmp_path / "log", said) as service:
-        monkeypatch.setattr(Model, "learn", Mock(side_effect=ValueError("something is wrong")))
+        monkeypatch.setattr(ModelSet, "learn", Mock(side_effect=ValueError("something is wrong")))
         service.learn(rows).result()
         until(lambda: bool(service.status().reason))
         assert said == ["learning has stopped: something is wrong"]

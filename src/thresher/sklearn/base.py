@@ -141,9 +141,8 @@ class SparseOnlineEstimator(SparseEstimator):
         if going_on:
             source.prepare()
         plan = TrainingPlan(passes, None, patience=self.patience if self.early_stopping else 0)
-        trainer = Trainer(
-            model, source, plan, order=source, holdout=judged, watcher=PassPrinter(model, self.verbose)
-        )
+        watcher = PassPrinter(lambda: model.nonzero, self.verbose)
+        trainer = Trainer(model, source, plan, order=source, holdout=judged, watcher=watcher)
         troubles = trainer.run().warnings
         self.n_iter_ = min(trainer.position.number, passes)
         if not going_on:

@@ -129,7 +129,8 @@ class SideBySide:
     ) -> tuple[ModelSet, dict[int, Best]]:
         self.models = {}  # free the old models first, to save memory
         models, source = ModelSet(recipes, say=_warn), self.source(draw)
-        plan, watcher = TrainingPlan(passes, None), PassPrinter(models, self._estimator.verbose)
+        plan = TrainingPlan(passes, None, patience=policy.passes)
+        watcher = PassPrinter(lambda: models.lead.nonzero, self._estimator.verbose)
         more: Any = {"order": source, "holdout": held, "policy": policy, "watcher": watcher}
         found = Trainer(models, source, plan, **more).run().warnings
         self.troubles = self.troubles or found

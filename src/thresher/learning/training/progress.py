@@ -302,8 +302,8 @@ def curve_of(given: Any) -> Curve:
 class PassPrinter(Unwatched):
     """Prints a line after each pass, as verbose estimators do."""
 
-    def __init__(self, model: Any, verbose: int) -> None:
-        self._model, self._verbose = model, verbose
+    def __init__(self, nonzero: Callable[[], int], verbose: int) -> None:
+        self._nonzero, self._verbose = nonzero, verbose
 
     def passed(self, end: PassEnd) -> None:
         """Print examples so far, the loss of the pass, number of nonzero weights and hold-out loss."""
@@ -313,7 +313,7 @@ class PassPrinter(Unwatched):
         loss = "progressive loss" if end.number == 1 else "loss on rows seen before"
         print(
             f"pass {end.number}: examples {end.examples:,}, {loss} {end.loss:.6g},"
-            f" non-zero {self._model.nonzero:,}{held}"
+            f" non-zero {self._nonzero():,}{held}"
         )
 
     def say(self, message: str) -> None:
