@@ -22,8 +22,7 @@ from benchmarks.setting import Setting
 from thresher.cluster.packing import Packed, Packer, unpack
 from thresher.data import open_source
 from thresher.data.chunk import Place
-from thresher.data.sources.pieces import pieces_of, read_piece
-from thresher.data.sources.reader import Arenas
+from thresher.data.sources.reader import Arenas, pieces_of, read_piece
 from thresher.learning.model.model import Model
 
 PARTS = 8

@@ -16,7 +16,7 @@ from tests.data.samples import PACKERS
 from tests.data.test_laws_of_sources import ALL, alike, opened, read, written
 from thresher.cluster import connection, reader, readers
 from thresher.cluster.connection import Lifeline, LostRayError
-from thresher.data.sources import pieces
+from thresher.data.sources import reader as reading
 
 
 class Server:
@@ -102,8 +102,8 @@ def test_without_a_socket_on_this_machine_nothing_is_watched(tmp_path: Path) -> 
 def test_the_learner_goes_on_alone(
     node: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, after: int
 ) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 2000)
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 60)
+    monkeypatch.setattr(reading, "PIECE_BYTES", 2000)
+    monkeypatch.setattr(reading, "PIECE_ROWS", 60)
     monkeypatch.setattr(reader, "BATCH_BYTES", 1)
     monkeypatch.setattr(readers, "POLL", 0.01)
     sample = ALL[name]

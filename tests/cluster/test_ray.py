@@ -33,9 +33,8 @@ from thresher.cluster.connection import Connection
 from thresher.cluster.elsewhere import _Workers, reading_elsewhere
 from thresher.cluster.packing import Packed
 from thresher.data.files import blocks
-from thresher.data.sources import pieces
-from thresher.data.sources.pieces import current_readers
-from thresher.data.sources.reader import Arenas, Parsed
+from thresher.data.sources import reader as reading
+from thresher.data.sources.reader import Arenas, Parsed, current_readers
 
 OPTIONS: dict[str, Any] = {"format": "tsv", "header": False, "label": "1", "bins": "2-4"}
 FLAGS = ["--format", "tsv", "--no-header", "--label", "1", "--bins", "2-4"]
@@ -146,7 +145,7 @@ def pause_one() -> None:
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """What this process decides: how files are divided."""
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 8192)
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 1 << 15)
+    monkeypatch.setattr(reading, "PIECE_BYTES", 1 << 15)
 
 
 def test_two_nodes_give_the_same_models_and_messages(
@@ -232,7 +231,7 @@ def test_a_file_that_disappears_or_changes_is_named(
 def test_a_full_object_store_changes_nothing(
     nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 1 << 30)  # batches too large to be sent without the store
+    monkeypatch.setattr(reading, "PIECE_BYTES", 1 << 30)  # batches too large to be sent without the store
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 1 << 20)
     sizes = [4 << 20] * 24 + [1 << 18] * 14
     ray = nodes.connection.ray

@@ -20,7 +20,7 @@ from thresher.cluster.packing import Packed, unpack
 from thresher.data import Chunk, DataError, Report
 from thresher.data.chunk import Place
 from thresher.data.formats.tables import arrow_files
-from thresher.data.sources import pieces
+from thresher.data.sources import reader as reading
 
 SAMPLED = pytest.mark.parametrize("name", ALL)
 
@@ -29,8 +29,8 @@ SAMPLED = pytest.mark.parametrize("name", ALL)
 def small_pieces(monkeypatch: pytest.MonkeyPatch, as_commands_say: None) -> None:
     """The small files of these tests are cut into many pieces, sent in many batches."""
     monkeypatch.setattr(arrow_files, "BATCH", 29)
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 2000)
-    monkeypatch.setattr(pieces, "PIECE_ROWS", 60)
+    monkeypatch.setattr(reading, "PIECE_BYTES", 2000)
+    monkeypatch.setattr(reading, "PIECE_ROWS", 60)
     monkeypatch.setattr(reader, "BATCH_BYTES", 1)
     monkeypatch.setattr(driving, "POLL", 0.01)
     monkeypatch.setattr(driving, "REPORTED", 1000)
@@ -230,10 +230,10 @@ def test_pieces_cover_a_file_without_gaps(tmp_path: Path) -> None:
     sample = ALL["svmlight"]
     path = written(sample, tmp_path / "a.svm", sample.good(400, 1))
     source = opened(sample, path)
-    found = [*pieces.pieces_of(source, Place(0, 0, 0))]
+    found = [*reading.pieces_of(source, Place(0, 0, 0))]
     assert len(found) > 3
     assert [one.start for one in found[1:]] == [one.stop for one in found[:-1]]
     assert found[0].start == 0
     assert found[-1].stop is None
     path.write_bytes(PACKERS["gzip"](path.read_bytes()))
-    assert [*pieces.pieces_of(opened(sample, path), Place(0, 0, 0))] == [pieces.Piece(0, 0, None)]
+    assert [*reading.pieces_of(opened(sample, path), Place(0, 0, 0))] == [reading.Piece(0, 0, None)]

@@ -29,7 +29,7 @@ from tests.plain import not_compiled
 from thresher.data import DataError, open_source, table_source
 from thresher.data.chunk import concat
 from thresher.data.features.murmur import hash_bytes, seed_of
-from thresher.data.formats.tables.arrow_texts import texts_of
+from thresher.data.formats.tables.arrow_batches import texts_of
 from thresher.data.formats.tables.spellings import Observed, spelling_of_texts
 from thresher.data.layout import Layout
 from thresher.data.text.spelling import GROWTH, spell_all

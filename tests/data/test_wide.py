@@ -17,7 +17,7 @@ from thresher.data.columns import Patterns, finder, kinds_in, settle
 from thresher.data.features.murmur import hash_bytes, hash_columns
 from thresher.data.formats.tables import arrow_files, table_rows
 from thresher.data.formats.tables.arrow_batches import check_types
-from thresher.data.formats.tables.arrow_streams import reader_of
+from thresher.data.formats.tables.arrow_files import reader_of
 from thresher.data.inputs.any_data import is_sparse_frame
 from thresher.data.layout import Layout, SettledLayout
 

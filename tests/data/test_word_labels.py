@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from tests.data.tables import Streamed
 from thresher.data import DataError, open_source, table_source
 from thresher.data.chunk import concat
-from thresher.data.class_words import MOST_CLASSES, WordTable
-from thresher.data.first_look import with_words
-from thresher.data.labels import any_words, classes
+from thresher.data.labels import MOST_CLASSES, WordTable, any_words, classes
 from thresher.data.layout import Layout, SettledLayout
+from thresher.data.opening import with_words
 
 WORDS = tuple(sorted(["ad.", "nonad.", "Ünïcode", "a b", "7", "x" * 300, *(f"class{k}" for k in range(90))]))
 LAYOUT = Layout(label="y", classes=WORDS)

@@ -15,8 +15,8 @@ from pyarrow import csv
 
 import thresher
 from thresher.data import Chunk, DataError, MemorySource, open_source
-from thresher.data.formats.row_groups import HashedNames, groups_of
 from thresher.data.layout import Layout
+from thresher.data.source import HashedNames, groups_of
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.shares import folds_of_groups, groups_held_out
 

@@ -212,7 +212,7 @@ def test_a_huge_group() -> None:
 
 
 def _share(users: Any, seed: int) -> float:
-    from thresher.data.formats.row_groups import groups_of
+    from thresher.data.source import groups_of
 
     return float(groups_held_out(groups_of(users), 0, 10, seed).mean())
 
@@ -232,7 +232,7 @@ def test_namespaces_of_vw_text() -> None:
 
 
 def _hashes(groups: list[str]) -> Any:
-    from thresher.data.formats.row_groups import groups_of
+    from thresher.data.source import groups_of
 
     return groups_of(groups)
 

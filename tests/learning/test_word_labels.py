@@ -12,9 +12,9 @@ import pytest
 import thresher
 from tests.data.tables import Streamed, write_csv
 from thresher.data import DataError
-from thresher.data.first_look import classes_among
 from thresher.data.inputs.any_data import as_source
 from thresher.data.layout import Layout, SettledLayout
+from thresher.data.opening import classes_among
 from thresher.learning.model.recipe import Recipe
 from thresher.sklearn import SparseOnlineClassifier
 

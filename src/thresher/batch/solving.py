@@ -32,7 +32,7 @@ from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.layout import has_columns
 from thresher.data.report import Report
 from thresher.data.source import Source
-from thresher.data.sources.pieces import prepare_readers
+from thresher.data.sources.reader import prepare_readers
 from thresher.learning.diagnostics.column_findings import (
     check_namespaces,
     troubles_of_columns,

@@ -26,7 +26,7 @@ def command(data: list[str], options: Options) -> None:
     pass saves nothing.
     """
     from thresher.cli.output import figures_of_run, show_run, shown_use, tell_outcome
-    from thresher.data.sources.pieces import prepare_readers
+    from thresher.data.sources.reader import prepare_readers
     from thresher.learning.files.model_file import OF_THE_COMMAND, tell_large_state
     from thresher.plans import cv as plans
     from thresher.plans.models import of_estimates

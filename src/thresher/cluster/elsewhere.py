@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from thresher.data.sources.pieces import RemoteBlocks, current_readers, reading_with
+from thresher.data.sources.reader import RemoteBlocks, current_readers, reading_with
 
 if TYPE_CHECKING:
     from thresher.cluster.connection import Connection

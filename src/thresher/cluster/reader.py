@@ -14,7 +14,7 @@ from thresher.cluster.packing import Packed, Packer
 from thresher.data.errors import DataError
 from thresher.data.layout import SettledLayout
 from thresher.data.opening import open_source
-from thresher.data.sources.pieces import Piece, read_piece, stamp_of
+from thresher.data.sources.reader import Piece, read_piece, stamp_of
 
 BATCH_BYTES = 1 << 22
 """Least size of what is sent at once, packed, unless a piece ends earlier."""

@@ -33,8 +33,17 @@ from thresher.cluster.reader import Note, Reader, Setting, Task, machine, versio
 from thresher.data.chunk import Place
 from thresher.data.errors import DataError
 from thresher.data.files.remote import is_remote
-from thresher.data.sources.pieces import Piece, Positions, Span, pieces_of, read_piece, stamp_of
-from thresher.data.sources.reader import QUARANTINE, Arenas, Parsed
+from thresher.data.sources.reader import (
+    QUARANTINE,
+    Arenas,
+    Parsed,
+    Piece,
+    Positions,
+    Span,
+    pieces_of,
+    read_piece,
+    stamp_of,
+)
 
 if TYPE_CHECKING:
     from thresher.data.files.content import Watches

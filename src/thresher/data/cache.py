@@ -157,7 +157,6 @@ class CacheWriter:
         self._jobs.put((chunk, {**note, **self._new_entries()}))
 
     def _new_entries(self) -> Note:
-        """Counts so far, and the bad lines since the last chunk."""
         report = self._source.report.as_dict()
         bad = report.pop("first_bad")
         news, self._shown = bad[self._shown :], len(bad)
@@ -321,7 +320,6 @@ def _position(reader: CachedBatches, start: Place) -> int:
 
 
 def _report(note: Note, before: Report) -> Report:
-    """The report after the chunk of `note`, given the report before it."""
     report = Report.from_dict({**note["counts"], "first_bad": note["bad"]})
     report.first_bad = [*before.first_bad, *report.first_bad]
     return report

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self, TypeGuard
 
-from thresher.data.class_words import check_words
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import as_list, grams_of, names_in, terms_of
+from thresher.data.labels import check_words
 from thresher.options.messages import mention
 
 HASHES = ("64", "vw")

@@ -78,7 +78,6 @@ class StoredRows:
 
 
 def _beside(chunk: Chunk) -> dict[str, Any]:
-    """The optional arrays of a chunk, by name."""
     return {name: array for name in _BESIDE if (array := getattr(chunk, name)) is not None}
 
 
@@ -198,7 +197,6 @@ class _Ordered(Through[S]):
     """A source in another order. A `Place` counts the rows yielded."""
 
     def _shuffled(self) -> Iterator[Chunk]:
-        """All rows in their new order."""
         raise NotImplementedError
 
     def chunks(self, start: Place | None = None) -> Chunks:
@@ -216,7 +214,6 @@ class _HeldSource(Through[Source]):
     _rows: StoredRows | None = None
 
     def stored(self) -> StoredRows:
-        """All rows of the source."""
         if self._rows is None:
             rows = StoredRows()
             with closing(self._source.chunks()) as chunks:
@@ -227,7 +224,6 @@ class _HeldSource(Through[Source]):
         return self._rows
 
     def restore_report(self) -> None:
-        """Restore the report from reading the source, which is valid for every pass."""
         self._source.report = self._whole
 
 

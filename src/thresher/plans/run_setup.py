@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from thresher import parts
-from thresher.data.class_words import listed_words
 from thresher.data.errors import OneLineError
 from thresher.data.files.paths import reads_once
-from thresher.data.first_look import Opener, classes_among, with_words
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.inputs.any_data import (
     Data,
@@ -32,7 +30,7 @@ from thresher.data.inputs.any_data import (
     with_labels,
 )
 from thresher.data.inputs.arrays import label_texts
-from thresher.data.labels import DOMAINS
+from thresher.data.labels import DOMAINS, listed_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource

@@ -10,10 +10,9 @@ from typing import Any
 
 from thresher.batch.rounds import BoostPlan, Round, loss_of
 from thresher.batch.solving import Boosted, solved, troubles_of
-from thresher.data.class_words import listed_words
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.inputs.any_data import opened
-from thresher.data.labels import DOMAINS
+from thresher.data.labels import DOMAINS, listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
 from thresher.options.layouts import layout_asked, of_options

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target, unique_labels
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from thresher.data.class_words import check_repeated
+from thresher.data.labels import check_repeated
 from thresher.sklearn.base import SparseOnlineEstimator, chunk_of_row
 from thresher.sklearn.estimator import F32, F64, EncodedLabels, SparseEstimator, parameters
 

@@ -234,7 +234,7 @@ def _named(estimator: Any, X: Any, reset: bool) -> Numbers:
 def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data import concat
     from thresher.data.columns import check_same
-    from thresher.data.formats.tables.arrow_streams import reader_of
+    from thresher.data.formats.tables.arrow_files import reader_of
     from thresher.learning.diagnostics.findings import warn
     from thresher.learning.model.agreement import unknown_values
     from thresher.learning.model.recipe import with_gaps
@@ -265,10 +265,9 @@ def _settled(layout: Any, table: Any) -> Any:
     from thresher.data.columns import LABEL, settle
     from thresher.data.errors import DataError
     from thresher.data.formats.tables.arrow_batches import guesses, type_name
-    from thresher.data.formats.tables.arrow_files import first_texts, kinds_for, spelling_by
-    from thresher.data.formats.tables.arrow_streams import reader_of
+    from thresher.data.formats.tables.arrow_files import first_texts, kinds_for, reader_of, spelling_by
+    from thresher.data.formats.tables.spellings import with_usual
     from thresher.data.layout import Layout
-    from thresher.data.usual import with_usual
 
     layout = (layout or Layout()).unsettled()
     if layout.label or layout.weight:

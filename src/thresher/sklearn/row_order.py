@@ -136,7 +136,7 @@ def groups_of_examples(groups: Any, size: int) -> U64 | None:
     """The groups given to `fit`, as numbers; None if there are none."""
     if groups is None:
         return None
-    from thresher.data.formats.row_groups import groups_of
+    from thresher.data.source import groups_of
 
     found = groups_of(groups)
     if len(found) != size:

@@ -275,7 +275,6 @@ class Watches:
         total.update(view)
 
     def _end(self) -> None:
-        """End the current file."""
         if self._running is not None:
             ended, self._running = self._running, None
             self._finish(

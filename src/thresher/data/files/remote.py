@@ -212,7 +212,6 @@ class RemoteFile(io.RawIOBase):
         return count
 
     def _drop(self) -> None:
-        """Close the file, so that the next read reopens it."""
         self._failed = True
         self._let_go()
 

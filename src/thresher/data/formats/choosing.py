@@ -135,7 +135,6 @@ class _Look(NamedTuple):
         return self.text.partition(": ")[0]
 
     def said(self, training: bool = True) -> str:
-        """The text with the options."""
         delimited = {"delimiter": self.delimiter} if self.delimiter else {}
         options = mention(format=self.form, **delimited, **(self.label if training else {}))
         return self.text.replace("{}", options + self.where * training)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from thresher.data.class_words import BASIS, COUNT, ENTRIES, FIELDS, MOST, OUTSIDE, PRIME, ROOM, USED
+from thresher.data.labels import BASIS, COUNT, ENTRIES, FIELDS, MOST, OUTSIDE, PRIME, ROOM, USED
 from thresher.data.text.numbers import read_double
 from thresher.data.text.words import byte, is_blank, load_word, store_byte, store_word
 from thresher.engine.compile.jit import compiled_apart, helper, scalar

@@ -30,7 +30,6 @@ from thresher.data.columns import (
 )
 from thresher.data.feature_specs import as_list
 from thresher.data.features.murmur import hash_bytes
-from thresher.data.formats.row_groups import Grouped
 from thresher.data.inputs.arrays import (
     PairSource,
     array_of,
@@ -47,9 +46,9 @@ from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import open_log
 from thresher.data.opening import without_columns
-from thresher.data.source import Chunks
+from thresher.data.source import Chunks, Grouped
 from thresher.data.sources.parsed import OnError
-from thresher.data.sources.pieces import current_readers
+from thresher.data.sources.reader import current_readers
 from thresher.options.checks import check_whole
 from thresher.options.messages import mention
 
@@ -503,7 +502,7 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
         return None
     import pyarrow as pa
 
-    from thresher.data.formats.tables.arrow_streams import NAME, UNREADABLE, column_of, fault_of
+    from thresher.data.formats.tables.arrow_files import NAME, UNREADABLE, column_of, fault_of
 
     columns: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in data for name in row):
@@ -553,7 +552,7 @@ def _joined(
     that name, so that a table or file with labels in it can be evaluated, and readers, filters and hold-outs
     would have two ways for labels. Arrow adds a column without copying the others.
     """
-    from thresher.data.formats.tables.arrow_streams import reader_of
+    from thresher.data.formats.tables.arrow_files import reader_of
 
     whole = reader_of(table).read_all()
     if not whole.num_columns:
@@ -592,7 +591,7 @@ def _column_of(what: str, values: Any, dtype: Any) -> Any:
     """Values beside a table as a column of it. `DataError`."""
     import pyarrow as pa
 
-    from thresher.data.formats.tables.arrow_streams import column_of
+    from thresher.data.formats.tables.arrow_files import column_of
 
     try:
         if np.iscomplexobj(values):

@@ -113,7 +113,6 @@ _NO_NUMBERS = {
 
 
 def _holds(X: Any, kind: type) -> bool:
-    """Whether X is a one-dimensional iterable whose first item is of type `kind`."""
     if not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
         return False
     return isinstance(first_of(X), kind)
@@ -578,7 +577,6 @@ def label_texts(labels: Any) -> list[bytes] | None:
 
 
 def _whole(labels: Any) -> list[bytes] | None:
-    """Whole numbers as text, one for each example; None for other labels."""
     array = array_of(labels)
     if array.ndim != 1 or array.dtype.kind not in "iuf" or (array != np.floor(array)).any():
         return None

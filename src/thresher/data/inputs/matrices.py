@@ -155,7 +155,6 @@ class _Block:
         return row + len(rows)
 
     def chunk(self) -> Chunk:
-        """All rows, as views."""
         rows, nnz = self._rows, self._nnz
         return Chunk(
             self._indptr[: rows + 1],

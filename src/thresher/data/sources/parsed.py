@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from thresher.data.chunk import Chunk, Place
-from thresher.data.class_words import listed_words
 from thresher.data.errors import BadLine, DataError, OddFileError
 from thresher.data.files.blocks import BLOCK_BYTES, Block, BlockReader, block_ends
 from thresher.data.files.content import (
@@ -36,11 +35,10 @@ from thresher.data.files.paths import called, is_stream, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams
 from thresher.data.formats.choosing import is_in_batches, looks_like, looks_to_a_model, without_format
-from thresher.data.formats.row_groups import HashedNames
-from thresher.data.labels import NAME_WORDS, Domain, domain_of, trained_on
+from thresher.data.labels import NAME_WORDS, Domain, domain_of, listed_words, trained_on
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, chosen_in
 from thresher.data.report import MOST_LATE, NEW, OTHER_LABELS, Noticed, Report
-from thresher.data.source import ReadRows, Source
+from thresher.data.source import HashedNames, ReadRows, Source
 from thresher.data.sources.reader import (
     FAIL,
     QUARANTINE,
@@ -56,7 +54,7 @@ from thresher.options.messages import as_shown, mention
 
 if TYPE_CHECKING:
     from thresher.data.files.content import Watches
-    from thresher.data.sources.pieces import Readers, RemoteBlocks, Span
+    from thresher.data.sources.reader import Readers, RemoteBlocks, Span
 
 
 _MARK, _OURS = "user.thresher", b"rejected lines"
@@ -146,7 +144,6 @@ class OnError:
 
 
 def _same_file(one: str, other: Path) -> bool:
-    """Whether both are the same file; False if one does not exist."""
     try:
         return os.path.samefile(one, other)
     except OSError:
@@ -158,7 +155,6 @@ def _is_count(value: Any) -> bool:
 
 
 def _of_examples(parsed: Parsed, texts: Sequence[str]) -> Sequence[str]:
-    """What there is for each example, of `texts` for all rows."""
     count = len(parsed.chunk)
     if not parsed.gaps:
         return texts[:count]
@@ -298,11 +294,9 @@ class ParsedSource(Source):
             before |= found
 
     def _pipeline(self, start: Place | None) -> Pipeline | RemoteBlocks:
-        """What reads and parses the blocks of a pass."""
         return self._here(self.blocks(start))
 
     def _here(self, blocks: Any) -> Pipeline:
-        """Blocks parsed by threads of this process."""
         threads = 0 if self.is_small else 1 if self._alone else self._threads
         return Pipeline(blocks, self.parser, threads, self.block_bytes, self.live)
 
@@ -340,7 +334,6 @@ class ParsedSource(Source):
                 )
 
     def _grouped(self, chunk: Chunk, parsed: Parsed) -> Chunk:
-        """The chunk with the groups of its rows, if the layout names what they are grouped by."""
         if not self.has_groups or parsed.ids is None:
             return chunk
         names = _of_examples(parsed, parsed.ids)
@@ -348,7 +341,6 @@ class ParsedSource(Source):
         return replace(chunk, groups=self._names.hashes("" if one in none else one for one in names))
 
     def _with_cells(self, chunk: Chunk, parsed: Parsed) -> Chunk:
-        """The chunk with the cells of its rows, if there are any."""
         if not parsed.cells:
             return chunk
         cells = np.empty((len(chunk), len(parsed.cells)), object)
@@ -482,7 +474,6 @@ class TextSource(ParsedSource):
         return self._here(self.blocks(start, self._watched))
 
     def _watches(self) -> Watches:
-        """The object that hashes and checks the files of a pass."""
         from thresher.data.files.content import Watches
 
         return Watches(self.names, self.content, self._read_all, self._in_order())

@@ -32,7 +32,6 @@ def _is_digit(code):
 
 @scalar
 def _digits(cell, at, end):
-    """The position after the digits from `at` on."""
     while at < end and _is_digit(byte(cell, at)):
         at += 1
     return at
@@ -141,7 +140,6 @@ def _zeros(room, at, count):
 
 @scalar
 def _copy(room, at, first, last):
-    """Write the digits [first, last); returns the position after them."""
     for k in range(first, last):
         store_byte(room, at + k - first, byte(room, _DIGITS + k))
     return at + last - first

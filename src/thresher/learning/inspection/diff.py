@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.class_words import listed_words
 from thresher.data.errors import DataError
 from thresher.data.formats.choosing import features_of
+from thresher.data.labels import listed_words
 from thresher.data.layout import SettledLayout
 from thresher.engine.index import HashedIndex
 from thresher.learning.files.model_file import RECIPE

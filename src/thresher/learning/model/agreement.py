@@ -19,13 +19,12 @@ from thresher.data.errors import DataError, first_few, shown
 from thresher.data.features.murmur import hash_columns, seed_of
 from thresher.data.formats.choosing import features_of
 from thresher.data.formats.listing import FORMATS, LINES
-from thresher.data.formats.tables.spellings import other_spelled, spelling_of
+from thresher.data.formats.tables.spellings import LEAST, as_category, other_spelled, spelling_of, usual_of
 from thresher.data.layout import AnyLayout, has_columns
 from thresher.data.offsets import without_offsets
 from thresher.data.opening import categories_of, first_values
 from thresher.data.source import Source, Watched
 from thresher.data.sources.parsed import ParsedSource
-from thresher.data.usual import LEAST, as_category, usual_of
 from thresher.learning.diagnostics.findings import Trouble, TroubleWarning, warn
 from thresher.options.messages import warn_user
 

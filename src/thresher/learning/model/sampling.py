@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.data.class_words import listed_words
 from thresher.data.errors import DataError, OneLineError
+from thresher.data.labels import listed_words
 from thresher.data.layout import SettledLayout
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
 from thresher.learning.model.objective import F64, Head

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import parts
-from thresher.data.class_words import listed_words
 from thresher.data.columns import extending, for_new_data
 from thresher.data.errors import DataError, OneLineError
+from thresher.data.labels import listed_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.source import Source
 from thresher.engine.index import HashedIndex

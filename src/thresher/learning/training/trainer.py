@@ -21,7 +21,7 @@ from thresher.data.inputs.matrices import identified
 from thresher.data.order import AsIs, Order
 from thresher.data.report import Report
 from thresher.data.source import Source
-from thresher.data.sources.pieces import prepare_readers
+from thresher.data.sources.reader import prepare_readers
 from thresher.engine.atomic import discard
 from thresher.engine.compile.notices import seconds_compiling
 from thresher.engine.protocol import writes

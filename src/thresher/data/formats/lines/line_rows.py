@@ -300,7 +300,6 @@ def is_qid(text, at):
 
 @scalar
 def _begins_feature(text, at):
-    """Whether there is an ``id:`` at `at`."""
     begin = at + (byte(text, at) == _PLUS)
     end, _, _ = read_digits(text, begin, np.uint64(0))
     return end > begin and byte(text, end) == _COLON
@@ -308,7 +307,6 @@ def _begins_feature(text, at):
 
 @scalar
 def _has_colon(text, at):
-    """Whether the field at `at` contains a colon."""
     while byte(text, at) != _COLON and not ends_token(text, at):
         at += 1
     return byte(text, at) == _COLON

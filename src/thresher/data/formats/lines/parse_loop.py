@@ -245,7 +245,6 @@ class LineParser:
 
     @staticmethod
     def _ids(block: Block, tag: Callable[[bytes], str | None]) -> list[str]:
-        """The ids of the lines that are neither blank nor comments."""
         lines = block.text[block.begin : block.size].tobytes().split(b"\n")
         found = (tag(line) for line in lines if line.removesuffix(b"\r").strip(b" \t"))
         return [one for one in found if one is not None]

@@ -268,7 +268,6 @@ def quick_feature(grammar, here, begin, ends, unlike, space):
 
 @scalar
 def _has_letters(unlike, begin, size):
-    """Whether any of the `size` bytes from `begin` on is not a digit."""
     return (unlike >> np.uint64(begin)) & ((_ONE << np.uint64(size)) - _ONE) != _NONE
 
 

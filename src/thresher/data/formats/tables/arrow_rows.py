@@ -80,7 +80,6 @@ def _offset(words, at):
 
 @scalar
 def _all_blank(text, at, end):
-    """Whether ``text[at:end]`` holds only blanks, or nothing."""
     while at < end and is_blank(byte(text, at)):
         at += 1
     return at >= end
@@ -199,7 +198,6 @@ def _stage_rest(c, r, slot, wide, value, key, stage):
 
 @scalar
 def _put(staged, floats, slot, key, value):
-    """Stage a feature as entry `slot`; true."""
     store_word(staged, slot, key)
     store_float(floats, slot, value)
     return True
@@ -307,7 +305,6 @@ def _unstage(r, i, table, kinds, stage, keys, values, nnz, crosses):
 
 @helper
 def _tile(targets):
-    """An array for the labels of a tile of rows; None if a row has one label."""
     if targets is not None:
         return np.empty((TILE, targets.shape[1]), np.float32)
     return None
@@ -315,7 +312,6 @@ def _tile(targets):
 
 @helper
 def _settle(targets, row, tile, r):
-    """Copy the labels of a row from its tile to `targets`."""
     if targets is not None:
         targets[row] = tile[r]
 

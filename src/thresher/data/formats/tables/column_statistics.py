@@ -14,12 +14,11 @@ from thresher.data.files.paths import is_stream
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of, pieces_of
 from thresher.data.formats.listing import TABLES
-from thresher.data.formats.tables.spellings import DATES, WRITTEN, text_of
+from thresher.data.formats.tables.spellings import DATES, WRITTEN, spread, text_of
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource
 from thresher.data.text.numbers import NUMBER, means_missing
 from thresher.data.text.words import SPACES
-from thresher.data.usual import spread
 
 ROWS = 1000
 """Number of rows that are examined."""
@@ -148,7 +147,7 @@ def first_cells(
     """
     batch = None if file else source.first_batch()
     if batch is not None:
-        from thresher.data.formats.tables.arrow_texts import picked
+        from thresher.data.formats.tables.arrow_batches import picked
 
         chosen = [name for name in batch.schema.names if name in names]
         columns = [picked(batch.column(name), rows) for name in chosen]
@@ -159,7 +158,6 @@ def first_cells(
 def _cells_of(
     source: ParsedSource, batch: Any, rows: int, file: int = 0, all_parts: bool = False
 ) -> Mapping[str, Sequence[str]]:
-    """The cells of each column in the first rows that are not missing, as text."""
     if batch is not None:
         columns: Iterable[tuple[str, Any]] = zip(batch.schema.names, batch.columns, strict=True)
         kinds = dict(zip(source.layout.columns, source.layout.kinds, strict=True))
@@ -239,7 +237,7 @@ def _of_column(column: Any, kind: str | None) -> list[str]:
     In a column of amounts all cells are like the first that is not whole: to write all of many columns takes
     long, and amounts are no trouble.
     """
-    from thresher.data.formats.tables.arrow_texts import as_bytes, fraction_in, is_of_times, texts_of
+    from thresher.data.formats.tables.arrow_batches import as_bytes, fraction_in, is_of_times, texts_of
 
     if is_of_times(column.type):
         column = texts_of(column, AS_DATE)
@@ -355,5 +353,4 @@ def shown_cell(cell: str) -> str:
 
 
 def _bytes(cell: str) -> bytes:
-    """A cell without surrounding blanks; JSON may have halves of surrogate pairs."""
     return cell.strip().encode("utf-8", "surrogatepass")

@@ -52,7 +52,7 @@ from thresher.data.formats.line_status import LINES as LINES_READ
 from thresher.data.formats.line_status import NUMBER as NOT_A_NUMBER
 from thresher.data.formats.lines.parse_loop import NO_NUMBERS, Numbers, bad_table, gather, line_at, too_long
 from thresher.data.formats.tables import delimited_rows as rows
-from thresher.data.formats.tables.spellings import Observed, hint_of_numbers
+from thresher.data.formats.tables.spellings import Observed, hint_of_numbers, with_usual
 from thresher.data.formats.tables.table_rows import (
     GAPPED,
     NOT_FINITE,
@@ -69,7 +69,6 @@ from thresher.data.sources.parsed import TextSource
 from thresher.data.sources.reader import Parsed, Reading, RowArrays
 from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number, means_missing
 from thresher.data.text.sorting import BUCKETS, FEW, ROW_ROOM
-from thresher.data.usual import with_usual
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
@@ -202,7 +201,6 @@ def form_of(
 
 
 def _kinds(layout: SettledLayout, head: _FileHead, dialect: Dialect, ids: str) -> Kinds:
-    """How the columns of a file are read; raises `DataError` unless they fit the settled layout."""
     columns = head.names if layout.header else _positions(layout, len(head.names), head.name)
     return kinds_of(layout, columns, head.name, _guesses(_columns_in(head, dialect))[0], ids)
 
@@ -427,7 +425,6 @@ def _decided(
 
 
 def _columns_in(head: _FileHead, dialect: Dialect) -> list[list[bytes]]:
-    """The cells of each column in the first rows that are not missing."""
     rows = [[] if b"\0" in line else cells_of(line, dialect) for line in head.lines]
     whole = [cells for cells in rows if len(cells) == len(head.names)]
     missing = dialect.missing
@@ -562,7 +559,6 @@ class DelimitedParser:
         return found
 
     def _rows(self, block: Block, at: int) -> Iterator[bytes]:
-        """The rows of a block from `at` on, without their newlines."""
         if not self._dialect.span:
             yield from block.text[at : block.size].tobytes().split(b"\n")[:-1]
             return
@@ -572,7 +568,6 @@ class DelimitedParser:
             yield row
 
     def _row_at(self, block: Block, start: int) -> bytes:
-        """The row that begins at `start`, without its newline."""
         if not self._dialect.span:
             return line_at(block.text, start)
         end = _row_end(block.text, start, block.size, self._dialect)

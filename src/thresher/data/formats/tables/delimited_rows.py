@@ -190,7 +190,6 @@ def _without_nul(text, start, end, outcome, has_nul):
 
 @scalar
 def _means_missing(cell, at, end, tokens):
-    """Whether ``cell[at:end]`` is one of the tokens."""
     listed, k = address(tokens), 0
     while k < tokens.size:
         size = np.int64(byte(listed, k))
@@ -305,7 +304,6 @@ def _enter(key, value, keys, values, nnz):
 
 @scalar
 def _category(cell, at, end, seed, keys, values, nnz, naming, column):
-    """Append the feature of a cell, unless it is blank; returns the new `nnz`."""
     if at == end or (is_blank(byte(cell, at)) and _without_blanks(cell, at, end) == at):
         return nnz
     key = padded_murmur3_64(cell, at, end - at, seed)
@@ -338,7 +336,6 @@ def _numeric(kind, value, stored, key, seed, cell, at, keys, values, nnz, naming
 
 @scalar
 def _texts(cell, at, end, grams, seed, out, nnz, naming, column):
-    """Append the n-grams of the text in a cell; returns the new `nnz`."""
     if grams is not None:
         code, known, scratch, begins = grams
         nnz = text_features(

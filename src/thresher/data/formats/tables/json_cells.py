@@ -24,13 +24,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from thresher.data import columns
-from thresher.data.class_words import BASIS, PRIME
 from thresher.data.columns import CATEGORICAL, LABEL, LIST
 from thresher.data.files.blocks import PAD
 from thresher.data.formats.tables import arrow_rows as rows
-from thresher.data.formats.tables.arrow_batches import Described, columns_read
-from thresher.data.formats.tables.arrow_texts import TEXTS
+from thresher.data.formats.tables.arrow_batches import TEXTS, Described, columns_read
 from thresher.data.formats.tables.table_rows import GAPPED, Kinds
+from thresher.data.labels import BASIS, PRIME
 from thresher.data.text.numbers import nearest_double, read_digits, read_power
 from thresher.data.text.spelling import GROWTH, ROOM, spelled
 from thresher.data.text.words import (
@@ -91,7 +90,6 @@ def _is_name(text, at, names, begin, size):
 
 @scalar
 def _get(fields, c, what):
-    """One of the int64s that describe field `c`."""
     return np.int64(load_word(fields, 8 * (FIELD * c + what)))
 
 

@@ -43,13 +43,12 @@ from thresher.data.files.paths import is_stream
 from thresher.data.files.streams import OpenStreams
 from thresher.data.formats.choosing import looks_pretty
 from thresher.data.formats.lines.parse_loop import too_long
-from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess
+from thresher.data.formats.tables.arrow_batches import BatchParser, fits, guess, spelling_of_type
 from thresher.data.formats.tables.arrow_files import by_schema, has_words, kinds_by
-from thresher.data.formats.tables.arrow_texts import spelling_of_type
 from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, ObjectColumns
 from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
-from thresher.data.formats.tables.spellings import hint_of_numbers, spelling_of_texts, text_of
+from thresher.data.formats.tables.spellings import hint_of_numbers, spelling_of_texts, text_of, with_usual
 from thresher.data.formats.tables.table_rows import Kinds, cell_filter
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns
@@ -58,7 +57,6 @@ from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Re
 from thresher.data.text.numbers import means_missing
 from thresher.data.text.spelling import respelled
 from thresher.data.text.utf8 import REMEDIES, undecoded
-from thresher.data.usual import with_usual
 from thresher.options.messages import mention
 
 _NEWLINE = ord("\n")
@@ -426,7 +424,6 @@ class JsonlParser(BatchParser):
         return found[0] if len(found) == 1 else self._joined(found)
 
     def _joined(self, pieces: Sequence[Parsed]) -> Parsed:
-        """What was parsed of pieces that follow each other."""
         found, lines, rows = dict[tuple[str, str], tuple[int, str]](), 0, 0
         bad, gaps = list[BadLine](), list[int]()
         for one in pieces:
@@ -482,7 +479,6 @@ class JsonlParser(BatchParser):
         )
 
     def _careful(self, text: bytes, file: int) -> Parsed:
-        """Parse lines one by one."""
         kinds, wide = self._files[file], self._wide[file]
         lines = text.split(b"\n")[:-1]
         places, refused, blank = list[int](), list[BadLine](), 0
@@ -604,7 +600,6 @@ def _read(line: bytes) -> dict[str, Any]:
 
 
 def _loaded(line: str) -> Any:
-    """The value of a line of JSON; raises ValueError, or RecursionError if it is nested too deeply."""
     return _DECODER.decode(line)
 
 

@@ -84,7 +84,6 @@ class _Tokens:
         self.advance()
 
     def advance(self) -> str:
-        """Advance to the next token; returns the one before."""
         passed = self.word
         rest = self._text[self._at :]
         found = _TOKEN.match(rest)
@@ -96,14 +95,12 @@ class _Tokens:
         return passed
 
     def accept(self, word: str) -> bool:
-        """Whether the current token is `word`; if so, advances."""
         found = self.kind in ("word", "sign") and self.word.lower() == word
         if found:
             self.advance()
         return found
 
     def error(self, expected: str, found: str = "") -> DataError:
-        """The error to raise at the current token."""
         found = found or self.word
         place = f"found {found}" if found else "found the end"
         return DataError(f"{self._option} {self._text}: expected {expected}, {place}")
