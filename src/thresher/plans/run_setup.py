@@ -35,6 +35,7 @@ from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource
 from thresher.data.offsets import shifted
+from thresher.data.opening import Opener, classes_among, with_words
 from thresher.data.order import Order
 from thresher.data.source import Source
 from thresher.data.sources.parsed import OnError

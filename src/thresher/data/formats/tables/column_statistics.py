@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import head_of, pieces_of
 from thresher.data.formats.listing import TABLES
 from thresher.data.formats.tables.spellings import DATES, WRITTEN, spread, text_of
+from thresher.data.layout import AnyLayout
 from thresher.data.source import Source
 from thresher.data.sources.parsed import ParsedSource
 from thresher.data.text.numbers import NUMBER, means_missing
@@ -170,11 +172,7 @@ def _cells_of(
     spanning = delimited.dialect_of(source.layout) if source.layout.quoted_newlines else None
     lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, spanning)
     lines = [*lines[:1], *spread(lines[1:], rows)] if all_parts else lines[: rows + 1]
-    return (
-        _of_cells(source.layout, lines, rows)
-        if TABLES[source.layout.format].cells
-        else _of_objects(lines[:rows])
-    )
+    return _of_lines(source.layout, lines, rows)
 
 
 def _later_cells(source: ParsedSource, batch: Any, names: Collection[str]) -> Mapping[str, Sequence[str]]:
@@ -191,43 +189,36 @@ def _later_cells(source: ParsedSource, batch: Any, names: Collection[str]) -> Ma
         for piece in pieces:
             lines = [line.removesuffix(b"\r") for line in piece.split(b"\n")[1:-1]]
             rows = [header.removesuffix(b"\r"), *lines] if TABLES[form].cells and layout.header else lines
-            cells = _of_cells(layout, rows, len(rows)) if TABLES[form].cells else _of_objects(rows)
+            cells = _of_lines(layout, rows, len(rows))
             for one in names:
                 found[one] += cells.get(one, ())
     return found
 
 
-def _of_cells(layout: Any, lines: Sequence[bytes], most: int) -> Mapping[str, Sequence[str]]:
-    from thresher.data.formats.tables.delimited import cells_of, dialect_of
+def _of_lines(layout: AnyLayout, lines: Sequence[bytes], most: int) -> Mapping[str, Sequence[str]]:
+    """The cells of each column, in at most so many rows, that are not missing; the header comes first."""
+    from thresher.data.formats.tables.delimited import as_header, cells_of, dialect_of
 
-    dialect = dialect_of(layout)
-    names, rows = layout.columns, [cells_of(line, dialect) for line in lines]
+    cells = defaultdict[str, list[str]](list)
+    if not TABLES[layout.format].cells:
+        for line in lines[:most]:
+            try:
+                read = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            for name, value in read.items() if isinstance(read, dict) else ():
+                if isinstance(value, str | int | float):
+                    cells[name].append(text_of(value))
+        return cells
+    dialect, names = dialect_of(layout), getattr(layout, "columns", ())
     if layout.header:
-        names, rows = [str(cell, "utf-8", "backslashreplace") for cell in rows[0]], rows[1:]
-        first = [cell.strip('"').lower() for cell in names]
-        rows = [
-            row
-            for row in rows
-            if [str(cell.strip(b'"'), "utf-8", "backslashreplace").lower() for cell in row] != first
-        ]
-    cells: dict[str, list[str]] = {name: [] for name in names}
-    for row in rows[:most]:
-        for name, cell in zip(names, row, strict=False):
+        names = [str(cell, "utf-8", "backslashreplace") for cell in cells_of(lines[0], dialect)]
+        lines = [line for line in lines[1:] if as_header(line) != as_header(lines[0])]
+    cells |= {name: [] for name in names}
+    for line in lines[:most]:
+        for name, cell in zip(names, cells_of(line, dialect), strict=False):
             if cell.strip(SPACES) and cell not in dialect.missing:
                 cells[name].append(str(cell, "utf-8", "replace"))
-    return cells
-
-
-def _of_objects(lines: Sequence[bytes]) -> Mapping[str, Sequence[str]]:
-    cells: dict[str, list[str]] = {}
-    for line in lines:
-        try:
-            read = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        for name, value in read.items() if isinstance(read, dict) else ():
-            if isinstance(value, str | int | float):
-                cells.setdefault(name, []).append(text_of(value))
     return cells
 
 

@@ -15,8 +15,9 @@ evaluated from text.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ from thresher.data.text.numbers import NUMBER
 from thresher.options.messages import mention
 
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>"(?:[^"]|"")+")|(?P<sign><=|>=|!=|==|=|<|>|[(),])|(?P<word>[^\s'"<>=!(),]+))"""
+    r"""\s*(?:(?P<text>'(?:[^']|'')*')|(?P<name>"(?:[^"]|"")+")|(?P<sign><=|>=|!=|==|=|<|>|[(),])|(?P<word>[^\s'"<>=!(),]+)|(?P<rest>\S.*)|(?P<end>$))"""
 )
 _COMPARED: dict[str, Any] = {
     "=": pc.equal,
@@ -75,86 +76,60 @@ def _either(one: Any, other: Any) -> Any:
     return one | other if isinstance(one, pc.Expression) else pc.or_kleene(one, other)
 
 
-class _Tokens:
-    """Tokenizer of a filter."""
-
-    def __init__(self, text: str, option: str) -> None:
-        self._text, self._option, self._at = text, option, 0
-        self.kind, self.word = "", ""
-        self.advance()
-
-    def advance(self) -> str:
-        passed = self.word
-        rest = self._text[self._at :]
-        found = _TOKEN.match(rest)
-        if found is None and rest.strip():
-            raise self.error("a closing quote", rest.strip())
-        self.kind = str(found.lastgroup) if found else ""
-        self.word = found[self.kind] if found else ""
-        self._at += found.end() if found else len(rest)
-        return passed
-
-    def accept(self, word: str) -> bool:
-        found = self.kind in ("word", "sign") and self.word.lower() == word
-        if found:
-            self.advance()
-        return found
-
-    def error(self, expected: str, found: str = "") -> DataError:
-        found = found or self.word
-        place = f"found {found}" if found else "found the end"
-        return DataError(f"{self._option} {self._text}: expected {expected}, {place}")
-
-
 def conditions_in(text: str, option: str = WHERE) -> list[Condition]:
     """Parse the conditions of a filter; raises `DataError`, which names the option, for a syntax error."""
-    tokens, found = _Tokens(text, option), list[Condition]()
-    while not found or tokens.accept("and"):
-        found.append(_condition(tokens))
-    if tokens.word:
-        raise tokens.error("'and' or the end")
+    left = deque[tuple[str, str]](
+        (str(one.lastgroup), one[str(one.lastgroup)]) for one in _TOKEN.finditer(text)
+    )
+
+    def take(*words: str) -> str:
+        # the next token in small letters, if it is one of these
+        kind, word = left[0]
+        fits = kind in ("word", "sign") and word.lower() in words
+        return left.popleft()[1].lower() if fits else ""
+
+    def wrong(expected: str) -> DataError:
+        kind, word = left[0]
+        expected = "a closing quote" if kind == "rest" else expected
+        return DataError(f"{option} {text}: expected {expected}, found {word or 'the end'}")
+
+    def need(word: str, expected: str = "") -> None:
+        if not take(word):
+            raise wrong(expected or f"'{word}'")
+
+    def value() -> str | bool | Decimal:
+        if left[0][0] == "text":
+            return left.popleft()[1][1:-1].replace("''", "'")
+        if word := take("true", "false"):
+            return word == "true"
+        if not NUMBER.fullmatch(left[0][1].encode()):
+            raise wrong("a number, true, false, or a text in single quotes")
+        return Decimal(left.popleft()[1])
+
+    found = list[Condition]()
+    while not found or take("and"):
+        if left[0][0] not in ("word", "name"):
+            raise wrong("a column")
+        kind, column = left.popleft()
+        column = column if kind == "word" else column[1:-1].replace('""', '"')
+        if take("is"):
+            operator = _NOT_NULL if take("not") else _NULL
+            need("null")
+            found.append(Condition(column, operator, ()))
+        elif operator := take(*_COMPARED):
+            found.append(Condition(column, operator, (value(),)))
+        elif take(_IN):
+            need("(")
+            values = [value()]
+            while take(","):
+                values.append(value())
+            need(")", "',' or ')'")
+            found.append(Condition(column, _IN, tuple(values)))
+        else:
+            raise wrong(_KNOWN if kind == "name" else f"{_KNOWN} ({_NOT_A_WORD})")
+    if left[0][0] != "end":
+        raise wrong("'and' or the end")
     return found
-
-
-def _condition(tokens: _Tokens) -> Condition:
-    if tokens.kind not in ("word", "name"):
-        raise tokens.error("a column")
-    quoted = tokens.kind == "name"
-    column = tokens.advance()
-    column = column[1:-1].replace('""', '"') if quoted else column
-    if tokens.accept("is"):
-        operator = _NOT_NULL if tokens.accept("not") else _NULL
-        if not tokens.accept("null"):
-            raise tokens.error("'null'")
-        return Condition(column, operator, ())
-    operator = tokens.word.lower()
-    if operator in _COMPARED:
-        tokens.advance()
-        return Condition(column, operator, (_value(tokens),))
-    if not tokens.accept(_IN):
-        raise tokens.error(_KNOWN if quoted else f"{_KNOWN} ({_NOT_A_WORD})")
-    values = list[Any]()
-    if not tokens.accept("("):
-        raise tokens.error("'('")
-    while not values or tokens.accept(","):
-        values.append(_value(tokens))
-    if not tokens.accept(")"):
-        raise tokens.error("',' or ')'")
-    return Condition(column, _IN, tuple(values))
-
-
-def _value(tokens: _Tokens) -> str | bool | Decimal:
-    if tokens.kind == "text":
-        return tokens.advance()[1:-1].replace("''", "'")
-    word = tokens.word.lower()
-    try:
-        value = word == "true" if word in ("true", "false") else Decimal(tokens.word)
-    except InvalidOperation:
-        value = Decimal("nan")
-    if isinstance(value, Decimal) and not value.is_finite():
-        raise tokens.error("a number, true, false, or a text in single quotes")
-    tokens.advance()
-    return value
 
 
 class Filter:
