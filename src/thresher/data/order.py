@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
+from thresher.data.report import Report
 from thresher.data.source import Chunks, S, Source, Through
 from thresher.engine.compile.jit import kernel
 from thresher.options.messages import mention
@@ -154,7 +155,8 @@ class Permuted:
 
     def __init__(self, spec: str, seed: int) -> None:
         self.spec, self.steady, self._seed = spec, spec == "once", seed
-        self._held: _HeldSource | None = None
+        self._source: Source | None = None
+        self._held: tuple[StoredRows, Report] | None = None
 
     def reads(self, passes: int) -> int:
         """1, however many passes there are."""
@@ -162,9 +164,19 @@ class Permuted:
 
     def over(self, source: Source, number: int) -> Source:
         """The permuted rows of the first `source` passed to this method."""
-        self._held = self._held or _HeldSource(source)
-        drawn = 1 if self.steady else number
-        return _PermutedSource(self._held, _chance(self._seed, drawn))
+        self._source = self._source or source
+        return _PermutedSource(self, self._source, _chance(self._seed, 1 if self.steady else number))
+
+    def held(self, source: Source) -> tuple[StoredRows, Report]:
+        """All rows of the source, read on first use, and the report of that, which holds for every pass."""
+        if self._held is None:
+            rows = StoredRows()
+            with closing(source.chunks()) as chunks:
+                for chunk in chunks:
+                    rows.add(chunk)
+            rows.trim()
+            self._held = rows, source.report
+        return self._held
 
 
 class Buffered:
@@ -208,37 +220,17 @@ class _Ordered(Through[S]):
                 yield chunk.at(place, Place(0, done, done))
 
 
-class _HeldSource(Through[Source]):
-    """A source that is read into memory on first use."""
-
-    _rows: StoredRows | None = None
-
-    def stored(self) -> StoredRows:
-        if self._rows is None:
-            rows = StoredRows()
-            with closing(self._source.chunks()) as chunks:
-                for chunk in chunks:
-                    rows.add(chunk)
-            rows.trim()
-            self._rows, self._whole = rows, self._source.report
-        return self._rows
-
-    def restore_report(self) -> None:
-        self._source.report = self._whole
-
-
-class _PermutedSource(_Ordered[_HeldSource]):
+class _PermutedSource(_Ordered[Source]):
     """Rows held in memory, in random order."""
 
     position_bytes = 0
 
-    def __init__(self, held: _HeldSource, chance: np.random.Generator) -> None:
-        super().__init__(held)
-        self._chance = chance
+    def __init__(self, order: Permuted, source: Source, chance: np.random.Generator) -> None:
+        super().__init__(source)
+        self._order, self._chance = order, chance
 
     def _shuffled(self) -> Iterator[Chunk]:
-        rows = self._source.stored()
-        self._source.restore_report()
+        rows, self._source.report = self._order.held(self._source)
         order = self._chance.permutation(len(rows))
         for first in range(0, len(order), CHUNK_ROWS):
             piece = order[first : first + CHUNK_ROWS]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from thresher.data.chunk import Chunk, Place
 from thresher.data.errors import DataError
@@ -185,29 +185,33 @@ class MemorySource(Source):
 S = TypeVar("S", bound=Source)
 
 
+class _OfSource:
+    """An attribute that is that of the underlying source."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, source: Any, owner: type) -> Any:
+        return getattr(source._source, self._name)
+
+    def __set__(self, source: Any, value: Any) -> None:
+        setattr(source._source, self._name, value)
+
+
 class Through(Source, Generic[S]):
     """A source that changes the chunks of another; all that does not depend on these is as in that source."""
 
+    position_bytes: Any = _OfSource()
+    content: Any = _OfSource()
+    report: Any = _OfSource()
+    keep_hash: Any = _OfSource()
+    sliced: Any = _OfSource()
+    namer: Any = _OfSource()
+
     def __init__(self, source: S) -> None:
         self._source = source
-        self.names, self.layout = source.names, source.layout
-        self.where, self.marked = source.where, source.marked
-        self.total_bytes, self.rereadable = source.total_bytes, source.rereadable
-        self.columns, self.by_position = source.columns, source.by_position
-        self.weighed_beside, self.in_memory = source.weighed_beside, source.in_memory
-        self.nameable, self.knows_content = source.nameable, source.knows_content
-        self.acknowledged = source.acknowledged
-        self.has_cells, self.class_names = source.has_cells, source.class_names
-
-    @property
-    def position_bytes(self) -> int:
-        """The position in the underlying source."""
-        return self._source.position_bytes
-
-    @property
-    def content(self) -> Sequence[Content]:
-        """The content of the underlying source."""
-        return self._source.content
+        for name in _KNOWN_AT_ONCE:
+            setattr(self, name, getattr(source, name))
 
     def expect(self, content: Sequence[Content], whole: bool, now: bool = False) -> None:
         """Let the underlying source expect this content."""
@@ -217,41 +221,11 @@ class Through(Source, Generic[S]):
         """Let the underlying source confirm its content."""
         self._source.confirm()
 
-    @property
-    def report(self) -> Report:
-        """The report of the underlying source on this pass."""
-        return self._source.report
 
-    @report.setter
-    def report(self, report: Report) -> None:
-        self._source.report = report
-
-    @property
-    def keep_hash(self) -> bool:
-        """Whether the underlying source hashes what it reads."""
-        return self._source.keep_hash
-
-    @keep_hash.setter
-    def keep_hash(self, keep: bool) -> None:
-        self._source.keep_hash = keep
-
-    @property
-    def sliced(self) -> Sequence[str]:
-        """Columns whose values come with the rows of the underlying source."""
-        return self._source.sliced
-
-    @sliced.setter
-    def sliced(self, columns: Sequence[str]) -> None:
-        self._source.sliced = columns
-
-    @property
-    def namer(self) -> Namer | None:
-        """What receives the names of features."""
-        return self._source.namer
-
-    @namer.setter
-    def namer(self, namer: Namer | None) -> None:
-        self._source.namer = namer
+_KNOWN_AT_ONCE = (
+    *("names", "layout", "where", "marked", "total_bytes", "rereadable", "columns", "by_position"),
+    *("weighed_beside", "in_memory", "nameable", "knows_content", "acknowledged", "has_cells", "class_names"),
+)
 
 
 class Watched(Through[Source]):

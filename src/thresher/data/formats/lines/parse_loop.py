@@ -141,11 +141,6 @@ LISTED = "',' or a space after the label"
 """What must follow a label in a list of labels."""
 
 
-def no_advice(outcome: int, line: bytes, place: int) -> str:
-    """See `Wording.advice`."""
-    return ""
-
-
 class Wording(NamedTuple):
     """The messages of a format."""
 
@@ -156,7 +151,7 @@ class Wording(NamedTuple):
     """lines that the grammar can read without being `careful`, if any"""
     tag: Callable[[bytes], str | None] | None = None
     """the id in a line, None for a comment, if the format has ids"""
-    advice: Callable[[int, bytes, int], str] = no_advice
+    advice: Callable[[int, bytes, int], str] = lambda outcome, line, place: ""
     """a hint about a bad line, or an empty string, given its outcome, the line, and the error position"""
 
 

@@ -145,7 +145,12 @@ _LISTED_WEIGHTED = "',', ':' or a space after the label"
 
 def parser(layout: AnyLayout, reading: Reading) -> LineParser:
     """The parser of blocks of svmlight text."""
-    wording = Wording(_EXPECTED, advice=_weights_message, tag=_qid)
+
+    def advice(outcome: int, line: bytes, place: int) -> str:
+        wanted = outcome == line_status.NO_LABEL
+        return f"; if the field is label:weight, use {mention(label_weights=True)}" if wanted else ""
+
+    wording = Wording(_EXPECTED, advice=advice, tag=_qid)
     if layout.label_weights:
         wording = Wording(_EXPECTED_WEIGHTED, _LISTED_WEIGHTED, tag=_qid)
     grammar = Svmlight(layout.label_weights)
@@ -158,11 +163,6 @@ def _qid(line: bytes) -> str | None:
         return None
     found = _QID.match(line)
     return found[1].decode("ascii", "backslashreplace") if found else ""
-
-
-def _weights_message(outcome: int, line: bytes, place: int) -> str:
-    wanted = outcome == line_status.NO_LABEL
-    return f"; if the field is label:weight, use {mention(label_weights=True)}" if wanted else ""
 
 
 def _only_space(name: str) -> int:

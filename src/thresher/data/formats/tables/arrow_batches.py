@@ -11,9 +11,8 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -240,48 +239,43 @@ class BatchParser:
 
     def parse(self, block: TableBlock) -> Parsed:
         """Parse the examples of a batch into arrays of an arena."""
-        kinds, batch = self._files[block.file], block.batch
-        if not self._filters:
-            noticed = (*kinds.noticed, *_not_utf8(batch, kinds))
-            return self._marked(batch, block, noticed)
-        kept = self._filters[block.file].rows(batch)
-        uncounted = block.passed + batch.num_rows - len(kept)
-        batch = taken(batch, kept)
-        noticed = tuple(
-            (what, column, block.passed + int(kept[at - 1]) + 1, kind)
-            for what, column, at, kind in _not_utf8(batch, kinds)
-        )
-        found = self._marked(batch, block, (*kinds.noticed, *noticed))
-        bad = [one._replace(line=block.passed + int(kept[one.line - 1]) + 1) for one in found.bad]
-        return found._replace(bad=bad, uncounted=uncounted)
+        kinds, batch, kept = self._files[block.file], block.batch, None
+        if self._filters:
+            kept = self._filters[block.file].rows(batch)
+            batch = taken(batch, kept)
 
-    def _marked(self, batch: Any, block: TableBlock, noticed: Noted) -> Parsed:
-        found = self.parsed(batch, self._files[block.file], partial(lines_of_rows, batch), noticed)
-        if not self._marks:
-            return found
-        return found._replace(ids=as_ids(self._marks[block.file].rows(batch), batch.num_rows))
+        def line(row: int) -> int:
+            return row + 1 if kept is None else block.passed + int(kept[row]) + 1
 
-    def parsed(
-        self, batch: Any, kinds: Kinds, written: Callable[[list[int]], list[bytes]], noticed: Noted = ()
-    ) -> Parsed:
-        """Parse the examples of a batch; `written` returns the text of some of its rows, without newlines.
-
-        `noticed` is what it shows of columns.
-        """
+        noticed = ((what, name, line(at - 1), look) for what, name, at, look in _not_utf8(batch, kinds))
         chunk, merged, wrong = self.encoded(batch, kinds)
         listed = wrong if self._on_error == QUARANTINE else wrong[: self._reading.described]
-        lines = written([row for row, _ in listed]) if wrong else []
-        bad = [
-            self.bad_row(batch, kinds, row, code, row + 1, line)
-            for (row, code), line in zip(listed[: self._reading.described], lines, strict=False)
+        columns = [column.view(as_bytes(column.type)) for column in batch.columns] if listed else []
+        rows_as_json = [
+            json.dumps(
+                {name: column[row].as_py() for name, column in zip(batch.schema.names, columns, strict=True)},
+                default=_readable,
+            ).encode()
+            for row, _ in listed
         ]
-        rejected = [line + b"\n" for line in lines] if self._on_error == QUARANTINE else []
-        tally = LineTally(batch.num_rows, len(chunk), 0, len(wrong), merged)
-        gaps = [row - before for before, (row, _) in enumerate(wrong)]
-        ids = _texts(batch.column(kinds.ids)) if kinds.ids and kinds.ids in batch.schema.names else None
-        there, sliced = batch.schema.names, self._reading.sliced
-        cells = [_texts(batch.column(one)) if one in there else [""] * batch.num_rows for one in sliced]
-        return Parsed(chunk, tally, bad, b"".join(rejected), 0, noticed, gaps, ids, cells)
+        bad = [
+            self.bad_row(batch, kinds, row, code, line(row), raw)
+            for (row, code), raw in zip(listed[: self._reading.described], rows_as_json, strict=False)
+        ]
+        rejected = [raw + b"\n" for raw in rows_as_json] if self._on_error == QUARANTINE else []
+        there, count = batch.schema.names, batch.num_rows
+        ids = _texts(batch.column(kinds.ids)) if kinds.ids and kinds.ids in there else None
+        return Parsed(
+            chunk,
+            LineTally(count, len(chunk), 0, len(wrong), merged),
+            bad,
+            b"".join(rejected),
+            0 if kept is None else block.passed + block.batch.num_rows - len(kept),
+            (*kinds.noticed, *noticed),
+            [row - before for before, (row, _) in enumerate(wrong)],
+            as_ids(self._marks[block.file].rows(batch), count) if self._marks else ids,
+            [_texts(batch.column(one)) if one in there else [""] * count for one in self._reading.sliced],
+        )
 
     def encoded(self, batch: Any, kinds: Kinds) -> tuple[Chunk, int, list[tuple[int, int]]]:
         """The rows of a batch, the number with repeated keys, and the bad ones as ``(row, code)``.
@@ -431,12 +425,6 @@ def _point_lists(column: NDArray[np.int64], array: Any) -> Any:
     return array
 
 
-def _any_blank(texts: Any) -> bool:
-    begins = pc.or_(pc.starts_with(texts, " "), pc.starts_with(texts, "\t"))
-    may_be = texts.filter(pc.or_(pc.equal(pc.binary_length(texts), 0), begins))
-    return any(not text.strip(SPACES) for text in may_be.view(pa.large_binary()).to_pylist())
-
-
 def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64, spelling: str) -> list[Any]:
     """Describe a dictionary column by its indices and, if it has few values, the keys of its values."""
     if array.dictionary.null_count:
@@ -447,7 +435,9 @@ def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64, spell
     indices = cast(array.indices, pa.int64())
     described = np.zeros(rows.FIELDS, np.int64)
     _point_text(described, values)
-    few = len(values) <= len(array) and not _any_blank(values)
+    begins = pc.or_(pc.starts_with(values, " "), pc.starts_with(values, "\t"))
+    may_be = values.filter(pc.or_(pc.equal(pc.binary_length(values), 0), begins)).view(pa.large_binary())
+    few = len(values) <= len(array) and all(text.strip(SPACES) for text in may_be.to_pylist())
     if few:
         keys = np.empty(len(values), np.uint64)
         rows.hash_values(described, seed, keys)
@@ -484,14 +474,6 @@ def _shown(column: Any, row: int, not_finite: bool) -> str:
     if not_finite and isinstance(cell, int | float | Decimal) and not abs(float(cell)) < OVERFLOW:
         return nonfinite(float(cell))
     return "null" if cell is None else shown(_readable(cell).encode())
-
-
-def lines_of_rows(batch: Any, rows: list[int]) -> list[bytes]:
-    """Rows as lines of JSON, without newlines."""
-    columns = [column.view(as_bytes(column.type)) for column in batch.columns]
-    cells = [[column[row].as_py() for column in columns] for row in rows]
-    names = batch.schema.names
-    return [json.dumps(dict(zip(names, row, strict=True)), default=_readable).encode() for row in cells]
 
 
 def _texts(column: Any) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -295,7 +295,12 @@ class _Parquet:
             counts = [groups.row_group(g).num_rows for g in range(groups.num_row_groups)]
             if sum(counts) != groups.num_rows:
                 raise ValueError(f"its row groups have {sum(counts)} rows, not {groups.num_rows}")
-            candidates = _candidate_groups(bytes_of, chosen) if chosen else range(len(counts))
+            candidates: Container[int] = range(len(counts))
+            if chosen:  # those whose statistics allow rows that pass
+                import pyarrow.dataset as ds
+
+                fragment = ds.ParquetFileFormat().make_fragment(bytes_of)
+                candidates = {group.id for group in fragment.subset(chosen.expression()).row_groups}
             for g, count in enumerate(counts):
                 at, first = first, first + count
                 if first <= start or g not in candidates:
@@ -316,14 +321,6 @@ def _random(name: str) -> Any:
     if is_remote(name):
         return pa.PythonFile(opened_file(name, piece=1 << 16), mode="r")
     return pa.OSFile(name)
-
-
-def _candidate_groups(file: Any, chosen: Filter) -> set[int]:
-    """The row groups of a Parquet file whose statistics allow rows that pass a filter."""
-    import pyarrow.dataset as ds
-
-    fragment = ds.ParquetFileFormat().make_fragment(file)
-    return {group.id for group in fragment.subset(chosen.expression()).row_groups}
 
 
 class _ArrowIpc:

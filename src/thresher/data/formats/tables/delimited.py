@@ -66,7 +66,7 @@ from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.report import HEADER, LATE, lines_not_utf8
 from thresher.data.sources.parsed import TextSource
-from thresher.data.sources.reader import Parsed, Reading, RowArrays
+from thresher.data.sources.reader import Parsed, Reading
 from thresher.data.text.numbers import NUMBER, OVERFLOW, exact_number, means_missing
 from thresher.data.text.sorting import BUCKETS, FEW, ROW_ROOM
 from thresher.options.messages import mention
@@ -477,7 +477,10 @@ class DelimitedParser:
             code = kinds.grams.code()
             grams = (code, letters(kinds.grams.tokens), *rooms_for(block.size))
             more = room_for(block.size, code)
-        columns = self._columns_for(block, kinds, block.size + 4 * len(kinds.codes) + 16 + more)
+        most, width = block.size // min(len(kinds.names), 2) + 1, self._domain.width
+        if width:  # then it pays to count the lines
+            most = int(np.count_nonzero(text[: block.size] == _NEWLINE)) + 1
+        columns = self._arenas.columns(most, block.size + 4 * len(kinds.codes) + 16 + more, width)
         state = np.zeros(rows.ALL_COUNTERS, np.int64)
         state[rows.HAS_NUL] = block.has_nul
         at, blank = block.begin, self._layout.header and block.offset == 0
@@ -582,13 +585,6 @@ class DelimitedParser:
         if len(self.room) < block.size + PAD:
             self.room = np.empty(block.size + PAD, np.uint8)
         return self.room
-
-    def _columns_for(self, block: Block, kinds: Kinds, numbers: int) -> RowArrays:
-        """Columns for the rows of a block; lines are counted only if rows have several targets."""
-        most, width = block.size // min(len(kinds.names), 2) + 1, self._domain.width
-        if width:
-            most = int(np.count_nonzero(block.text[: block.size] == ord("\n"))) + 1
-        return self._arenas.columns(most, numbers, width)
 
     def _remedy_of_quotes(self, block: Block, start: int, kinds: Kinds) -> str:
         """What to do about the row at `start`, in which a cell begins with a quote and does not end with one.
