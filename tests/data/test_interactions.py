@@ -214,15 +214,6 @@ def test_svmlight_is_one_namespace_and_rows_may_outgrow_their_room(tmp_path: Pat
     assert again.keys.tolist() == read(path, Layout("svmlight", interact=(",,",))).keys.tolist()
 
 
-def test_cutting_and_threads_change_nothing(tmp_path: Path) -> None:
-    write(tmp_path / "a.jsonl", table_rows() * 20)
-    layout = Layout(text=("t",), bins=("b",), interact=("*,*",))
-    whole = read(tmp_path / "a.jsonl", layout, threads=1, block_bytes=1 << 20)
-    cut = read(tmp_path / "a.jsonl", layout, threads=3, block_bytes=500)
-    assert whole.keys.tobytes() == cut.keys.tobytes()
-    assert whole.values.tobytes() == cut.values.tobytes()
-
-
 @pytest.mark.parametrize(
     "line", ["1 | a:1e30 b:1e30", "1 | " + " ".join(f"f{k}" for k in range(6000)), "1" + " |u a" * 5000]
 )

@@ -115,11 +115,3 @@ def test_a_changed_byte_of_what_was_synced_is_an_error(tmp_path: Path) -> None:
     file.write_bytes(whole)
     with pytest.raises(LogError, match="damaged at byte"):
         list(LogSource(tmp_path).chunks())
-
-
-def test_a_second_writer_is_refused(tmp_path: Path) -> None:
-    writer = LogWriter(tmp_path, ORIGIN)
-    with pytest.raises(LogError, match="another server writes this log"):
-        LogWriter(tmp_path, ORIGIN)
-    writer.close()
-    LogWriter(tmp_path, ORIGIN).close()

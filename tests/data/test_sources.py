@@ -15,12 +15,11 @@ from unittest.mock import Mock
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings
 
 from tests.data.forms import reference, some_lines, some_text
 from tests.data.reference import bits, read_all, rows_of, same, written
-from tests.data.samples import PACKERS, SAMPLES
+from tests.data.samples import PACKERS
 from thresher.data import Chunk, DataError, MemorySource, Place, Report, concat, open_source, table_source
 from thresher.data.files import blocks as blocks_module
 from thresher.data.files.blocks import LINES, PAD, Block
@@ -36,28 +35,6 @@ quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCh
 
 def listed(path: object, start: Place | None = None, **options: object) -> list[Chunk]:
     return list(open_source(path, on_error="skip", **options).chunks(start))  # type: ignore[arg-type]
-
-
-@quick
-@given(
-    form=st.sampled_from(sorted(LINE_FORMATS)),
-    block=st.integers(1, 3000),
-    threads=st.integers(1, 4),
-    seed=st.integers(0, 3),
-)
-def test_any_block_size_gives_the_same_rows(
-    tmp_path: Path, form: str, block: int, threads: int, seed: int
-) -> None:
-    text = some_lines(form, 60, seed)
-    path = written(tmp_path, text, f"data{SAMPLES[form].ending}")
-    source = open_source(path, on_error="skip", block_bytes=block, threads=threads)
-    rows, bad, blank = reference(form, text, "binary")
-    assert rows_of(concat(list(source.chunks()))) == bits(rows)
-    assert source.report.skipped == len(bad)
-    assert source.report.blank == blank
-    assert [one.line for one in source.report.first_bad] == [
-        k + 1 for k, line in enumerate(text.split(b"\n")) if line in bad
-    ][:10]
 
 
 @pytest.mark.parametrize("form", LINE_FORMATS)
@@ -81,17 +58,6 @@ def test_position_ends_at_the_size(tmp_path: Path) -> None:
     assert seen == sorted(seen)
     assert seen[-1] == source.total_bytes == sum(os.path.getsize(name) for name in names)
     assert source.rereadable
-
-
-def test_a_second_pass_is_the_first_again(tmp_path: Path) -> None:
-    source = open_source(
-        written(tmp_path, some_text(300)), on_error=f"quarantine={tmp_path / 'q'}", block_bytes=700
-    )
-    first = [chunk.at(chunk.place, chunk.after) for chunk in source.chunks()]
-    report, rejected = source.report.as_dict(), (tmp_path / "q").read_bytes()
-    assert all(same(a, b) for a, b in zip(first, source.chunks(), strict=True))
-    assert source.report.as_dict() == report
-    assert (tmp_path / "q").read_bytes() == rejected
 
 
 def test_chunks_stay_as_they_were_while_others_are_made(tmp_path: Path) -> None:

@@ -370,13 +370,7 @@ def test_boolean_labels_are_the_classes_1_and_0(kind: str, tmp_path: Path) -> No
 
 
 def test_words_for_booleans_and_numbers_are_found_however_they_are_written(tmp_path: Path) -> None:
-    for classes, column in (
-        (("no", "yes"), None),
-        (("False", "True"), [True, False]),
-        (("3", "7"), [7.0, 3.0]),
-    ):
-        if column is None:
-            continue
+    for classes, column in ((("False", "True"), [True, False]), (("3", "7"), [7.0, 3.0])):
         frame = pd.DataFrame({"label": column, "x": [1.0, 2.0]})
         frame.to_csv(tmp_path / "a.csv", index=False)
         for data in (frame, tmp_path / "a.csv"):
