@@ -71,23 +71,14 @@ def is_sparse_frame(table: Any) -> bool:
     return True
 
 
-def matrix_of(frame: Any) -> Any:
-    """The values of a sparse frame as a sparse matrix; as a dense frame if they are not sparse around 0."""
-    if all(kind.fill_value == 0 for kind in frame.dtypes):
-        return frame.sparse.to_coo()
-    return frame.sparse.to_dense()
-
-
 def is_named(frame: Any) -> bool:
     """Whether the columns have names: anything but their positions."""
     return list(frame.columns) != list(range(frame.shape[1]))
 
 
-def reads_sparsely(frame: Any, layout: AnyLayout | None) -> bool:
-    """Whether a frame can be read with this layout without its zeros."""
-    if not all(kind.fill_value == 0 for kind in frame.dtypes):
-        return False
-    return layout is None or (not layout.interact and (not has_columns(layout) or {*layout.kinds} <= _PLAIN))
+def _is_around_0(frame: Any) -> bool:
+    """Whether the values that a sparse frame does not store are 0."""
+    return all(kind.fill_value == 0 for kind in frame.dtypes)
 
 
 class SparseFrameSource(MemorySource):
@@ -193,7 +184,8 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Source:
     may come without y. Raises `DataError` for anything else, and for `where` with anything but files and
     tables; ValueError for wrong options.
     """
-    check_layout(options.get("layout"))
+    if not isinstance(layout := options.get("layout"), AnyLayout | None):
+        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
     data = as_rows(data)
     threads = options.get("threads")
     if threads is not None:
@@ -270,12 +262,6 @@ def with_groups(source: Source, groups: ArrayLike | None) -> Source:
     return Grouped(source, groups)
 
 
-def check_layout(layout: Any) -> None:
-    """Raise ValueError for anything but a layout or None."""
-    if not isinstance(layout, AnyLayout | None):
-        raise ValueError(f"layout must be a thresher.data.layout.Layout, not {layout!r}")
-
-
 def is_bare(layout: AnyLayout | None) -> bool:
     """Whether the layout says nothing but label words and gaps, as for examples in memory."""
     return layout is None or replace(layout, classes=(), gaps=False) in _BARE
@@ -303,7 +289,7 @@ def labels_beside(data: Any) -> Any:
 
 def is_table(data: Any, layout: AnyLayout | None) -> bool:
     """Whether `data` is read as a table with a label column."""
-    return hasattr(data, _STREAM) or (not is_bare(layout) and _holds_mappings(data))
+    return hasattr(data, _STREAM) or (not is_bare(layout) and _holds(data, Mapping))
 
 
 def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
@@ -324,7 +310,9 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
         return table_source(table, domain=domain, **options)
     _check_rows(data)
     rest = iter(data)
-    first = _first(rest, data)
+    first = next(rest, _NOTHING)
+    if first is _NOTHING and rest is data:
+        raise emptied("data")
     again = chain([first], rest) if rest is data else data
     if rest is data and options.get("unlabelled") and isinstance(first, Mapping):
         return _as_source([*again], domain, options)
@@ -354,14 +342,6 @@ def _of_files(paths: list[Any], domain: str | Domain, options: dict[str, Any]) -
         return open_source(paths, domain=domain, **options)
     chosen = next((options[name] for name in ("where", "ids", "marked") if options.get(name)), "")
     return open_log(paths[0], domain, options.get("layout"), chosen)
-
-
-def _first(rest: Iterator[Any], data: Any) -> Any:
-    """The next item, `_NOTHING` if there is none. `DataError` if `data` is an iterator without items."""
-    first = next(rest, _NOTHING)
-    if first is _NOTHING and rest is data:
-        raise emptied("data")
-    return first
 
 
 def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
@@ -426,7 +406,9 @@ def _rows_of(
     known: SettledLayout | None = None,
 ) -> MemorySource:
     """Rows in memory, for a model with this layout; `known` is that of the source."""
-    matrix = matrix_of(X) if is_sparse_frame(X) else X
+    matrix = X
+    if is_sparse_frame(X):
+        matrix = X.sparse.to_coo() if _is_around_0(X) else X.sparse.to_dense()
     names = getattr(X, "column_names", getattr(X, "columns", ()))
     named = any(isinstance(name, str) and not name.isdigit() for name in names)
     by_position = hasattr(X, _STREAM) and named
@@ -445,11 +427,11 @@ def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
     table = hasattr(data, _STREAM)
     matrix = hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds(data, list | np.ndarray)
     matrix = matrix or (_holds(data, tuple) and not _holds(data[0], Mapping))
-    if not (table or matrix or _holds_mappings(data)):
+    if not (table or matrix or _holds(data, Mapping)):
         return False
     if layout is None or not has_columns(layout):
         return True
-    if not table and not _holds_mappings(data):
+    if not table and not _holds(data, Mapping):
         raise DataError(f"the model was trained on named columns: give a table, not {type(data).__name__}")
     return False
 
@@ -475,10 +457,6 @@ def _check_texts(first: Any, layout: AnyLayout | None) -> None:
         raise DataError(
             f"the texts of the model are in column '{column}': give rows, such as [{{'{column}': ...}}]"
         )
-
-
-def _holds_mappings(data: Any) -> bool:
-    return _holds(data, Mapping)
 
 
 def _holds(data: Any, kind: Any) -> bool:
@@ -540,7 +518,9 @@ def _sparse_frame(X: Any, layout: AnyLayout | None) -> Any:
     if not is_sparse_frame(X):
         return None
     settled = layout is not None and has_columns(layout)
-    return X if (settled or (is_named(X) and is_bare(layout))) and reads_sparsely(X, layout) else None
+    named = settled or (is_named(X) and is_bare(layout))
+    plain = layout is None or not has_columns(layout) or {*layout.kinds} <= _PLAIN
+    return X if named and plain and not getattr(layout, "interact", ()) and _is_around_0(X) else None
 
 
 def _joined(

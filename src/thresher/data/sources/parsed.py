@@ -353,7 +353,10 @@ class ParsedSource(Source):
         bad = [self._named(one)._replace(file=name, line=one.line + line) for one in parsed.bad]
         if bad and self.on_error.kind == FAIL:
             started = self.report.examples + parsed.tally.examples
-            hint = _CUT_OFF if self._ends_in(block, parsed.bad[0]) else ""
+            hint = ""
+            if isinstance(block, Block) and block.file == len(self.names) - 1 and block.is_unfinished:
+                lines = int(np.count_nonzero(block.text[: block.size] == ord("\n")))
+                hint = _CUT_OFF if lines == parsed.bad[0].line else ""
             raise DataError((str(bad[0]) if started else self._hinted(bad[0])) + hint)
         self.report.add(*parsed.tally, bad)
         self.report.notice(
@@ -367,11 +370,6 @@ class ParsedSource(Source):
         if not self.of_a_model or not bad.found.endswith(NAME_WORDS):
             return bad
         return bad._replace(found=bad.found.removesuffix(NAME_WORDS) + trained_on(self.domain))
-
-    def _ends_in(self, block: Any, bad: BadLine) -> bool:
-        """Whether the data end in a bad line of a block of text, which has no line end."""
-        last = isinstance(block, Block) and block.file == len(self.names) - 1 and block.is_unfinished
-        return last and int(np.count_nonzero(block.text[: block.size] == ord("\n"))) == bad.line
 
     def _nothing(self) -> str:
         where = called(self.names[0]) if len(self.names) == 1 else f"{len(self.names)} files"

@@ -247,13 +247,15 @@ def _seen(name: str, kind: str, cells: Sequence[str], chosen: bool) -> ColumnSee
     guessed = kind == CATEGORICAL and not chosen
     written, example = _written(cells) if guessed else ("", cells[0] if cells else "")
     strays = _strays(name, cells) if guessed and not written else ()
-    numbers, distinct = guessed and _are_numbers(cells), len(set(cells))
-    counts, few = _counts_rows(name, cells), len(cells) > 2 * distinct
+    texts = set(cells)
+    others = {cell for cell in texts if guessed and not NUMBER.fullmatch(_bytes(cell))}
+    numbers = guessed and not others and len(texts) >= _MANY and any("." in cell for cell in texts)
+    unsure = len(others) > 0 and all(means_missing(_bytes(cell)) for cell in others)
+    counts, few = _counts_rows(name, cells), len(cells) > 2 * len(texts)
     index = _INDEX.fullmatch(name) is not None and not few and all(map(_WHOLE.fullmatch, cells))
-    unsure = guessed and _are_unsure(cells)
     code = kind == NUMERIC and not chosen and not index and _are_codes(name, cells)
     return ColumnSeen(
-        *(name, kind, len(cells), distinct, words, counts, strays, numbers, written, example, index, code),
+        *(name, kind, len(cells), len(texts), words, counts, strays, numbers, written, example, index, code),
         is_unsure=unsure,
     )
 
@@ -268,13 +270,6 @@ def _written(cells: Sequence[str]) -> tuple[str, str]:
         if all(map(shape.fullmatch, odd)):
             return name, odd[0]
     return "", ""
-
-
-def _are_numbers(cells: Sequence[str]) -> bool:
-    """Whether all cells are numbers, many of them different, and some with a fraction: not just codes."""
-    texts = set(cells)
-    numbers = len(texts) >= _MANY and all(NUMBER.fullmatch(_bytes(cell)) for cell in texts)
-    return numbers and any("." in cell for cell in texts)
 
 
 def _counts_rows(name: str, cells: Sequence[str]) -> bool:
@@ -330,12 +325,6 @@ def _strays(name: str, cells: Sequence[str]) -> tuple[str, ...]:
     rare = len(others) <= len(cells) / 20
     missing = all(means_missing(_bytes(cell)) for cell in dict.fromkeys(others))
     return tuple(dict.fromkeys(others)) if len(numbers) >= _MANY and (rare or missing) else ()
-
-
-def _are_unsure(cells: Sequence[str]) -> bool:
-    """Whether there are words for a missing value, and else only numbers, fewer than `_MANY`."""
-    texts = {cell for cell in dict.fromkeys(cells) if not NUMBER.fullmatch(_bytes(cell))}
-    return len(texts) > 0 and all(means_missing(_bytes(cell)) for cell in texts)
 
 
 def shown_cell(cell: str) -> str:
