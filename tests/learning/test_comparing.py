@@ -96,6 +96,7 @@ def test_intercepts_and_options_are_compared_too() -> None:
     )
     assert compared(a, b)["options"] == {
         "missing": [(), ("NA",)],
+        "spelling": [("", ""), ("", "", "")],
         "column c": ["categorical", "numeric"],
         "column d": [None, "text"],
     }

@@ -189,6 +189,12 @@ class SettledLayout(AnyLayout):
     """categorical columns with values that many of the first rows had: lists ``column,value,value``; they
     change no feature"""
 
+    def __post_init__(self) -> None:
+        """As of every layout; columns of numbers need no spelling."""
+        super().__post_init__()
+        if not self.spelling:
+            object.__setattr__(self, "spelling", ("",) * len(self.columns))
+
     @property
     def grouped_by(self) -> str:
         """The column of groups, or ``qid`` or ``tag``; empty if rows have no groups."""

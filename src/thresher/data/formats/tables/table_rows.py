@@ -169,7 +169,7 @@ def kinds_of(
     late = [name for name in unexpected(layout, names) if name != identity]
     noticed = [(LATE, name, 0, looks.get(name, "")) for name in late[:MOST_LATE]]
     noticed += [(LACKING, name, 0, "") for name in lacking(layout, names)[:MOST_LATE]]
-    known, codes = dict(zip(layout.columns, layout.spelling, strict=False)), dict(_CODES)
+    known, codes = dict(zip(layout.columns, layout.spelling, strict=True)), dict(_CODES)
     if layout.gaps:
         codes[columns.NUMERIC] = GAPPED
     return Kinds(
