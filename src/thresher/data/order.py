@@ -165,7 +165,8 @@ class Permuted:
     def over(self, source: Source, number: int) -> Source:
         """The permuted rows of the first `source` passed to this method."""
         self._source = self._source or source
-        return _PermutedSource(self, self._source, _chance(self._seed, 1 if self.steady else number))
+        drawn = 1 if self.steady else number
+        return _PermutedSource(self, self._source, _chance(self._seed, drawn))
 
     def held(self, source: Source) -> tuple[StoredRows, Report]:
         """All rows of the source, read on first use, and the report of that, which holds for every pass."""
