@@ -18,6 +18,7 @@ from thresher.data.layout import Layout
 from thresher.data.opening import open_source
 from thresher.learning.evaluation import slices as slices_module
 from thresher.learning.files import model_file
+from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.training.interruption import Interrupted
 from thresher.learning.training.trainer import Trainer
@@ -239,3 +240,9 @@ def test_data_without_columns_have_no_slices(tmp_path: Path) -> None:
         package.train(path, slices="site")
     with pytest.raises(ValueError, match="slices need a table with columns"):
         package.train(np.eye(4), [1, 0, 1, 0], slices="site")
+
+
+def test_learning_that_diverges_is_told_as_without_slices(clicks: Path) -> None:
+    for slices in ((), "site"):
+        with pytest.raises(DivergedError, match="is not finite"):
+            package.train(clicks, "sgd", "squared", rate="constant:1e6", slices=slices, label="click")

@@ -366,7 +366,7 @@ class Feed:
             for one, before in befores:
                 if not one.learner.error:
                     one.judge(before)
-        if listener is not None:
+        if listener is not None and fed:
             listener.add(chunk, fed[0].loop.take_margins())
 
     def _learn_up_to_extremes(self, chunk: Chunk, fed: list[_Feeding]) -> int:
