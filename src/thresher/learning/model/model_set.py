@@ -133,8 +133,9 @@ class Part:
     def _fallen(self) -> list[tuple[int, str]]:
         stopped = [lane for lane in self._lanes if lane.error]
         for lane in stopped:
-            self.drop(lane.number, str(lane.error))
-        if stopped and stopped[-1].error and not self._lanes:
+            if not lane.model.is_alone:  # whose owner may go on with it
+                self.drop(lane.number, str(lane.error))
+        if stopped and stopped[-1].error and all(lane.error for lane in self._lanes):
             raise stopped[-1].error
         return [(lane.number, str(lane.error)) for lane in stopped]
 
