@@ -65,7 +65,7 @@ HEADERS: list[tuple[dict[str, Any], str]] = [
     ({"layout": {"format": "csv", "columns": ["a"]}}, "the layout has 1 columns but 0 kinds"),
     ({"layout": {"format": "csv", "columns": ["a"], "kinds": ["b"]}}, "unknown kind of column 'b'"),
     (
-        {"layout": {"format": "csv", "columns": ["a"], "kinds": ["offset"]}},
+        {"layout": {"format": "csv", "columns": ["a"], "kinds": ["offset"], "spelling": [""]}},
         "the layout says where offsets are, but the recipe that there are none",
     ),
     (
