@@ -24,10 +24,8 @@ import pytest
 
 import thresher
 from tests.forks import forked
-from thresher.batch import shards
 from thresher.batch.rounds import Round
 from thresher.batch.shards import LostWorkerError
-from thresher.cli.main import status_of
 from thresher.cluster import packing, readers
 from thresher.cluster.connection import Connection
 from thresher.cluster.elsewhere import _Workers, reading_elsewhere
@@ -206,27 +204,6 @@ def test_a_learner_that_is_killed_is_resumed(nodes: Nodes, data: list[str], tmp_
     assert (tmp_path / "model").read_bytes() == wanted
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (Path.unlink, "cannot be (found on|read)"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "changed while it was read"),
-    ],
-    ids=["disappears", "changes"],
-)
-@pytest.mark.hostile
-def test_a_file_that_disappears_or_changes_is_named(
-    nodes: Nodes, data: list[str], tmp_path: Path, change: Callable[[Path], Any], message: str
-) -> None:
-    own = [shutil.copy(name, tmp_path) for name in data]
-    last = Path(own[-1])
-    with (
-        disturbed(lambda: change(last), after=1),
-        pytest.raises(thresher.data.DataError, match=f"^{last}: {message}"),
-    ):
-        thresher.train(own, **OPTIONS, workers=1)
-
-
 @pytest.mark.hostile
 def test_a_full_object_store_changes_nothing(
     nodes: Nodes, data: list[str], plain: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -238,16 +215,6 @@ def test_a_full_object_store_changes_nothing(
     held = [ray.get(ray.put(np.ones(size, np.uint8))) for size in sizes]  # in use, so they stay there
     assert trained(data, tmp_path / "model", workers=2) == plain
     assert all(one.all() for one in held)
-
-
-@pytest.mark.hostile
-def test_readers_with_other_versions_are_refused(
-    nodes: Nodes, data: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(readers, "versions", lambda: {"numpy": "1.26.0"})
-    expected = r"^a worker on .* has numpy .*, the learner has 1\.26\.0: install the same versions"
-    with pytest.raises(thresher.data.DataError, match=expected):
-        thresher.train(data, **OPTIONS, workers=1)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:ray")
@@ -280,13 +247,6 @@ def boosted(data: list[str], path: Path, **options: Any) -> bytes:
     """Fitted to 4,000 rows in all 16 shards."""
     thresher.boost(data[0], order="parallel", tolerance=0.05, l1=5.0, **OPTIONS, **options).save(path)
     return path.read_bytes()
-
-
-@pytest.mark.hostile
-def test_boosting_on_three_workers_changes_nothing(nodes: Nodes, data: list[str], tmp_path: Path) -> None:
-    """On two, see above."""
-    assert boosted(data, tmp_path / "model", workers=3) == boosted(data, tmp_path / "alone")
-    assert_ended()
 
 
 def assert_ended() -> None:
@@ -323,18 +283,6 @@ def test_boosting_ends_if_workers_keep_getting_lost(
         boosted(data, tmp_path / "model", workers=2, callback=disturb)
 
 
-@pytest.mark.hostile
-def test_boosting_refuses_workers_with_other_versions(
-    nodes: Nodes, data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shards, "versions", lambda: {"numpy": "1.26.0"})
-    with pytest.raises(
-        thresher.data.DataError, match=r"^a worker on .* has numpy .*, the learner has 1\.26\.0"
-    ):
-        boosted(data, tmp_path / "model", workers=1)
-    assert_ended()
-
-
 def command(*options: str, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     pipes: Any = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with forked([*options], cwd=cwd, env=env or dict(os.environ), text=True, **pipes) as process:
@@ -353,15 +301,6 @@ def test_the_command_starts_and_stops_its_own_ray(data: list[str], plain: bytes,
     assert "starting Ray on this machine" in done.stderr
     assert (tmp_path / "model").read_bytes() == plain
     assert left_over() == before
-
-
-@pytest.mark.hostile
-def test_predictions_are_those_of_one_process(nodes: Nodes, data: list[str], tmp_path: Path) -> None:
-    trained(data[:1], tmp_path / "model")
-    for name, more in (("here", []), ("there", ["--workers", "1"])):
-        told = ["predict", str(tmp_path / "model"), *data[:2], "-o", str(tmp_path / name), *more]
-        assert status_of(told) == 0
-    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes() != b""
 
 
 @pytest.mark.hostile

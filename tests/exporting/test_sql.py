@@ -14,17 +14,7 @@ import thresher
 from thresher.data.errors import DataError
 
 pytestmark = pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
-WORDS = (
-    "Oslo",
-    "St. John's",
-    'say "hi"',
-    "a\\b",
-    "--",
-    "Z\u00fcrich",
-    "x'); DROP TABLE rows; --",
-    "*/",
-    "\U0001f600",
-)
+WORDS = ["Oslo", "St. John's", 'say "hi"', "a\\b", "--", "Zürich", "x'); DROP TABLE rows; --", "*/", "😀"]
 ROWS = 400
 
 
@@ -57,7 +47,6 @@ def within(found: Any, expected: Any, ulps: int = 2) -> bool:
     "options",
     [
         {"scale": "standard"},
-        {"centre": False, "dtype": "float64", "rule": "ftrl", "loss": "modified-huber"},
         {"loss": "softmax", "rule": "sgd", "scale": "max-abs", "models": 3},
     ],
     ids=str,

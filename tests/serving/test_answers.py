@@ -68,22 +68,6 @@ def test_numbers_as_labels(tmp_path: Path) -> None:
     assert answers_of(regression, "")[0].keys() == {"margin"}
 
 
-def test_classes(tmp_path: Path) -> None:
-    model = model_of(tmp_path, ["a", "b", "c"], outputs="classes")
-    first = answers_of(model, "probability")[0]["probability"]
-    assert first == dict(zip(["a", "b", "c"], predicted(model, "probability")[0], strict=True))
-    assert answers_of(model, "label")[0] == {"label": predicted(model, "label")[0]}
-    numbers = model_of(tmp_path, [2, 3, 4], outputs="classes")
-    assert answers_of(numbers, "margin")[0]["margin"].keys() == {"2", "3", "4"}
-    assert answers_of(numbers, "label")[0]["label"] in (2, 3, 4)
-
-
-def test_lists_of_labels(tmp_path: Path) -> None:
-    model = model_of(tmp_path, [[1], [2, 3], []], outputs="labels:3")
-    first = answers_of(model, "label")[0]["label"]
-    assert first == [k + 1 for k, one in enumerate(predicted(model, "margin")[0]) if one > 0]
-
-
 def test_numbers_that_are_not_finite_are_null(tmp_path: Path) -> None:
     model = model_of(tmp_path, [0, 1])
     rows = Bodies(model, 100).read(LINES, "", labelled=False)
@@ -138,15 +122,26 @@ def test_explained_by_class(tmp_path: Path) -> None:
 @pytest.mark.parametrize("output", ["probability", "label", "margin"])
 @pytest.mark.parametrize(
     ("labels", "outputs"),
-    [(["ham", "spam"], "one"), ([0, 1], "one"), (["a", "b", "c"], "classes"), ([[1], [2], []], "labels:3")],
+    [
+        *((["ham", "spam"], "one"), ([0, 1], "one"), (["a", "b", "c"], "classes"), ([2, 3, 4], "classes")),
+        ([[1], [2, 3], []], "labels:3"),
+    ],
 )
-def test_a_stream_has_what_lines_have(tmp_path: Path, labels: Any, outputs: str, output: str) -> None:
+def test_lines_say_what_the_model_does_and_a_stream_has_what_lines_have(
+    tmp_path: Path, labels: Any, outputs: str, output: str
+) -> None:
     model = model_of(tmp_path, labels, outputs=outputs)
+    lines, found = answers_of(model, output, ids="id"), predicted(model, output)
+    names = labels if outputs == "classes" else [1, 2, 3]
+    for line, one in zip((lines[0], lines[2]), found, strict=True):
+        if outputs.startswith("labels") and output == "label":
+            one = [k + 1 for k, positive in enumerate(one) if positive > 0]
+        elif isinstance(one, list):
+            one = dict(zip(map(str, names), one, strict=True))
+        assert line[output] == one
     rows: Rows = Bodies(model, 100).read(LINES, "", labelled=False, ids="id")
-    written = Answers(model).stream(rows, model.margins(rows.chunk), output)
-    table = pa.ipc.open_stream(written).read_all()
+    table = pa.ipc.open_stream(Answers(model).stream(rows, model.margins(rows.chunk), output)).read_all()
     assert table.column_names == ["id", output, "error"]
-    lines = answers_of(model, output, ids="id")
     expected = [{"id": one["id"], output: one.get(output), "error": one.get("error")} for one in lines]
     assert table.to_pylist() == expected
 

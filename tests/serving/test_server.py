@@ -144,26 +144,6 @@ def test_requests_that_wait_together_get_their_own_answers(serving: Serving) -> 
                     assert (status, [one["probability"] for one in found]) == (200, expected)
 
 
-def test_answers_come_in_the_order_of_requests(serving: Serving) -> None:
-    red, blue = serving.predict(RED), serving.predict(BLUE)
-    client = serving.connect()
-    live = b"GET /health/live HTTP/1.1\r\nhost: a\r\n\r\n"
-    margin = post(BLUE, "/predict?output=label")
-    client.sendall(
-        post(RED)
-        + live
-        + post(BLUE)
-        + margin
-        + post(RED)
-        + live
-        + post(BLUE, "/predict", "connection: close")
-    )
-    found = bodies(until_closed(client))
-    assert found[:3] == [{"probability": red}, {"live": True}, {"probability": blue}]
-    assert found[3].keys() == {"label"}
-    assert found[4:] == [{"probability": red}, {"live": True}, {"probability": blue}]
-
-
 def test_requests_behind_others_find_what_these_left(clicks: Path, tmp_path: Path) -> None:
     row = b'{"id": "%d", "hour": 3, "colour": "red", "label": %d}'
     label = b'{"id": "%d", "label": 1}'
@@ -186,30 +166,6 @@ def test_requests_behind_others_find_what_these_left(clicks: Path, tmp_path: Pat
     assert [one.get("first") for one in found[1:]] == [1, 2, None, 4, 5, None]
     assert [one.get("last") for one in found[1:]] == [1, 3, None, 4, 5, None]
     assert text.count(b"connection: close") == 1
-
-
-def test_bodies_may_arrive_in_small_parts(serving: Serving) -> None:
-    client, text = serving.connect(), post(RED, "/predict", "connection: keep-alive")
-    for k in range(0, len(text), 7):
-        client.sendall(text[k : k + 7])
-        time.sleep(0.005)
-    assert bodies(client.recv(65_536)) == [{"probability": serving.predict(RED)}]
-    client.sendall(
-        b"POST /predict HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n"
-        b"transfer-encoding: chunked\r\nconnection: close\r\n\r\n"
-        + b"%x\r\n%b\r\n0\r\n\r\n"
-        % (len(RED), RED)
-    )
-    assert bodies(until_closed(client)) == [{"probability": serving.predict(RED)}]
-
-
-def test_wishes_for_another_protocol_lose_no_body(serving: Serving) -> None:
-    wish = "connection: Upgrade, HTTP2-Settings", "upgrade: h2c", "http2-settings: AAEAAEAAAAIAAAAB"
-    client, text = serving.connect(), post(RED, "/predict", *wish)
-    for part in (text[: -len(RED)], RED, post(BLUE, "/predict", "connection: close")):
-        client.sendall(part)
-        time.sleep(0.02)
-    assert bodies(until_closed(client)) == [{"probability": serving.predict(one)} for one in (RED, BLUE)]
 
 
 @pytest.mark.parametrize(
@@ -253,36 +209,6 @@ def sent_until_reset(client: socket.socket, text: bytes) -> None:
         client.sendall(text)
 
 
-def test_a_large_body_is_refused_before_it_is_sent(serving: Serving) -> None:
-    client = serving.connect()
-    client.sendall(b"POST /learn HTTP/1.1\r\nhost: a\r\ncontent-length: 1000000000000\r\n\r\n")
-    told = until_closed(client)
-    assert told.startswith(b"HTTP/1.1 413 ")
-    assert "larger than 100,000 bytes" in bodies(told)[0]["error"]
-
-
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        (b"nonsense\r\n\r\n", b"400"),
-        (b"GET / HTTP/1.1\r\nhost: a\r\nx: " + b"y" * 400_000, b"431"),
-        (
-            b"POST /learn HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n",
-            b"400",
-        ),
-    ],
-)
-def test_what_is_not_http_is_refused(serving: Serving, sent: bytes, status: bytes) -> None:
-    client = serving.connect()
-    try:
-        client.sendall(sent)
-        told = until_closed(client)
-    except ConnectionError:  # closed while we still sent
-        return
-    assert told[9:12] == status
-    assert "error" in bodies(told)[0]
-
-
 def test_there_are_not_too_many_connections(serving: Serving) -> None:
     time.sleep(1.6)  # those of other tests are gone
     others = [serving.connect() for _ in range(20)]
@@ -307,35 +233,6 @@ def test_a_request_under_way_is_answered_before_the_end(clicks: Path, tmp_path: 
         assert told.startswith(b"HTTP/1.1 200 ")
         assert b"connection: close" in told
         assert process.wait(20) == 0
-
-
-def test_what_is_learned_is_what_train_learns_from_the_log(clicks: Path, tmp_path: Path) -> None:
-    rows = b'{"label": 1, "hour": 3, "colour": "blue"}\n' * 30
-    with started(clicks, tmp_path, "--learn", "--log", "events") as process:
-        serving = Serving(process)
-        before = serving.predict(BLUE)
-        for key in ("a", "b", "a"):
-            status, told = serving.ask(
-                "POST", "/learn", rows, content_type="application/json", idempotency_key=key
-            )
-            assert status == 200
-        assert json.loads(told)["repeated"]
-        row: dict[str, Any] = {"body": b'{"event": "x", "hour": 1}', "content_type": "application/json"}
-        assert serving.ask("POST", "/predict?ids=event", **row)[0] == 200
-        assert json.loads(serving.ask("POST", "/label", b'{"id": "x", "label": 1}')[1])["learned"] == 1
-        begun = time.monotonic()
-        while b"thresher_learned_total 61.0" not in (page := serving.ask("GET", "/metrics")[1]):
-            assert time.monotonic() - begun < 20, page.decode()
-            time.sleep(0.05)
-        after = serving.predict(BLUE)
-        assert after > before
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
-    told_by_train = run("train", "--continue", clicks, "events", "-m", "again", "-q", folder=tmp_path)
-    assert told_by_train[0] == 0, told_by_train
-    (tmp_path / "blue.csv").write_text("hour,colour\n3,blue\n")
-    words = "predict", "again", "blue.csv", "--output", "probability"
-    assert float(run(*words, folder=tmp_path)[1]) == pytest.approx(after, rel=1e-8)
 
 
 def test_a_token(clicks: Path, tmp_path: Path) -> None:

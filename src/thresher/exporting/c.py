@@ -46,7 +46,12 @@ def _macros(found: RawPrediction) -> Iterator[str]:
     of_texts = {"WORDS_LOW": grams.words[0], "WORDS_HIGH": grams.words[1], "CHARS_LOW": grams.chars[0]}
     of_texts |= {"CHARS_HIGH": grams.chars[1], "LOWER": int(grams.lowercase), "SHORTEST": grams.shortest}
     of_texts |= {"SCALE": grams.code()[6], "NORM": int(grams.norm)}
-    store = found.store
+    store, delimiter = found.store, layout.delimited_by
+    reads = f"features {'FIELD:' * (layout.format == 'libffm')}ID:VALUE with finite values"
+    if found.columns:  # of data that are not text with cells, a table separated by tabs
+        by = {",": "commas", "\t": "tabs", "": "tabs"}.get(delimiter, f"'{delimiter}'")
+        header = "after a header" if layout.header else "without a header"
+        reads = f"rows of cells separated by {by}, {header}"
     macros = {
         "COLUMNS": len(found.columns),
         "ROOM": min(found.room, _ON_STACK),
@@ -61,11 +66,11 @@ def _macros(found: RawPrediction) -> Iterator[str]:
         "HEADER": int(layout.header),
         "WIDTH": len(layout.columns),
         "BARE_WIDTH": sum(kind not in UNLABELLED for kind in layout.kinds),
-        "DELIMITER": layout.delimited_by.encode()[0] if layout.delimited_by else ord("\t"),
+        "DELIMITER": delimiter.encode()[0] if delimiter else ord("\t"),
         "QUOTES": int(layout.quoting and layout.format == "csv"),
         "FIELDS": int(layout.format == "libffm"),
         "LABEL_WEIGHTS": int(layout.label_weights),
-        "READS": _text(_reads(found)),
+        "READS": _text(reads),
         "OUTPUTS": len(found.names),
         "MODELS": len(found.models),
         "HASHED": store.bits if store else 0,
@@ -86,22 +91,10 @@ def _macros(found: RawPrediction) -> Iterator[str]:
     yield f"typedef {'double' if wide else 'float'} thresher_weight;\n"
 
 
-def _reads(found: RawPrediction) -> str:
-    """What the program reads; of data that are not text with cells, a table separated by tabs."""
-    if not found.columns:
-        return f"features {'FIELD:' * (found.layout.format == 'libffm')}ID:VALUE with finite values"
-    between = {",": "commas", "\t": "tabs", "": "tabs"}
-    by = between.get(found.layout.delimited_by, f"'{found.layout.delimited_by}'")
-    return (
-        f"rows of cells separated by {by}, {'after a header' if found.layout.header else 'without a header'}"
-    )
-
-
 def _tables(found: RawPrediction) -> Iterator[str]:
     if found.columns:
-        yield from _array(
-            "name", "thresher_columns", map(_name, (one.name for one in found.columns)), static=""
-        )
+        names = [_name(one.name) for one in found.columns]
+        yield from _array("name", "thresher_columns", names, static="")
         yield from _array("column", "columns", map(_column, found.columns))
         if not found.layout.header:
             places = [one.bare_place for one in found.columns], [one.place for one in found.columns]

@@ -77,13 +77,8 @@ def link_of(head: Head) -> Link:
     expected = head.respond(given, output, 0.0).reshape(margins.shape)
     slope = float(np.log(expected[0, 0]) / margins[0, 0]) if 0 < expected[0, 0] < 1 else 1.0
     offset = float(np.log(expected[3, 0])) if expected[3, 0] > 0 else 0.0
-    tried = (
-        Link(IDENTITY),
-        Link(SIGMOID, float(np.round(slope, 6))),
-        Link(RAMP),
-        Link(EXP, getattr(head.loss, "offset", offset)),
-        Link(SOFTMAX, 1.0),
-    )
+    tried = [Link(IDENTITY), Link(SIGMOID, float(np.round(slope, 6))), Link(RAMP)]
+    tried += [Link(EXP, getattr(head.loss, "offset", offset)), Link(SOFTMAX, 1.0)]
     for link in tried:
         if np.allclose(expected, link.of(margins), rtol=1e-12, atol=1e-300):
             return link
@@ -213,34 +208,26 @@ def describe(model: ModelOrFile) -> RawPrediction:
 
 
 def _check(first: Readout, layout: SettledLayout) -> None:
-    if first.shifted:
-        raise DataError("the model was trained with offsets, which cannot be exported: train it without")
-    if first.unmet.any():
-        raise DataError(
-            "features that were never seen have a weight in this model, which cannot be exported:"
-            f" train with another {mention('rule')}"
-        )
-    if not has_columns(layout):
-        if layout.format not in _IDS and (first.numbering is None or layout.format):
-            raise DataError(
-                "features of this model have names but no columns, which cannot be exported: train on a table"
-                " (CSV, JSON lines, Parquet), or on ids (svmlight)"
-            )
-        if layout.interact:
-            raise DataError(
-                f"products of ids cannot be exported: leave {mention('interact')} out in training"
-            )
-        return
+    no, why = "which cannot be exported", ""
     lists = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == LIST]
-    if lists:
-        raise DataError(
-            f"column '{lists[0]}' holds lists, which cannot be exported: use {mention(ignore=lists[0])}"
-        )
-    if layout.bits and first.means is not None:
-        raise DataError(
-            "keys of few bits may be those of several columns, which are centred: leave"
-            f" {mention('bits')} out, or use {mention(centre=False)}"
-        )
+    if first.shifted:
+        why = f"the model was trained with offsets, {no}: train it without"
+    elif first.unmet.any():
+        never = "features that were never seen have a weight in this model"
+        why = f"{never}, {no}: train with another {mention('rule')}"
+    elif has_columns(layout):
+        if lists:
+            why = f"column '{lists[0]}' holds lists, {no}: use {mention(ignore=lists[0])}"
+        elif layout.bits and first.means is not None:
+            several = "keys of few bits may be those of several columns, which are centred"
+            why = f"{several}: leave {mention('bits')} out, or use {mention(centre=False)}"
+    elif layout.format not in _IDS and (first.numbering is None or layout.format):
+        remedy = "train on a table (CSV, JSON lines, Parquet), or on ids (svmlight)"
+        why = f"features of this model have names but no columns, {no}: {remedy}"
+    elif layout.interact:
+        why = f"products of ids cannot be exported: leave {mention('interact')} out in training"
+    if why:
+        raise DataError(why)
 
 
 def _columns(layout: SettledLayout) -> list[ExportedColumn]:
@@ -292,14 +279,11 @@ def weights_of(readout: Readout) -> ExportedModel:
         there = np.isin(rows, keys)
         return found[there], numbers[there]
 
-    means = (
-        (none, nothing) if readout.means is None else with_weights(readout.means.keys, readout.means.means)
-    )
-    by = (
-        (none, nothing)
-        if readout.divisors is None
-        else with_weights(readout.divisors.keys, readout.divisors.by)
-    )
+    means = by = none, nothing
+    if readout.means is not None:
+        means = with_weights(readout.means.keys, readout.means.means)
+    if readout.divisors is not None:
+        by = with_weights(readout.divisors.keys, readout.divisors.by)
     return ExportedModel(keys, table[kept], readout.centred_bias, *means, *by)
 
 

@@ -16,16 +16,8 @@ from thresher import parts
 from thresher.data.columns import NUMERIC
 from thresher.data.errors import DataError
 from thresher.engine.preparing import FAR
-from thresher.exporting.description import (
-    CALIBRATED,
-    EXP,
-    IDENTITY,
-    SIGMOID,
-    SOFTMAX,
-    ExportedModel,
-    Link,
-    RawPrediction,
-)
+from thresher.exporting import description
+from thresher.exporting.description import CALIBRATED, IDENTITY, SOFTMAX, ExportedModel, Link, RawPrediction
 from thresher.learning.diagnostics.advice import feature_name
 from thresher.learning.model.objective import Head
 from thresher.options.messages import mention
@@ -35,7 +27,7 @@ KEYS = "thresher.feature_keys"
 """Metadata key: the feature keys of the input columns, if they are not those of a matrix"""
 COLUMNS = "thresher.columns"
 """Metadata key: the names of the input columns, as a list in JSON"""
-_PROBABILITIES = {Link(SIGMOID, 1.0): "LOGISTIC", Link(SOFTMAX, 1.0): "SOFTMAX"}
+_PROBABILITIES = {Link(description.SIGMOID, 1.0): "LOGISTIC", Link(SOFTMAX, 1.0): "SOFTMAX"}
 _GIVEN = "X"
 
 
@@ -77,19 +69,19 @@ def written(found: RawPrediction) -> bytes:
 
 
 def _check(found: RawPrediction) -> None:
-    other = f"use {mention(to='c')} or {mention(to='js')}"
-    for column in found.columns:
-        if column.kind != NUMERIC:
-            raise DataError(
-                f"column '{column.name}' is {column.kind}, and ONNX here has only columns of numbers: {other}"
-            )
-    if found.products or found.store is not None:
+    other, why = f"use {mention(to='c')} or {mention(to='js')}", ""
+    if unfit := next((one for one in found.columns if one.kind != NUMERIC), None):
+        what = f"column '{unfit.name}' is {unfit.kind}"
+        why = f"{what}, and ONNX here has only columns of numbers: {other}"
+    elif found.products or found.store is not None:
         what = "products of columns" if found.products else "a hashed store"
-        raise DataError(f"ONNX cannot express {what}: {other}")
-    if found.kind == "labels":
-        raise DataError("ONNX's LinearClassifier predicts one class per example, not several labels")
-    if len(found.models) > 1:
-        raise DataError(f"an ensemble cannot be exported to ONNX: {other}, or export one of its models")
+        why = f"ONNX cannot express {what}: {other}"
+    elif found.kind == "labels":
+        why = "ONNX's LinearClassifier predicts one class per example, not several labels"
+    elif len(found.models) > 1:
+        why = f"an ensemble cannot be exported to ONNX: {other}, or export one of its models"
+    if why:
+        raise DataError(why)
 
 
 def _check_resolved(found: ExportedModel, link: Link, name: Callable[[int], str]) -> None:
@@ -177,19 +169,23 @@ def _classifier(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
 
     head, (link, by, plus) = linear.head, linear.link
     if link in (CALIBRATED, SOFTMAX):
-        plain = Link(SIGMOID if link == CALIBRATED else SOFTMAX, 1.0)
+        plain = Link(description.SIGMOID if link == CALIBRATED else SOFTMAX, 1.0)
         linear = linear._replace(table=by * linear.table, bias=by * linear.bias + plus, link=plain)
     table, bias = linear.table, linear.bias
-    if not linear.head.has_probabilities:
-        transform = "NONE"
-    else:
+    transform = "NONE"
+    if linear.head.has_probabilities:
         if linear.link not in _PROBABILITIES:
             raise _no_link(linear)
         # the difference of two margins of softmax
         transform = "LOGISTIC" if len(linear.bias) == 1 else _PROBABILITIES[linear.link]
     if len(bias) == 1:
         table, bias = np.concatenate([-table, table]), np.concatenate([-bias, bias])
-    names, kind = _names(linear.classes or [])
+    listed, kind = linear.classes or [], onnx.TensorProto.STRING
+    names = {"classlabels_strings": listed}
+    if not all(isinstance(one, str) for one in listed):
+        if not all(isinstance(one, bool | int | float) and int(one) == one for one in listed):
+            raise DataError(f"ONNX needs whole numbers or text as classes, not {listed}")
+        names, kind = {"classlabels_ints": [*map(int, listed)]}, onnx.TensorProto.INT64
     name = "probabilities" if head.has_probabilities else "scores"
     shared = transform == "LOGISTIC" and len(bias) > 2
     scored = "each" if shared else name
@@ -203,16 +199,6 @@ def _classifier(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
     return nodes, [info("label", kind, [None]), info(name, onnx.TensorProto.FLOAT, [None, len(bias)])]
 
 
-def _names(listed: list[Any]) -> tuple[dict[str, Any], int]:
-    import onnx
-
-    if all(isinstance(name, str) for name in listed):
-        return {"classlabels_strings": listed}, onnx.TensorProto.STRING
-    if all(isinstance(name, bool | int | float) and int(name) == name for name in listed):
-        return {"classlabels_ints": [int(name) for name in listed]}, onnx.TensorProto.INT64
-    raise DataError(f"ONNX needs whole numbers or text as classes, not {listed}")
-
-
 def _no_link(linear: Linear) -> DataError:
     return DataError(f"ONNX has no link function for the loss {parts.part_name(type(linear.head.loss))!r}")
 
@@ -220,16 +206,13 @@ def _no_link(linear: Linear) -> DataError:
 def _regressor(linear: Linear, given: str) -> tuple[list[Any], list[Any]]:
     import onnx
 
-    exponential = linear.link.name == EXP
-    if linear.link.name not in (IDENTITY, EXP):
+    exponential = linear.link.name == description.EXP
+    if linear.link.name not in (IDENTITY, description.EXP):
         raise _no_link(linear)
     bias = linear.bias + linear.link.by if exponential else linear.bias
-    numbers = {
-        "coefficients": linear.table.ravel().tolist(),
-        "intercepts": bias.tolist(),
-        "targets": len(bias),
-    }
-    nodes = [_node("LinearRegressor", [given], ["margin" if exponential else "variable"], **numbers)]
+    numbers = {"coefficients": linear.table.ravel().tolist(), "intercepts": bias.tolist()}
+    to = "margin" if exponential else "variable"
+    nodes = [_node("LinearRegressor", [given], [to], targets=len(bias), **numbers)]
     if exponential:
         nodes.append(onnx.helper.make_node("Exp", ["margin"], ["variable"]))
     info = onnx.helper.make_tensor_value_info

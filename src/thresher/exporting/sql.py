@@ -19,17 +19,8 @@ from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.text.numbers import NUMBER
 from thresher.engine.preparing import FAR
-from thresher.exporting.description import (
-    CALIBRATED,
-    EXP,
-    RAMP,
-    SIGMOID,
-    SOFTMAX,
-    ExportedColumn,
-    ExportedModel,
-    Link,
-    RawPrediction,
-)
+from thresher.exporting import description
+from thresher.exporting.description import ExportedColumn, ExportedModel, Link, RawPrediction
 from thresher.options.messages import mention, mention_command
 
 _HEAD = """-- A model as a query, written by thresher. Put the name of your table in place of "rows" below.
@@ -63,18 +54,18 @@ def _pairs(found: RawPrediction) -> list[tuple[ExportedModel, int]]:
 
 
 def _check(found: RawPrediction) -> None:
-    other = _other()
-    if not found.columns:
-        raise DataError(f"features of this model have no columns, which SQL needs: {other}")
+    why = "" if found.columns else "features of this model have no columns, which SQL needs"
     for column in found.columns:
         if column.kind in (TEXT, BINS):
-            raise DataError(f"column '{column.name}' is {column.kind}, which SQL cannot express: {other}")
+            why = why or f"column '{column.name}' is {column.kind}, which SQL cannot express"
         if not column.name:
-            raise DataError(f"a column has an empty name, which SQL cannot express: {other}")
+            why = why or "a column has an empty name, which SQL cannot express"
     if found.products:
-        raise DataError(f"SQL cannot express products of columns: {other}")
+        why = why or "SQL cannot express products of columns"
     if found.store is not None or found.layout.bits:
-        raise DataError(f"categories share weights in this model, which SQL cannot express: {other}")
+        why = why or "categories share weights in this model, which SQL cannot express"
+    if why:
+        raise DataError(f"{why}: {_other()}")
     several = [] if found.kind == "one" else found.names
     used = {*several, *(column.name for column in found.columns)}
     for what, names in (("columns", found.layout.columns), ("outputs", several)):
@@ -84,10 +75,8 @@ def _check(found: RawPrediction) -> None:
             if name in used:
                 _written_text(f"{what}: SQL cannot write the name", raw)
             if (first := alike.setdefault(raw.lower(), name)) != name and used & {first, name}:
-                raise DataError(
-                    f"{what} '{first}' and '{name}' differ in case only, which DuckDB ignores: rename one, or"
-                    f" {other}"
-                )
+                case = f"{what} '{first}' and '{name}' differ in case only, which DuckDB ignores"
+                raise DataError(f"{case}: rename one, or {_other()}")
 
 
 def _other() -> str:
@@ -222,16 +211,18 @@ def _columns(found: RawPrediction, what: str) -> list[str]:
 
 def _link(found: RawPrediction, margin: str, margins: list[str], top: str) -> str:
     name, by, _ = found.link
-    if name == SIGMOID:
+    if name == description.SIGMOID:
         e = f"EXP({_literal(-by)} * ABS({margin}))"
         return f"CASE WHEN {margin} > 0 THEN 1 / (1 + {e}) ELSE {e} / (1 + {e}) END"
-    if name == CALIBRATED:
-        return _link(found._replace(link=Link(SIGMOID, 1.0)), f"({_log_odds(found, margin)})", margins, top)
-    if name == RAMP:
+    if name == description.CALIBRATED:
+        return _link(
+            found._replace(link=Link(description.SIGMOID, 1.0)), f"({_log_odds(found, margin)})", margins, top
+        )
+    if name == description.RAMP:
         return f"0.5 * (1 + LEAST(GREATEST({margin}, -1), 1))"
-    if name == EXP:
+    if name == description.EXP:
         return f"EXP({margin} + {_literal(by)})"
-    if name == SOFTMAX:
+    if name == description.SOFTMAX:
         raised = {one: f"EXP({_literal(by)} * ({one} - {top}))" for one in margins}
         return f"{raised[margin]} / ({' + '.join(raised.values())})"
     return margin
@@ -240,7 +231,7 @@ def _link(found: RawPrediction, margin: str, margins: list[str], top: str) -> st
 def _log_odds(found: RawPrediction, margin: str) -> str:
     """What is positive if the positive one of two classes is predicted."""
     name, by, plus = found.link
-    return f"{_literal(by)} * {margin} + {_literal(plus)}" if name == CALIBRATED else margin
+    return f"{_literal(by)} * {margin} + {_literal(plus)}" if name == description.CALIBRATED else margin
 
 
 def _cell(column: ExportedColumn) -> str:

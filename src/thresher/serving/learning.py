@@ -6,6 +6,7 @@ on like a training that was: from a checkpoint, with the rest of the log.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -53,17 +54,6 @@ MOST_ROWS = 1_000_000
 """Rows after which a snapshot is written, so that a restart takes seconds"""
 
 
-class Lately(NamedTuple):
-    """What is known of the rows that were learned last."""
-
-    loss: float
-    """progressive loss; NaN before the first"""
-    predicted: float
-    """mean prediction, estimated from some of them"""
-    label: float
-    """mean label"""
-
-
 class _Window:
     """Sums over the last rows."""
 
@@ -84,12 +74,6 @@ class _Window:
         with self._lock:
             rows, tallies, *others = zip(*self._parts, strict=True)
         return Recent(sum(rows), total(tallies), *map(sum, others))
-
-    def figures(self) -> Lately:
-        found = self.sums()
-        if not found.looked:
-            return Lately(found.tally.average, float("nan"), float("nan"))
-        return Lately(found.tally.average, found.predicted / found.looked, found.labels / found.looked)
 
 
 class Gate:
@@ -276,9 +260,12 @@ class Learning:
         if at.offset > self._place.offset:
             trainer.position = replace(trainer.position, place=Place(0, at.offset, at.row))
 
-    def lately(self) -> Lately:
-        """Figures of the rows that were learned last."""
-        return self._window.figures()
+    def lately(self) -> tuple[float, float, float]:
+        """Progressive loss, mean prediction and mean label of the last rows; NaN if they are not known."""
+        found = self._window.sums()
+        if not found.looked:
+            return found.tally.average, math.nan, math.nan
+        return found.tally.average, found.predicted / found.looked, found.labels / found.looked
 
     def start(self) -> None:
         """Compile what is not compiled yet, then begin to learn."""

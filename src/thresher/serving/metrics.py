@@ -90,6 +90,6 @@ class _Status:
         loss = GaugeMetricFamily("thresher_shadow_loss", "loss of models that learn beside", labels=["model"])
         learned = CounterMetricFamily("thresher_shadow_learned", "rows that they learned", labels=["model"])
         for name, one in shadows.items():
-            loss.add_metric([name], one.loss)
+            loss.add_metric([name], one.lately()[0])
             learned.add_metric([name], one.learned)
         yield from (loss, learned)

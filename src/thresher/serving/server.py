@@ -128,7 +128,9 @@ class Server:
     async def run(self, listener: socket.socket, ready: Callable[[], None]) -> None:
         """Serve; after a signal, answer what has been asked, unless that takes too long or another comes."""
         loop, site = asyncio.get_running_loop(), self._site
-        loop.set_exception_handler(lambda _, found: tell_fault(_error_in(found)))
+        loop.set_exception_handler(
+            lambda _, found: tell_fault(found.get("exception") or RuntimeError(str(found.get("message"))))
+        )
         if threading.current_thread() is threading.main_thread():
             take(self._asked_to_stop)
         self._predicting.warm()
@@ -152,11 +154,6 @@ class Server:
 
     def _asked_to_stop(self, number: int, frame: FrameType | None) -> None:
         self._signals += 1
-
-
-def _error_in(found: dict[str, Any]) -> BaseException:
-    error = found.get("exception")
-    return error if isinstance(error, BaseException) else RuntimeError(str(found.get("message")))
 
 
 def _room_for(connections: int) -> int:

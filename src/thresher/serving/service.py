@@ -92,16 +92,6 @@ class Status(NamedTuple):
     skipped: int = 0
 
 
-class Standing(NamedTuple):
-    """How a model that learns from the log does."""
-
-    learned: int
-    loss: float
-    """progressive loss of its last rows"""
-    fault: str
-    """why it has stopped learning; empty: it has not"""
-
-
 @dataclass(frozen=True)
 class Settings:
     """How a service learns."""
@@ -180,8 +170,8 @@ class Service:
         """The newest whole model file, and the row of the log that it goes up to."""
         return self.path, 0
 
-    def shadows(self) -> dict[str, Standing]:
-        """How the models that learn from the log do, by name."""
+    def shadows(self) -> dict[str, Learning]:
+        """The models that learn from the log, by name."""
         return {}
 
     def _no_learning(self, *args: Any, **kwargs: Any) -> Any:
@@ -374,7 +364,6 @@ class LearningService(Service):
             raise RefusedError(429, f"{behind:,} rows are still to be learned", 1.0)
 
     def _sweep(self) -> None:
-        """Let rows go whose label has not come in time."""
         while not self._closing.wait(_SWEEP):
             negative = float(self._negative) if self.settings.unlabelled == NEGATIVE else None
             self._tend(ExpireRequest(self._waited_for(), negative))
@@ -420,7 +409,8 @@ class LearningService(Service):
 
     def status(self) -> Status:
         """The state of the service."""
-        learning, appender, lately = self._learning, self._appender, self._learning.lately()
+        learning, appender = self._learning, self._appender
+        loss, predicted, label = learning.lately()
         reason = self._reason or appender.trouble
         told = reason or learning.trouble or self._untended
         return Status(
@@ -434,9 +424,9 @@ class LearningService(Service):
             log_bytes=self._synced.offset,
             sync_seconds=appender.sync_seconds,
             syncs=appender.syncs,
-            loss=lately.loss,
-            predicted=lately.predicted,
-            label=lately.label,
+            loss=loss,
+            predicted=predicted,
+            label=label,
             nonzero=learning.nonzero,
             features_seen=learning.model.features_seen,
             skipped=learning.skipped,
@@ -451,11 +441,9 @@ class LearningService(Service):
         file = self._learning.file
         return (file, self._learning.saved) if file.exists() else (self.path, 0)
 
-    def shadows(self) -> dict[str, Standing]:
-        """How the models that learn from the log do, by name."""
-        return {
-            name: Standing(one.learned, one.lately().loss, one.fault) for name, one in self._models.items()
-        }
+    def shadows(self) -> dict[str, Learning]:
+        """The models that learn from the log, by name."""
+        return self._models
 
     def promote(self, name: str) -> Future[Ack]:
         """Let another model take over, once it has learned what this one has. `RefusedError`.
