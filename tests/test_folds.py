@@ -67,8 +67,8 @@ def test_scales_are_those_of_the_rows_that_are_learned(tmp_path: Any) -> None:
         rest = [line for line, fold in zip(lines, folds_of(0, 40, 4, 0), strict=True) if fold != k]
         (tmp_path / "rest.csv").write_text("\n".join(["label,a,b", *rest]))
         own = thresher.train(tmp_path / "rest.csv", **options)
-        assert bits(found.models.models[k]) == bits(own)
-        assert np.array_equal(found.models.models[k].predict(LINE), own.predict(LINE))
+        assert bits(found.sets.models[k]) == bits(own)
+        assert np.array_equal(found.sets.models[k].predict(LINE), own.predict(LINE))
     assert bits(found.choose()) == bits(thresher.train(tmp_path / "all.csv", **options))
 
 
@@ -207,7 +207,7 @@ def test_a_row_stays_in_its_fold(order: str) -> None:
     rows = [(float(n % 2), {n: 1.0}) for n in range(100)]
     found = cv(Chunk.of_rows(rows), "sgd", rate="constant:1", folds=5, order=order, loss="logistic")
     assert found.points[0].figures["loss"] == pytest.approx(np.log(2), abs=0.3)
-    learned = [set(model.weights()[0].tolist()) for model in found.models.models]
+    learned = [set(model.weights()[0].tolist()) for model in found.sets.models]
     assert all(len(keys) == 80 for keys in learned)
     assert all(sum(n in keys for keys in learned) == 4 for n in range(100))
 

@@ -43,6 +43,7 @@ from thresher.plans import path as plans_path
 from thresher.plans import select as plans_select
 from thresher.plans import train as plans_train
 from thresher.plans import tune as plans_tune
+from thresher.plans.frontier import Learned
 from thresher.plans.models import CrossValidation, Frontier, Tuned, with_choice
 from thresher.plans.run import Training, bags_of
 from thresher.plans.run_setup import inputs_of, labels_or_part
@@ -245,9 +246,12 @@ def path(
     with _elsewhere(given):
         run = plans_path.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
         outcome = _outcome(run)
-    learn = (lambda before, l1s: run.again(l1s).added_to(before)) if run.rereadable else None
-    choice = given["choose"] or BEST
-    return with_choice(Frontier(run.penalty, *run.learned(), warn(outcome.warnings), choice, learn))
+
+    def learn(found: Frontier, l1s: list[float]) -> None:
+        found.points[:], found.models[:] = run.again(l1s).added_to(Learned(found.points, found.models))
+
+    own = run.penalty, *run.learned(), warn(outcome.warnings), given["choose"] or BEST
+    return with_choice(Frontier(*own, learn if run.rereadable else None))
 
 
 @takes(CvOptions)

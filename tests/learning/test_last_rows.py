@@ -170,10 +170,10 @@ def test_each_block_is_predicted_by_models_of_the_rows_before_it(passes: int) ->
     found = thresher.cv("rows.svm", refit=True, on_error="skip", **shared)
     chunk = thresher.cv(CHUNK, refit=True, **shared)
     assert found.points == chunk.points
-    assert found.models.examples == passes * ROWS
+    assert found.sets.examples == passes * ROWS
     start = ROWS - 4 * (ROWS // 5)
     losses = []
-    for k, model in enumerate(chunk.models.models[:4]):
+    for k, model in enumerate(chunk.sets.models[:4]):
         begin = start + k * (ROWS // 5)
         own = thresher.train(CHUNK.rows(0, begin), passes=passes, **OPTIONS)
         assert same(model, own)

@@ -99,8 +99,8 @@ class Validation(Training):
         """Evaluate the folds by reading the data once more."""
         results, self._scores = self._results(self.trainer)
         points = estimates_of(results, self.plan.penalty is not None)
-        more: Any = {"_results": results, "_learn": self._further}
-        return CrossValidation(self.plan.penalty, points, self.trainer.models, self.folds, **more)
+        beside: Any = {"folds": self.folds, "results": results, "sets": self.trainer.models}
+        return CrossValidation(self.plan.penalty, points, results.whole or [], _learn=self._further, **beside)
 
     def choose(self, found: CrossValidation) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
@@ -128,8 +128,8 @@ class Validation(Training):
             scores = FoldScores(trainer.models, self.folds, chunks)
         return Results.of(trainer.models, self.folds, scores.figures), scores
 
-    def _further(self, penalties: list[float]) -> Results | None:
-        """Results for further penalties, in the same folds of the same data; None if learning diverges."""
+    def _further(self, found: CrossValidation, penalties: list[float]) -> None:
+        """Add results for further penalties, in the same folds of the same data, unless learning diverges."""
         self.ui.say(reading_again(penalties))
         first = self.trainer
         recipes = [with_penalty(first.models.recipe, value) for value in penalties]
@@ -139,8 +139,8 @@ class Validation(Training):
         try:
             trainer.run()
         except DivergedError:
-            return None
-        return self._results(trainer)[0]
+            return
+        found.add(self._results(trainer)[0])
 
 
 def prepare(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
@@ -18,7 +17,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, alone
 from thresher.plans import budget, frontier
 from thresher.plans.folds import Estimate, Folds, Results, estimates_of
-from thresher.plans.frontier import Learned, noted, picture
+from thresher.plans.frontier import noted, picture
 from thresher.plans.tuning import Trial
 
 if TYPE_CHECKING:
@@ -141,56 +140,65 @@ class Tuned:
 
 
 @dataclass(frozen=True)
-class Frontier:
-    """Models of one rule with different penalties, from the weakest to the strongest."""
+class Alternatives:
+    """Models with different penalties, from the weakest to the strongest, of which one is chosen."""
 
-    penalty: str
-    """name of the penalty parameter"""
-    points: list[Point]
-    """loss and number of weights of each model"""
+    penalty: str | None
+    """name of the penalty parameter; None if a single model was cross-validated"""
+    points: list[Any]
+    """loss and number of weights for each penalty"""
     models: list[Any]
     """the model of each point: a lane, of which `choose` makes a model that can keep learning; or, from a
-    file, the weights to predict with"""
+    file, the weights to predict with; none if models were only cross-validated"""
     warnings: list[Trouble] = field(default_factory=list)
     """trouble with the data or the run"""
     choice: str = "best"
     """what is chosen unless you say otherwise"""
-    _learn: Callable[[Learned, list[float]], Learned] | None = field(default=None, repr=False, compare=False)
+    _learn: Callable[[Any, list[float]], None] | None = field(default=None, repr=False, compare=False)
     """adds models with further penalties; None if the data cannot be read again"""
     _tried: set[str] = field(default_factory=set, repr=False, compare=False)
     """budgets for which penalties were added"""
 
-    def __repr__(self) -> str:
-        """The table printed by ``thresher path``, with a star at the chosen model."""
-        table = partial(of_points, self.points, self.penalty)
-        return shown_with_choice(self.points, self.choice, table)
-
     @property
     def model_(self) -> Any:
         """The chosen one, which `thresher.predict`, `evaluate` and the like take in place of all."""
-        return self.models[self.number()]
+        return self._models[self.number()]
+
+    @property
+    def _models(self) -> list[Any]:
+        return self.models
 
     def number(self, which: str | None = None) -> int:
         """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError.
 
         The first ``nnz:N`` whose budget lies between two models reads the data once more: models with
         penalties between theirs are added, and numbers of points change. If the data can be read only once, a
-        warning says so.
+        warning says so. After cross-validation, ``nnz:N`` counts the weights of the models of all rows if
+        there are any, else their mean over folds.
         """
         which = check_choice(self.choice if which is None else which)
-        budget.fill(self.points, which, self._tried, None if self._learn is None else self._add)
+        self.fill(which)
         return choose(self.points, which)
 
-    def _add(self, penalties: list[float]) -> None:
-        """Learn models with further penalties."""
-        assert self._learn is not None
-        grown = self._learn(Learned(self.points, self.models), penalties)
-        self.points[:], self.models[:] = grown
+    def fill(self, which: str) -> None:
+        """Add further penalties if `which` is ``nnz:N`` and its budget lies between two of them."""
+        learn = None if self._learn is None else partial(self._learn, self)
+        budget.fill(self.points, which, self._tried, learn)
 
     def choose(self, which: str | None = None) -> Any:
         """The selected model, independent of the others: see `number`."""
-        found = self.models[self.number(which)]
+        found = self._models[self.number(which)]
         return alone(found) if isinstance(found, Model) else found
+
+
+@dataclass(frozen=True)
+class Frontier(Alternatives):
+    """Models of one rule with different penalties, that have learned side by side."""
+
+    def __repr__(self) -> str:
+        """The table printed by ``thresher path``, with a star at the chosen model."""
+        table = partial(of_points, self.points, self.penalty or "")
+        return shown_with_choice(self.points, self.choice, table)
 
     def frame(self) -> pd.DataFrame:
         """A row per model, under the names that all results share. ImportError without pandas.
@@ -218,7 +226,7 @@ class Frontier:
 
     def table(self, which: str | None = None) -> str:
         """The models as tab-separated values, with a header. Raises ValueError."""
-        return table_of_points(self.points, self.penalty, self.number(which))
+        return table_of_points(self.points, self.penalty or "", self.number(which))
 
     def save(self, path: str | PathLike[str], which: str | None = None, *, state: bool = False) -> None:
         """Write the same file as ``thresher path``, replacing an older one. Raises OSError.
@@ -226,11 +234,13 @@ class Frontier:
         With `state`, also what the models need to keep learning: often a thousand times the weights.
         """
         chosen = self.number(which)
-        table = FrontierTable(self.penalty, self.points, chosen, self.choice if which is None else which)
+        table = FrontierTable(
+            self.penalty or "", self.points, chosen, self.choice if which is None else which
+        )
         frontier.save(fspath(path), table, self.models, state)
 
 
-F = TypeVar("F", "Frontier", "CrossValidation")
+F = TypeVar("F", bound=Alternatives)
 
 
 def with_choice(found: F) -> F:
@@ -247,63 +257,39 @@ def with_choice(found: F) -> F:
     return found
 
 
-@dataclass(frozen=True)
-class CrossValidation:
+@dataclass(frozen=True, kw_only=True)
+class CrossValidation(Alternatives):
     """Results of cross-validation for each penalty, from the weakest to the strongest."""
 
-    penalty: str | None
-    """name of the penalty parameter; None if a single model was evaluated"""
-    points: list[Estimate]
-    """loss and number of weights for each penalty"""
-    models: ModelSet
-    """the models of the first reading"""
     folds: Folds
     """how rows were split"""
-    warnings: list[Trouble] = field(default_factory=list)
-    """trouble with the data or the run"""
-    choice: str = "best"
-    """what is chosen unless you say otherwise"""
-    _results: Results | None = field(default=None, repr=False, compare=False)
-    _learn: Callable[[list[float]], Results | None] | None = field(default=None, repr=False, compare=False)
-    """evaluates further penalties"""
-    _tried: set[str] = field(default_factory=set, repr=False, compare=False)
-    """budgets for which penalties were added"""
+    results: Results = field(repr=False, compare=False)
+    """figures of each penalty in each fold"""
+    sets: ModelSet = field(repr=False, compare=False)
+    """the models of the first reading"""
 
     def __repr__(self) -> str:
         """The table printed by ``thresher cv``, with a star at the chosen one."""
-        table = partial(of_estimates, self.points, self.penalty)
-        return shown_with_choice(self.points, self.choice, table)
+        return shown_with_choice(self.points, self.choice, partial(of_estimates, self.points, self.penalty))
 
-    def number(self, which: str | None = None) -> int:
-        """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError.
+    @property
+    def _models(self) -> list[Model]:
+        if not self.folds.whole:
+            raise ValueError("no final model was trained: use cv(..., refit=True)")
+        return self.models
 
-        With `refit`, ``nnz:N`` counts the weights of the models of all rows, else their mean over folds. The
-        first ``nnz:N`` whose budget lies between two penalties evaluates further ones between them, which are
-        added; numbers of points then change.
-        """
-        which = check_choice(self.choice if which is None else which)
-        self.fill(which)
-        return choose(self.points, which)
-
-    def fill(self, which: str) -> None:
-        """Evaluate further penalties if `which` is ``nnz:N`` and its budget lies between two of them."""
-        budget.fill(self.points, which, self._tried, self._add)
-
-    def _add(self, penalties: list[float]) -> None:
-        """Evaluate further penalties."""
-        more = None if self._learn is None else self._learn(penalties)
-        if more is not None and self._results is not None:
-            grown = self._results.joined(more)
-            vars(self._results).update(vars(grown))
-            self.points[:] = estimates_of(grown, self.penalty is not None)
+    def add(self, more: Results) -> None:
+        """Add the results of further penalties."""
+        grown = self.results.joined(more)
+        vars(self.results).update(vars(grown))
+        self.points[:], self.models[:] = estimates_of(grown, self.penalty is not None), grown.whole or []
 
     def frame(self) -> pd.DataFrame:
         """A row per penalty and fold, counted from 1, under the names that all results share.
 
         See docs/python.md. ImportError without pandas.
         """
-        chosen, found = self.number(), self._results
-        assert found is not None
+        chosen, found = self.number(), self.results
         return frame_of(
             {
                 **identity(recipe),
@@ -316,22 +302,3 @@ class CrossValidation:
             for k, recipe in enumerate(found.recipes)
             for fold in range(self.folds.count)
         )
-
-    @property
-    def model_(self) -> Model:
-        """The chosen one, which `thresher.predict`, `evaluate`, `save` and the like take; see `choose`."""
-        return self._whole[self.number()]
-
-    def choose(self, which: str | None = None) -> Model:
-        """The model with that penalty trained on all rows, which can keep learning on its own.
-
-        ValueError unless cross-validation ran with `refit`.
-        """
-        number = self.number(which) if self.folds.whole else 0
-        return copy(self._whole[number])
-
-    @property
-    def _whole(self) -> list[Model]:
-        if self._results is None or self._results.whole is None:
-            raise ValueError("no final model was trained: use cv(..., refit=True)")
-        return self._results.whole

@@ -86,7 +86,9 @@ def load(path: Path) -> Readout | Ensemble[Readout] | Frontier | Selection:
         return model_in(found)
     there = {k: model_file.readout_of(path, *found.model(k)) for k in found.there}
     models = [there.get(k) for k in range(len(found))]
-    return Frontier(table.penalty, table.points, models, choice=table.choice, _learn=lambda one, more: one)
+    return Frontier(
+        table.penalty, table.points, models, choice=table.choice, _learn=lambda found, penalties: None
+    )
 
 
 def draw(path: Path, plot: Path | None, table: Path | None) -> None:
