@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -33,17 +33,6 @@ if TYPE_CHECKING:
 
 NESTED = ("rule", "loss", "rate")
 """Parameters that are parts; their own parameters are set with two underscores: ``rule__alpha``"""
-
-
-def nested_of(kind: str, value: Any) -> dict[str, Any]:
-    """Parameters of a part that `changed` accepts, without nested parts; empty if `value` is not a part."""
-    from thresher import parts
-
-    try:
-        made = parts.make(kind, value)
-    except ValueError:
-        return {}
-    return {field: getattr(made, field) for field in parts.parameters(type(made))}
 
 
 F64 = NDArray[np.float64]
@@ -401,11 +390,14 @@ class SparseEstimator(BaseEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters; with `deep` also those of rule, loss and rate, as ``rule__alpha``."""
+        from thresher import parts
+
         params: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            for name in NESTED:
-                inner = nested_of(name, params[name])
-                params |= {f"{name}__{field}": value for field, value in inner.items()}
+        for name in NESTED if deep else ():
+            with suppress(ValueError):  # it is no part: fit says so
+                made = parts.make(name, params[name])
+                fields = parts.parameters(type(made))
+                params |= {f"{name}__{field}": getattr(made, field) for field in fields}
         return params
 
     def set_params(self, **params: Any) -> Self:
@@ -427,14 +419,17 @@ class SparseEstimator(BaseEstimator):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """The model as the bytes of a model file, and where parts of your own are; else unchanged."""
+        """Models as the bytes of model files, and where parts of your own are; else unchanged."""
         from thresher.learning.modelbytes import as_bytes
         from thresher.parts import homes
 
         state = dict(super().__getstate__())
         if own := homes():
             state["_homes"] = own
-        if "_model" in state:
+        if "_path" in state:
+            state["_path"] = [as_bytes(model) for model in state["_path"]]
+            del state["_model"]  # one of these
+        elif "_model" in state:
             state["_model"] = as_bytes(state["_model"])
         return state
 
@@ -445,8 +440,11 @@ class SparseEstimator(BaseEstimator):
 
         state = dict(state)
         expect(state.pop("_homes", {}))
-        if "_model" in state:
-            state = {**state, "_model": from_bytes(state["_model"], "the model in the estimator")}
+        if "_path" in state:
+            state["_path"] = [from_bytes(one, "a model in the estimator") for one in state["_path"]]
+            state["_model"] = state["_path"][state["chosen_"]]
+        elif "_model" in state:
+            state["_model"] = from_bytes(state["_model"], "the model in the estimator")
         super().__setstate__(state)
 
 

@@ -219,27 +219,6 @@ class SparseFrontierEstimator(SparseEstimator):
         check_is_fitted(self)
         return np.array([self._shown(model.bias.astype(np.float64)) for model in self._path])
 
-    def __getstate__(self) -> dict[str, Any]:
-        """The models as the bytes of model files, everything else unchanged."""
-        from thresher.learning.modelbytes import as_bytes
-
-        state = dict(super().__getstate__())
-        if "_path" in state:
-            del state["_model"]
-            state["_path"] = [as_bytes(model) for model in self._path]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore; `ModelFileError` for damaged bytes."""
-        from thresher.learning.modelbytes import from_bytes
-
-        if "_path" in state:
-            path = [from_bytes(one, "a model in the estimator") for one in state["_path"]]
-            state = {**state, "_path": path}
-        super().__setstate__(state)
-        if "_path" in state:
-            self._model = self._path[self.chosen_]
-
 
 def _check_penalties(given: NDArray[Any]) -> None:
     fit = given.ndim == 1 and given.size > 0 and given.dtype.kind in "iuf"

@@ -28,19 +28,13 @@ Splitter = Callable[[F32, Rows], list[tuple[Flags, Flags]]]
 """Maps labels and row numbers of examples to one or more splits: masks of rows to learn and to hold out"""
 
 
-class RowSplit(NamedTuple):
-    """Draws from one matrix: rows to learn, in the order of the first pass, and rows to hold out."""
-
-    learned: Any
-    held: Any
-
-
 class Drawn(NamedTuple):
     """What `fit` is to learn."""
 
     whole: Any
     """a draw of all examples"""
-    splits: list[RowSplit]
+    splits: list[tuple[Any, Any]]
+    """draws of rows to learn, in the order of the first pass, and of rows to hold out"""
     seed: int
     """seed of the orders of all passes"""
 
@@ -59,7 +53,7 @@ def drawn(estimator: Any, matrix: Any, weights: F64, splitter: Splitter | None) 
     rows = draw.rows[mixed]
     for learned, held in splitter(matrix.labels[rows], rows) if splitter else ():
         order = mixed[learned] if shuffle else np.sort(mixed[learned])
-        splits.append(RowSplit(draw.take(order), draw.take(mixed[held])))
+        splits.append((draw.take(order), draw.take(mixed[held])))
     return Drawn(draw.take(mixed) if shuffle else draw, splits, seed)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,6 @@ class HeldOutRows:
 
     def add(self, models: Sequence[Any], draw: Any) -> None:
         """Predict rows that these models have not learned."""
-        from thresher.data.inputs.matrices import MatrixSource
-
         factors, done = self._encoded.factors, 0
         for chunk in MatrixSource(self._matrix, draw).chunks():
             rows = draw.rows[done : done + len(chunk)]
@@ -128,8 +127,8 @@ class SideBySide:
         self, recipes: Sequence[Recipe], draw: Draw, held: Source | None, policy: Patience, passes: int
     ) -> tuple[ModelSet, dict[int, Best]]:
         self.models = {}  # free the old models first, to save memory
-        models, source = ModelSet(recipes, say=_warn), self.source(draw)
-        plan = TrainingPlan(passes, None, patience=policy.passes)
+        models = ModelSet(recipes, say=partial(warn_user, category=ConvergenceWarning))
+        source, plan = self.source(draw), TrainingPlan(passes, None, patience=policy.passes)
         watcher = PassPrinter(lambda: models.lead.nonzero, self._estimator.verbose)
         more: Any = {"order": source, "holdout": held, "policy": policy, "watcher": watcher}
         found = Trainer(models, source, plan, **more).run().warnings
@@ -151,7 +150,3 @@ class _Ending(Patience):
             if self._ends[k] <= number:
                 models.rest(k)
         return over
-
-
-def _warn(line: str) -> None:
-    warn_user(line, ConvergenceWarning)
