@@ -16,10 +16,10 @@ from tests.serving.asking import Asked, Learning, Transport, done
 from thresher.data.errors import DataError
 from thresher.learning.model.ensemble import load
 from thresher.serving.appending import Ack
-from thresher.serving.batching import BatchKind
 from thresher.serving.bodies import Bodies, Rows
 from thresher.serving.errors import RefusedError
 from thresher.serving.openapi import ENDPOINTS, PATHS, Refusal
+from thresher.serving.predicting import BatchKind
 from thresher.serving.protocol import HttpConnection
 from thresher.serving.service import Service
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from thresher.serving.batching import Batcher, BatchKind, Later
 from thresher.serving.errors import Answer
+from thresher.serving.predicting import Batcher, BatchKind, Later
 from thresher.serving.reading import NOTHING, HttpRequest
 
 KIND = BatchKind("/predict", "", "")

@@ -11,9 +11,9 @@ import h11
 import pytest
 
 from tests.serving.asking import Transport
-from thresher.serving.batching import BatchKind
 from thresher.serving.endpoints import SMALL, Limits
 from thresher.serving.errors import Answer
+from thresher.serving.predicting import BatchKind
 from thresher.serving.protocol import HttpConnection, Site
 from thresher.serving.reading import LONGEST_HEAD, Asked, HttpRequest, head_of
 

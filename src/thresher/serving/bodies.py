@@ -225,8 +225,15 @@ class Bodies:
                 limits.append((np.delete(wrong, _places_of_bad(rows)), repeat(AN_ID)))
         if limits:
             rows = _without(rows, limits, header.count(b"\n"))
-        if form == "jsonl" and rows.good and not parsed.chunk.values.any():
-            self._check_known(body)
+        if form == "jsonl" and rows.good and not parsed.chunk.values.any():  # as others wrap them in another
+            layout, there = self._layouts[form], {name: None for one in self._objects(body) for name in one}
+            kinds = zip(layout.columns, layout.kinds, strict=True)
+            columns = [name for name, kind in kinds if kind in FEATURES]
+            if there and not there.keys() & columns:
+                given, known = (", ".join([*one][:_SHOWN]) for one in (there, columns))
+                raise RefusedError(
+                    400, f"no column of {_NAME} ({given}) is one of the model's ({known}, ...)"
+                )
         return rows
 
     def _beyond(self, form: str, chunk: Chunk, labelled: bool, learned: bool) -> list[_Limit]:
@@ -257,15 +264,6 @@ class Bodies:
                 kind = self._table(body).schema.field(ids).type
                 texts = repeat(not (pa.types.is_nested(kind) or pa.types.is_floating(kind)))
         return np.array([not is_id(one, is_text) for one, is_text in zip(found, texts, strict=False)], bool)
-
-    def _check_known(self, body: bytes) -> None:
-        """`RefusedError` if no object has a column of the model, as others wrap them in another."""
-        layout, objects = self._layouts["jsonl"], self._objects(body)
-        columns = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind in FEATURES]
-        there = {name: None for one in objects for name in one}
-        if there and not there.keys() & columns:
-            given, known = (", ".join([*one][:_SHOWN]) for one in (there, columns))
-            raise RefusedError(400, f"no column of {_NAME} ({given}) is one of the model's ({known}, ...)")
 
     def _objects(self, body: bytes) -> list[dict[str, Any]]:
         """The objects of a body; none if a line is not JSON."""
@@ -630,31 +628,22 @@ def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
     return LateLabels(ids, labels, given.astype(np.float32))
 
 
-def _shown(place: re.Match[str]) -> str:
-    """The line, and the field if it is known."""
-    return f" (line {int(place[1]) + 1}{', ' * bool(place[2])}{place[2]})"
-
-
-def _id_of(line: _Line, number: int) -> str:
-    """The id as it was written, or the text that it is. `RefusedError`."""
-    written = bytes(line.id).decode()
-    is_text = written[0] == '"'
-    found = msgspec.json.decode(line.id, type=str) if is_text else written
-    if not is_id(found, is_text):
-        raise RefusedError(400, f"line {number}: expected {AN_ID}, found {written[:_LONGEST]}")
-    return found
-
-
 def _lines(body: bytes) -> tuple[list[_Line], list[str]]:
-    text = body.strip()
+    text, ids = body.strip(), list[str]()
     try:
         found = _SEVERAL.decode(text) if text.startswith(b"[") else _ONE.decode_lines(text)
-        ids = [_id_of(one, k) for k, one in enumerate(found, 1)]
+        for number, line in enumerate(found, 1):
+            written = bytes(line.id).decode()
+            is_text = written[0] == '"'
+            ids.append(msgspec.json.decode(line.id, type=str) if is_text else written)
+            if not is_id(ids[-1], is_text):
+                raise RefusedError(400, f"line {number}: expected {AN_ID}, found {written[:_LONGEST]}")
     except NOT_JSON as error:
-        raise RefusedError(
-            400,
-            f'expected lines such as {{"id": "a", "label": 1}}: {_PLACE.sub(_shown, why_not_json(error))}',
-        ) from error
+        why = _PLACE.sub(
+            lambda at: f" (line {int(at[1]) + 1}{', ' * bool(at[2])}{at[2]})", why_not_json(error)
+        )
+        told = f'expected lines such as {{"id": "a", "label": 1}}: {why}'
+        raise RefusedError(400, told) from error
     if not found:
         raise RefusedError(400, "the body is empty: send a line of id and label for each row")
     return found, ids

@@ -276,14 +276,11 @@ def _operation(name: str, one: Endpoint, schemas: Iterator[Any]) -> dict[str, An
         if media:
             answer["content"] = answer.get("content", {}) | {media: {"schema": schema}}
     found: dict[str, Any] = {"operationId": name, "summary": one.does, "responses": answers}
-    if one.parameters:
-        found["parameters"] = [_parameter(each) for each in one.parameters]
+    for each in one.parameters:
+        kind = {"type": "string", **({"enum": [*each.choices]} if each.choices else {})}
+        told = {"name": each.name, "in": each.place, "description": each.does, "schema": kind}
+        required = {"required": True} if each.place == "path" else {}
+        found.setdefault("parameters", []).append(told | required)
     if one.takes:
         found["requestBody"] = {"required": True, "content": {media: {} for media in one.takes}}
     return found
-
-
-def _parameter(one: Given) -> dict[str, Any]:
-    kind = {"type": "string", **({"enum": [*one.choices]} if one.choices else {})}
-    required = {"required": True} if one.place == "path" else {}
-    return {"name": one.name, "in": one.place, "description": one.does, "schema": kind, **required}

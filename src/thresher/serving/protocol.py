@@ -22,9 +22,9 @@ from time import monotonic
 from typing import Any
 from urllib.parse import quote
 
-from thresher.serving.batching import Batcher
 from thresher.serving.endpoints import SMALL, Limits, too_large
 from thresher.serving.errors import Answer, RefusedError, refusal
+from thresher.serving.predicting import Batcher
 from thresher.serving.reading import LONGEST_HEAD, NOTHING, Asked, Body, HttpRequest, check_beginning
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
