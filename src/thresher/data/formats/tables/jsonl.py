@@ -496,7 +496,8 @@ class JsonlParser(BatchParser):
                 for name, value in read.items():
                     what = self._watched[name] if value is not None else ""
                     if what and (what, name) not in noticed:
-                        noticed[what, name] = k + 1, _looks(pa.field(name, _wider(pa.null(), value)))
+                        looks = guess(pa.field(name, _wider(pa.null(), value)))
+                        noticed[what, name] = k + 1, looks if looks in (NUMERIC, CATEGORICAL) else ""
             else:
                 refused.append(read._replace(line=k + 1))
                 if self._on_error == FAIL:
@@ -545,10 +546,10 @@ class JsonlParser(BatchParser):
         if not isinstance(read, dict):
             return BadLine("", 0, 1, "a JSON object", shown(line), line)
         for name, value in read.items():
-            if is_broken(name):
+            kind = wide.get(name)
+            if kind is None and is_broken(name):
                 written = shown(name.encode("utf-8", "backslashreplace"))
                 return BadLine("", 0, 1, "names that are valid Unicode", written, line)
-            kind = wide.get(name)
             if kind is not None and not _fits(value, kind):
                 found = shown(json.dumps(value).encode())
                 if _says_missing(value):
@@ -560,12 +561,6 @@ class JsonlParser(BatchParser):
                     found += hint_of_numbers(value)
                 return BadLine("", 0, 1, f"{_called(kind)} in column '{name}'", found, line)
         return read
-
-
-def _looks(field: Any) -> str:
-    """The kind of column that a late field looks like, of those that an option can name; empty: none."""
-    kind = CATEGORICAL if pa.types.is_timestamp(field.type) else guess(field)  # pyarrow finds times in texts
-    return kind if kind in (NUMERIC, CATEGORICAL) else ""
 
 
 def is_broken(text: str) -> bool:
@@ -645,6 +640,8 @@ def _is_text(value: Any) -> bool:
 
 def _as(value: Any, kind: Any) -> Any:
     """A value that `_fits`, converted for pyarrow; numbers as texts have one spelling each."""
+    if value is None or isinstance(value, str):
+        return value
     if pa.types.is_list(kind) and isinstance(value, list):
         return [str(one) if kind == _ANY_LIST and type(one) is int else one for one in value]
     if pa.types.is_null(kind) and isinstance(value, int | float):
