@@ -6,13 +6,14 @@ report. What they need to know of the stream is counted in `stream_statistics`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from thresher.data.columns import LABEL, NUMERIC, WEIGHT, as_option_value
+from thresher.data.columns import LABEL, NUMERIC, OFFSET, WEIGHT, as_option_value
 from thresher.data.errors import first_few
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.labels import is_number
@@ -53,6 +54,9 @@ _SHIFT = 0.8
 """Labels are sorted, but for some noise, if the share of one differs this much before and after some row."""
 _UNLIKE = 20.0
 """A feature this many times the typical size is on another scale."""
+_BETTER, _BETTER_SHARE, _OFF = 10.0, 0.05, 0.3
+"""Raw exposures must explain the labels better by this log likelihood, counting each label as 1 or less,
+and by this share of it. A power of them must not do so by more than this share."""
 NO_WEIGHT = "no feature has a weight"
 _NOTICED = 0.001
 """A rise of the held-out loss by less than this share of the best constant's is not worth a word."""
@@ -303,6 +307,38 @@ def _scales(run: Run) -> str | None:
     return f"{reason}; {scale_remedy(recipe)}"
 
 
+@of_run("raw-exposure")
+def _raw_exposure(run: Run) -> str | None:
+    """Offsets that the mean is proportional to, where it is exp(offset) times what is learned.
+
+    The log likelihood of counts, per label, is that of a constant times o; it is compared with that of a
+    constant times exp(b o), with b = 0, 1/4, 1/2, 3/4 or 1: labels may grow more slowly than exposures. They
+    must not grow faster or more slowly than o, as they may if o is log(days).
+    """
+    seen, head = run.seen, run.model.head
+    if not (run.model.recipe.offset and seen.offset_sums and seen.rows > FEW and head.is_exponential):
+        return None
+    *powers, offsets, o_logs, labels, y_offsets, y_logs, squares = seen.offset_sums
+    if min(labels, squares, seen.weight) <= 0:
+        return None
+    raw = y_logs / labels - math.log(offsets / seen.weight)
+    as_logs = [
+        k / 4 * y_offsets / labels - math.log(power / seen.weight) for k, power in enumerate(powers, 1)
+    ]
+    gain, faster = raw - max(0.0, *as_logs), y_logs / labels - o_logs / offsets
+    if gain * labels**2 / squares < _BETTER or gain < _BETTER_SHARE * raw or abs(faster) > _OFF * raw:
+        return None
+    layout = run.model.recipe.layout
+    named = (
+        [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == OFFSET]
+        if layout
+        else []
+    )
+    which = f"column {named[0]}, the offset" if named else "the offset"
+    reason = f"the labels grow in proportion to {which}, but 1 more in an offset multiplies the mean by e"
+    return f"{reason}: if it is an exposure, give its logarithm"
+
+
 @of_run("unresolved-labels")
 def _unresolved_labels(run: Run) -> str | None:
     """Numbers to predict that float32 does not tell apart."""
@@ -379,7 +415,14 @@ def _loss(run: Run) -> list[Trouble]:
     return [Trouble("worse-than-constant", f"{run.against_base}: {remedy}")]
 
 
-_EXPLAINS_LOSS = {"sorted-labels", "importances", "scales", "overfitting", "unresolved-labels"}
+_EXPLAINS_LOSS = {
+    "raw-exposure",
+    "sorted-labels",
+    "importances",
+    "scales",
+    "overfitting",
+    "unresolved-labels",
+}
 
 
 def troubles_of(run: Run) -> list[Trouble]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
+from thresher.data.offsets import OFFSET, may_have_offsets
 from thresher.learning.files.schema import Finite, Form, Key, Positive, form_of
 from thresher.learning.model.objective import Head
 from thresher.learning.model.scaling import alone
@@ -46,6 +47,12 @@ _SPAN = Form(
     "a span of keys or null",
     lambda v: v is None or (form_of(tuple[Key, Key]).fits(v) and v[0] <= v[1]),
     lambda v: v and tuple(v),
+)
+
+
+_OFFSET_SUMS = form_of(list[Finite])._replace(
+    words="ten sums or none",
+    fits=lambda v: form_of(list[Finite]).fits(v) and (not v or (len(v) == 10 and min(v[:5]) > 0)),
 )
 
 
@@ -92,6 +99,9 @@ class Seen:
     """sums of losses and importances at the end of each pass, and the held-out loss"""
     span: Annotated[tuple[int, int] | None, _SPAN] = None
     """the lowest and the highest key, if features have no columns"""
+    offset_sums: Annotated[list[float], _OFFSET_SUMS] = field(default_factory=list)
+    """Sums over rows of importance w, label y and offset o: of w e^(k o / 4) for k = 1, 2, 3, 4, of w o,
+    w o log o, w y, w y o, w y log o and (w y)^2; empty unless every o is above 0."""
     unmet: Annotated[list[int], Form("keys", form_of(list[Key]).fits)] = field(default_factory=list)
     """features that options name and no row has had so far"""
     start: Start = field(default=Start())
@@ -113,6 +123,8 @@ class Seen:
         self.weightless += rows - len(chunk)
         if not len(chunk):
             return
+        if self.offset_sums or not self.rows:
+            self._add_offsets(chunk)
         chunk = alone(chunk, layout)
         self.unmet = [key for key in self.unmet if not (chunk.keys == np.uint64(key)).any()]
         if self.rows < _ROWS and self.numbers < _NUMBERS:
@@ -141,6 +153,19 @@ class Seen:
         self.weights += weights[sampled].tolist()
         while len(self.labels) > _LABELS:
             self.labels, self.weights, self.stride = self.labels[::2], self.weights[::2], 2 * self.stride
+
+    def _add_offsets(self, chunk: Chunk) -> None:
+        """Add up offsets that may be exposures."""
+        o = chunk.values[chunk.keys == OFFSET].astype(np.float64) if may_have_offsets(chunk) else np.zeros(0)
+        if len(o) < len(chunk) or o.min() <= 0:
+            self.offset_sums = []
+            return
+        w, y = chunk.weights.astype(np.float64), chunk.labels.astype(np.float64)
+        log = np.log(o)
+        root = np.exp(np.minimum(o, 100.0) / 4)
+        terms = [root, root**2, root**3, root**4, o, o * log, y, y * o, y * log, w * y * y]
+        before = self.offset_sums or [0.0] * len(terms)
+        self.offset_sums = [sum_ + float(w @ term) for sum_, term in zip(before, terms, strict=True)]
 
     def _add_features(self, chunk: Chunk, layout: SettledLayout | None) -> None:
         """Measure features up to the row that reaches a limit."""
