@@ -208,22 +208,27 @@ def describe(model: ModelOrFile) -> RawPrediction:
 
 
 def _check(first: Readout, layout: SettledLayout) -> None:
-    no, why = "which cannot be exported", ""
-    lists = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == LIST]
+    why, lists = "", [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == LIST]
     if first.shifted:
-        why = f"the model was trained with offsets, {no}: train it without"
+        why = "the model was trained with offsets, which cannot be exported: train it without"
     elif first.unmet.any():
-        never = "features that were never seen have a weight in this model"
-        why = f"{never}, {no}: train with another {mention('rule')}"
+        why = (
+            "features that were never seen have a weight in this model, which cannot be exported:"
+            f" train with another {mention('rule')}"
+        )
     elif has_columns(layout):
         if lists:
-            why = f"column '{lists[0]}' holds lists, {no}: use {mention(ignore=lists[0])}"
+            why = f"column '{lists[0]}' holds lists, which cannot be exported: use {mention(ignore=lists[0])}"
         elif layout.bits and first.means is not None:
-            several = "keys of few bits may be those of several columns, which are centred"
-            why = f"{several}: leave {mention('bits')} out, or use {mention(centre=False)}"
+            why = (
+                "keys of few bits may be those of several columns, which are centred: leave"
+                f" {mention('bits')} out, or use {mention(centre=False)}"
+            )
     elif layout.format not in _IDS and (first.numbering is None or layout.format):
-        remedy = "train on a table (CSV, JSON lines, Parquet), or on ids (svmlight)"
-        why = f"features of this model have names but no columns, {no}: {remedy}"
+        why = (
+            "features of this model have names but no columns, which cannot be exported: train on a table"
+            " (CSV, JSON lines, Parquet), or on ids (svmlight)"
+        )
     elif layout.interact:
         why = f"products of ids cannot be exported: leave {mention('interact')} out in training"
     if why:
