@@ -1,6 +1,6 @@
 """Averaged weights: the mean of the dense path for every rule, and the laws of state for averaged models."""
 
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,7 @@ from tests.streams import (
     Vector,
     averages,
     case,
-    cut,
     domain_of,
-    fingerprint,
     has_rate,
     model_of,
     read_weights,
@@ -34,11 +32,10 @@ from tests.streams import (
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher import parts
 from thresher.data.chunk import Chunk
-from thresher.learning.files import model_file
 from thresher.learning.model import tables
 from thresher.learning.model.model import Model
 from thresher.parts import series
-from thresher.testing.laws import comparable, hashed_key
+from thresher.testing import laws
 
 ABLE = [name for name in RULES if parts.lookup("rule", name).DRIFTS is not None]
 DENSE = stream(seed=11, rows=ROWS, features=FEATURES, density=0.1)
@@ -184,70 +181,23 @@ def test_a_rule_that_cannot_be_averaged_names_those_that_can() -> None:
 
 @pytest.mark.parametrize("name", ABLE)
 def test_neither_cutting_nor_stopping_nor_looking_changes_anything(
-    name: str, short_rings: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    name: str, short_rings: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_small(monkeypatch)
     for store in ("growing", "direct", "hashed:6") if name in STORED else ("growing",):
         with case(store), compiled_if(store == "growing" and name == COMPILED):
-            check_cuts(settings_of(name)[0], store, tmp_path)
-
-
-def check_cuts(spec: str, store: str, tmp_path: Path) -> None:
-    data = DENSE if store == "direct" else WIDE
-    whole, cut_up = averaged(spec, store=store, seed=3), averaged(spec, store=store, seed=3)
-    stopped, watched = averaged(spec, store=store, seed=3), averaged(spec, store=store, seed=3)
-    whole.learn(data.chunk)
-    for piece in cut(data.chunk, [1, 2, 17, 18, 43]):
-        cut_up.learn(piece)
-        stopped.learn(piece)
-        model_file.save(stopped, tmp_path / "model")
-        stopped, _ = model_file.load(tmp_path / "model")
-        watched.learn(piece)
-        before = fingerprint(watched)
-        watched.predict(data.chunk)
-        watched.readout()
-        assert watched.nonzero == len(watched.weights()[0])
-        assert fingerprint(watched) == before
-    expected = fingerprint(whole)
-    assert fingerprint(cut_up) == fingerprint(stopped) == fingerprint(watched) == expected
-    assert stopped.recipe.average
+            chunk = (DENSE if store == "direct" else WIDE).chunk
+            make = partial(averaged, settings_of(name)[0], store=store, seed=3)
+            laws.cutting(make, chunk, [1, 2, 17, 18, 43])
+            laws.stopping(make, chunk, [1, 2, 17, 18, 43])
+            laws.looking(make, chunk)
+            laws.saving(make, chunk, chunk)
 
 
 @pytest.mark.parametrize("name", ABLE)
 def test_the_store_changes_nothing(name: str, short_rings: None) -> None:
     with not_compiled():
-        check_stores(settings_of(name)[0])
-
-
-def check_stores(spec: str) -> None:
-    found = []
-    for store in ("direct", "growing", "hashed:10"):
-        model = averaged(spec, store=store, seed=7)
-        model.learn(DENSE.chunk)
-        names = (lambda j: hashed_key(j, 10, 7)) if store == "hashed:10" else int
-        found.append(comparable(model, FEATURES, names))
-    assert len({hashed_key(j, 10, 7) for j in range(FEATURES)}) == FEATURES
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        make_small(monkeypatch)
-        swept = averaged(spec)
-        swept.learn(DENSE.chunk)
-    assert found[0] == found[1] == found[2] == comparable(swept, FEATURES)
-
-
-@pytest.mark.parametrize("name", ABLE)
-def test_what_is_saved_is_what_predicts(
-    name: str, short_rings: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    make_small(monkeypatch)
-    with compiled_if(name == COMPILED):
-        model = averaged(settings_of(name)[0])
-        model.learn(WIDE.chunk)
-        model_file.save(model, tmp_path / "model", state=False)
-        readout, header = model_file.load_readout(tmp_path / "model")
-        assert header["recipe"]["average"]
-        assert readout.predict(WIDE.chunk).tobytes() == model.predict(WIDE.chunk).tobytes()
-        assert header["nonzero"] == model.nonzero == np.count_nonzero(readout.weights) == len(readout.weights)
-        assert readout.intercept == model.intercept
+        laws.stores(partial(averaged, settings_of(name)[0]), DENSE.chunk, FEATURES)
 
 
 @pytest.mark.usefixtures("plainly")

@@ -48,7 +48,7 @@ def bare(spec: str, loss: str) -> Model:
 # Crammer, Dekel, Keshet, Shalev-Shwartz and Singer (JMLR 2006)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_pa_theorem_2_on_separable_data(seed: int) -> None:
     """Sum of squared hinge losses <= R^2 |u|^2."""
     data, u = separable(seed)
@@ -57,8 +57,7 @@ def test_pa_theorem_2_on_separable_data(seed: int) -> None:
     assert 1 < losses @ losses <= radius2 * (u @ u)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+@pytest.mark.parametrize(("C", "noise"), [(0.05, 0.1), (20.0, 0.0)])
 def test_pa_i_theorem_4(C: float, noise: float) -> None:
     """Mistakes <= max(R^2, 1/C) (|u|^2 + 2C sum of u's hinge losses)."""
     data, u = separable(7, noise=noise)
@@ -68,8 +67,7 @@ def test_pa_i_theorem_4(C: float, noise: float) -> None:
     assert 0 < (margins <= 0).sum() <= max(radius2, 1 / C) * (u @ u + 2 * C * left)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.1])
-@pytest.mark.parametrize("C", [0.05, 1.0, 20.0])
+@pytest.mark.parametrize(("C", "noise"), [(0.05, 0.1), (20.0, 0.0)])
 def test_pa_ii_theorem_5(C: float, noise: float) -> None:
     """Sum of squared hinge losses <= (R^2 + 1/(2C)) (|u|^2 + 2C sum of u's squared ones)."""
     data, u = separable(8, noise=noise)
@@ -119,7 +117,7 @@ def test_an_importance_multiplies_c() -> None:
 # The perceptron
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_novikoffs_bound_on_mistakes(seed: int) -> None:
     """At most (R / gamma)^2 mistakes, however often the examples come; then never another."""
     data, u = separable(seed, rows=100)

@@ -14,7 +14,7 @@ from thresher.parts.bursts import annealed
 
 
 @pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("p", ["1", "2", "3", "inf"])
+@pytest.mark.parametrize("p", ["2", "inf"])
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_frequency_aware_with_h_constant_is_fobos(loss: str, p: str) -> None:
     """Under a cap that every first gradient exceeds, h is the cap: a penalty of l1 cap, `fobos`'s."""
@@ -86,7 +86,7 @@ def test_stabilised_without_rejection_and_purging_is_truncation(
 
 
 @pytest.mark.parametrize("informative", ["true", "false"])
-@pytest.mark.parametrize("rejection", [0.07, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("rejection", [0.07, 0.9])
 def test_a_burst_rejects_the_proportion_asked(rejection: float, informative: str) -> None:
     """Every feature is in every row, so all can be truncated."""
     rng = np.random.default_rng(1)
@@ -122,7 +122,7 @@ def selected(spec: str, data: Stream) -> tuple[int, int]:
     return int(np.count_nonzero(w[:SIGNALS])), int(np.count_nonzero(w[SIGNALS:]))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0])
 def test_stability_selection_purges_noise(seed: int) -> None:
     """At the same rejection rate, noise that survives one burst does not survive the next: it is purged."""
     data = noisy(seed)
@@ -303,7 +303,7 @@ def unscaled(seed: int) -> Stream:
     return stream_of(Z * 10.0 ** np.linspace(-3, 4, 8), np.ones(Z.shape, bool), y, np.ones(6000))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0])
 def test_no_scale_and_no_step_size_to_choose(seed: int) -> None:
     data = unscaled(seed)
     held_out = data.chunk.rows(4000, 6000)

@@ -12,18 +12,6 @@ from tests.pages import DOCS, ROOT, text_of
 from tests.plain import compile_nothing
 from thresher.parts import make
 
-LAW = re.compile(r"^(\d)\. \*\*(.+?)[.,]?\*\*", re.MULTILINE)
-
-
-def laws(page: str) -> list[tuple[str, str]]:
-    return LAW.findall(text_of(page))
-
-
-def test_laws_have_the_same_names_and_numbers_everywhere() -> None:
-    found = laws("docs/how")
-    assert [number for number, _ in found] == list("123456789")
-    assert laws("README") == laws("CONTRIBUTING") == found
-
 
 @pytest.mark.parametrize("package", ["thresher", "thresher.sklearn"])
 def test_the_reference_has_all_that_is_exported(package: str) -> None:

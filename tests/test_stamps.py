@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,6 @@ def answered(folder: Path, code: str, **files: str) -> Any:
     return run(READ + code, folder / "cache", folder)
 
 
-def test_a_constant_of_another_module(tmp_path: Path) -> None:
-    rule = RULE.format(before="from constants import FACTOR", factor="FACTOR")
-    code = "import own\nprint(json.dumps(read('own')))"
-    for factor in (2.0, 6.0, 2.0):
-        assert answered(tmp_path, code, own=rule, constants=f"FACTOR = {factor}") == factor
-
-
 def test_a_constant_that_no_text_tells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rule = RULE.format(before="import os\nFACTOR = float(os.environ['FACTOR'])", factor="FACTOR")
     for factor in (2.0, 6.0):
@@ -39,15 +31,6 @@ def test_an_attribute_of_a_module(tmp_path: Path) -> None:
     code = "import own\nprint(json.dumps(read('own')))"
     for factor in (2.0, 6.0):
         assert answered(tmp_path, code, own=rule, constants=f"FACTOR = {factor}") == factor
-
-
-def test_rules_of_a_factory(tmp_path: Path) -> None:
-    """Two in one process, and one in the next."""
-    head, body = RULE.format(before="", factor="factor").split("@part")
-    rule = head + "def make(factor):\n" + indent(f"@part{body}\nreturn Own\n", "    ")
-    code = "import own\nprint(json.dumps([read(own.make(factor)()) for factor in {}]))"
-    assert answered(tmp_path, code.format([2.0, 6.0, 2.0, 4.0]), own=rule) == [2.0, 6.0, 2.0, 4.0]
-    assert answered(tmp_path, code.format([8.0]), own=rule) == [8.0]
 
 
 def test_what_a_function_of_a_factory_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,25 +81,3 @@ def test_probabilities(plainly: None) -> None:
     assert [found["log_loss"], found["base_log_loss"]] == pytest.approx([log_loss, base], rel=1e-9)
     assert found["normalised_entropy"] == pytest.approx(log_loss / base, rel=1e-9)
     assert found["nonzero"] == 1
-
-
-def test_errors_of_differences(plainly: None) -> None:
-    """Those of `path`, over the rows held out."""
-    data, held = frame(200, False), frame(400, False).iloc[200:]
-    options: dict[str, Any] = {
-        "rule": "fobos",
-        "rate": "constant:0.1",
-        "ignore": "site",
-        "weight": "n",
-        "passes": 1,
-    }
-    found = thresher.path(data, l1=[0.003, 0.1], holdout=held, centre=False, **options)
-    w, y = held["n"].to_numpy(), 2 * held["label"].to_numpy() - 1
-    each = []
-    for point in found.points:
-        model = thresher.train(data, l1=point.penalty, centre=False, **options)
-        each.append(np.log1p(np.exp(-y * model.predict(held, "margin"))))
-    means = [w @ losses / w.sum() for losses in each]
-    d = each[int(np.argmax(means))] - each[int(np.argmin(means))]
-    error = (of_mean(d, w)[2] - of_mean(d, w)[0]) / Z
-    assert found.points[int(np.argmax(means))].paired_error == pytest.approx(error, rel=1e-4)

@@ -104,7 +104,7 @@ def test_info_prints_a_command_that_makes_the_model_again(
 @pytest.mark.usefixtures("plainly")
 def test_each_option_of_one_column_takes_any_name(thresher: Thresher, folder: Path) -> None:
     write(folder / "t.csv", NAMES)
-    for name in filter(None, NAMES):
+    for name in filter(None, NAMES[::4]):
         quoted = in_list(name)
         ran = thresher(
             "train", "t.csv", "-m", "m", "-q", f"--label={quoted}", "--loss=squared", "--ignore=the label"
@@ -112,7 +112,7 @@ def test_each_option_of_one_column_takes_any_name(thresher: Thresher, folder: Pa
         assert ran.status == 0, ran.err
         assert kinds_of("m")[name] == "label"
     thresher("train", "t.csv", "-m", "m", "-q", "--label=the label", "--categorical=*")
-    for name in filter(None, NAMES):
+    for name in filter(None, NAMES[::2]):
         quoted = '"' + name.replace('"', '""') + '"'
         ran = thresher("predict", "m", "t.csv", f"--id={quoted}")
         assert [line.split("\t")[0] for line in ran.out.splitlines()] == [

@@ -2,12 +2,10 @@
 
 import gzip
 import html
-import json
 import os
 import shlex
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -64,22 +62,6 @@ MADE = [
     "h.csv --no-header --label 6 --ignore 7-8 --categorical 1-3 --bins 4 --interact 1,2 --missing x,9"
     " --names",
 ]
-
-
-def test_the_command_names_columns_whose_names_cannot_be_printed(thresher: Thresher, folder: Path) -> None:
-    names = ["a\nb", "it's", "c\td", "", "*", "x\u200by", "$q `w` !z", 'p"q', "r,s", "\x7f", "2"]
-    rows = [{"y\n": k % 2, **{name: k % (3 + n) for n, name in enumerate(names)}} for k in range(60)]
-    Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    chosen = "--label 1 --categorical 2,4 --ignore 11 --bins 7"
-    assert thresher(f"train d.jsonl {chosen} --rule ftrl --passes 1 -m first -q").status == 0
-    words = thresher("info first --json").json["command"]
-    assert words.isprintable()
-    again = (
-        words.replace("DATA", "d.jsonl").replace("MODEL", "second").replace("thresher", "printf '%s\n'", 1)
-    )
-    told = subprocess.run(again, shell=True, capture_output=True, text=True, check=True).stdout.splitlines()
-    assert thresher(*told, "-q").status == 0
-    assert Path("first").read_bytes() == Path("second").read_bytes()
 
 
 @pytest.mark.parametrize("word", ["a\nb'c%d\\e", "-\t-é", '$`"\x01!', "it's", "\udcff\n b"])
@@ -306,37 +288,6 @@ def test_a_frontier_is_shown_as_its_table(thresher: Thresher) -> None:
     assert lines[-3:-1] == ["choice                 best", f"chosen                 {told['chosen']}"]
     assert thresher("choose f 1 -m one").status == 0
     assert thresher("info one --json").json["nonzero"] == told["lanes"][1]["nonzero"]
-
-
-WRONG: dict[str, Any] = {
-    "info nowhere": "nowhere: No such file",
-    "info train.svm": "not a thresher model",
-    "info .": ".",
-}
-
-
-@pytest.mark.parametrize("arguments", WRONG)
-def test_what_is_no_model(arguments: str, thresher: Thresher) -> None:
-    ran = thresher(arguments)
-    assert (ran.status, ran.out) == (1, "")
-    assert WRONG[arguments] in ran.err
-    assert ran.err.count("\n") == 1
-
-
-def test_json_is_one_object(thresher: Thresher, model: Path) -> None:
-    assert json.loads(thresher("info model --json").out)["warnings"] == []
-
-
-@pytest.mark.parametrize(("name", "value"), [("admit", "\x1b[31mX\n"), ("rate", "x")])
-def test_a_recipe_that_describes_no_model(thresher: Thresher, table: Path, name: str, value: str) -> None:
-    thresher(f"train t.csv -m m -q --rule ftrl {TABLE}")
-    header, tensors = model_file.read(Path("m"))
-    header["recipe"][name] = value
-    model_file.write(Path("m"), header, tensors)
-    ran = thresher("info m")
-    assert ran.status == 1
-    assert ran.err.startswith("thresher: m: ")
-    assert ran.err.count("\n") == 1
 
 
 def test_the_weight_of_features_never_seen_is_told(folder: Path, thresher: Thresher, plainly: None) -> None:

@@ -48,29 +48,6 @@ def test_what_is_refused_before_the_data_are_opened(thresher: Thresher) -> None:
     assert "must be a number, or forward:K" in thresher("cv no.csv --folds time:3").err
 
 
-def test_folds_that_go_forward(thresher: Thresher) -> None:
-    with open("rows.svm", "w") as file:
-        file.write(LINES)
-    found = thresher("cv rows.svm --l1 0.01:1:2 --folds forward:2 --json -m m").json
-    assert found["folds"] == "forward:2"
-    with open("first.svm", "w") as file:
-        file.writelines(LINES.splitlines(keepends=True)[:100])
-    with open("second.svm", "w") as file:
-        file.writelines(LINES.splitlines(keepends=True)[100:200])
-    lane = found["lanes"][1]
-    thresher(f"train first.svm -q -m own --rule {lane['spec']}")
-    own = thresher("evaluate own second.svm --json").json
-    whole = thresher("cv rows.svm --l1 0.01:1:2 --folds forward:2").out.splitlines()
-    assert len(whole) > 3
-    with open("third.svm", "w") as file:
-        file.writelines(LINES.splitlines(keepends=True)[:200])
-    with open("fourth.svm", "w") as file:
-        file.writelines(LINES.splitlines(keepends=True)[200:])
-    thresher(f"train third.svm -q -m own2 --rule {lane['spec']}")
-    other = thresher("evaluate own2 fourth.svm --json").json
-    assert lane["loss"] == pytest.approx((own["loss"] + other["loss"]) / 2)
-
-
 def test_a_condition_is_recorded_and_compared(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in a pipe."""
     lines = "label,day,x\n" + "".join(f"{k * 7 % 5 % 2},{k // 10},{k % 7}\n" for k in range(300))

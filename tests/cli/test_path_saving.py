@@ -39,8 +39,7 @@ def whole(thresher: Thresher) -> bytes:
     return found
 
 
-@pytest.mark.parametrize("older", [False, True])
-@pytest.mark.parametrize("more", ["--resume", ""])
+@pytest.mark.parametrize(("older", "more"), [(False, ""), (True, "--resume")])
 def test_a_kill_while_the_file_is_written_costs_nothing(
     older: bool, more: str, thresher: Thresher, whole: bytes, folder: Path
 ) -> None:

@@ -78,11 +78,3 @@ def test_where_one_model_is_needed_it_is_the_chosen_one(thresher: Thresher) -> N
         "it holds one model, so there is nothing to choose"
         in thresher("predict m1 test.svm --choose best").err
     )
-
-
-def test_help_of_cv(thresher: Thresher) -> None:
-    """The command names the default choice once, and no option that cv does not have."""
-    out = " ".join(thresher("cv --help all").out.split())
-    assert out.count("[default: best]") == 1
-    assert "--passes" in out
-    assert "--resume" not in out

@@ -38,31 +38,23 @@ print(*(name for name in {HEAVY} if sys.modules.get(name)), file=sys.stderr)
 
 
 @pytest.mark.parametrize(
-    "code",
-    [
-        "import thresher",
-        "sys.argv = ['thresher', '--help']; import thresher.__main__",
-        "sys.argv = ['thresher', 'train', '--help']; import thresher.__main__",
-        "sys.argv = ['thresher', 'boost', '--help']; import thresher.__main__",
-    ],
+    "code", ["import thresher", "sys.argv = ['thresher', 'train', '--help']; import thresher.__main__"]
 )
 def test_help_imports_nothing_heavy(code: str, tmp_path: Path) -> None:
     assert imported(code, tmp_path) == set()
 
 
-@pytest.mark.parametrize("data", ["train.svm", "texts.jsonl --text text"])
-def test_training_imports_no_other_learner_and_no_frames(data: str, folder: Path) -> None:
+def test_training_imports_no_other_learner_and_no_frames(folder: Path) -> None:
     (folder / "texts.jsonl").write_text('{"label": 1, "text": "good"}\n{"label": -1, "text": "bad"}\n')
-    code = f"sys.argv = 'thresher train {data} -m m -q --loss hinge'.split(); import thresher.__main__"
+    code = "sys.argv = 'thresher train texts.jsonl -m m -q --text text'.split(); import thresher.__main__"
     assert not {"pandas", "pydantic", "scipy", "sklearn"} & imported(code, folder)
     assert (folder / "m").exists()
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_while_input_is_waited_for(how: signal.Signals, folder: Path) -> None:
+def test_a_signal_while_input_is_waited_for(folder: Path) -> None:
     with start("train", "-", "-m", "m", folder=folder, stdin=subprocess.PIPE) as process:
         feed(process, b"1 1:1\n" * 1_000_000 + b"1 1")  # a block and part of the next
-        process.send_signal(how)
+        process.send_signal(signal.SIGHUP)
         assert process.wait(20) == 130
         *_, last = rest(process).splitlines()
     assert last.startswith("thresher: stopped after ")
@@ -150,16 +142,7 @@ def test_a_reader_who_has_enough(folder: Path, model: Path) -> None:
 
 
 @full_disk
-@pytest.mark.parametrize(
-    "command",
-    [
-        "weights model",
-        "predict model test.svm",
-        "evaluate model test.svm",
-        "rules",
-        "--help",
-    ],
-)
+@pytest.mark.parametrize("command", ["predict model test.svm", "--help"])
 def test_a_full_disk_behind_standard_output(command: str, folder: Path, model: Path) -> None:
     with open(FULL, "wb") as out:
         status, _, err = run(*command.split(), folder=folder, stdout=out)

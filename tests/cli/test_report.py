@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import thresher as package
@@ -86,40 +85,6 @@ def test_slices_have_intervals_and_small_ones_are_marked(thresher: Thresher, vis
     python = package.evaluate("v", "visits.csv", slices=["site", "price"])
     assert python["slices"] == told["slices"]
     assert "slices" not in package.evaluate("v", "visits.csv")
-
-
-def test_the_interval_of_a_mean(thresher: Thresher, visits: Path) -> None:
-    rows = visits.read_text().splitlines()
-    rows = [rows[0] + ",w", *(f"{row},{1 + k % 3}" for k, row in enumerate(rows[1:]))]
-    visits.write_text("\n".join(rows) + "\n")
-    model = package.train("visits.csv", label="price", weight="w", loss="squared", ignore="click", l1=0.0)
-    (row,) = [
-        one
-        for one in package.evaluate(model, "visits.csv", slices="site")["slices"]["site"]
-        if one["value"] == "a"
-    ]
-    frame = pd.read_csv("visits.csv")
-    chosen = frame[frame.site == "a"]
-    squares, w = (model.predict(frame)[chosen.index] - chosen.price) ** 2, chosen.w
-    mean = (w * squares).sum() / w.sum()
-    error = np.sqrt((w**2 * (squares - mean) ** 2).sum() * len(w) / (len(w) - 1)) / w.sum()
-    assert row["rmse"] == pytest.approx(np.sqrt(mean), rel=1e-5)
-    ends = np.sqrt(mean - 1.96 * error), np.sqrt(mean + 1.96 * error)
-    assert (row["rmse_low"], row["rmse_high"]) == pytest.approx(ends, rel=1e-4)
-    assert not row["small"]
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("visits.csv --slice city", "no column is called 'city'"),
-        ("visits.csv --slice site --slice site", "name each column once"),
-    ],
-)
-def test_evaluate_refuses_other_slices(thresher: Thresher, visits: Path, options: str, words: str) -> None:
-    thresher("train visits.csv -m v --label click -q")
-    ran = thresher(f"evaluate v {options} --format csv")
-    assert (ran.status in (1, 2), words in ran.err, ran.err.count("\n")) == (True, True, 1), ran.err
 
 
 def test_slices_have_the_threshold_of_the_page(thresher: Thresher, visits: Path) -> None:

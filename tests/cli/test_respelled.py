@@ -242,14 +242,3 @@ def test_estimators_warn_too() -> None:
         fitted = SparseOnlineClassifier("sgd").fit(pd.DataFrame({"a": before * 30, "b": "b"}), [0, 1] * 30)
         with pytest.warns(TroubleWarning, match="the model knows 0 of"):
             fitted.predict(pd.DataFrame({"a": after * 60, "b": "b"}))
-
-
-@pytest.mark.usefixtures("plainly")
-def test_commands_warn_of_codes(folder: Path, thresher: Thresher) -> None:
-    table(CODES).to_csv("old.csv", index=False)
-    table(CODES, int).to_csv("new.csv", index=False)
-    assert thresher("train old.csv -m m --categorical a -q").err == ""
-    for command in ("predict m new.csv", "evaluate m new.csv", "train new.csv --continue m -m n -q"):
-        with pytest.warns(TroubleWarning, match="column a of new.csv has '1730' where the training data had"):
-            thresher(command)
-        assert "column" not in thresher(command.replace("new", "old")).err

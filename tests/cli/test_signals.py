@@ -41,21 +41,16 @@ def before(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, how: signal.S
     monkeypatch.setattr(owner, name, raising)
 
 
-HANG_UP = pytest.param(
-    "SIGHUP", marks=pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no SIGHUP on this system")
-)
-
-
 @pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", HANG_UP])
 @pytest.mark.parametrize(
-    "command",
+    ("command", "how"),
     [
-        "train a.csv -m m -q --no-cache",
-        "train a.csv -m m -q --no-cache --names",
-        "boost a.csv -m m -q",
-        "cv a.csv -m m -q --no-cache --folds 2 --rule pa-i",
-        "name given a.csv -o m",
+        ("train a.csv -m m -q --no-cache", "SIGINT"),
+        ("train a.csv -m m -q --no-cache", "SIGHUP"),
+        ("train a.csv -m m -q --no-cache --names", "SIGTERM"),
+        ("boost a.csv -m m -q", "SIGTERM"),
+        ("cv a.csv -m m -q --no-cache --folds 2 --rule pa-i", "SIGTERM"),
+        ("name given a.csv -o m", "SIGTERM"),
     ],
 )
 def test_a_signal_while_the_model_is_saved_waits(
@@ -175,7 +170,7 @@ main.run()
     return ran.returncode, ran.stderr.decode()
 
 
-@pytest.mark.parametrize("module", ["thresher.cli.app", "click", "numpy", "numba", "llvmlite.binding"])
+@pytest.mark.parametrize("module", ["thresher.cli.app", "llvmlite.binding"])
 def test_a_signal_during_an_import(module: str, folder: Path) -> None:
     code = f"""
 real = builtins.__import__
@@ -244,9 +239,7 @@ def test_on_a_terminal_the_line_takes_the_place_of_the_bar(folder: Path) -> None
         os.close(theirs)
 
 
-@pytest.mark.parametrize(
-    "name", ["gc", "thresher.cli.errors", "thresher.learning.training.interruption", "thresher.cli.app"]
-)
+@pytest.mark.parametrize("name", ["gc", "thresher.cli.app"])
 def test_an_interrupted_import_is_one_line(name: str, folder: Path) -> None:
     interrupting = f"""
 import sys

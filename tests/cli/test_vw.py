@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Thresher
-from tests.layouts import layout_again
 from thresher import load
 from thresher.data.layout import SettledLayout
 
@@ -69,14 +68,3 @@ def test_a_hash_is_for_names(thresher: Thresher, stories: Path) -> None:
     assert "svmlight: bits and hash apply to names, not ids" in ran.err
     assert thresher("boost train-f.vw -m m -q --bits 18 --rounds 1").status == 0
     assert load("m").keys.max() < 2**18
-
-
-def test_a_resumed_run_reads_as_before(thresher: Thresher, stories: Path) -> None:
-    from thresher import Model
-    from thresher.options.option import UsageError
-
-    trained = SettledLayout("vw", bits=20)
-    assert layout_again(trained, bits=20) == trained
-    with pytest.raises(UsageError, match="trained with bits=20; leave bits out"):
-        layout_again(trained, bits=18)
-    assert Model().layout is None

@@ -38,7 +38,6 @@ def test_all_that_learning_and_predicting_need_is_compiled(tmp_path: Path) -> No
     warm = looked_up("warm --rules sgd,ftrl", tmp_path)
     train = f"train {SAMPLE} -m a.model -q --no-cache"
     for command in (
-        f"{train} --rule sgd",
         f"{train} --rule ftrl --holdout every-5th",
         f"predict a.model {SAMPLE}",
         f"evaluate a.model {SAMPLE}",
@@ -50,9 +49,7 @@ def test_all_that_learning_and_predicting_need_is_compiled(tmp_path: Path) -> No
 
 def test_all_that_reads_a_format_is_compiled(tmp_path: Path) -> None:
     texts = {
-        "narrow.csv": "label,a,b\n1,2,x\n-1,3,y\n",
         "wide.csv": ",".join(["label", *map(str, range(80))]) + "\n1" + ",7" * 80 + "\n",
-        "usual.vw": "1 |a b:1 c\n-1 |a c\n",
         "odd.vw": "1 2.5 'tag |a:3 b:1e2 c:text\n-1 | 5 5 7:1.5\n",
     }
     warm = looked_up("warm --formats csv,vw", tmp_path)

@@ -94,11 +94,6 @@ def test_the_loss_of_later_passes_is_called_so(thresher: Thresher, data: str) ->
     assert "progressive" not in ran.err
 
 
-def test_help_tells_of_strict(thresher: Thresher) -> None:
-    for command in ("train", "path", "cv", "select", "tune"):
-        assert "--strict" in thresher(f"{command} --help").out
-
-
 @pytest.mark.parametrize("command", ["auto", "cv", "tune"])
 def test_a_model_file_keeps_what_is_wrong_with_its_data(command: str, thresher: Thresher, data: str) -> None:
     """Warnings of other commands too; the command that they print still writes the same file."""

@@ -2,7 +2,6 @@
 
 python -m tests.recorded record FOLDER
 python -m tests.recorded compare FOLDER
-python -m tests.recorded uncovered [FOLDER]
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import sys
 import time
 from pathlib import Path
 
-from tests.recorded.coverage import uncovered
 from tests.recorded.masks import changed, without_models
 from tests.recorded.running import place, recorded
 from tests.recorded.sessions import Session, sessions
@@ -21,17 +19,12 @@ from tests.recorded.sessions import Session, sessions
 
 def main(arguments: list[str] | None = None) -> int:
     known = argparse.ArgumentParser(prog="python -m tests.recorded", description=__doc__)
-    known.add_argument("what", choices=("record", "compare", "uncovered"))
-    known.add_argument("folder", nargs="?", type=Path, help="of the recordings, one text file per session")
+    known.add_argument("what", choices=("record", "compare"))
+    known.add_argument("folder", type=Path, help="of the recordings, one text file per session")
     known.add_argument("--only", action="append", metavar="PATTERN", help="sessions of these names")
     known.add_argument("--kept", action="store_true", help="only those that stay as a test")
     known.add_argument("--times", action="store_true", help="print the seconds that each session takes")
     said = known.parse_args(arguments)
-    if said.what == "uncovered":
-        print("\n".join(uncovered(said.folder)))
-        return 0
-    if said.folder is None:
-        known.error("which folder?")
     chosen = [one for one in sessions() if _wanted(one, said.only, said.kept)]
     said.folder.mkdir(parents=True, exist_ok=True)
     different = 0
