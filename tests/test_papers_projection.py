@@ -1,70 +1,38 @@
 """What the papers promise of projections, exponentiated gradients and portfolios."""
 
-import doctest
 from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import LinearConstraint, minimize
 
-from tests import projections
 from tests.oracle_base import Vector
+from tests.oracles_projection import threshold_of
+from tests.projections import project_l1_ball
 from thresher.data.chunk import Chunk
 from thresher.learning.model.model import Model
 
 VECTORS = st.lists(st.floats(-5, 5), min_size=1, max_size=12).map(np.array)
-FORMS = [projections.threshold_by_sorting, projections.threshold_by_pivots]
 
 
-@pytest.mark.parametrize("form", FORMS, ids=["sorting", "pivots"])
 @given(VECTORS, st.floats(0.01, 10))
-def test_the_threshold_makes_the_sum(form: object, v: Vector, total: float) -> None:
-    theta = form(v, total)  # type: ignore[operator]
-    assert np.maximum(v - theta, 0).sum() == pytest.approx(total, abs=1e-9)
+def test_a_projection_is_soft_and_on_the_sphere(v: Vector, radius: float) -> None:
+    """The condition of optimality; vectors inside the ball stay."""
+    w = project_l1_ball(v, radius)
+    if np.abs(v).sum() <= radius:
+        assert (w == v).all()
+        return
+    assert np.abs(w).sum() == pytest.approx(radius, abs=1e-9)
+    moved = np.abs(v) - np.abs(w)
+    assert (w * v >= 0).all()
+    assert moved[w != 0] == pytest.approx(moved.max(), abs=1e-9)
 
 
-@given(VECTORS, st.integers(0, 2**32 - 1))
-def test_ties_and_order_do_not_matter(v: Vector, seed: int) -> None:
-    tied = np.round(v)
-    shuffled = np.random.default_rng(seed).permutation(tied)
-    one, two = (projections.threshold_by_pivots(x, 1.0) for x in (tied, shuffled))
-    assert one == pytest.approx(two, abs=1e-12)
-    assert one == pytest.approx(projections.threshold_by_sorting(tied, 1.0), abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_projections_solve_their_quadratic_programs(seed: int) -> None:
-    """Argmin ½‖w − v‖² by a general solver: w = p − q with p, q ≥ 0 and Σ(p + q) ≤ radius for the ball."""
-    rng = np.random.default_rng(seed)
-    v, n = rng.normal(size=6) * 2, 6
-    simplex = minimize(
-        lambda w: 0.5 * ((w - v) ** 2).sum(),
-        np.full(n, 1 / n),
-        jac=lambda w: w - v,
-        bounds=[(0, None)] * n,
-        constraints=LinearConstraint(np.ones((1, n)), 1.0, 1.0),
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 500},
-    ).x
-    assert np.allclose(projections.project_simplex(v), simplex, atol=1e-5)
-    both = np.hstack([np.eye(n), -np.eye(n)])
-    ball = minimize(
-        lambda z: 0.5 * ((both @ z - v) ** 2).sum(),
-        np.zeros(2 * n),
-        jac=lambda z: both.T @ (both @ z - v),
-        bounds=[(0, None)] * (2 * n),
-        constraints=LinearConstraint(np.ones((1, 2 * n)), 0.0, 1.5),
-        method="SLSQP",
-        options={"ftol": 1e-14, "maxiter": 500},
-    ).x
-    assert np.allclose(projections.project_l1_ball(v, 1.5), both @ ball, atol=1e-5)
-
-
-def test_inside_the_ball_nothing_moves() -> None:
-    v = np.array([0.25, -0.5])
-    assert (projections.project_l1_ball(v, 1.0) == v).all()
+@given(VECTORS, st.floats(0.01, 10))
+def test_the_threshold_of_the_oracles_makes_the_sum(v: Vector, total: float) -> None:
+    """By which soft(v, theta) is the projection: the condition of optimality."""
+    assert np.maximum(v - threshold_of(v, total), 0).sum() == pytest.approx(total, abs=1e-9)
 
 
 # Rules
@@ -174,9 +142,3 @@ def test_exponentiated_gradient_needs_few_examples_where_few_of_many_features_ma
             lost[rule.partition(":")[0], d] = model.tally.loss
     assert lost["eg", 300] < 4 * lost["eg", 10]
     assert lost["sgd", 300] > 4 * lost["sgd", 10]
-
-
-def test_the_examples_in_docstrings_hold() -> None:
-    done = doctest.testmod(projections)
-    assert done.attempted > 1
-    assert done.failed == 0
