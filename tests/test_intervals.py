@@ -17,11 +17,11 @@ from thresher.learning.model.bags import Bags
 from thresher.learning.model.ensemble import FEWEST, Ensemble, reach
 
 
-@pytest.mark.parametrize("models", [FEWEST, 9, 16, 64, 1000])
-@pytest.mark.parametrize("level", [0.01, 0.5, 0.8, 0.9, 0.99, 0.9999, 1 - 1e-9])
-def test_the_reach_is_a_quantile_of_student(level: float, models: int) -> None:
-    exact = stats.t.isf((1 - level) / 2, models - 1) * np.sqrt(1 + 1 / models)
-    assert reach(level, models) == pytest.approx(exact, rel=1e-9)
+def test_the_reach_is_a_quantile_of_student() -> None:
+    for models in (FEWEST, 16, 1000):
+        for level in (0.01, 0.5, 0.9, 0.9999, 1 - 1e-9):
+            exact = stats.t.isf((1 - level) / 2, models - 1) * np.sqrt(1 + 1 / models)
+            assert reach(level, models) == pytest.approx(exact, rel=1e-9)
 
 
 def of_margins(each: Any, level: float) -> Any:

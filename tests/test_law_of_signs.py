@@ -10,6 +10,7 @@ import pytest
 
 import thresher
 from tests import oracles
+from tests.covering import covering_for
 from tests.oracle_base import Oracle, Vector
 from tests.oracles import ORACLES
 from tests.plain import not_compiled
@@ -90,12 +91,10 @@ def check(spec: str, loss: str, data: Stream, asked: dict[str, Any], monkeypatch
 
 @pytest.mark.parametrize("name", ABLE)
 def test_lazy_is_projected(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for spec in settings_of(name):
-        for loss in ("logistic", "squared", "hinge"):
-            for asked in ASKED:
-                data = stream(seed=1, rows=64, domain=domain_of(loss))
-                with case(spec, loss, asked), not_compiled():
-                    check(spec, loss, data, asked, monkeypatch)
+    for spec, loss, asked in covering_for(name, settings_of(name), ("logistic", "squared", "hinge"), ASKED):
+        data = stream(seed=1, rows=64, domain=domain_of(loss))
+        with case(spec, loss, asked), not_compiled():
+            check(spec, loss, data, asked, monkeypatch)
 
 
 EACH = [

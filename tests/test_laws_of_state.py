@@ -105,7 +105,7 @@ def test_cutting_changes_nothing(name: str, dense: Stream, small_tables: None) -
 
 
 @pytest.mark.parametrize("name", RULES)
-@settings(max_examples=max(10, settings().max_examples // 4))
+@settings(max_examples=max(4, settings().max_examples // 4))
 @given(st.data())
 def test_no_cut_changes_anything(name: str, data: st.DataObject) -> None:
     spec, store = data.draw(st.sampled_from(settings_of(name))), data.draw(st.sampled_from(STORES))

@@ -100,9 +100,9 @@ class Spiteful:
 
 
 @pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("eta", [0.05, 0.45])
+@pytest.mark.parametrize("eta", [0.45])
 @pytest.mark.parametrize("loss", PAPER_LOSSES)
-@pytest.mark.parametrize("spec", GRAVITIES)
+@pytest.mark.parametrize("spec", GRAVITIES[1::2])
 def test_theorem_3_1_against_an_adversary(spec: str, loss: str, eta: float) -> None:
     labels = [-1.0, 1.0] if loss != "squared" else [-2.0, 1.0]
     model = model_of(spec, loss, rate=f"constant:{eta}", intercept=False)

@@ -58,10 +58,8 @@ def compared(thresher: Thresher, options: str, data: str = "train.svm") -> str:
     [
         "",
         "--passes 3 --order every --holdout test.svm",
-        "--passes 2 --holdout every-7th --no-cache",
         "--passes 4 --holdout test.svm --early-stop 1",
         "--l1 2 --alpha 5",
-        "--order buffer:100 --names",
     ],
 )
 def test_the_model_is_that_of_the_rule(options: str, thresher: Thresher) -> None:
@@ -71,19 +69,10 @@ def test_the_model_is_that_of_the_rule(options: str, thresher: Thresher) -> None
 @pytest.mark.usefixtures("eager", "narrow")
 @pytest.mark.parametrize(
     "options",
-    ["--average --passes 2", "--batch 7 --admit 2,bits=12", "--store hashed:10 --loss squared-hinge"],
+    ["--batch 7 --admit 2,bits=12 --store hashed:10 --loss squared-hinge"],
 )
 def test_whatever_it_learns_with(options: str, thresher: Thresher) -> None:
     assert compared(thresher, options) != DEFAULT
-
-
-@pytest.mark.usefixtures("eager", "narrow")
-def test_many_outputs(thresher: Thresher) -> None:
-    lines = Path("train.svm").read_text().splitlines(keepends=True)[:100]
-    Path("many.svm").write_text(
-        "".join(f"{k % 3 + 1} {one.partition(' ')[2]}" for k, one in enumerate(lines))
-    )
-    compared(thresher, "--outputs classes --loss softmax", "many.svm")
 
 
 def test_without_reason_it_is_the_default(thresher: Thresher) -> None:

@@ -38,22 +38,6 @@ def test_figures_for_people(thresher: Thresher) -> None:
     assert [line[:22].strip().replace(" ", "_") for line in lines] == KEYS
 
 
-WITH_RATES = [(rule, None) for rule in REGISTRY["rule"]] + [("sgd", rate) for rate in REGISTRY["rate"]]
-
-
-@pytest.mark.parametrize(("rule", "rate"), WITH_RATES)
-def test_every_rule_and_rate(thresher: Thresher, rule: str, rate: str | None) -> None:
-    Path("few.svm").write_bytes(b"".join(NARROW[:50]))
-    with not_compiled():
-        ran = thresher(
-            "train", "few.svm", "-m", "m", "--rule", rule, "-q", *(["--rate", rate] if rate else [])
-        )
-    assert ran.status == 0, ran.err
-    header, _ = model_file.read("m")
-    assert header["recipe"]["rule"].startswith(f"{rule}:")
-    assert rate is None or header["recipe"]["rate"].startswith(f"{rate}:")
-
-
 @pytest.mark.parametrize("loss", REGISTRY["loss"])
 def test_every_loss(thresher: Thresher, loss: str) -> None:
     assert thresher(f"train counts.svm -m m --loss {loss} -q").status == 1  # the file does not exist yet
@@ -240,12 +224,8 @@ def test_state_of_many_rows_is_told_of(thresher: Thresher) -> None:
     [
         ("--rule rda", "--rule ft-ftrl:"),
         ("--rule ft-ftrl:l1=2", "--rule ft-ftrl:"),
-        ("--loss squared-hinge", "--loss hinge:"),
         ("--store hashed:10", "--store growing"),
-        ("--dtype float64", "--dtype float32"),
         ("--average", "--no-average"),
-        ("--no-intercept", "--intercept"),
-        ("--seed 5", "--seed 0"),
         ("--order once", "--order as-is"),
     ],
 )
@@ -296,7 +276,6 @@ def test_an_averaged_model_from_training_to_evaluation(thresher: Thresher) -> No
     "options",
     [
         "--rule fobos:l1=1e-3 --average",
-        "--average --batch 7",
         "--order buffer:50 --seed 3",
         "--admit 4,bits=12",
     ],
@@ -326,12 +305,6 @@ def test_order_from_the_command_line_and_from_python(thresher: Thresher, order: 
         assert Path("python").read_bytes() == seen[seed]
     assert thresher("train train.svm -m m -q --passes 2").status == 0
     assert len({*seen.values(), Path("m").read_bytes()}) == 3
-
-
-def test_an_order_that_is_none_is_wrong_usage(thresher: Thresher) -> None:
-    ran = thresher("train train.svm -m m --order buffer:none")
-    assert ran.status == 2
-    assert "order must be as-is, once, every or buffer:N" in ran.err
 
 
 def test_a_checkpoint_not_used_is_told_of(thresher: Thresher, stopped: str) -> None:
@@ -373,7 +346,6 @@ def test_what_is_no_checkpoint_is_not_written_over_or_removed(folder: Path, thre
     "command",
     [
         "train train.svm",
-        "train train.svm --checkpoint-every 100",
         "train train.svm --ensemble 3",
         "path train.svm",
         "select train.svm",
