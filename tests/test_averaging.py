@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import thresher
 from tests import oracles
 from tests.covering import covering_for
 from tests.plain import compiled_if, not_compiled
@@ -18,7 +17,6 @@ from tests.streams import (
     RATES,
     RULES,
     Stream,
-    Vector,
     averages,
     case,
     domain_of,
@@ -31,7 +29,6 @@ from tests.streams import (
 )
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher import parts
-from thresher.data.chunk import Chunk
 from thresher.learning.model import tables
 from thresher.learning.model.model import Model
 from thresher.parts import series
@@ -136,31 +133,6 @@ def test_a_feature_met_once(spec: str, ring: int, monkeypatch: pytest.MonkeyPatc
         check(averaged(spec, rate=FLAT), data)
 
 
-@pytest.mark.usefixtures("plainly")
-def test_the_first_example_was_predicted_with_the_start() -> None:
-    model = averaged("sgd", "squared", rate="constant:0.5")
-    example = Chunk.of_rows([(1.0, {3: 1.0})])
-    assert model.predict(example)[0] == 0.0
-    model.learn(example)
-    assert model.predict(example)[0] == 0.0
-    assert model.nonzero == 0
-    model.learn(example)
-    (weight,) = model.weights()[1]
-    assert weight == model.intercept == 0.5
-
-
-@pytest.mark.usefixtures("plainly")
-def test_the_averaged_perceptron_is_the_perceptron_averaged() -> None:
-    """In the weights that are read; an average of the averages would differ."""
-    data = stream(seed=8, rows=300)
-    one, other = model_of("averaged-perceptron", "perceptron"), averaged("perceptron", "perceptron")
-    for model in (one, other):
-        model.learn(data.chunk)
-    assert np.allclose(read_weights(one, 12), read_weights(other, 12), rtol=0, atol=1e-12)
-    assert one.intercept == pytest.approx(other.intercept, abs=1e-12)
-    assert one.tally == other.tally
-
-
 # Models that cannot be averaged
 
 
@@ -213,25 +185,6 @@ def test_a_growing_store_frees_rows_that_never_weighed(monkeypatch: pytest.Monke
 
 
 # The purpose of averaging
-
-
-def risk(w: Vector, target: Vector) -> float:
-    """The squared distance: all weights matter alike, because features are independent with variance 1."""
-    return float(np.sum((w - target) ** 2))
-
-
-def test_the_mean_is_better_than_the_last_at_a_constant_rate() -> None:
-    """Labels are noisy: the last iterate keeps moving, the mean converges."""
-    rng = np.random.default_rng(0)
-    target, X = rng.normal(size=10), rng.normal(size=(20_000, 10))
-    y = np.where(rng.random(len(X)) * (1 + np.exp(-X @ target)) < 1, 1.0, -1.0)
-    data = stream_of(X, X != 0, y, np.ones(len(X)))
-    last, mean = (
-        thresher.train(data.chunk, "fobos:l1=0", rate=FLAT, dtype="float64", average=average)
-        for average in (False, True)
-    )
-    assert last.tally.average == mean.tally.average, "both learn with w_t"
-    assert risk(read_weights(mean, 10), target) < 0.1 * risk(read_weights(last, 10), target)
 
 
 # Series

@@ -15,7 +15,6 @@ from tests.plain import not_compiled
 from tests.streams import averages, case, settings_of
 from tests.test_averaging import ABLE
 from tests.test_laws_of_outputs import (
-    CLASSES,
     FEATURES,
     Stream,
     check,
@@ -114,23 +113,6 @@ def test_features_met_once(rule: str, ring: int, monkeypatch: pytest.MonkeyPatch
                 check(averaged(spec, "softmax", "classes:3"), Sparse(rows=240))
 
 
-@pytest.mark.parametrize("batch", [1, 4])
-@pytest.mark.parametrize("spec", ["sgd", "fobos:l1=0.02", "ftrl:alpha=0.2", "pegasos:l2=1"])
-def test_one_versus_the_rest_is_so_many_averaged_models(spec: str, batch: int) -> None:
-    data = stream_for("hinge", "classes", seed=7)
-    chunk = data.chunk
-    with not_compiled():
-        joint = averaged(spec, "hinge", "classes:3", batch=batch)
-        joint.learn(chunk)
-        joint.finish()
-        for k in range(CLASSES):
-            labels = np.where(data.targets[:, 0] == k, 1.0, -1.0)
-            single = averaged(spec, "hinge", "one", batch=batch)
-            single.learn(Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, labels, chunk.weights))
-            single.finish()
-            assert np.allclose(single.predict(chunk), joint.predict(chunk)[:, k], rtol=0, atol=1e-12)
-
-
 @pytest.mark.usefixtures("plainly")
 def test_each_step_counts_once_whatever_its_batch() -> None:
     """Batches of 2, 2 and 1: w_1 = 0, w_2 after two examples, w_3 after four."""
@@ -177,21 +159,6 @@ def test_the_store_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -
                 averaged(spec, "softmax", "classes:3", store=store) for store in ("growing", "direct")
             )
             check_stores(growing, direct, data.chunk)
-
-
-@pytest.mark.usefixtures("plainly")
-def test_a_growing_store_frees_rows_that_never_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
-    make_small(monkeypatch)
-    rows = [(float(i % 3 + 1), {i: 1.0 if i % 5 == 0 else 0.0, 1: 0.5}) for i in range(2, 400)]
-    found = []
-    for store in ("growing", "direct"):
-        model = averaged("fobos:l1=0.01", "softmax", "classes:3", store=store)
-        model.learn(Chunk.of_rows(rows))
-        found.append([array.tobytes() for array in model.weights()])
-        if store == "growing":
-            _, freed, _ = model.state()["counts"]
-            assert freed > 0
-    assert found[0] == found[1]
 
 
 def test_what_rings_of_many_clocks_hold_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

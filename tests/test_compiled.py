@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.plain import not_compiled
-from tests.processes import run, run_file
+from tests.processes import run
 from tests.rule_text import READ, RULE
 from tests.streams import LONG, LOSSES, RULES, Stream, case, domain_of, model_of, settings_of, stream
 from thresher.engine import kernels
@@ -149,30 +149,6 @@ def test_an_edited_rule_is_never_served_stale(tmp_path: Path) -> None:
     assert looked_up("own.py", "second.py") == compiled
     assert looked_up("own.py", "second.py", "fourth.py") == compiled
     assert looked_up() == found, "what was compiled before the edits is still good"
-
-
-def test_rules_of_a_script_are_cached_and_never_stale(tmp_path: Path) -> None:
-    """In the second process the first rule's code is read from the cache before the second rule exists.
-
-    The first process is started by Python, the others find its code in a fork that runs the same file.
-    """
-    script = tmp_path / "script.py"
-    begin = f"import runpy\nrunpy.run_path({str(script)!r}, run_name='__main__')"
-
-    def looked_up(*edited: str, alone: bool = False) -> list[int]:
-        write_own(tmp_path, edited)
-        own = (tmp_path / "own.py").read_text()
-        other = own[own.index('@part("rule")') :].replace("Own", "Other")
-        asked = ANSWER.replace('"own:eta=0.5"', '"other:eta=0.25"')
-        script.write_text(own + READ + ANSWER + other + asked)
-        cache = tmp_path / "cache"
-        found, hits, misses = run_file(script, cache) if alone else run(begin, cache, tmp_path)
-        assert found == pytest.approx(factor(len(edited)) / 2)
-        return [hits, misses]
-
-    assert looked_up(alone=True) == [0, 2]
-    assert looked_up() == [2, 0], "the second process compiles again"
-    assert looked_up("own.py", "fourth.py") == [0, 2]
 
 
 def test_every_kernel_has_its_function_in_plain_python() -> None:

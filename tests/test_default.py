@@ -166,33 +166,6 @@ def test_with_a_group_no_pass_is_relaxed() -> None:
         assert (plain.state()["S"].tobytes() == relaxed.state()["S"].tobytes()) == same
 
 
-def test_on_a_long_stream_steps_and_noise_taper_off() -> None:
-    """Weights end nearer to the optimum, and fewer useless features have one."""
-    rng = np.random.default_rng(7)
-    X = rng.normal(size=(20_000, 200)) * (rng.random((20_000, 200)) < 0.1)
-    best = np.where(np.arange(200) < 30, rng.choice([-1.0, 1.0], 200), 0.0)
-    y = np.where(rng.random(20_000) < 1 / (1 + np.exp(-X @ best)), 1.0, -1.0)
-    data = stream_of(X, X != 0, y, np.ones(20_000))
-    found = []
-    for taper in (0, 30):
-        model = Model(f"ft-ftrl:taper={taper}")
-        model.learn(data.chunk)
-        weights = read_weights(model, 200)
-        found.append((np.linalg.norm((weights - best)[:30]), np.count_nonzero(weights[30:])))
-    (far, noise), (near, rest) = found
-    assert near < 0.8 * far
-    assert rest < 0.6 * noise
-
-
-def test_noise_does_not_come_back_in_later_passes() -> None:
-    """With few examples per weight; with many, noise does little harm."""
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(1000, 2000))
-    noise = stream_of(X, X != 0, rng.choice([-1.0, 1.0], 1000), np.ones(1000))
-    once, often = (train(noise.chunk, passes=passes).nonzero for passes in (1, 8))
-    assert often <= 1.1 * once < 700
-
-
 def test_a_high_threshold_still_leaves_few_weights_to_noise_after_five_passes() -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(1000, 300))
@@ -200,20 +173,6 @@ def test_a_high_threshold_still_leaves_few_weights_to_noise_after_five_passes() 
     with pytest.warns(TroubleWarning, match="no feature has a weight"):
         once, often = (train(noise.chunk, l1=3, passes=passes).nonzero for passes in (1, 5))
     assert once <= often <= 6
-
-
-def test_weights_with_many_examples_each_are_all_but_free_in_later_passes() -> None:
-    """Twenty weakly informative features: a threshold that grew with the passes would exclude them."""
-    rng = np.random.default_rng(7)
-    X = rng.normal(size=(4000, 20))
-    y = np.where(rng.random(4000) < 1 / (1 + np.exp(-0.1 * X.sum(axis=1))), 1.0, -1.0)
-    data = stream_of(X, X != 0, y, np.ones(4000))
-    thresholds = [
-        train(data.chunk, "ft-ftrl:taper=0", passes=passes).state()["clock"][FtFtrl.CLOCK.index("threshold")]
-        for passes in (1, 4)
-    ]
-    assert thresholds == [1.0, 1.0]
-    assert train(data.chunk, passes=4).nonzero == 20
 
 
 def test_steps_go_on_adapting_only_if_there_are_many_examples_per_feature() -> None:
@@ -270,27 +229,6 @@ def test_quantiles_far_from_the_middle_do_not_run_away(tau: float) -> None:
     data = stream_of(X, X != 0, y, np.ones(5000))
     predicted = train(data.chunk, loss=f"quantile:tau={tau}", passes=1).predict(data.chunk)
     assert pinball(data.y - predicted, tau) < 3 * pinball(data.y - np.quantile(data.y, tau), tau)
-
-
-@pytest.mark.usefixtures("plainly")
-@pytest.mark.parametrize("loss", ["absolute", "huber"])
-def test_an_outlier_is_nothing_to_losses_that_bear_it(loss: str) -> None:
-    data = stream(48, 2000, 8, domain="real")
-    y = data.y.copy()
-    y[1000] *= 1e6
-    other = stream_of(data.X, data.X != 0, y, data.importance)
-    models = [train(one.chunk, loss=loss, passes=1) for one in (data, other)]
-    errors = [float(np.median(np.abs(model.predict(data.chunk) - data.y))) for model in models]
-    assert errors[1] < 1.3 * errors[0]
-
-
-@pytest.mark.usefixtures("plainly")
-def test_averaging_changes_nothing_of_what_is_learned_in_later_passes() -> None:
-    data = stream(49, 300, 8)
-    losses = [
-        train(data.chunk, passes=4, average=average, dtype="float64").tally for average in (False, True)
-    ]
-    assert losses[0].average == losses[1].average
 
 
 @pytest.mark.usefixtures("plainly")
@@ -352,19 +290,6 @@ def test_a_group_does_not_mind_the_scale_of_a_feature_in_float32(group: str, los
         found.append(model.predict(chunk))
     assert np.abs(found[0]).max() > 0.5
     assert all((margins == found[0]).all() for margins in found)
-
-
-def test_classes_that_never_occur_do_not_decide_for_the_others() -> None:
-    """Ten classes of which four occur: the shared columns are found all the same, without more loss."""
-    chunk, y = classes_told_by(8, columns=100, classes=4, rows=3000, seed=9)
-    wrong, live = [], []
-    for classes in (4, 10):
-        model = Model("ft-ftrl:l1=1.5,group=l2", "softmax", outputs=f"classes:{classes}")
-        model.learn(chunk)
-        wrong.append(np.mean(model.predict(chunk).argmax(axis=1) + 1 != y))
-        live.append(len(model.weights()[0]))
-    assert wrong[1] < wrong[0] + 0.01
-    assert all(8 <= columns < 30 for columns in live)
 
 
 def test_a_single_pass_after_several_adapts_the_step_size_again() -> None:

@@ -33,11 +33,6 @@ def test_the_newest_release_is_found_and_unpacked(repository: Path, tmp_path: Pa
     assert (tmp_path / "there" / "version").read_text() == "v0.10.0"
 
 
-def test_there_need_be_no_release(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    assert newest_release(tmp_path) is None
-
-
 def test_both_sites_are_built_with_links_to_each_other(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,18 +21,6 @@ def rows(chance: float, count: int, features: int = 1, seed: int = 0) -> Stream:
 
 
 @BOTH
-def test_a_world_that_turns_is_followed(name: str) -> None:
-    margins = []
-    for life in ("inf", "50"):
-        with not_compiled():
-            model = model_of(f"{name}:l1=0,half_life={life}", intercept=False)
-            for part in (rows(0.9, 4000), rows(0.1, 40, seed=1)):
-                model.learn(part.chunk)
-        margins.append(float(read_weights(model, 1)[0]))
-    assert margins[1] < margins[0] - 0.5
-
-
-@BOTH
 def test_many_examples_in_single_precision(name: str) -> None:
     """A half-life of so many examples that its power is 1 in float32: then roots would be 1.4 % too large."""
     data, found = rows(0.7, 1_000_000), []
@@ -59,19 +47,6 @@ def test_given_weights(name: str) -> None:
         after = read_weights(model, 2)
     assert after[0] != before[0]
     assert abs(after[1]) < 0.3 * abs(before[1]) if name == "ftrl" else after[1] == before[1]
-
-
-def test_features_that_have_faded_are_forgotten() -> None:
-    with not_compiled():
-        used = []
-        for life in ("inf", "30"):
-            model = model_of(f"ft-ftrl:forget=50,half_life={life}", intercept=False)
-            first = rows(0.9, 200, features=2)
-            model.learn(first.chunk)
-            assert model.nonzero == 2
-            model.learn(rows(0.9, 300, features=1).chunk)
-            used.append(model.nonzero)
-    assert used == [2, 1]
 
 
 @BOTH

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from experiments.papers import texts
-from experiments.papers.known import Contents
 from experiments.papers.sets import MissingDataError, Sets
 from tests.test_convert import digits, images
 
@@ -108,17 +107,3 @@ def test_files_are_compared_when_they_are_read(tmp_path: Path) -> None:
         f"{CCAT.format('train')}: 2 rows where the committed page has 17,189"
     )
     assert set(READS) <= set(sets.other)
-
-
-def test_data_like_those_of_the_committed_pages_are_not_marked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sets = complete(tmp_path)
-    two = Contents(2, 2, {"class 1": 1, "class -1": 1})
-    monkeypatch.setattr("experiments.papers.sets.COMMITTED", {CCAT.format(p): two for p in ("train", "test")})
-    sets.rcv1()
-    assert sets.other == {}
-    put(tmp_path, CCAT.format("train"), "+1 3:1\n+1 4:1\n")
-    changed = Sets(tmp_path)
-    changed.rcv1()
-    assert list(changed.other) == [CCAT.format("train")]

@@ -38,13 +38,6 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     make_small(monkeypatch)
 
 
-def test_what_was_found_is_shown_as_its_table() -> None:
-    found = cv(LINE, "ftrl", l1="0.1:2:3", folds=K)
-    head, *lines = repr(found).splitlines()[:4]
-    assert head.split()[:5] == ["l1", "non-zero", "loss", "loss", "se"]
-    assert [line.startswith("* ") for line in lines] == [k == found.number() for k in range(3)]
-
-
 def folded(recipes: list[Recipe], chunk: Chunk, count: int = K, **options: Any) -> tuple[ModelSet, Folds]:
     share = Folds(count, **options)
     return taught(recipes, share, chunk), share

@@ -62,11 +62,6 @@ def check(chunk: Chunk, recipe: Recipe, log: Log, place: Path, domain: str = "bi
     assert saved(thresher.train(folder, continue_from=before, passes=1, **more), place) == expected
 
 
-@pytest.mark.parametrize("sample", ["-1=0.3", "-1=0.3,1=0.9,correct"])
-def test_a_sample_of_a_log_is_that_of_its_rows(sample: str, whole: Chunk, log: Log, tmp_path: Path) -> None:
-    check(whole, Recipe("ftrl", batch=4, sample=sample), log, tmp_path / "m")
-
-
 @pytest.mark.parametrize("name", KINDS[::2])
 def test_a_log_is_its_rows(name: str, whole: Chunk, log: Log, tmp_path: Path) -> None:
     for spec, store in covering_for(name, kinds_of(name), STORES):
@@ -133,15 +128,6 @@ def test_what_trains_on_rows_trains_on_a_log(name: str, whole: Chunk, log: Log) 
         return
     each: Any = [getattr(one, "models", [getattr(one, "model", one)]) for one in (found, expected)]
     assert [bits(model) for model in each[0]] == [bits(model) for model in each[1]]
-
-
-@pytest.mark.parametrize("name", ["path", "ensemble"])
-def test_many_models_go_on(name: str, whole: Chunk, log: Log) -> None:
-    first, second = halves(whole)
-    function = getattr(thresher, name)
-    before = function(first, passes=1, **({"l1": "0.2:2:3"} if name == "path" else {"models": 2}))
-    found, expected = (function(data, continue_from=before, passes=1) for data in (log(second), second))
-    assert [*map(bits, found.models)] == [*map(bits, expected.models)]
 
 
 def test_a_log_of_a_table_is_the_table(tmp_path: Path, log: Log) -> None:

@@ -204,21 +204,6 @@ def test_compiled_batches_are_eager() -> None:
     check(model_of("perceptron:eta=0.1", "hinge", "labels:1-3", batch=4, **averaged), data)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-@pytest.mark.parametrize("spec", ["sgd", "fobos:l1=0.02", "ftrl:alpha=0.2", "pegasos:l2=1"])
-def test_one_versus_the_rest_is_so_many_binary_models(spec: str, loss: str) -> None:
-    data = stream_for(loss, "classes", seed=7)
-    chunk = data.chunk
-    with not_compiled():
-        joint = model_of(spec, loss, "classes:3")
-        joint.learn(chunk)
-        for k in range(CLASSES):
-            labels = np.where(data.targets[:, 0] == k, 1.0, -1.0)
-            single = model_of(spec, loss, "one")
-            single.learn(Chunk.from_csr(chunk.indptr, chunk.keys, chunk.values, labels, chunk.weights))
-            assert np.allclose(single.predict(chunk), joint.predict(chunk)[:, k], rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("group", ["l2", "linf"])
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=6), st.lists(st.floats(0, 1), max_size=5))
 def test_steps_without_gradients_are_one_of_the_summed_strength(

@@ -14,7 +14,7 @@ import pytest
 
 import thresher
 from tests.commands import HERE, SAMPLE, run, start
-from tests.own_packages import LOSS, RATE, install, install_template, rule
+from tests.own_packages import LOSS, install, install_template, rule
 from tests.stopping import once_learned, stopping
 from thresher.cli import app
 from thresher.cli.main import status_of
@@ -208,27 +208,6 @@ def test_what_is_wrong_with_a_file(source: str, tmp_path: Path, monkeypatch: pyt
     assert [*tmp_path.iterdir()] == [tmp_path / "mine.py"], "nothing is written beside it"
 
 
-def test_files_that_are_not_there(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "fifo.py")
-    for file, said in (
-        (tmp_path / "no.py", "no such file or directory"),
-        (tmp_path, "a folder, not a file"),
-        (tmp_path / "fifo.py", "a pipe or a device, not a file"),
-    ):
-        code, _, err = run("rules", "--module", file, folder=tmp_path)
-        assert code == 2
-        assert err.startswith(f"thresher: {file}: {said}")
-
-
-def test_two_files_with_one_name(tmp_path: Path) -> None:
-    a, b = tmp_path / "a.py", tmp_path / "b.py"
-    for file in (a, b):
-        file.write_text(rule("Mine"))
-    with pytest.raises(SpecError, match=f"a rule called mine is in {a} and in {b}"):
-        load_files([a, b])
-    assert REGISTRY["rule"]["mine"].__module__.startswith("thresher_file_a_")
-
-
 def test_a_file_is_executed_again_if_it_has_changed(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(rule("Mine"))
@@ -339,20 +318,6 @@ def test_a_part_that_became_built_in_is_not_taken_for_it(tmp_path: Path) -> None
             ModelFileError, match=r"needs the rule sgd of (the package own-package|mine\.py), but"
         ):
             Model.load(tmp_path / "m")
-
-
-@pytest.mark.usefixtures("plainly")
-def test_rates_are_parts_too(tmp_path: Path) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(RATE)
-    model = thresher.train(X, Y, rule="fobos", rate="my-rate:eta0=0.5", passes=1, modules=file)
-    thresher.save(model, tmp_path / "m")
-    header, _ = model_file.read(tmp_path / "m")
-    assert header["needs"] == [["rate", "my-rate", "", "", "mine.py"]]
-    assert thresher.info(tmp_path / "m")["needs"] == [{"kind": "rate", "name": "my-rate", "file": "mine.py"}]
-    forget("my-rate")
-    with pytest.raises(ModelFileError, match=r"needs the rate my-rate, which mine\.py defines"):
-        Model.load(tmp_path / "m")
 
 
 @pytest.mark.usefixtures("plainly")

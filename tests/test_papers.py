@@ -171,38 +171,6 @@ def test_fobos_with_the_next_rate_converges_on_a_batch() -> None:
 
 
 @pytest.mark.usefixtures("plainly")
-def test_fobos_with_the_next_rate_keeps_its_batch_bound() -> None:
-    """Sum of eta_t (F(w_t) - F(v)) <= |v|^2 / 2 + sum of eta_t^2 |g_t|^2 / 2, F = loss + l1 |w|_1, every v.
-
-    What the proof of Duchi and Singer's Lemma 1 gives when the second phase's steps are eta_{t+1}, on one
-    example met again and again.
-    """
-    x, l1, rounds = np.array([0.8, -0.5, 0.2]), 0.3, 400
-    row = Chunk.of_rows([(1.0, dict(enumerate(x)))])
-    x = row.values.astype(np.float64)
-    model = model_of(f"fobos:l1={l1},next_rate=true", "absolute", rate="inverse-sqrt:0.5", intercept=False)
-    w, left, squares = np.zeros(3), [], 0.0
-    candidates = [np.zeros(3), np.array([1.25, 0.0, 0.0]), np.array([0.6, -0.6, 0.1])]
-
-    def total(v: Vector) -> float:
-        return float(abs(v @ x - 1.0) + l1 * np.abs(v).sum())
-
-    for t in range(1, rounds + 1):
-        eta = 0.5 / np.sqrt(t)
-        left.append([eta * (total(w) - total(v)) for v in candidates])
-        squares += eta * eta * float(x @ x) / 2
-        model.learn(row)
-        if t == 1:
-            assert read_weights(model, 3) == pytest.approx(
-                [np.sign(v) * max(0.5 * abs(v) - l1 * 0.5 / np.sqrt(2), 0.0) for v in x]
-            )
-        w = read_weights(model, 3)
-    for v, gap in zip(candidates, np.sum(left, axis=0), strict=True):
-        assert gap <= v @ v / 2 + squares
-    assert total(w) - total(candidates[1]) < 0.02, "l1 / 0.8 is the minimum"
-
-
-@pytest.mark.usefixtures("plainly")
 def test_rda_without_penalty_is_dual_averaging() -> None:
     """w_{t+1} minimises <sum of gradients, w> + gamma sqrt(t) |w|^2 / 2 (Nesterov 2009)."""
     data, gamma = stream(32, 200, domain="real"), 3.0
@@ -217,34 +185,9 @@ def test_rda_without_penalty_is_dual_averaging() -> None:
 
 
 @pytest.mark.usefixtures("plainly")
-def test_pegasos_without_projection_is_a_running_mean() -> None:
-    """w_{t+1} = 1 / (l2 t) times the sum of y x over the margin errors so far."""
-    data, l2 = stream(33, 300, weighted=False), 0.5
-    model = model_of(f"pegasos:l2={l2},project=false", "hinge", intercept=False)
-    total = np.zeros(12)
-    for t in range(1, len(data.y) + 1):
-        x, y = data.X[t - 1], data.y[t - 1]
-        if y * (read_weights(model, 12) @ x) < 1:
-            total += y * x
-        model.learn(data.chunk, t - 1, t)
-        assert np.abs(read_weights(model, 12) - total / (l2 * t)).max() <= 1e-12
-
-
-@pytest.mark.usefixtures("plainly")
 def test_pegasos_stays_in_its_ball() -> None:
     data = stream(34, 200, domain="real", scale=3.0)
     model = model_of("pegasos:l2=0.25", "squared", intercept=False)
     norms = np.sqrt((path_of(model, data) ** 2).sum(axis=1))
     assert norms.max() <= 2.0 + 1e-9
     assert (np.abs(norms - 2.0) < 1e-9).sum() > 3, "the projection was never needed"
-
-
-@pytest.mark.usefixtures("plainly")
-def test_rounding_with_every_one_starves_and_every_many_learns() -> None:
-    """Section 3.1: rounding at every step never lets a weight grow past theta when steps are small."""
-    data = stream(35, 400, weighted=False)
-    starved = model_of("rounding:theta=0.2,every=1", "logistic", rate="constant:0.05")
-    patient = model_of("rounding:theta=0.2,every=50", "logistic", rate="constant:0.05")
-    for model in (starved, patient):
-        model.learn(data.chunk)
-    assert starved.nonzero == 0 < patient.nonzero

@@ -103,17 +103,6 @@ def test_each_pa_step_minimises_what_it_is_defined_by(spec: str, loss: str) -> N
         before = after
 
 
-def test_an_importance_multiplies_c() -> None:
-    """PA-I and PA-II: doubling the importance doubles C; PA, a constraint, ignores importances."""
-    data = stream(42, 100, 6, weighted=False)
-    heavy = stream_of(data.X, data.X != 0, data.y, np.full(100, 2.0))
-    for once, twice in (("pa", "pa"), ("pa-i:C=0.4", "pa-i:C=0.2"), ("pa-ii:C=0.4", "pa-ii:C=0.2")):
-        ours, theirs = bare(once, "hinge"), bare(twice, "hinge")
-        ours.learn(data.chunk)
-        theirs.learn(heavy.chunk)
-        assert np.abs(read_weights(ours, 6) - read_weights(theirs, 6)).max() <= 1e-13
-
-
 # The perceptron
 
 
@@ -127,12 +116,6 @@ def test_novikoffs_bound_on_mistakes(seed: int) -> None:
     assert 2 < sum(passes) <= (data.X**2).sum(axis=1).max() / gamma**2
     assert passes[-1] == 0
     assert (data.y * model.predict(data.chunk) > 0).all()
-
-
-def test_the_size_of_a_step_changes_no_prediction_of_the_perceptron() -> None:
-    data = stream(43, 200, 6, weighted=False)
-    one, four = bare("perceptron", "perceptron"), bare("perceptron:eta=4", "perceptron")
-    assert np.array_equal(4 * margins_of(one, data), margins_of(four, data))
 
 
 @pytest.mark.parametrize("store", ["growing", "direct"])
@@ -246,30 +229,3 @@ def test_a_confidence_weighted_step_is_the_minimum_over_full_covariances(spec: s
     assert np.abs(mean - (old + best.x[0] * y * before * x)).max() <= 1e-5
     assert np.abs(1 / variances - 1 / before - np.exp(best.x[1]) * x * x).max() <= 1e-4
     assert np.abs(mean - old).max() > 0.05
-
-
-@pytest.mark.parametrize("spec", ["cw:eta=0.9", "scw:C=1e6,eta=0.9"])
-def test_after_a_step_the_example_is_right_with_probability_eta(spec: str) -> None:
-    """Exactly so with one feature a row, where the diagonal is all of the matrix."""
-    rng, stepped = np.random.default_rng(5), 0
-    model = model_of(spec, "logistic", intercept=False, store="direct")
-    for _ in range(60):
-        j, x, y = int(rng.integers(FEATURES)), rng.uniform(0.5, 1), rng.choice([-1.0, 1.0], p=[0.05, 0.95])
-        old = gaussian(model)[0]
-        model.learn(examples([x * np.eye(FEATURES)[j]], [y]).chunk)
-        mean, variances = gaussian(model)
-        right = NormalDist().cdf(y * mean[j] / np.sqrt(variances[j]))
-        if mean[j] == old[j]:
-            assert right >= 0.9 - 1e-9
-        else:
-            assert right == pytest.approx(0.9)
-            stepped += 1
-    assert 6 < stepped < 60
-
-
-def test_soft_confidence_gives_way_where_confidence_does_not() -> None:
-    """One wrong label among many: CW must fit it, SCW with a small C need not."""
-    rows = [np.array([1.0, 0, 0, 0, 0, 0])] * 21
-    data = examples(rows, [1.0] * 20 + [-1.0])
-    margins = {spec: learned(spec, "logistic", data).predict(data.chunk)[0] for spec in ("cw", "scw:C=0.1")}
-    assert margins["cw"] < 0 < margins["scw:C=0.1"]

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import thresher
 from tests.learning.test_replay import during
@@ -26,7 +25,6 @@ from thresher.sklearn import (
     SparseFrontierClassifier,
     SparseFrontierRegressor,
     SparseOnlineClassifier,
-    SparseOnlineRegressor,
 )
 
 pytestmark = [
@@ -231,23 +229,6 @@ def test_ctrl_c_in_a_replay_keeps_what_was_learned(monkeypatch: pytest.MonkeyPat
         assert "ended-early" in [one.name for one in found.warnings]
         assert np.isfinite(thresher.evaluate(getattr(found, "model_", found), DATA)["loss"])
     assert as_bytes(found.model) == as_bytes(thresher.tune(DATA, passes=1, **TUNED).model)
-
-
-@pytest.mark.parametrize("kind", [SparseOnlineClassifier, SparseOnlineRegressor])
-def test_estimators_make_the_passes_of_all_rows(kind: Any) -> None:
-    assert kind().get_params()["passes"] == "auto"
-    assert clone(kind()).passes == "auto"
-    found = kind(random_state=0).fit(X, Y)
-    explicit = kind(random_state=0, passes=MADE).fit(X, Y)
-    assert found.n_iter_ == explicit.n_iter_ == MADE
-    assert found.t_ == 1 + MADE * len(X)
-    assert (found.coef_ == explicit.coef_).all()
-    by_name = kind("ft-fobos", random_state=0).fit(X, Y)
-    assert by_name.n_iter_ == 5
-    early = kind(random_state=0, early_stopping=True, patience=1, validation_fraction=0.2).fit(X, Y)
-    assert early.n_iter_ <= MADE
-    with pytest.raises(ValueError, match="passes must be a whole number, 1 or more, or 'auto', not 'some'"):
-        kind(passes="some").fit(X, Y)
 
 
 @pytest.mark.parametrize(

@@ -207,12 +207,6 @@ def test_many_false() -> None:
     assert troubles_of(stable(57, kept=0, others=3)) == [], "there is nothing to be false"
 
 
-def test_the_last_line_says_how_many_more_are_kept() -> None:
-    assert stable(9, 25, 7).lines()[-1] == "... and 5 more that are kept, 7 that are not"
-    assert stable(9, 4, 19).lines()[-1] == "... and 0 more that are kept, 3 that are not"
-    assert "more" not in stable(9, 12, 8).lines()[-1]
-
-
 @pytest.mark.usefixtures("plainly")
 def test_the_file(tmp_path: Path) -> None:
     rows = [{"a": float(x[3]), "b\tc": float(x[7]), "d": 1.0} for x in X]

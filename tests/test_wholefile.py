@@ -50,12 +50,6 @@ def test_nothing_shows_before_the_end(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_device_is_written_to_and_stays_one() -> None:
-    with whole_file("/dev/null") as file:
-        file.write("gone")
-    assert not Path("/dev/null").is_file()
-
-
 def test_a_link_keeps_pointing_and_permissions_stay(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("old")
     (tmp_path / "real").chmod(0o640)
@@ -130,13 +124,6 @@ def test_discard_leaves_what_is_closed_and_not_yet_renamed(
     assert (tmp_path / "m").read_text() == "new"
 
 
-def test_discard_leaves_what_a_neighbour_with_a_like_name_left(tmp_path: Path) -> None:
-    killed_while_writing(tmp_path / ("m" * 50 + "-2"))
-    (left,) = files(tmp_path)
-    discard(tmp_path / ("m" * 50 + "-1"))
-    assert files(tmp_path) == [left]
-
-
 def test_a_file_that_is_cleared_away_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,14 +192,6 @@ def test_a_file_is_registered_before_it_exists(tmp_path: Path, monkeypatch: pyte
     assert not atomic._unfinished
 
 
-def test_a_missing_folder_is_named_as_in_a_check(tmp_path: Path) -> None:
-    place, said = tmp_path / "missing" / "file", "no such directory: '.*missing'"
-    with pytest.raises(FileNotFoundError, match=said):
-        check_writable(place)
-    with pytest.raises(FileNotFoundError, match=said), whole_file(place):
-        pass
-
-
 def test_an_interrupt_at_any_line_leaves_nothing(tmp_path: Path) -> None:
     """Here and in `contextlib`, where a signal may arrive just as well."""
     for moment in itertools.count():
@@ -258,11 +237,3 @@ def test_a_target_that_vanishes_at_any_line_is_written_anew(kind: str, tmp_path:
         if not came:
             break
     assert moment > 20
-
-
-def test_every_file_clears_what_killed_writers_of_it_left(tmp_path: Path) -> None:
-    killed_while_writing(tmp_path / "file")
-    assert len(files(tmp_path)) == 1
-    with whole_file(tmp_path / "file") as file:
-        file.write("new")
-    assert files(tmp_path) == ["file"]

@@ -127,23 +127,6 @@ def test_groups(seed: int, plainly: None) -> None:
     assert ROWS / 2 < len(rest) < ROWS * 0.9
 
 
-def test_rows_of_importance_0_have_numbers_except_in_samples(plainly: None) -> None:
-    (X, y), weights = rows_of(0), np.arange(ROWS) % 3 % 2.0
-    rest = sorted({*range(ROWS)} - {*one_of(5, 0)})
-    found = learned(X, y, holdout=0.2, sample_weight=weights)
-    assert found == learned(X[rest], y[rest], sample_weight=weights[rest])
-    there = np.flatnonzero(weights)
-    kept = [row for i, row in enumerate(there) if u(i, 5, 0) < (1.0 if y[row] else 0.3)]
-    found = learned(X, y, sample="0=0.3,correct", sample_weight=weights)
-    assert found["weights"] == learned(X[kept], y[kept])["weights"]
-    times = np.array([next(draws(0, i, 1)) for i in range(ROWS)])
-    model = thresher.ensemble(
-        X, y, models=2, rule="sgd", sample_weight=weights, passes=1, centre=False
-    ).models[0]
-    alone = thresher.train(X, y, rule="sgd", sample_weight=weights * times, passes=1, centre=False)
-    assert model.weights()[1].tolist() == alone.weights()[1].tolist()
-
-
 @pytest.mark.parametrize("seed", FEW)
 def test_samples(seed: int, plainly: None) -> None:
     X, y = rows_of(seed)
@@ -155,19 +138,6 @@ def test_samples(seed: int, plainly: None) -> None:
     plain = learned(X[kept], y[kept], seed=seed)
     assert corrected["weights"] == plain["weights"]
     assert corrected["intercept"] == pytest.approx(plain["intercept"] + math.log(0.3 / 0.6), rel=1e-12)
-
-
-def test_the_correction_of_several_classes(plainly: None) -> None:
-    X, _ = rows_of(0)
-    y = np.arange(ROWS) % 3
-    kept = [i for i in range(ROWS) if u(i, 5, 0) < (1.0, 0.5, 0.2)[y[i]]]
-    options = {"outputs": "classes:0-2", "loss": "softmax"}
-    found, plain = (
-        learned(X, y, sample="1=0.5,2=0.2,correct", **options),
-        learned(X[kept], y[kept], **options),
-    )
-    expected = plain["intercept"] - np.log([1.0, 0.5, 0.2])
-    assert found["intercept"] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", FEW)

@@ -105,22 +105,8 @@ def case_of(said: dict[str, Any]) -> Case:
 
 CASES = [case_of(said) for said in tomllib.loads(Path(__file__).with_suffix(".toml").read_text())["case"]]
 NAMES = [
-    "user id",
-    "a,b",
-    "it's",
-    'q"q',
-    "$x",
-    "-x",
-    "--x",
-    "7",
-    "[z]",
-    "a\\b",
-    "x.",
-    "or",
-    "to,x",
-    "is it",
-    "x\ty",
-    "\x7f",
+    *("user id", "a,b", "it's", 'q"q', "$x", "-x", "--x", "7", "[z]", "a\\b", "x.", "or"),
+    *("to,x", "is it", "x\ty", "\x7f"),
 ]
 """Names of columns that a shell, Python or a list of columns might take for something else"""
 OPTIONS = {

@@ -129,20 +129,10 @@ def test_options_that_contradict_the_model_are_refused(thresher: Thresher, optio
     assert not Path("b").exists()
 
 
-def test_options_that_agree_with_the_model_are_taken(thresher: Thresher) -> None:
-    thresher("train a.svm -m a --rule fobos:l1=0.01 --seed 3 --passes 1 -q")
-    same = "--rule fobos:l1=0.01 --seed 3 --format svmlight --loss logistic --passes 1"
-    assert thresher(f"train b.svm -m b --continue a -q {same}").status == 0
-    thresher(f"train ab.svm -m ab -q {same}")
-    assert tensors("b") == tensors("ab")
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("nothing", "nothing: No such file or directory"),
         ("a.svm", "a.svm: not a thresher model"),
-        (".", ".: a directory, not a model"),
         ("light", "contains only weights and cannot keep learning: --init can start a new model from them"),
         ("solved", "made by a batch solver: it contains only weights and cannot keep learning: --init can"),
         ("front", "thresher path --state keeps what learning needs"),
@@ -286,15 +276,3 @@ def test_the_range_that_was_asked_for_may_be_said_again(thresher: Thresher) -> N
     assert ran.status == 0, ran.err
     assert "they would lack the data learned before" in ran.err
     assert "--l1" not in ran.err
-
-
-def test_an_ensemble_goes_on(thresher: Thresher) -> None:
-    thresher("train a.svm -m A --ensemble 2 --passes 1 -q")
-    assert thresher("train b.svm -m B --ensemble 2 --continue A --passes 1 -q").status == 0
-    thresher("train ab.svm -m AB --ensemble 2 --passes 1 -q")
-    for k in range(2):
-        assert tensors("B", str(k)) == tensors("AB", str(k))
-    assert thresher("train b.svm -m C --continue A --passes 1 -q").status == 0
-    assert tensors("C", "1") == tensors("AB", "1")
-    ran = thresher("train b.svm -m C --ensemble disjoint:2 --continue A -q")
-    assert "the ensemble was made with --ensemble poisson:2" in ran.err

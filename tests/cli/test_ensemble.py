@@ -1,6 +1,5 @@
 """``thresher train --ensemble``, and the commands that read its file."""
 
-import gzip
 import shutil
 from pathlib import Path
 from typing import Any
@@ -209,15 +208,6 @@ def test_info(thresher: Thresher) -> None:
     assert all(name in shown for name in ("ensemble", "poisson", "features seen"))
 
 
-def test_all_models_start_with_the_given_weights(thresher: Thresher, model: Path) -> None:
-    empty = b"".join(row.split(b" ")[0] + b":0 " + row.split(b" ", 1)[1] for row in ROWS[:50])
-    Path("empty.svm").write_bytes(empty)
-    assert thresher(f"train empty.svm -m e --ensemble 3 --init {model} -q --label-weights").status in (0, 1)
-    starting = package.load(model).predict("test.svm")
-    for one in package.Ensemble.load("e").models:
-        assert one.predict("test.svm") == pytest.approx(starting, abs=1e-4)
-
-
 def test_names_of_all_models(thresher: Thresher) -> None:
     """Found in one reading, and kept with each model; the rest of the file stays."""
     Path("words.csv").write_text("y,w\n" + "".join(f"{k % 2},{'abcdefg'[k % 7]}\n" for k in range(210)))
@@ -249,11 +239,3 @@ def test_checkpoints_of_other_commands(thresher: Thresher, monkeypatch: pytest.M
     assert thresher("train train.svm -m e -q --rule ftrl --l1 0.1").status == 0
     shutil.move("e", "e.checkpoint")
     assert "e.checkpoint: a finished model, not a checkpoint" in thresher(f"{COMMAND} --resume").err
-
-
-def test_a_stream(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compressed and in blocks of another size, it gives the same models."""
-    Path("again.svm.gz").write_bytes(gzip.compress(b"".join(ROWS[:400])))
-    assert thresher(COMMAND).status == 0
-    assert thresher(COMMAND.replace("train.svm -m e", "again.svm.gz -m z --threads 2 --no-cache")).status == 0
-    assert Path("e").read_bytes() == Path("z").read_bytes()

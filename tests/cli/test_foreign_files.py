@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import thresher as library
 from tests.cli.conftest import Thresher
-from thresher.data import DataError, open_source
 from thresher.data.cache import CacheWarning
 from thresher.engine import atomic
 from thresher.learning.files import model_file
@@ -154,26 +152,10 @@ def test_what_is_saved_is_said_if_another_file_cannot_be_written(
     [
         {"on_error": 1},
         {"outputs": True},
-        {"where": 0},
         {"where": np.float32(2)},
-        {"cache": "no"},
-        {"layout": True},
         {"threads": 3.5},
     ],
 )
 def test_wrong_types_are_errors_of_one_line(folder: Path, options: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError), match=next(iter(options))):
         library.train("train.svm", **options)
-
-
-def test_wrong_types_of_other_functions(folder: Path) -> None:
-    wrong: Any = "x"
-    with pytest.raises(ValueError, match="intercept must be True or False"):
-        library.boost("train.svm", intercept=wrong)
-    of_reading: list[dict[str, Any]] = [{"layout": "x"}, {"domain": None}, {"threads": float("nan")}]
-    for options in of_reading:
-        with pytest.raises(DataError, match=next(iter(options))):
-            open_source("train.svm", **options)
-    table = pa.table({"x": [1.0, 2.0]})
-    with pytest.raises(DataError, match="sample_weight: complex numbers"):
-        library.train(table, [1, 0], sample_weight=np.ones(2) * 1j)

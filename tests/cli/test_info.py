@@ -166,16 +166,6 @@ def test_figures_are_those_of_the_weights(thresher: Thresher, model: Path) -> No
     assert f"{'features live':<22} {told['nonzero']}" in lines
 
 
-def test_only_weights_without_a_name_are_looked_for(thresher: Thresher) -> None:
-    for name, city in (("n", ""), ("c", ",x")):
-        head = "label,age" + (",city" if city else "")
-        rows = [f"{1 - 2 * (k % 2)},{1 - 2 * (k % 2) + k % 5}{city}" for k in range(200)]
-        Path("d.csv").write_text("\n".join([head, *rows]) + "\n")
-        assert thresher(f"train d.csv -m {name} -q --rule ftrl:l1=0 --passes 1").status == 0
-    assert "thresher name MODEL DATA" not in thresher("info n").out
-    assert "thresher name MODEL DATA" in thresher("info c").out
-
-
 def test_python_shows_the_same(thresher: Thresher, model: Path) -> None:
     told = thresher("info model --json").json
     assert told["command"].startswith("thresher train DATA -m MODEL --rule ")

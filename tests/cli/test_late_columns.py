@@ -1,6 +1,5 @@
 """What commands say of late, missing and mistyped columns. Remedies are tried on the data at hand."""
 
-import json
 import re
 import warnings
 from collections.abc import Callable
@@ -148,39 +147,6 @@ def test_a_misspelt_column_among_training_files(thresher: Thresher, folder: Path
         for option in ("continue", "init"):
             found = warned(thresher(f"train b.{form} --{option} m -m m2 -q").err)
             assert found == [f"{meant} new: did you mean amount?"]
-
-
-def test_names_in_other_capitals_or_with_blanks(thresher: Thresher, folder: Path) -> None:
-    (folder / "d.csv").write_text("label,amount,a\n" + "1,2,5\n0,1,6\n" * 20)
-    assert thresher("train d.csv -m m -q").status == 0
-    (folder / "e.csv").write_text("LABEL,AMOUNT,A\n1,2,5\n")
-    missing = "no column 'amount' (numeric in the training data); did you mean"
-    assert f"{missing} 'AMOUNT'?" in thresher("predict m e.csv").err
-    (folder / "e.csv").write_text("label, amount, a\n1,2,5\n")
-    assert f"{missing} ' amount'?" in thresher("predict m e.csv").err
-    (folder / "two.csv").write_text("label,Amount,b,A\n" + "1,2,5,3\n0,1,6,4\n" * 20)
-    (found,) = [one for one in warned(thresher("train two.csv --continue m -m m2 -q").err) if "new" in one]
-    assert found.endswith("column Amount is new: did you mean amount? (and 1 more column likewise)")
-
-
-@pytest.mark.parametrize(("before", "now"), [("{:05}", "{}"), ("city {}", "City {}"), ("a,{}", "a,{} ")])
-def test_later_files_with_values_in_another_spelling(
-    thresher: Thresher, folder: Path, before: str, now: str
-) -> None:
-    for name, form in (("a", before), ("b", now), ("c", before)):
-        rows = [{"label": k % 2, "zip": form.format(60 + k % 8), "x": k} for k in range(80)]
-        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    (found,) = warned(thresher("train a.jsonl b.jsonl -m m -q --ignore x --categorical zip").err)
-    seen, was = now.format(60), before.format(60)
-    assert found.startswith(f"warning: column zip of b.jsonl has '{seen}' where the first file has '{was}'")
-    assert warned(thresher("train a.jsonl c.jsonl -m m -q --ignore x --categorical zip").err) == []
-
-
-def test_a_hold_out_with_other_columns(thresher: Thresher, folder: Path) -> None:
-    write_two(folder)
-    found = thresher("train one.csv -m m -q --json --passes 1 --holdout two.csv").json["warnings"]
-    assert [one["name"] for one in found] == ["late-columns", "missing-columns"]
-    assert "because the model was trained without" in found[0]["message"]
 
 
 def test_a_start_from_a_model_with_fewer_columns(thresher: Thresher, folder: Path) -> None:

@@ -76,14 +76,6 @@ def test_lists_of_classes(thresher: Thresher, files: list[list[int]]) -> None:
     assert classes == {"3", "4", "5", "6"}
 
 
-def test_the_table_shows_the_first_class_of_a_list(thresher: Thresher, files: list[list[int]]) -> None:
-    thresher(LISTS.replace("-q", "--curve curve.tsv --report-every 1"))
-    heading, *rows = (line.split("\t") for line in Path("curve.tsv").read_text().splitlines())
-    labels, predictions = ([row[heading.index(name)] for row in rows] for name in ("label", "prediction"))
-    assert labels == [str(held[0]) if held else "nan" for held in files]
-    assert {*predictions} == {"3", "4", "5", "6"}
-
-
 def test_lists_of_numbers(thresher: Thresher) -> None:
     ran = thresher(f"{VALUES} --passes 9 --order once")
     assert ran.status == 0
@@ -106,15 +98,6 @@ def test_lists_of_numbers(thresher: Thresher) -> None:
         [float(y) for y in line.split()[0].split(",")] for line in Path("values.svm").read_text().splitlines()
     ]
     assert np.sqrt(((np.array(rows) - truth) ** 2).mean()) == pytest.approx(figures["rmse"])
-
-
-def test_the_table_shows_the_first_number(thresher: Thresher) -> None:
-    thresher(VALUES.replace("-q", "--curve curve.tsv --report-every 1"))
-    heading, *rows = (line.split("\t") for line in Path("curve.tsv").read_text().splitlines())
-    found = np.array([[row[heading.index(name)] for name in ("label", "prediction")] for row in rows], float)
-    first = [float(line.split(",")[0]) for line in Path("values.svm").read_text().splitlines()]
-    assert np.allclose(found[:, 0], first)
-    assert np.corrcoef(found[100:].T)[0, 1] > 0.8
 
 
 def test_cache_orders_and_files_change_nothing(thresher: Thresher) -> None:

@@ -72,9 +72,7 @@ def test_state_is_kept_if_it_is_asked_for(thresher: Thresher) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        "--passes 3 --order every --holdout test.svm",
         "--batch 7 --passes 2 --admit 2,bits=12",
-        "--average --rule ftrl",
         "--rule ft-ftrl --store hashed:9 --passes 2 --checkpoint-every 50",
         "--rule ft-ftrl --holdout none --dtype float64",
     ],
@@ -330,11 +328,6 @@ def test_choices() -> None:
     for wrong in ("", "nnz", "nnz:x", "within:1", "2se", "best "):
         with pytest.raises(ValueError, match="a choice must be"):
             choose(points, wrong)
-
-
-def test_points_as_json_and_back() -> None:
-    for one in (point(3, 0.25, 0.1), Point(2.0, "x", 4, 0.5, None, None), point(1, 0.1, dropped="why")):
-        assert Point.from_dict("l1", json.loads(json.dumps(one.as_dict("l1")))) == one
 
 
 def test_what_is_not_beaten() -> None:

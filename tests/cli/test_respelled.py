@@ -16,7 +16,6 @@ from thresher.data import open_source
 from thresher.data.layout import Layout
 from thresher.data.report import RESPELLED
 from thresher.learning.diagnostics.findings import TroubleWarning
-from thresher.sklearn import SparseOnlineClassifier
 
 FORMATS = ["data.csv", "data.tsv", "data.jsonl", "data.parquet"]
 OF: dict[str, Callable[[int], Any]] = {
@@ -230,15 +229,3 @@ def test_values_that_the_model_knows_in_another_spelling(
 def test_other_values_that_are_not_known_are_no_trouble(models: dict[str, Any], cells: list[str]) -> None:
     for model in models.values():
         assert not [one for one in said_of(model, table(cells)) if "respelled" in one]
-
-
-def test_estimators_warn_too() -> None:
-    words = table(WORDS)
-    fitted = SparseOnlineClassifier("sgd").fit(words[["a"]], words["label"])
-    fitted.predict(words[["a"]])
-    with pytest.warns(TroubleWarning, match="column a of the table has 'ROME' where"):
-        fitted.predict(table(WORDS[1:] + WORDS[:1], str.upper)[["a"]])
-    for before, after in (([True, False], ["yes", "no"]), (["t", "f"], [True, False]), (["t", "f"], ["zzz"])):
-        fitted = SparseOnlineClassifier("sgd").fit(pd.DataFrame({"a": before * 30, "b": "b"}), [0, 1] * 30)
-        with pytest.warns(TroubleWarning, match="the model knows 0 of"):
-            fitted.predict(pd.DataFrame({"a": after * 60, "b": "b"}))

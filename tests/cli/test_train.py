@@ -1,6 +1,5 @@
 """``thresher train``: its figures, its table, its options."""
 
-import gzip
 import os
 import re
 from pathlib import Path
@@ -100,18 +99,6 @@ def test_every_nth_is_held_out(thresher: Thresher, folder: Path) -> None:
     assert one["holdout_loss"] == pytest.approx(evaluated["loss"])
 
 
-def test_a_share_is_held_out(thresher: Thresher) -> None:
-    fifth = thresher("train train.svm -m one --holdout 0.2 --json").json
-    assert {**fifth, "model": "", "seconds": 0, "examples_per_second": 0} == {
-        **thresher("train train.svm -m two --holdout every-5th --json").json,
-        "model": "",
-        "seconds": 0,
-        "examples_per_second": 0,
-    }
-    assert Path("one").read_bytes() == Path("two").read_bytes()
-    assert thresher("train train.svm -m one --holdout 0.29 --json").json["holdout_examples"] == 116
-
-
 def test_another_share_is_not_gone_on_with(thresher: Thresher) -> None:
     command = "train train.svm -m m --checkpoint-every 100 -q --rule ftrl"
     whole = thresher(f"{command} --holdout 0.4 --passes 2")
@@ -160,25 +147,6 @@ def test_a_zero_and_a_minus_one_are_the_same_class(thresher: Thresher, folder: P
     assert one["progressive_loss"] == two["progressive_loss"]
     labels = {thresher(f"predict {m} test.svm --output label").out for m in ("one", "two")}
     assert {frozenset(out.split()) for out in labels} == {frozenset({"-1", "1"}), frozenset({"0", "1"})}
-
-
-def test_several_files_are_one_stream(thresher: Thresher, folder: Path) -> None:
-    rows = (folder / "train.svm").read_bytes().splitlines(keepends=True)
-    Path("part-1.svm").write_bytes(b"".join(rows[:123]))
-    Path("part-2.svm").write_bytes(gzip.compress(b"".join(rows[123:])))
-    for name, data in {
-        "whole": "train.svm",
-        "globbed": "part-*.svm",
-        "listed": "part-1.svm part-2.svm",
-    }.items():
-        assert thresher(f"train {data} -m {name} -q").status == 0
-    assert Path("whole").read_bytes() == Path("globbed").read_bytes() == Path("listed").read_bytes()
-
-
-def test_weights_only_predicts_the_same(thresher: Thresher, model: Path) -> None:
-    assert thresher("train train.svm -m light -q --weights-only").status == 0
-    assert Path("light").stat().st_size < model.stat().st_size
-    assert thresher("predict light test.svm").out == thresher("predict model test.svm").out
 
 
 @pytest.mark.parametrize("given", [{"MUCH": 1000, "TIMES": 1}, {"MUCH": 1000, "LARGE": 1000}])
