@@ -1,5 +1,6 @@
 """The base of the dense recursions in `tests.oracles`: a step over all coordinates."""
 
+import re
 from typing import Any, Protocol
 
 import numpy as np
@@ -60,6 +61,11 @@ class Oracle:
 
     def read(self, w: Vector) -> Vector:
         return w
+
+
+def named(*oracles: type[Oracle]) -> dict[str, type[Oracle]]:
+    """By the names of their rules: ``FobosLinf`` is that of fobos-linf."""
+    return {re.sub(r"(?<=.)(?=[A-Z])", "-", one.__name__).lower(): one for one in oracles}
 
 
 def from_origin(y: Vector, wanted: bool, offset: Vector | None = None) -> tuple[Any, Vector]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.oracle_base import Loss, Oracle, Vector, from_origin, spread
+from tests.oracle_base import Loss, Oracle, Vector, from_origin, named, spread
 from tests.oracle_base import soft as _soft
 from tests.oracles_default import FtFtrl
 from tests.oracles_margin import MARGIN_ORACLES
@@ -217,31 +217,12 @@ class Pegasos(Oracle):
         return w
 
 
-ORACLES: dict[str, type[Oracle]] = {
-    "sgd": Sgd,
-    "truncated-gradient": TruncatedGradient,
-    "rounding": Rounding,
-    "subgradient": Subgradient,
-    "clipped-subgradient": ClippedSubgradient,
-    "fobos": Fobos,
-    "rda": Rda,
-    "adagrad-fobos": AdagradFobos,
-    "adagrad-rda": AdagradRda,
-    "ftrl": Ftrl,
-    "pegasos": Pegasos,
-    "ft-fobos": FtFobos,
-    "ft-ftrl": FtFtrl,
-    "cumulative": Cumulative,
-    "ft-cumulative": FtCumulative,
-    "l2-ball": L2Ball,
-    "fobos-l2norm": FobosL2norm,
-    "normalized": Normalized,
-    "coin": Coin,
-    "informative-truncation": InformativeTruncation,
-    "stabilised": Stabilised,
-    **PROJECTION_ORACLES,
-    **MARGIN_ORACLES,
-}
+_HERE: list[type[Oracle]] = [
+    *(Sgd, TruncatedGradient, Rounding, Subgradient, ClippedSubgradient, Fobos, Rda, AdagradFobos),
+    *(AdagradRda, Ftrl, Pegasos, FtFobos, FtFtrl, Cumulative, FtCumulative, L2Ball, FobosL2norm),
+    *(Normalized, Coin, InformativeTruncation, Stabilised),
+]
+ORACLES = named(*_HERE, *PROJECTION_ORACLES, *MARGIN_ORACLES)
 
 
 @dataclass(frozen=True)
@@ -316,13 +297,7 @@ def growth_constants(name: str, radius: float) -> tuple[float, float]:
 
 
 def regret_bound_truncated(
-    path: Vector,
-    comparator: Vector,
-    rule: Any,
-    loss: Loss,
-    X: Vector,
-    y: Vector,
-    growth: tuple[float, float],
+    path: Vector, comparator: Vector, rule: Any, loss: Loss, X: Vector, y: Vector, growth: tuple[float, float]
 ) -> tuple[float, float]:
     """Left and right side of theorem 3.1 of Langford, Li and Zhang (2009): the left is never the larger.
 

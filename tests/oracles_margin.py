@@ -168,14 +168,4 @@ class AveragedPerceptron(Oracle):
         return self.total / np.maximum(self.count, 1.0)
 
 
-MARGIN_ORACLES: dict[str, type[Oracle]] = {
-    "pa": Pa,
-    "pa-i": PaI,
-    "pa-ii": PaIi,
-    "arow": Arow,
-    "cw": Cw,
-    "scw": Scw,
-    "scw-ii": ScwIi,
-    "perceptron": Perceptron,
-    "averaged-perceptron": AveragedPerceptron,
-}
+MARGIN_ORACLES: list[type[Oracle]] = [Pa, PaI, PaIi, Arow, Cw, Scw, ScwIi, Perceptron, AveragedPerceptron]

@@ -94,4 +94,4 @@ class Simplex(Oracle):
         return np.where(self.mask > 0, np.maximum(moved - theta, 0.0), moved)
 
 
-PROJECTION_ORACLES = {"l1-ball": L1Ball, "fobos-linf": FobosLinf, "eg": Eg, "simplex": Simplex}
+PROJECTION_ORACLES: list[type[Oracle]] = [L1Ball, FobosLinf, Eg, Simplex]

@@ -241,6 +241,9 @@ def test_ensembles_go_on_model_by_model(whole: Chunk, tmp_path: Path) -> None:
             assert [bits(model) for model in found.models] == [bits(model) for model in expected.models]
             assert found.record is not None
             assert found.record.examples == ROWS
+        assert len(thresher.ensemble(second, continue_from=before).models) == len(before.models)
+        with pytest.raises(ValueError, match=r"is an ensemble: go on with it in thresher\.ensemble"):
+            thresher.train(second, continue_from=before)
 
 
 def test_in_later_passes_each_model_of_an_ensemble_learns_the_same_new_rows(whole: Chunk) -> None:
@@ -266,15 +269,6 @@ def test_findings_are_those_of_the_new_data() -> None:
     assert f"the progressive loss is {new.average:.6g}, " in str(told[0].message)
     assert found.record is not None
     assert f"the progressive loss is {new.average:.6g}, " in found.record.warnings[0]
-
-
-def test_an_ensemble_goes_on_with_as_many_models(whole: Chunk) -> None:
-    first, second = halves(whole)
-    before = thresher.ensemble(first, "ftrl", models="disjoint:3")
-    found = thresher.ensemble(second, continue_from=before)
-    assert (len(found.models), found.rows) == (3, "disjoint")
-    with pytest.raises(ValueError, match=r"is an ensemble: go on with it in thresher\.ensemble"):
-        thresher.train(second, continue_from=before)
 
 
 def test_the_winner_of_a_race_goes_on(whole: Chunk) -> None:

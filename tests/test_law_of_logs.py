@@ -81,8 +81,7 @@ def of_kind(kind: str, chunk: Chunk) -> tuple[Chunk, str]:
 
 
 @pytest.mark.parametrize(
-    ("outputs", "loss"),
-    [("classes:0-2", "softmax"), ("labels:0-2", "logistic"), ("values:3", "squared")],
+    ("outputs", "loss"), [("classes:0-2", "softmax"), ("labels:0-2", "logistic"), ("values:3", "squared")]
 )
 def test_with_many_outputs(outputs: str, loss: str, whole: Chunk, log: Log, tmp_path: Path) -> None:
     data, domain = of_kind(outputs, whole)

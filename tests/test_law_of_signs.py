@@ -147,9 +147,7 @@ def test_a_mean_is_of_weights_with_their_signs(spec: str, monkeypatch: pytest.Mo
     assert read_weights(model, 12) == pytest.approx(trace.path[:-1, :12].mean(axis=0), abs=1e-9)
 
 
-def test_rows_that_are_freed_and_scales_that_are_folded_lose_no_sign(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_rows_that_are_freed_and_scales_that_are_folded_lose_no_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexes, "FIRST_SIZE", 16)
     monkeypatch.setattr(indexes, "ALWAYS_KEPT", 8)
     wide = stream(seed=5, rows=150, features=60, density=0.1)

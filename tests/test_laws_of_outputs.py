@@ -143,10 +143,7 @@ def test_lazy_is_eager(name: str) -> None:
 def test_one_versus_the_rest_is_eager(name: str) -> None:
     for spec, loss, intercept in covering_for(name, tried(name), ("logistic", "hinge"), (True, False)):
         with case(spec, loss, intercept), not_compiled():
-            check(
-                model_of(spec, loss, "classes:3", intercept=intercept),
-                stream_for(loss, "classes", seed=2),
-            )
+            check(model_of(spec, loss, "classes:3", intercept=intercept), stream_for(loss, "classes", seed=2))
 
 
 @pytest.mark.parametrize("name", RULES)

@@ -20,17 +20,7 @@ from scipy import sparse
 
 from tests import streams
 from tests.plain import compiled_if, not_compiled
-from tests.streams import (
-    KINDS,
-    RULES,
-    Stream,
-    Vector,
-    case,
-    fingerprint,
-    kinds_of,
-    settings_of,
-    stream,
-)
+from tests.streams import KINDS, RULES, Stream, Vector, case, fingerprint, kinds_of, settings_of, stream
 from thresher.data.chunk import Chunk
 from thresher.engine.protocol import writes
 from thresher.learning.files import model_file

@@ -68,16 +68,8 @@ ARROWS = {
     ),
     # estimators use the rest, as the command line does
     "sklearn": (
-        *(
-            "engine.atomic",
-            "engine.protocol",
-            "engine.index",
-            "data.*",
-            "exporting.*",
-            "learning.*",
-            "plans.*",
-        ),
-        *("options.*", "parts", "sklearn.*", "_version"),
+        *("engine.atomic", "engine.protocol", "engine.index", "data.*", "exporting.*", "learning.*"),
+        *("plans.*", "options.*", "parts", "sklearn.*", "_version"),
     ),
     # one page about a model, using the public interface
     "reporting": (
@@ -96,13 +88,7 @@ ARROWS = {
     ),
     # a model as a service: a face beside the command line, with what is an extra
     "serving": (
-        "_version",
-        "data.*",
-        "engine.atomic",
-        "learning.*",
-        "options.*",
-        "runs.*",
-        "plans.*",
+        *("_version", "data.*", "engine.atomic", "learning.*", "options.*", "runs.*", "plans.*"),
         "serving.*",
     ),
     "cli": (

@@ -90,10 +90,7 @@ def best_constant_mixture(X: Vector) -> float:
 @pytest.mark.usefixtures("plainly")
 @pytest.mark.parametrize(
     ("rule", "rate"),
-    [
-        ("simplex:features=5", "inverse-sqrt:0.5"),
-        ("eg:norm=1,features=5,signed=false", "inverse-sqrt:1"),
-    ],
+    [("simplex:features=5", "inverse-sqrt:0.5"), ("eg:norm=1,features=5,signed=false", "inverse-sqrt:1")],
 )
 def test_portfolios_keep_up_with_the_best_constant_mixture(rule: str, rate: str) -> None:
     """Regret against the best constant rebalanced portfolio grows no faster than √T, and wealth does grow."""

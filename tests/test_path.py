@@ -11,7 +11,6 @@ from scipy import sparse
 import thresher
 from tests.commands import SAMPLE
 from thresher.data.errors import DataError
-from thresher.learning.files import model_file
 from thresher.learning.training.scores import Scores
 from thresher.learning.training.shares import held_out
 
@@ -19,11 +18,6 @@ from thresher.learning.training.shares import held_out
 def test_a_path_of_a_file(tmp_path: Path) -> None:
     found = thresher.path(SAMPLE, "ft-ftrl:relax=0.5", l1="0.1:2:3", passes=2)
     assert found.penalty == "l1"
-    for k, point in enumerate(found.points):
-        alone = thresher.train(SAMPLE, point.spec, passes=2, holdout_every=10)
-        model_file.save(alone, tmp_path / "alone")
-        model_file.save(found.models[k], tmp_path / "lane")
-        assert (tmp_path / "alone").read_bytes() == (tmp_path / "lane").read_bytes()
     found.save(tmp_path / "f", "nnz:1000")
     again = thresher.load(tmp_path / "f")
     assert (again.points, again.choice, again.penalty) == (found.points, "nnz:1000", "l1")

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.tasks import split_rows
-from experiments.papers import (
-    __main__ as recipes,
-)
+from experiments.papers import __main__ as recipes
 from experiments.papers import (
     bottou_svmsgd,
     daume_hashing,

@@ -31,11 +31,7 @@ CLASSES = [(kind, name) for kind in KINDS for name in sorted(parts.REGISTRY[kind
         ("rule", "hinge", ["no rule is called 'hinge'; it is a loss (loss=\"hinge\")"]),
         ("loss", "log_loss", ["the nearest here is logistic"]),
         ("loss", "ftrl", ['it is a rule (rule="ftrl")']),
-        (
-            "rule",
-            "ftrl:lr=1",
-            ["ftrl has no parameter lr; did you mean alpha? (it has alpha, beta, l1"],
-        ),
+        ("rule", "ftrl:lr=1", ["ftrl has no parameter lr; did you mean alpha? (it has alpha, beta, l1"]),
         (
             "rule",
             "sgd:lr=1",

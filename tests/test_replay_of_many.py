@@ -21,11 +21,7 @@ from thresher.learning.modelbytes import as_bytes
 from thresher.learning.training.passes import REPLAY, bytes_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.parts.rules.ft_ftrl import FtFtrl
-from thresher.sklearn import (
-    SparseFrontierClassifier,
-    SparseFrontierRegressor,
-    SparseOnlineClassifier,
-)
+from thresher.sklearn import SparseFrontierClassifier, SparseFrontierRegressor, SparseOnlineClassifier
 
 pytestmark = [
     pytest.mark.usefixtures("plainly", "automatic"),

@@ -112,44 +112,17 @@ NAMES = [
 OPTIONS = {
     **dict.fromkeys(("--average", "--cache", "--header", "--intercept", "--no-intercept", "--quiet"), ""),
     **dict.fromkeys(("--no-quoting", "--quoting", "--quoted-newlines"), ""),
-    "--alpha": "0.5",
-    "--batch": "2",
-    "--bins": "a",
-    "--categorical": "a",
-    "--checkpoint-every": "100",
-    "--delimiter": ",",
-    "--dtype": "float64",
-    "--early-stop": "1 --holdout 0.2",
-    "--format": "csv",
-    "--group": "v",
-    "--holdout": "0.2",
-    "--ignore": "a",
-    "--init": "old",
-    "--interact": "a,v",
-    "--l1": "0.1",
-    "--label": "label",
-    "--loss": "hinge",
-    "--missing": "NA",
-    "--model": "other",
-    "--ngrams": "words=1-2 --text a",
-    "--numeric": "a",
-    "--offset": "v",
-    "--on-error": "skip",
-    "--outputs": "classes",
-    "--passes": "1",
-    "--report-every": "100",
-    "--rule": "ftrl",
-    "--sample": "0=0.5",
-    "--scale": "max-abs",
-    "--seed": "1",
-    "--text": "a",
-    "--threads": "1",
-    "--weight": "v",
-    "--bits": "20",
-    "--no-header": "--label 1 --on-error skip",
-    "--order": "once",
-    "--store": "hashed:9",
+    **dict.fromkeys(("--bins", "--categorical", "--ignore", "--numeric", "--text"), "a"),
+    **dict.fromkeys(("--group", "--offset", "--weight"), "v"),
+    **dict.fromkeys(("--passes", "--seed", "--threads"), "1"),
+    **dict.fromkeys(("--checkpoint-every", "--report-every"), "100"),
 }
+OPTIONS |= {"--alpha": "0.5", "--batch": "2", "--delimiter": ",", "--dtype": "float64", "--format": "csv"}
+OPTIONS |= {"--early-stop": "1 --holdout 0.2", "--holdout": "0.2", "--init": "old", "--interact": "a,v"}
+OPTIONS |= {"--l1": "0.1", "--label": "label", "--loss": "hinge", "--missing": "NA", "--model": "other"}
+OPTIONS |= {"--ngrams": "words=1-2 --text a", "--on-error": "skip", "--outputs": "classes"}
+OPTIONS |= {"--rule": "ftrl", "--sample": "0=0.5", "--scale": "max-abs", "--bits": "20", "--order": "once"}
+OPTIONS |= {"--store": "hashed:9", "--no-header": "--label 1 --on-error skip"}
 """A value of each option of train that a hint names, with the options that it needs"""
 FILLED = {
     "logistic:positive=N": "logistic:positive=2",

@@ -67,10 +67,7 @@ def test_the_model_is_that_of_the_rule(options: str, thresher: Thresher) -> None
 
 
 @pytest.mark.usefixtures("eager", "narrow")
-@pytest.mark.parametrize(
-    "options",
-    ["--batch 7 --admit 2,bits=12 --store hashed:10 --loss squared-hinge"],
-)
+@pytest.mark.parametrize("options", ["--batch 7 --admit 2,bits=12 --store hashed:10 --loss squared-hinge"])
 def test_whatever_it_learns_with(options: str, thresher: Thresher) -> None:
     assert compared(thresher, options) != DEFAULT
 
@@ -177,10 +174,7 @@ def test_resuming_otherwise(kept: str, options: str, words: str, thresher: Thres
     [
         ("--rule auto --rate constant", "ft-ftrl has no parameter rate"),
         ("--rule auto --init m", "give a rule other than auto"),
-        (
-            "--rule auto:l1=3",
-            "rule 'auto' is for thresher train only, and takes no parameters",
-        ),
+        ("--rule auto:l1=3", "rule 'auto' is for thresher train only, and takes no parameters"),
     ],
 )
 def test_wrong_usage(options: str, words: str, thresher: Thresher, model: Path) -> None:

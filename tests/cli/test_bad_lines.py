@@ -15,18 +15,8 @@ from tests.commands import run
 from tests.models import without_record
 
 BAD = [
-    b"1 5\n",
-    b"7 1:1\n",
-    b"nan 1:1\n",
-    b"1 1:inf\n",
-    b"1 x:1\n",
-    b"\xff\xfe\n",
-    b"1 1:1 2:\n",
-    b"1 -3:1\n",
-    b"1 1e400:1\n",
-    b"one\n",
-    b"1 99999999999999999999:1\n",
-    b"-1 4:--2\n",
+    *(b"1 5\n", b"7 1:1\n", b"nan 1:1\n", b"1 1:inf\n", b"1 x:1\n", b"\xff\xfe\n", b"1 1:1 2:\n"),
+    *(b"1 -3:1\n", b"1 1e400:1\n", b"one\n", b"1 99999999999999999999:1\n", b"-1 4:--2\n"),
 ]
 
 

@@ -19,26 +19,8 @@ from thresher.options.messages import as_shown, as_stored, mention
 
 NAMES = [
     *("price, net", "a=b", "my col", '"q"', 'q"q', '"open', "it's", "2", "4", "1-3", "a*", "b?", "[z]", "$x"),
-    *(
-        "-x",
-        "--y",
-        "or",
-        "a\\b",
-        "x.",
-        " lead",
-        "trail ",
-        "é",
-        "#",
-        "a",
-        "b",
-        "a,b",
-        ",",
-        '"',
-        "'",
-        "",
-        "::",
-        "`",
-    ),
+    *("-x", "--y", "or", "a\\b", "x.", " lead", "trail ", "é", "#"),
+    *("a", "b", "a,b", ",", '"', "'", "", "::", "`"),
 ]
 KINDS = ("numeric", "bins", "categorical", "text", "ignore")
 ROWS = 12

@@ -110,8 +110,6 @@ def test_a_new_class_is_an_error(thresher: Thresher) -> None:
     [
         ("--rule ftrl", "the model was made with --rule fobos:"),
         ("--l1 3", "leave --l1 out"),
-        ("--bits 20", "the model was trained without --bits; leave --bits out"),
-        ("--text 1", "leave --text out"),
         ("--init a", "--init starts a new model, --continue goes on with one: give only one of them"),
         ("--ensemble 3", "a: not an ensemble"),
         ("--curve a", "a: named twice; it would be overwritten"),
@@ -257,14 +255,9 @@ def test_a_frontier_goes_on(thresher: Thresher) -> None:
     assert "command" not in ran.json  # these rows are not all that the models have learned
     nowhere = thresher("path b.svm -m C --continue nosuch -q").err
     assert nowhere == "thresher: nosuch: No such file or directory\n"
-    for options, words in (
-        ("--l1 0.2:0.4:2", "the frontier was made with --l1 0.1:1:3; leave --l1 out"),
-        ("--rule fobos", "leave --rule out"),
-        ("--seed 1", "leave --seed out"),
-    ):
-        ran = thresher(f"path b.svm -m C --continue A -q {options}")
-        assert ran.status == 2
-        assert words in ran.err
+    ran = thresher("path b.svm -m C --continue A -q --l1 0.2:0.4:2")
+    assert ran.status == 2
+    assert "the frontier was made with --l1 0.1:1:3; leave --l1 out" in ran.err
     assert "a.svm: not a thresher model" in thresher("path b.svm -m C --continue a.svm -q").err
     assert "B0: not the models of thresher path" in thresher("path b.svm -m C --continue B0 -q").err
     assert not Path("C").exists()

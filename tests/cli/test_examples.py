@@ -96,8 +96,7 @@ def exiting(status_of: Callable[[list[str]], int]) -> Callable[[list[str]], int]
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
-    [("thresher train --hold", {"--holdout"}), ("thresher tune --ru", {"--rules"})],
+    ("words", "found"), [("thresher train --hold", {"--holdout"}), ("thresher tune --ru", {"--rules"})]
 )
 def test_completion_of_options_in_bash(
     folder: Path, monkeypatch: pytest.MonkeyPatch, words: str, found: set[str]

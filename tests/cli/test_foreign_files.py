@@ -148,13 +148,7 @@ def test_what_is_saved_is_said_if_another_file_cannot_be_written(
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"on_error": 1},
-        {"outputs": True},
-        {"where": np.float32(2)},
-        {"threads": 3.5},
-    ],
+    "options", [{"on_error": 1}, {"outputs": True}, {"where": np.float32(2)}, {"threads": 3.5}]
 )
 def test_wrong_types_are_errors_of_one_line(folder: Path, options: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError), match=next(iter(options))):

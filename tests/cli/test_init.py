@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.conftest import Thresher
 from tests.data.tables import write_jsonl, write_parquet
+from tests.stopping import stopping
 from thresher import Model, load, train
 from thresher.data import DataError
 from thresher.data.layout import Layout
@@ -161,6 +162,13 @@ def test_the_same_in_python(shop: Path) -> None:
     other = train("shop.csv", layout=Layout("csv", delimiter=";", label="n"), loss="squared").layout
     with pytest.raises(DataError, match="trained with other columns"):
         train("shop.csv", init=before, layout=other)
+
+
+def test_what_means_the_same_may_be_said_again(thresher: Thresher, shop: Path) -> None:
+    (shop / "few.csv").write_text("label,n\n1,2\n0,3\n1,4\n")
+    with stopping():
+        assert thresher("train few.csv -m m -q").status == 130
+    assert thresher("train few.csv -m m -q --resume --delimiter ,").status == 0
 
 
 def test_names_are_kept_and_new_features_get_names(

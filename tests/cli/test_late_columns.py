@@ -42,10 +42,7 @@ def test_late_fields(thresher: Thresher, folder: Path) -> None:
     assert (ignored["warnings"], ignored["features_seen"]) == ([], 1)
     ran = thresher(f"{train} --numeric b,n,aa --categorical c").json["warnings"]
     assert [tuple(one.values()) for one in ran] == [
-        (
-            "no-such-column",
-            "no row has a value in column aa (--numeric aa): did you mean 'a'?",
-        )
+        ("no-such-column", "no row has a value in column aa (--numeric aa): did you mean 'a'?")
     ]
 
 

@@ -46,15 +46,12 @@ def test_it_tells_what_a_log_holds(log: Path, thresher: Thresher) -> None:
     found = thresher("log c.log --json")
     size = sum(path.stat().st_size for path in log.glob("*.log"))
     segments = len([*log.glob("*.log")])
-    expected: dict[str, Any] = {
-        "rows": 7,
-        "first_row": 1,
-        "last_row": 7,
-        "records": 5,
+    expected: dict[str, Any] = {"rows": 7, "first_row": 1, "last_row": 7, "records": 5, "keys": 1}
+    expected |= {
         "waiting_for_labels": 1,
-        "keys": 1,
+        "first_time": "2026-03-01T12:00:00Z",
+        "last_time": "2026-03-01T12:00:04Z",
     }
-    expected |= {"first_time": "2026-03-01T12:00:00Z", "last_time": "2026-03-01T12:00:04Z"}
     expected |= {"segments": segments, "bytes": size, "unfinished_bytes": 0, "damage": None, "last": []}
     expected |= {"model": "c0ffee", "labels": "binary", "format": "csv", "columns": [*LAYOUT.columns]}
     assert found.status == 0

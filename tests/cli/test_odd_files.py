@@ -19,12 +19,7 @@ ODD = {
         "iconv -f UTF-16LE -t UTF-8",
         "",
     ),
-    "bare-be.svm": (
-        "1 1:2\n0 2:1\n".encode("utf-16-be"),
-        "UTF-16 text",
-        "iconv -f UTF-16BE -t UTF-8",
-        "",
-    ),
+    "bare-be.svm": ("1 1:2\n0 2:1\n".encode("utf-16-be"), "UTF-16 text", "iconv -f UTF-16BE -t UTF-8", ""),
     "big-endian.csv": (f"\ufeff{ROWS}".encode("utf-16-be"), "UTF-16 text", "iconv -f UTF-16 -t UTF-8", ""),
     "le.csv": (CITIES.encode("utf-16-le"), "UTF-16 text", "iconv -f UTF-16LE -t UTF-8", ""),
     "be.csv": (CITIES.encode("utf-16-be"), "UTF-16 text", "iconv -f UTF-16BE -t UTF-8", ""),

@@ -137,8 +137,7 @@ def checkpoints_of(thresher: Thresher, command: str, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    "options",
-    ["", "--batch 7", f"--holdout test.svm --early-stop 1 --rule fobos {OVERFIT}"],
+    "options", ["", "--batch 7", f"--holdout test.svm --early-stop 1 --rule fobos {OVERFIT}"]
 )
 def test_stopping_changes_nothing(
     options: str, thresher: Thresher, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
@@ -237,17 +236,8 @@ def test_what_is_not_finished(thresher: Thresher, monkeypatch: pytest.MonkeyPatc
     for reading in ("predict f.checkpoint train.svm", "train train.svm -m m --init f.checkpoint"):
         ran = thresher(reading)
         assert (ran.status, "a checkpoint of many models" in ran.err) == (1, True), reading
-    changes = {
-        ("--rule ft-ftrl", "--rule fobos"): "with --rule ft-ftrl",
-        ("-m f", "-m f --loss hinge"): "with --loss logistic",
-        ("-m f", "-m f --seed 3"): "with --seed 0",
-    }
-    for (old, new), words in changes.items():
-        ran = thresher(command.replace(old, new) + " --resume")
-        assert (ran.status, words in ran.err) == (2, True), ran.err
-    for other in ("0.1:2:3", "0.1:1:4", "auto:4"):
-        changed = thresher(command.replace("0.1:1:3", other) + " --resume")
-        assert (changed.status, "leave --l1 out" in changed.err) == (2, True), other
+    changed = thresher(command.replace("0.1:1:3", "auto:4") + " --resume")
+    assert (changed.status, "leave --l1 out" in changed.err) == (2, True)
     assert thresher(command.replace("--l1 0.1:1:3", "") + " --resume").status == 0
     assert len(Contents.of("f")) == 3
 
@@ -343,7 +333,7 @@ def test_ranges() -> None:
         16,
     )
     assert [penalty_name(rule) for rule in ("ftrl", "truncated-gradient", "adagrad-rda")] == [
-        *("l1", "gravity", "l1"),
+        *("l1", "gravity", "l1")
     ]
     assert penalty_in(Model("truncated-gradient:gravity=0.25").rule) == 0.25
 

@@ -45,14 +45,8 @@ WARNINGS = tuple(
     f"learning/diagnostics/{name}.py:" for name in ("findings", "column_findings", "run_findings", "advice")
 )
 FLAGS = {
-    "no-header",
-    "label-weights",
-    "names",
-    "quoting",
-    "no-quoting",
-    "quoted-newlines",
-    "resume",
-    "no-intercept",
+    *("no-header", "label-weights", "names", "quoting", "no-quoting", "quoted-newlines"),
+    *("resume", "no-intercept"),
 }
 PROSE = ["alone", "and", "at", "for", "if", "is", "or", "out", "to", "where", "in"]
 

@@ -17,10 +17,7 @@ from tests.models import one_of
 from tests.stopping import once_learned, stopping
 from thresher.cli import signals
 from thresher.learning.training import interruption
-from thresher.options.option import settled
-from thresher.options.training import TrainRun
 from thresher.parts.rules.ft_ftrl import FtFtrl
-from thresher.plans.run_setup import agreed
 
 pytestmark = pytest.mark.usefixtures("narrow")
 MADE = 5
@@ -105,9 +102,7 @@ def stopped(
 
 @pytest.mark.parametrize("after", [200, 256])
 @pytest.mark.parametrize("kind", ["", "--rule auto", "--ensemble 2"])
-def test_a_stopped_run_is_resumed_without_options(
-    after: int, kind: str, thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_run_is_resumed_without_options(after: int, kind: str, thresher: Thresher) -> None:
     assert thresher(f"train train.svm -m a -q {kind}").status == 0
     ran = stopped(thresher, f"-q {kind}", after)
     assert ran.status == 130
@@ -120,9 +115,7 @@ def test_a_stopped_run_is_resumed_without_options(
     assert Path("a").read_bytes() == Path("b").read_bytes()
 
 
-def test_a_resumed_run_takes_the_passes_that_it_is_given(
-    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_run_takes_the_passes_that_it_is_given(thresher: Thresher) -> None:
     stopped(thresher, "-q", 256)
     ran = thresher("train train.svm -m b -q --resume --replay 1GB")
     assert ran.status == 2
@@ -132,7 +125,7 @@ def test_a_resumed_run_takes_the_passes_that_it_is_given(
     assert Path("a").read_bytes() == Path("b").read_bytes()
 
 
-def test_a_replay_that_is_stopped_leaves_a_model(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_that_is_stopped_leaves_a_model(thresher: Thresher) -> None:
     ran = stopped(thresher, "-q", 512)
     assert ran.status == 130
     saved = "the model is saved in b; checkpoint in b.checkpoint, continue with --resume"
@@ -164,9 +157,7 @@ def test_a_full_disk_leaves_the_checkpoint_of_a_replay(
     assert thresher("train train.svm -m b -q --resume").status == 0
 
 
-def test_a_replay_that_is_stopped_leaves_the_best_pass(
-    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replay_that_is_stopped_leaves_the_best_pass(thresher: Thresher) -> None:
     options = "-q --holdout test.svm --early-stop 9 --rule ft-ftrl:alpha=300,l1=0,relax=0"
     losses = [
         thresher(f"train train.svm -m a --passes {k} {options} --json").json["holdout_loss"]
@@ -256,15 +247,7 @@ def test_the_printed_command_centres_what_was_centred(thresher: Thresher) -> Non
             assert Path("many").read_bytes() == Path("one").read_bytes()
 
 
-def test_standard_input_is_replayed_in_a_path(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert thresher("path train.svm --l1 0.5:2:2 -m a -q").status == 0
-    pipe = SimpleNamespace(closed=False, buffer=io.BytesIO(Path("train.svm").read_bytes()))
-    monkeypatch.setattr("sys.stdin", pipe)
-    assert thresher("path - --l1 0.5:2:2 -m b -q --no-cache").status == 0
-    assert Path("a").read_bytes() == Path("b").read_bytes()
-
-
-def test_a_stopped_path_is_resumed_in_its_replay(thresher: Thresher, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_path_is_resumed_in_its_replay(thresher: Thresher) -> None:
     command = "path train.svm --l1 0.5:2:2 -q"
     assert thresher(f"{command} -m a").status == 0
     for after in (100, 600):
@@ -296,18 +279,3 @@ def test_a_setting_that_diverges_in_a_later_pass_is_kept_as_it_was(
     assert "warning: the best setting is kept as it was after one pass, since it diverged" in ran.err
     assert "--passes 1\n" in ran.out
     assert Path("a").read_bytes() == Path("b").read_bytes()
-
-
-def test_other_passes_for_a_replay_go_on_from_memory(
-    thresher: Thresher, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Places in a replay count its rows; those of a file would be others."""
-    from thresher.learning.files import checkpoint
-    from thresher.learning.training.trainer import TrainingPlan
-
-    stopped(thresher, "-q", 256)
-    before = checkpoint.load(Path("b.checkpoint"))[1]
-    assert before.position.number > 1
-    asked = settled(TrainRun, {"passes": 9})
-    assert agreed(TrainingPlan(), asked, before).replay == before.replay > 0
-    assert agreed(TrainingPlan(), asked, before).passes == 9

@@ -100,10 +100,7 @@ def test_names(thresher: Thresher) -> None:
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [
-        ("--table train.svm", "train.svm: named twice"),
-        ("--store hashed:9", "use --store growing"),
-    ],
+    [("--table train.svm", "train.svm: named twice"), ("--store hashed:9", "use --store growing")],
 )
 def test_what_it_refuses(words: str, message: str, thresher: Thresher) -> None:
     before = {path.name for path in Path().iterdir()}

@@ -108,7 +108,7 @@ def test_the_table(thresher: Thresher) -> None:
     assert figures["settings"].strip() == "24"
     told = [line for line in ran.err.splitlines() if line.startswith("round")]
     assert [line.partition(" settings")[0] for line in told] == [
-        *("round 1 of 3, 12", "round 2 of 3, 18", "round 3 of 3, 24"),
+        *("round 1 of 3, 12", "round 2 of 3, 18", "round 3 of 3, 24")
     ]
     quiet = thresher(TUNE.replace("--budget 8", "--budget 24")).out.splitlines()
     assert [line[:20] for line in quiet] == [line[:20] for line in lines[25:]]

@@ -189,12 +189,6 @@ def test_what_does_not_fit_the_words(thresher: Thresher, options: str, words: st
     assert not Path("m").exists()
 
 
-@pytest.mark.parametrize("options", ["--outputs classes:1-3 --loss hinge"])
-def test_what_fits_them(thresher: Thresher, options: str) -> None:
-    assert thresher(f"train 3.csv --label kind -m m -q {options}").status == 0
-    assert {*thresher("predict m 3.csv --output label").out.split()} <= {*THREE}
-
-
 @pytest.mark.parametrize(
     "command",
     [
