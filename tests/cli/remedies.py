@@ -169,10 +169,6 @@ ELSEWHERE = {
     "to count all rows alike, add it, with 1 in each row,"
     " or use --weight '' to evaluate": "an option with an empty value: tests/cli/test_importance.py",
     "{} adds models to {}, which does not have the others: run again without --resume": STOPPED,
-    "the checkpoint goes on from another model, or from this one as it was before: give the same --continue,"
-    " or leave it out": STOPPED,
-    "the checkpoint was made with --order {}; leave --order out": STOPPED,
-    "the checkpoint was made with --replay {}; leave --replay out": STOPPED,
     "{} is left from an interrupted run, from which --resume continues; this run"
     " starts anew and replaces it": STOPPED,
     "All weights are zero, so every prediction is the same."
