@@ -181,15 +181,3 @@ def test_stories_whose_topics_are_in_doubt_are_refused(
     with pytest.raises(SystemExit, match=complaint):
         convert(tmp_path / "out", "rcv1", *words)
     assert not (tmp_path / "out").exists()
-
-
-def test_as_many_images_as_labels_are_needed(tmp_path: Path) -> None:
-    given = [tmp_path / name for name in MNIST[:2]]
-    given[0].write_bytes(images(3))
-    given[1].write_bytes(digits(5))
-    with pytest.raises(SystemExit, match=r"images.* has 3 and .*labels.* has 5; convert both together"):
-        convert(tmp_path / "out", "mnist", *given)
-    assert not (tmp_path / "out").exists()
-    convert(tmp_path / "out", "mnist", given[0])
-    with pytest.raises(SystemExit, match=r"has 3 and .* has 5"):
-        convert(tmp_path / "out", "mnist", given[1])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from docs.rule_pages import EXAMPLES, FOLDER, command, index, page, rules
-from docs.testing_figures import PAGE, over, with_coverage, with_figures
+from docs.rule_pages import FOLDER, command, index, page, rules
+from docs.testing_figures import PAGE, with_coverage, with_figures
 from docs.verb_table import DESIGN, with_tables
 from thresher.cli.app import command_of
 from thresher.engine.protocol import PROTOCOL
@@ -85,11 +85,6 @@ def test_an_example_is_a_command_that_holds(name: str) -> None:
     assert type(model.rule) is lookup("rule", name)
 
 
-def test_a_rule_without_an_example_of_its_own_is_shown_with_its_defaults() -> None:
-    assert "none-such" not in EXAMPLES
-    assert command("none-such").endswith(" --rule none-such")
-
-
 def test_what_is_written_in_the_index_is_shown_as_it_stands() -> None:
     rounding = describe("rule", "rounding")
     assert "K = `every`: 0 if |w'| < theta." in rounding.line
@@ -104,13 +99,6 @@ def test_the_tables_of_verbs_are_of_today() -> None:
 def test_the_figures_of_tests_are_of_today() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert with_figures(text) == text, "run `python -m docs.testing_figures`"
-
-
-@pytest.mark.parametrize(
-    ("count", "said"), [(7, "7"), (99, "99"), (100, "over 100"), (207, "over 200"), (12345, "over 12,000")]
-)
-def test_large_counts_are_rounded_down(count: int, said: str) -> None:
-    assert over(count) == said
 
 
 def test_coverage_is_that_of_each_folder_and_of_all() -> None:

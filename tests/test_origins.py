@@ -17,9 +17,8 @@ from tests.commands import HERE, SAMPLE, run, start
 from tests.own_packages import LOSS, install, install_template, rule
 from tests.stopping import once_learned, stopping
 from thresher.cli import app
-from thresher.cli.main import status_of
 from thresher.engine.compile.notices import COMPILING
-from thresher.learning.files import checkpoint, model_file
+from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
@@ -336,26 +335,6 @@ def test_checkpoints_name_it(tmp_path: Path) -> None:
         with pytest.raises(ModelFileError, match=r"needs the rule mine, which mine\.py defines"):
             call(tmp_path / "d.svm", resume=True, **more)
         call(tmp_path / "d.svm", resume=True, modules=tmp_path / "mine.py", **more)
-
-
-@pytest.mark.usefixtures("plainly")
-def test_a_checkpoint_of_many_models_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(rule("Mine", 3.0).replace("SLOTS", 'PENALTIES = ("eta",)\n    SLOTS'))
-    Path("d.svm").write_text("".join(f"{k % 2} {1 + k % 2}:1\n" for k in range(60)))
-    path = ["path", "d.svm", "-m", "f", "--rule", "mine", "--l1", "0.1:0.2:2", "--passes", "2", "-q"]
-    own = ["--module", "mine.py"]
-    with stopping(once_learned(70)):
-        assert status_of([*path, *own, "--checkpoint-every", "50"]) == 130
-    forget("mine")
-    capsys.readouterr()
-    with pytest.raises(ModelFileError, match=r"needs the rule mine, which mine\.py defines"):
-        checkpoint.load(Path("f.checkpoint"), "path")
-    assert status_of([*path, "--resume"]) == 1
-    assert "needs the rule mine, which mine.py defines" in capsys.readouterr().err
-    assert status_of([*path, *own, "--resume"]) == 0
 
 
 @pytest.mark.usefixtures("plainly")

@@ -32,16 +32,6 @@ def test_a_path_of_a_file(tmp_path: Path) -> None:
     assert taken.examples > found.models[chosen].examples == 3600
 
 
-def test_a_frontier_is_shown_as_its_table() -> None:
-    found = thresher.path(SAMPLE, "ft-ftrl", l1="0.1:2:3")
-    head, *lines = repr(found).splitlines()[:4]
-    assert head.split()[:3] == ["l1", "non-zero", "progressive"]
-    assert [line.startswith("* ") for line in lines] == [k == found.number() for k in range(3)]
-    assert [f"{point.nonzero:,}" in line for point, line in zip(found.points, lines, strict=True)] == [
-        True
-    ] * 3
-
-
 @pytest.mark.parametrize("penalties", [[0.5, 1.0, 2.0], np.array([0.5, 1.0, 2.0])], ids=["list", "array"])
 def test_penalties_may_be_listed(penalties: Sequence[float]) -> None:
     listed = thresher.path(SAMPLE, "ft-ftrl", l1=penalties)

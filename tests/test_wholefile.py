@@ -40,16 +40,6 @@ def test_a_full_disk_leaves_what_was_there(
     assert before is None or path.read_text() == before
 
 
-def test_nothing_shows_before_the_end(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    with whole_file(path, "wb") as file:
-        file.write(b"new")
-        file.flush()
-        assert not path.exists()
-    assert path.read_bytes() == b"new"
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]
-
-
 def test_a_link_keeps_pointing_and_permissions_stay(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("old")
     (tmp_path / "real").chmod(0o640)

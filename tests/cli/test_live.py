@@ -17,7 +17,7 @@ from typing import IO
 import pytest
 
 from tests.cli.conftest import Thresher
-from tests.cli.test_predicting import FORMATS, A
+from tests.cli.test_predicting import FORMATS, A, learned_from
 from thresher.cli.main import status_of
 
 LONGEST = 60.0
@@ -113,15 +113,7 @@ LINES = [name for name in FORMATS if name not in ("parquet", "arrow")]
 
 @pytest.fixture(params=LINES)
 def form(request: pytest.FixtureRequest, plainly: None, thresher: Thresher) -> str:
-    """A format, whose rows are in the file ``rows``, with a model ``m`` of such data."""
-    FORMATS[request.param][0]("rows")
-    if request.param in ("svmlight", "libffm", "vw"):
-        ran = thresher(f"train rows -m m -q --rule sgd --format {request.param} --on-error skip")
-    else:
-        Path("train.csv").write_text("a,label\n1.0,1\n2.5,0\n-1.0,0\n")
-        ran = thresher("train train.csv -m m -q --rule sgd")
-    assert ran.status == 0, ran.err
-    return str(request.param)
+    return learned_from(request.param, thresher)
 
 
 def test_each_row_is_answered_before_the_next_is_written(form: str, thresher: Thresher, talk: Talk) -> None:

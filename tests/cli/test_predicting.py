@@ -80,17 +80,21 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "BLOCK_BYTES", 24)
 
 
-@pytest.fixture(params=FORMATS)
-def form(request: pytest.FixtureRequest, small: None, plainly: None, thresher: Thresher) -> str:
-    """A format, whose rows are in the file ``rows``, with a model ``m`` of such data."""
-    FORMATS[request.param][0]("rows")
-    if request.param in ("svmlight", "libffm", "vw"):
-        ran = thresher(f"train rows -m m -q --rule sgd --format {request.param} --on-error skip")
+def learned_from(form: str, thresher: Thresher) -> str:
+    """The format, whose rows are now in the file ``rows``, with a model ``m`` of such data."""
+    FORMATS[form][0]("rows")
+    if form in ("svmlight", "libffm", "vw"):
+        ran = thresher(f"train rows -m m -q --rule sgd --format {form} --on-error skip")
     else:
         Path("train.csv").write_text("a,label\n1.0,1\n2.5,0\n-1.0,0\n")
         ran = thresher("train train.csv -m m -q --rule sgd")
     assert ran.status == 0, ran.err
-    return str(request.param)
+    return form
+
+
+@pytest.fixture(params=FORMATS)
+def form(request: pytest.FixtureRequest, small: None, plainly: None, thresher: Thresher) -> str:
+    return learned_from(request.param, thresher)
 
 
 def test_lines_match_rows(form: str, thresher: Thresher) -> None:
