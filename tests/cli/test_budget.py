@@ -64,7 +64,7 @@ def test_a_budget_between_two_models_is_used(thresher: Thresher) -> None:
     assert thresher(*command, "-q", "--weights-only").status == 0
     assert Path("again").read_bytes() == one_of("f", table.chosen)
     ran_out = thresher(f"path train.svm -m g {GRID} --choose nnz:3 --json")
-    sparsest = f"weights: the sparsest has {min(coarse)}; stronger penalties, --l1, leave fewer"
+    sparsest = f"weights: the sparsest has {min(coarse)}; stronger penalties leave fewer"
     assert f"{sparsest}; choosing that instead" in ran_out.err
     assert "--holdout every-10th" in ran_out.json["command"], "of the same rows"
     first = Path("f").read_bytes()
@@ -141,7 +141,9 @@ def test_data_that_can_be_read_only_once_keep_the_choice(thresher: Thresher) -> 
     with pytest.warns(package.TroubleWarning, match=r"read only once.*run again with l1=.0\.\S+:16"):
         once = package.path(iter(rows), rule="ftrl", l1="0.3:10:2", choose="nnz:6")
     assert len(once.points) == 2
-    with pytest.warns(package.TroubleWarning, match=r"at most 0 weights.*l1, leave fewer; choosing that"):
+    with pytest.warns(
+        package.TroubleWarning, match=r"at most 0 weights.*stronger penalties leave fewer; choosing that"
+    ):
         few = package.path(rows, rule="ftrl", l1="0.01:0.02:2", choose="nnz:0")
     assert few.choice == f"nnz:{few.model_.nonzero}"
     assert few.model_.nonzero == min(point.nonzero for point in few.points)

@@ -230,8 +230,14 @@ def test_checkpoints_of_other_commands(thresher: Thresher, monkeypatch: pytest.M
             thresher(f"{COMMAND} --checkpoint-every 100")
     for other in ("train", "path"):
         ran = thresher(f"{other} train.svm -m e --rule ftrl --resume")
-        assert ran == (1, "", "thresher: e.checkpoint: a checkpoint of thresher train --ensemble\n")
-    with pytest.raises(ModelFileError, match=r"checkpoint: a checkpoint of thresher\.ensemble$"):
+        assert ran == (
+            1,
+            "",
+            "thresher: e.checkpoint: a checkpoint of thresher train --ensemble, which can resume it\n",
+        )
+    with pytest.raises(
+        ModelFileError, match=r"checkpoint: a checkpoint of thresher\.ensemble, which can resume it$"
+    ):
         package.train("train.svm", checkpoint="e.checkpoint", resume=True)
     assert "made with --ensemble poisson:3" in thresher(COMMAND.replace("3", "4", 1) + " --resume").err
     assert "the checkpoint was made with --rule" in thresher(COMMAND.replace("0.1", "0.2") + " --resume").err

@@ -185,7 +185,7 @@ TRAININGS: list[tuple[str, Any, str]] = [
     ("bests", {"1": {"number": 1, "figures": {"loss": 1.0}}}, "waited: not of the same models"),
     ("bests", {"٠": {"number": 1, "figures": {"loss": 1.0}}}, "is not the number of a model"),
     ("waited", None, "waited must be"),
-    ("plan", "evil\nplan", "a checkpoint of another command$"),
+    ("plan", "evil\nplan", "a checkpoint of another command, which can resume it$"),
 ]
 
 

@@ -22,8 +22,8 @@ ARGUMENTS, OPTIONS = (DATA,), CvCommand
 def command(data: list[str], options: Options) -> None:
     """Evaluate penalties by cross-validation: one reading trains all folds, a second one evaluates them.
 
-    A rule with a fixed penalty, or with none, is evaluated as it is. A run that is interrupted in its first
-    pass saves nothing.
+    A rule with a fixed penalty, or with none, is evaluated as it is. A run that is interrupted saves nothing,
+    but in passes over rows in memory that nobody asked for: these end early.
     """
     from thresher.cli.output import figures_of_run, show_run, shown_use, tell_outcome
     from thresher.data.sources.reader import prepare_readers

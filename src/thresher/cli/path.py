@@ -54,6 +54,7 @@ def _learn(run: FrontierTraining, path: Path, data: list[str], options: Options)
         run.trainer.discard_checkpoint()
         with saving.saved_before(path):
             run.draw_frontier(found, options["plot"], options["table"])
+        outcome.warnings += run.missed
         _tell(outcome, found, run.command(data, found, learned.models[found.chosen]), path, options)
     check_strictly(outcome.warnings, options)
 
@@ -64,7 +65,7 @@ def _tell(outcome: Outcome, found: FrontierTable, command: str | None, path: Pat
     from thresher.plans.models import of_points
 
     tell_outcome(outcome)
-    used = shown_use(use_of(found.points, found.chosen, found.choice), options["json"])
+    used = shown_use(use_of(found.points, found.chosen, options["choose"]), options["json"])
     said = {} if command is None else {"command": command}
     figures = {**figures_of_run(outcome), **used, "model": str(path), **said}
     table = of_points(found.points, found.penalty, found.chosen)

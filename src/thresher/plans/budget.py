@@ -122,13 +122,14 @@ def fill(
 def use_of(points: Sequence[Penalised], number: int, which: str) -> dict[str, Any] | None:
     """What the chosen model uses of the budget; None for other choices than ``nnz:N``.
 
-    Also the number of weights of the fullest model within the budget, and of the next heavier one, or None.
+    Also the number of weights of the fullest model within the budget, and of the next heavier one, or None if
+    there is none.
     """
     most = budget_of(which)
     if most is None:
         return None
     sizes = sorted(_size(one) for one in points if one.loss < math.inf)
-    fullest = max(size for size in sizes if size <= most)
+    fullest = max((size for size in sizes if size <= most), default=None)
     heavier = next((size for size in sizes if size > most), None)
     return {"weights": most, "used": _size(points[number]), "fullest": fullest, "next": heavier}
 
@@ -139,6 +140,8 @@ def sentence(use: dict[str, Any]) -> str:
     >>> sentence({"weights": 500, "used": 444, "fullest": 444, "next": 512})
     '444 of 500 weights; the next heavier model has 512'
     """
+    if use["fullest"] is None:
+        return f"{use['used']:,.9g} weights: no model has {use['weights']:,} or fewer"
     used = f"{use['used']:,.9g} of {use['weights']:,} weights"
     if use["fullest"] > use["used"]:
         return f"{used}; models with up to {use['fullest']:,.9g} do not have a lower loss"

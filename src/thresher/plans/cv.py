@@ -87,6 +87,8 @@ class Validation(Training):
 
     plan: CrossValidating
     _scores: FoldScores
+    _missed: Sequence[Trouble] = ()
+    """that no penalty satisfies what was to be chosen"""
 
     @property
     def folds(self) -> Folds:
@@ -105,8 +107,8 @@ class Validation(Training):
     def choose(self, found: CrossValidation) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
         found.fill(self.options["choose"])
-        number, which = chosen_of(found.points, self.options["choose"], self.ui.warn)
-        use = use_of(found.points, number, which)
+        number, which, self._missed = chosen_of(found.points, self.options["choose"], self.ui.warn)
+        use = use_of(found.points, number, self.options["choose"])
         if use and not found.folds.whole:
             remedy = f"give {spelled(flag_of('model'), 'refit=True')} to choose by its own"
             self.ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
@@ -114,7 +116,7 @@ class Validation(Training):
 
     def troubles(self, outcome: Outcome) -> list[Trouble]:
         """Trouble with the data, the training and the folds."""
-        return [*outcome.warnings, *self._scores.troubles()]
+        return [*outcome.warnings, *self._scores.troubles(), *self._missed]
 
     def command(self, data: Sequence[str], outcome: Outcome, rule: str) -> str:
         """The command that trains a model of all rows."""

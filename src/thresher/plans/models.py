@@ -15,6 +15,7 @@ from thresher.learning.inspection.frames import frame_of, held, identity, identi
 from thresher.learning.inspection.plots import checked, write
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, alone
+from thresher.options.option import UsageError
 from thresher.plans import budget, frontier
 from thresher.plans.folds import Estimate, Folds, Results, estimates_of
 from thresher.plans.frontier import noted, picture
@@ -168,15 +169,20 @@ class Alternatives:
     def _models(self) -> list[Any]:
         return self.models
 
-    def number(self, which: str | None = None) -> int:
-        """Number of the point selected by ``best``, ``1se``, ``within:P%`` or ``nnz:N``; ValueError.
+    def number(self, which: str | int | None = None) -> int:
+        """Number of the point for ``best``, ``1se``, ``within:P%``, ``nnz:N`` or a number; ValueError.
 
         The first ``nnz:N`` whose budget lies between two models reads the data once more: models with
         penalties between theirs are added, and numbers of points change. If the data can be read only once, a
         warning says so. After cross-validation, ``nnz:N`` counts the weights of the models of all rows if
         there are any, else their mean over folds.
         """
-        which = check_choice(self.choice if which is None else which)
+        which = self.choice if which is None else which
+        if str(which).isdecimal():
+            if not int(which) < len(self.points):
+                raise UsageError(f"there is no model {which}: they are 0 to {len(self.points) - 1}")
+            return int(which)
+        which = check_choice(which)
         self.fill(which)
         return choose(self.points, which)
 
@@ -185,7 +191,7 @@ class Alternatives:
         learn = None if self._learn is None else partial(self._learn, self)
         budget.fill(self.points, which, self._tried, learn)
 
-    def choose(self, which: str | None = None) -> Any:
+    def choose(self, which: str | int | None = None) -> Any:
         """The selected model, independent of the others: see `number`."""
         found = self._models[self.number(which)]
         return alone(found) if isinstance(found, Model) else found

@@ -11,6 +11,7 @@ from typing import Any
 
 from thresher.data.order import make_order
 from thresher.data.source import Source
+from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import FrontierTable
@@ -119,6 +120,9 @@ class Paths(Plan):
 class FrontierTraining(Training):
     """Training of lanes, and of further lanes to use a budget of weights."""
 
+    missed: Sequence[Trouble] = ()
+    """that no model satisfied what was to be chosen, when they were saved"""
+
     @property
     def penalty(self) -> str:
         """The name of the parameter that differs."""
@@ -191,7 +195,8 @@ class FrontierTraining(Training):
         if kept:
             why = f"{mention('resume')} needs it" if state else model_file.LEFT_OUT
             model_file.tell_large_state(learned.models, self.ui.say, why)
-        number, which = chosen_of(learned.points, which, self.ui.warn if say else lambda line: None)
+        told = self.ui.warn if say else lambda line: None
+        number, which, self.missed = chosen_of(learned.points, which, told)
         found = FrontierTable(self.penalty, learned.points, number, which)
         frontier.save(path, found, learned.models, kept)
         return found

@@ -8,6 +8,7 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.order import make_order
+from thresher.learning.diagnostics.findings import Trouble
 from thresher.learning.files.choice import Judged, choose, instead_of
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.octet import FEW
@@ -73,10 +74,12 @@ def recipes_of(base: Recipe, options: Options, data: Opened) -> list[Recipe]:
         return [with_penalty(base, value) for value in values]
 
 
-def chosen_of(points: Sequence[Judged], which: str, say: Callable[[str], None]) -> tuple[int, str]:
+def chosen_of(
+    points: Sequence[Judged], which: str, say: Callable[[str], None]
+) -> tuple[int, str, list[Trouble]]:
     """The index of the point that `which` selects, and the criterion used: another if none satisfies it.
 
-    Calls `say` in that case, and when the choice is at an end of the range. `DataError` if no model has a
+    Then a warning says so. Calls `say` if the choice is at an end of the range. `DataError` if no model has a
     loss.
     """
     try:
@@ -85,8 +88,8 @@ def chosen_of(points: Sequence[Judged], which: str, say: Callable[[str], None]) 
         if which == BEST:
             raise DataError(str(error)) from error
         instead = instead_of(points, which)
-        say(f"{error}; choosing {'the best' if instead == BEST else 'that'} instead")
-        return chosen_of(points, instead, say)
+        reason = f"{error}; choosing {'the best' if instead == BEST else 'that'} instead"
+        return *chosen_of(points, instead, say)[:2], [Trouble("choice", reason)]
     if message := end_of_range(points, number):
         say(message)
-    return number, which
+    return number, which, []

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.order import Order
+from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import TrainingState
+from thresher.learning.files.model_file import looks_like_ours
 from thresher.learning.model import bags as bagging
 from thresher.learning.model.bags import HALVES, Bags
 from thresher.learning.model.model import Model
@@ -79,12 +81,11 @@ class Auto(Plan):
 class Many(Plan):
     """An ensemble."""
 
-    name = "ensemble"
-
     def __init__(self, options: Options, spec: int | str) -> None:
         super().__init__(options)
         with of_options():
             self._bags = Bags.of(spec)
+        self.name = "select" if self._bags.rows == HALVES else "ensemble"
 
     def check(self, order: Order, passes: int) -> None:
         """In every pass, a row goes to the same models."""
@@ -138,6 +139,9 @@ def prepare(
 
     `outputs` are files that will be written. Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
+    spare = options.get("checkpoint")
+    if bags is None and options.get("resume") and spare is not None and looks_like_ours(spare):
+        bags = checkpoint.bags_in(spare)
     races = isinstance(options["rule"], str) and options["rule"] == AUTO
     if (races or bags is not None) and options.get("slices"):
         raise UsageError(f"{mention('slices')} is for one model, not for an ensemble or the rule auto")

@@ -240,7 +240,7 @@ class TrainingState:
 
 
 _COMMANDS = {
-    **{name: mention_command(name) for name in ("train", "path")},
+    **{name: mention_command(name) for name in ("train", "path", "select")},
     "ensemble": spelled("thresher train --ensemble", function_of("ensemble")),
 }
 """What writes the checkpoints of each plan"""
@@ -293,7 +293,7 @@ def load(
         training = TrainingState.from_dict(header["training"])
         if training.plan != plan:
             made = _COMMANDS.get(training.plan, "another command")
-            raise ModelFileError(f"{path}: a checkpoint of {made}")
+            raise ModelFileError(f"{path}: a checkpoint of {made}, which can resume it")
         if training.slices is not None:
             training = replace(training, slices=training.slices._replace(state=under(tensors, _SLICES)))
         if model_file.LANES in header:
@@ -336,3 +336,10 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     for model, curve in zip(models.models, saved["curves"], strict=True):
         model.curve = curve_of(curve)
     return models
+
+
+def bags_in(path: Path) -> str | None:
+    """How many models the ensemble in a checkpoint has, and which rows they learn; None for another one."""
+    run = model_file.Contents.of(path).run
+    ensemble = (run.get("training") or {}).get("plan") == "ensemble"
+    return (run.get(model_file.LANES) or {}).get("share") if ensemble else None

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from thresher.data.errors import OneLineError
 from thresher.engine.sound import StateError
 from thresher.learning.files.schema import check, check_all, read
 from thresher.options.messages import mention
+from thresher.options.option import UsageError
 
 _FIGURES = ("examples", "loss", "error", "rmse", "micro_f1", "auc")
 """Figures of `Evaluation`, in the order in which they are shown."""
@@ -137,9 +137,9 @@ def choose(points: Sequence[Judged], text: str) -> int:
         fewest = min(size for _, size in able.values())
         able = {k: one for k, one in able.items() if one[1] <= int(given)}
         if not able:
-            raise OneLineError(
+            raise UsageError(
                 f"no model has at most {int(given):,} weights: the sparsest has {fewest:,.12g}; stronger "
-                f"penalties, {mention('l1')}, leave fewer"
+                "penalties leave fewer"
             )
     best = min(able, key=lambda k: able[k])
     if kind in ("best", "nnz"):
@@ -147,7 +147,7 @@ def choose(points: Sequence[Judged], text: str) -> int:
     least = points[best].loss
     if kind == "1se":
         if points[best].paired_error is None:
-            raise OneLineError(f"1se needs two rows or more that are held out: give {mention('holdout')}")
+            raise UsageError(f"1se needs two rows or more that are held out: give {mention('holdout')}")
         close = [k for k in able if points[k].loss - least <= float(points[k].paired_error or 0.0)]
     else:
         close = [k for k in able if points[k].loss <= least * (1 + float(given[:-1]) / 100)]

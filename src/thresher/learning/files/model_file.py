@@ -558,7 +558,7 @@ class Contents:
                 return int(which)
             raise UsageError(f"{self.name} has no model {which}: its models are {_spans(self.there)}")
         if which is not None and frontier is None:
-            raise UsageError(f"{self.name}: {self._kind()}: leave out {mention(choose=which)}")
+            raise UsageError(f"{self.name}: {self._kind()} (you asked for {which})")
         if frontier is not None:
             return frontier.chosen if which is None else choose(frontier.points, which)
         if LANES in self.run:
