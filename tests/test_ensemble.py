@@ -195,3 +195,20 @@ def test_early_stopping_keeps_the_best_pass_of_the_whole() -> None:
     assert found.record.passes < 5
     best = thresher.ensemble(SAMPLE, models=2, passes=found.record.passes, **options)
     assert [as_bytes(one) for one in found.models] == [as_bytes(one) for one in best.models]
+
+
+@pytest.mark.filterwarnings("ignore::thresher.TroubleWarning")
+def test_halves_of_a_share_go_on_as_they_were(tmp_path: Path) -> None:
+    rows, labels = [{"a": float(k % 7), "b": float(k % 3)} for k in range(120)], [k % 2 for k in range(120)]
+    options: dict[str, Any] = {"models": "halves:4:0.25", "rule": "ftrl", "passes": 1}
+    thresher.ensemble(rows[:60], labels[:60], **options).save(tmp_path / "e")
+    found = thresher.ensemble(rows[60:], labels[60:], continue_from=tmp_path / "e", passes=1)
+    assert found.rows == "halves:0.25"
+    whole = thresher.ensemble(rows, labels, **options)
+    assert [one.weights()[1].tolist() for one in found.models] == [
+        one.weights()[1].tolist() for one in whole.models
+    ]
+    for wrong in ("halves:4:.", "halves:4:0.0", "halves:4:0.9"):
+        with pytest.raises(ValueError, match=r"ensemble|share"):
+            Bags.of(wrong)
+    assert Bags.of(Bags.of("halves:4:0.00001").spec).share == 1e-5

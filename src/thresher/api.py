@@ -202,7 +202,7 @@ def ensemble(
             inputs_of(data, labels, sample_weight, groups, offsets),
             given,
             ui,
-            bags=models or bags_of(given["continue_from"]) or 8,
+            bags=(bags_of(given["continue_from"]) or 8) if models is None else models,
         )
         found: Ensemble[Model] = _learned(run)
     return found

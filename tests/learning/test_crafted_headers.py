@@ -244,16 +244,16 @@ def test_the_best_pass_of_a_checkpoint_is_checked_before_training_goes_on(
 
 
 SETS: list[tuple[str, Any, str]] = [
-    ("recipes", [], "give at least one recipe|recipes: damaged"),
+    ("recipes", [], "it has another number of models"),
     ("recipes", [3, 3], "recipes: damaged"),
     ("recipes", None, "recipes must be a list"),
     ("share", "folds:3", "an ensemble is N"),
-    ("share", "poisson:3", "curves: not one for each model"),
+    ("share", "poisson:3", "it has another number of models"),
     ("racing", True, "its models race"),
     ("dropped", {"2": "why"}, "there are fewer models"),
     ("dropped", {"-1": "why"}, "'-1' is not the number of a model"),
     ("resting", [2], "there are fewer models"),
-    ("curves", [[]], "curves: not one for each model"),
+    ("curves", [[]], "it has another number of models"),
     ("curves", [3, 3], "curve must be"),
     ("more", 1, "unknown field more"),
 ]

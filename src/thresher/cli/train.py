@@ -22,12 +22,16 @@ ARGUMENTS, OPTIONS = (DATA,), TrainCommand
 
 def command(data: list[str], options: Options) -> None:
     """Learn a sparse linear model from a stream, and report how well it predicted each example beforehand."""
+    from thresher.learning.files.checkpoint import bags_in
     from thresher.plans import train as plans
     from thresher.plans.run import bags_of
     from thresher.plans.run_setup import Inputs
 
-    path, bags = options["model"], options["ensemble"] or bags_of(options["continue_from"])
-    options["checkpoint"] = Path(f"{path}.checkpoint")
+    path, spare = options["model"], Path(f"{options['model']}.checkpoint")
+    bags = options["ensemble"] or bags_of(options["continue_from"])
+    if bags is None and options["resume"] and spare.is_file():
+        bags = bags_in(spare)
+    options["checkpoint"] = spare
     saving.check_targets(path, options, data)
     if bags and options["names"]:
         raise UsageError("--names works with one model only: use thresher name afterwards")

@@ -58,8 +58,8 @@ def points_of(models: ModelSet, scores: Scores | None, bests: Mapping[int, Best]
             Point(
                 penalty_in(model.rule),
                 str(model.recipe.rule),
-                model.nonzero,
-                model.tally.known,
+                0 if k in models.dropped else model.nonzero,
+                None if k in models.dropped else model.tally.known,
                 figures,
                 close,
                 models.dropped.get(k),

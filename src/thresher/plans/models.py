@@ -15,6 +15,7 @@ from thresher.learning.inspection.frames import frame_of, held, identity, identi
 from thresher.learning.inspection.plots import checked, write
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, alone
+from thresher.options.messages import flag_of
 from thresher.options.option import UsageError
 from thresher.plans import budget, frontier
 from thresher.plans.folds import Estimate, Folds, Results, estimates_of
@@ -78,7 +79,7 @@ def of_trials(trials: Sequence[Trial], chosen: int | None) -> list[str]:
 
 def setting_of(trial: Trial) -> str:
     """The options that train this setting."""
-    return trial.rule if trial.rate is None else f"{trial.rule} --rate {trial.rate}"
+    return trial.rule if trial.rate is None else f"{trial.rule} {flag_of('rate')} {trial.rate}"
 
 
 def shown_with_choice(
@@ -159,6 +160,12 @@ class Alternatives:
     """adds models with further penalties; None if the data cannot be read again"""
     _tried: set[str] = field(default_factory=set, repr=False, compare=False)
     """budgets for which penalties were added"""
+
+    def __reduce__(self) -> Any:
+        """Raise TypeError for copies and pickles: models that learned side by side share state."""
+        raise TypeError(
+            f"a {type(self).__name__} cannot be copied or pickled: save it, or copy one of its models"
+        )
 
     @property
     def model_(self) -> Any:

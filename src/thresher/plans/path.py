@@ -21,6 +21,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, going_on
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe
+from thresher.learning.training.passes import AUTO as AUTO_PASSES
 from thresher.learning.training.progress import of_earlier
 from thresher.learning.training.record import Difference, Record
 from thresher.learning.training.trainer import Outcome, TrainingPlan
@@ -109,6 +110,13 @@ class Paths(Plan):
                 raise UsageError(
                     f"{spare} adds models to {path}, which does not have the others: run again without"
                     f" {mention('resume')}"
+                )
+            passes, which = self.options["passes"], self.options["choose"]
+            if before is not None and passes not in (None, AUTO_PASSES, before.passes):
+                yield Difference("passes", before.passes, ("passes",))
+            if which != table.choice:
+                yield Difference(
+                    "choose", table.choice, ("choose",) if "choose" in self.options.given else ()
                 )
 
     def rereads(self, source: Source, training: TrainingPlan, new: bool) -> int:

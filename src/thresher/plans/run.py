@@ -19,10 +19,11 @@ from thresher.data.source import Source
 from thresher.engine.atomic import clear_abandoned
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.checkpoint import TrainingState
-from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours
+from thresher.learning.files.model_file import ENSEMBLE, Contents, looks_like_ours, readout_of
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import check_namer, keep_names, names_follow
 from thresher.learning.model.agreement import COLUMNS, kind_of_model
+from thresher.learning.model.bags import Bags
 from thresher.learning.model.calibration import figures_of as of_calibration
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model, as_model
@@ -445,8 +446,8 @@ def bags_of(given: Any) -> str | None:
     """How many models an ensemble has, or the one in a file, and which rows they learn; None for others."""
     if isinstance(given, str | os.PathLike) and looks_like_ours(Path(given)):
         found = Contents.of(Path(given))
-        return f"{found.run[ENSEMBLE]['rows']}:{len(found)}" if ENSEMBLE in found.run else None
-    return f"{given.rows}:{len(given.models)}" if isinstance(given, Ensemble) else None
+        given = Ensemble.read(found, readout_of) if ENSEMBLE in found.run else None
+    return Bags.again(given.rows, len(given.models)).spec if isinstance(given, Ensemble) else None
 
 
 def record_to_go_on(model: Model, record: Record | None) -> Record:
@@ -480,6 +481,9 @@ def _other(recipe: Recipe, field: str, options: dict[str, Any]) -> bool:
 def of_reading(options: Options, layout: SettledLayout | None, before: TrainingState) -> Iterator[Difference]:
     """What options say otherwise on how data are read than a checkpoint and its layout. `DataError`."""
     order, replay = options["order"], options["replay"]
+    patience = options.get("early_stop") or options.get("patience")
+    if patience and before.patience != patience and before.position.number > 1:
+        yield Difference("early_stop", before.patience or None, ("early_stop",))
     if order not in (None, before.order):
         yield Difference("order", before.order, ("order",))
     if replay is not None and before.replay and bytes_of(replay) != before.replay:

@@ -292,6 +292,8 @@ class Selection:
                 name: given(tensors, name, (len(keys),), kind) for name, kind in _ARRAYS.items()
             }
             outputs, called = tuple(own.pop("outputs")), names_of(tensors, NAMES)
+            if own["halves"] < 2:
+                raise StateError(f"{SELECTION}: there are two halves or more")
             if len(keys) and not arrays["output"].max() < max(1, len(outputs)):
                 raise StateError(f"{SELECTION}: a feature has an output that does not exist")
         model = readout_of(found.name, *found.model(0)) if found.there else None

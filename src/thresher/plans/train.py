@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from thresher.data.order import Order
-from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import TrainingState
-from thresher.learning.files.model_file import looks_like_ours
 from thresher.learning.model import bags as bagging
-from thresher.learning.model.bags import HALVES, Bags
+from thresher.learning.model.bags import Bags
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
@@ -20,7 +18,7 @@ from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
 from thresher.learning.training.record import Difference, Record
 from thresher.options.layouts import of_options
-from thresher.options.messages import mention, spelled
+from thresher.options.messages import flag_of, mention, spelled
 from thresher.options.model import RecipeOptions
 from thresher.options.option import DEFAULT_RULE, Options, UsageError, given_in
 from thresher.parts import AUTO
@@ -53,6 +51,9 @@ class Auto(Plan):
         yield from of_recipe(given, recipe)
         more = own | ({"rate": given["rate"]} if "rate" in given else {})
         known = Recipe(loss=recipe.loss, outputs=recipe.outputs, **more)
+        if models.race is not None and len(models.recipes) != len(auto.field(recipe, self._given)):
+            varied = tuple(name for name in ("alpha", "l1") if name in self._given)
+            yield Difference((*varied, "alpha")[0], None, varied)
         if models.race is None and recipe.rule not in [one.rule for one in auto.field(known, self._given)]:
             yield Difference("rule", recipe.rule, ("rule", *own))
 
@@ -85,7 +86,8 @@ class Many(Plan):
         super().__init__(options)
         with of_options():
             self._bags = Bags.of(spec)
-        self.name = "select" if self._bags.rows == HALVES else "ensemble"
+        self._selects = "bags" in options
+        self.name = "select" if self._selects else "ensemble"
 
     def check(self, order: Order, passes: int) -> None:
         """In every pass, a row goes to the same models."""
@@ -103,7 +105,7 @@ class Many(Plan):
         """The models must be as many, and learn the same rows, as well."""
         yield from super().difference(models)
         then = Bags.of(models.share.spec)
-        if self._bags.rows == then.rows == HALVES:
+        if self._selects:
             for option, one, other in (
                 ("bags", then.count, self._bags.count),
                 ("share", then.share, self._bags.share),
@@ -139,16 +141,13 @@ def prepare(
 
     `outputs` are files that will be written. Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
-    spare = options.get("checkpoint")
-    if bags is None and options.get("resume") and spare is not None and looks_like_ours(spare):
-        bags = checkpoint.bags_in(spare)
     races = isinstance(options["rule"], str) and options["rule"] == AUTO
     if (races or bags is not None) and options.get("slices"):
         raise UsageError(f"{mention('slices')} is for one model, not for an ensemble or the rule auto")
     if races and bags is not None:
         raise UsageError(
             f"{mention(rule='auto')} finds one model: give another {mention('rule')}, or"
-            f" {spelled('leave out --ensemble', 'use thresher.train')}"
+            f" {spelled('leave out ' + flag_of('ensemble'), 'use thresher.train')}"
         )
     kind = Auto if races else Plan
     plan = kind(options) if bags is None else Many(options, bags)

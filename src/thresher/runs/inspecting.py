@@ -112,6 +112,7 @@ def difference(first: Path, second: Path, top: int) -> ModelDiff:
 
 
 def _of_ensemble(path: Path, found: model_file.Contents) -> dict[str, Any]:
+    Ensemble.read(found, model_file.readout_of)  # which checks it
     headers = {k: found.header_of(k) for k in found.there}
     counts = ("examples", "progressive_loss", "features_seen")
     each = [

@@ -244,6 +244,8 @@ _COMMANDS = {
     "ensemble": spelled("thresher train --ensemble", function_of("ensemble")),
 }
 """What writes the checkpoints of each plan"""
+_MOST = 256
+"""Models side by side"""
 _STATE, _BEST, _SLICES = "state.", "best.", "slices."
 _SET: schema.Fields = {
     "share": str,
@@ -318,6 +320,9 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
         )
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise StateError(f"recipes: damaged ({error})") from error
+    most = 1 if saved["share"] else _MOST
+    if len(recipes) > most or len(saved["curves"]) != len(recipes) * share.parts:
+        raise StateError("it has another number of models")
     if saved["racing"] and race is None:
         raise StateError(f"its models race: resume with {mention(rule='auto')}")
     models = ModelSet(recipes, share, race=race(len(recipes)) if race and saved["racing"] else None)
@@ -326,8 +331,6 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
     dropped = {_number(k): str(reason) for k, reason in saved["dropped"].items()}
     if not {*dropped, *saved["resting"]} <= {*range(len(recipes))}:
         raise StateError("there are fewer models")
-    if len(saved["curves"]) != len(models.models):
-        raise StateError("curves: not one for each model")
     for k, reason in dropped.items():
         models.drop(k, reason)
     models.restore(state)

@@ -33,7 +33,7 @@ MOST = 999
 """Maximum number of models"""
 POISSON, DISJOINT, HALVES = "poisson", "disjoint", "halves"
 _SPEC = re.compile(
-    rf"(?:({POISSON}|{DISJOINT}):)?([0-9]{{1,18}})|({HALVES}):([0-9]{{1,18}})(?::([0-9.]{{1,20}}))?"
+    rf"(?:({POISSON}|{DISJOINT}):)?([0-9]{{1,18}})|({HALVES}):([0-9]{{1,18}})(?::([0-9]{{0,9}}\.?[0-9]{{1,30}}))?"
 )
 _BELOW = np.cumsum([math.exp(-1.0) / math.factorial(count) for count in range(18)])
 """P(X <= count) for X ~ Poisson(1); the last is 1 in float64"""
@@ -80,12 +80,28 @@ class Bags:
             raise ValueError(f"an ensemble has 2 to {MOST} models, not {count}")
         if found[3] is None:
             return cls(count, found[1] or POISSON, seed)
-        return cls(count, HALVES, seed, float(found[5] or HALF))
+        share = float(found[5] or HALF)
+        if not 0 < share <= HALF:
+            raise ValueError(f"the share of each half is above 0, and at most {HALF}, not {found[5]}")
+        return cls(count, HALVES, seed, share)
+
+    @classmethod
+    def again(cls, rows: str, count: int, seed: int = 0) -> Bags:
+        """Of so many models, with `rows` as in `kind`."""
+        kind, _, share = rows.partition(":")
+        return cls.of(f"{kind}:{count}{share and ':' + share}", seed)
+
+    @property
+    def kind(self) -> str:
+        """How rows are given, without the number of models: the share of halves after a colon."""
+        shown = np.format_float_positional(self.share, trim="-")
+        return self.rows if self.share == HALF else f"{self.rows}:{shown}"
 
     @property
     def spec(self) -> str:
         """The text that `of` accepts."""
-        return f"{self.rows}:{self.count}" + ("" if self.share == HALF else f":{self.share!r}")
+        kind, _, share = self.kind.partition(":")
+        return f"{kind}:{self.count}{share and ':' + share}"
 
     def draw(self, first: int, rows: int, groups: NDArray[np.uint64] | None = None) -> NDArray[np.uint8]:
         """How often each model learns each of `rows` rows of the stream, from number `first` on.
@@ -134,7 +150,7 @@ class LearnedEnsemble(Ensemble[Model]):
     """not counted: a feature waits in some models and not in others"""
 
     def __init__(self, models: Sequence[Model], bags: Bags, record: Record | None = None) -> None:
-        super().__init__(models, bags.rows, record)
+        super().__init__(models, bags.kind, record)
         self.bags = bags
         self.last = 0
         """number of a model that has learned the last row"""
@@ -259,5 +275,5 @@ def to_go_on(ensemble: Any) -> ModelSet:
         raise OneLineError("the ensemble does not say how many rows it has learned")
     models = [copy(model) for model in ensemble.models]
     recipe = models[0].recipe
-    share = Bagged(Bags(len(models), ensemble.rows, recipe.seed), ensemble.record)
+    share = Bagged(Bags.again(ensemble.rows, len(models), recipe.seed), ensemble.record)
     return ModelSet.of(models, share, ensemble.record.examples)

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from thresher import parts
 from thresher.cluster.elsewhere import reads_elsewhere
 from thresher.data.chunk import Chunk
-from thresher.data.errors import OneLineError
+from thresher.data.errors import OneLineError, shortened
 from thresher.data.inputs.any_data import Data
 from thresher.engine.index import Index
 from thresher.engine.sound import StateError
@@ -150,6 +150,7 @@ _LEAST = 1e-15
 """The least probability that has log-odds"""
 _BLOCK = 1 << 16
 """Features whose weights are processed at a time"""
+_ROWS = ("poisson", "disjoint", "halves")
 _TABLE: schema.Fields = {"rows": str, "record": dict | None}
 """What a file knows of an ensemble beside its models"""
 
@@ -169,7 +170,7 @@ class Ensemble(LinearPredictor, Generic[M]):
         self.head, self.names, self.numbering = first.head, None, first.numbering
         self.shifted, self.layout = first.shifted, first.layout
         self.rows = rows
-        """how rows were given to models: ``poisson`` or ``disjoint``"""
+        """how rows were given to models: ``poisson``, ``disjoint`` or ``halves``, perhaps with a share"""
         self.record = record
         """how it was trained, if it came from a file or from `thresher.ensemble`"""
         self.warnings: list[Trouble] = []
@@ -255,6 +256,8 @@ class Ensemble(LinearPredictor, Generic[M]):
             table = found.run[ENSEMBLE]
             schema.check_all(table, _TABLE, ENSEMBLE)
             record = None if table["record"] is None else Record.from_dict(table["record"])
+            if table["rows"].partition(":")[0] not in _ROWS:
+                raise StateError(f"rows must be {', '.join(_ROWS)}, not {shortened(repr(table['rows']), 40)}")
             if len(found.there) < 2:
                 raise StateError("an ensemble has several models")
         models = [made(name, *found.model(k)) for k in found.there]
