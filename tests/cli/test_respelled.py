@@ -130,22 +130,6 @@ def test_rows_of_all_parts_of_a_file_are_looked_at(of_kind: Callable[[str], Any]
     assert said_of(of_kind("letter"), new) == []
 
 
-@pytest.mark.usefixtures("plainly")
-def test_times_in_another_form(tmp_path: Path) -> None:
-    times = [pd.Timestamp(2024, 5, 1, k % 5) for k in range(40)]
-    frame = pd.DataFrame({"label": [k % 2 for k in range(40)], "a": times})
-    forms = {"a.csv": frame, "b.csv": frame.assign(a=frame.a.map(lambda time: time.isoformat()))}
-    for name, rows in forms.items():
-        rows.to_csv(tmp_path / name, index=False)
-    frame.to_parquet(tmp_path / "c.parquet")
-    data: dict[str, Any] = {name: tmp_path / name for name in (*forms, "c.parquet")} | {"frame": frame}
-    for name, alike in (("a.csv", ["a.csv"]), ("c.parquet", ["b.csv", "c.parquet", "frame"])):
-        model = train(data[name], categorical="a", rule="sgd")
-        for other in data:
-            said = ["[respelled-column]" in one for one in said_of(model, data[other])]
-            assert said == [True] * (other not in alike), (name, other)
-
-
 def test_dates_are_of_other_days(of_kind: Callable[[str], Any], tmp_path: Path) -> None:
     new = tmp_path / "new.csv"
     new.write_text("label,a,b\n" + "1,2025-01-02,t1\n" * 60)

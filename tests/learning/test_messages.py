@@ -157,10 +157,8 @@ FOLDERS = ("cli", "drawing", "options", "reporting", "serving")
 """Folders whose messages are read in the shell alone, or that have none"""
 SHELL_ONLY = {
     "data/files/paths.py",  # a name of a file that begins with a dash, as typed on the command line
-    "lanes/models.py",  # how a setting is written in tables
     "learning/files/model_file.py",  # a command line to run
     "learning/files/checkpoint.py",  # a command that is a function in Python
-    "runs/learners.py",  # an option that is a function in Python
     "runs/predict.py",  # likewise
     "learning/model/ensemble.py",  # likewise
 }

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from thresher.data.columns import AS_TEXT, CATEGORICAL
+from thresher.data.columns import AS_TEXT, CATEGORICAL, SPELLED
 from thresher.data.errors import DataError, OddFileError
 from thresher.data.files.paths import binary_kind, expand_files, is_stream
 from thresher.data.files.streams import head_of
@@ -249,9 +249,9 @@ def respelled(source: ParsedSource) -> list[Noticed]:
     """
     from thresher.data.formats.tables.spellings import kind_of, other_spelled
 
-    texts = {name for name, what in categories_of(source.layout).items() if what == AS_TEXT}
+    texts = {name for name, what in categories_of(source.layout).items() if what not in SPELLED}
     first = dict[str, set[str]]()
-    known = {name: what for name, what in categories_of(source.layout).items() if what != AS_TEXT}
+    known = {name: what for name, what in categories_of(source.layout).items() if what in SPELLED}
     found = list[Noticed]()
     for name, file, cells in first_values(source, known, 1):
         kinds = {kind_of(cell.strip().encode("utf-8", "surrogatepass")) for cell in cells}

@@ -596,12 +596,6 @@ def picked(array: Any, count: int) -> Any:
     return (array if kind == array.type else cast(array, kind)).take([*spread(range(len(array)), count)])
 
 
-def is_of_times(kind: Any) -> bool:
-    """Whether a type is that of dates or times, or a dictionary of these."""
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_temporal(kind) and not pa.types.is_duration(kind))
-
-
 @functools.lru_cache(256)
 def spelling_of_type(kind: Any) -> str:
     """What the values of a type are; empty for text, which may be dates or booleans."""
@@ -611,7 +605,7 @@ def spelling_of_type(kind: Any) -> str:
         return AS_BOOLEAN
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind):
         return AS_NUMBER
-    if is_of_times(kind):
+    if types.is_temporal(kind):
         return AS_DATE
     return "" if is_text(kind) else AS_TEXT
 
@@ -638,8 +632,8 @@ def texts_of(array: Any, spelling: str) -> Any:
             array = cast(array, pa.float32())
             whole = pc.equal(array, pc.floor(array))
             array = pc.if_else(whole, cast(cast(array, pa.float64()), TEXTS), cast(array, TEXTS))
-    elif types.is_timestamp(kind) or types.is_time(kind):
-        return _iso_of(array)
+    elif types.is_timestamp(kind) and kind.tz:
+        array = cast(array, pa.timestamp(kind.unit, "UTC"))
     elif types.is_duration(kind):
         seconds = cast(cast(array, pa.int64()), TEXTS)
         exponent, nothing = (pa.scalar(text, TEXTS) for text in (f"e-{_DECIMALS[kind.unit]}", ""))
@@ -656,18 +650,6 @@ def texts_of(array: Any, spelling: str) -> Any:
     bits = pa.py_buffer(np.packbits(valid, bitorder="little")) if texts.null_count else None
     buffers = [bits, pa.py_buffer(ends), pa.py_buffer(written)]
     return pa.Array.from_buffers(texts.type, len(texts), buffers)
-
-
-def _iso_of(array: Any) -> Any:
-    """Times as texts of ISO 8601, in UTC, without needless zeros; midnight of a day is the date alone."""
-    kind = array.type
-    is_stamp = pa.types.is_timestamp(kind)
-    texts = cast(cast(array, pa.timestamp(kind.unit)) if is_stamp and kind.tz else array, TEXTS)
-    if kind.unit != "s":
-        texts = pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), ".")
-    if not is_stamp:
-        return texts
-    return pc.replace_substring_regex(pc.replace_substring(texts, " ", "T"), r"T00:00:00$", "")
 
 
 def fraction_in(column: Any) -> float | None:

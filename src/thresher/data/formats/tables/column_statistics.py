@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from thresher.data.columns import AS_DATE, CATEGORICAL, LABEL, NUMERIC, finder
+from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
 from thresher.data.errors import shown
 from thresher.data.files.blocks import MARK
 from thresher.data.files.paths import is_stream
@@ -228,10 +228,8 @@ def _of_column(column: Any, kind: str | None) -> list[str]:
     In a column of amounts all cells are like the first that is not whole: to write all of many columns takes
     long, and amounts are no trouble.
     """
-    from thresher.data.formats.tables.arrow_batches import as_bytes, fraction_in, is_of_times, texts_of
+    from thresher.data.formats.tables.arrow_batches import as_bytes, fraction_in
 
-    if is_of_times(column.type):
-        column = texts_of(column, AS_DATE)
     if kind == NUMERIC and (fraction := fraction_in(column)) is not None:
         return [str(fraction)] * (len(column) - column.null_count)
     plain = as_bytes(column.type)

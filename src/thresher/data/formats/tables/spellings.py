@@ -33,9 +33,6 @@ _CHANGED: tuple[Callable[[str], str], ...] = (
     *(lambda text, form=form: form.format(text.strip()) for form in (" {}", "{} ", " {} ", '"{}"', "'{}'")),
     *(lambda text, form=form: unicodedata.normalize(form, text) for form in ("NFC", "NFD")),
     lambda text: text.strip("\"'"),
-    lambda text: text.replace("T", " ").removesuffix(" 00:00:00"),
-    *(lambda text, end=end: text.strip().replace(" ", "T") + end for end in ("", "T00:00:00")),
-    lambda text: f"{text.strip()} 00:00:00",
 )
 """What programs do to texts on the way from one file to another"""
 
