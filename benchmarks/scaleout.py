@@ -21,7 +21,7 @@ from benchmarks.report import Goal
 from benchmarks.setting import Setting
 from thresher.cluster.packing import Packed, Packer, unpack
 from thresher.data import open_source
-from thresher.data.chunk import Place
+from thresher.data.chunk import StreamPosition
 from thresher.data.sources.reader import Arenas, pieces_of, read_piece
 from thresher.learning.model.model import Model
 
@@ -84,7 +84,7 @@ def _pack(source: Any, packed: list[Packed]) -> None:
     """Replace `packed` with the blocks of the source, copied as if they had been sent."""
     packer = Packer()
     packed.clear()
-    for piece in pieces_of(source, Place(0, 0, 0)):
+    for piece in pieces_of(source, StreamPosition(0, 0, 0)):
         for _, parsed in read_piece(source, piece):
             one = packer.pack(parsed)
             arrays: dict[str, Any] = {

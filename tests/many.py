@@ -12,7 +12,7 @@ import numpy as np
 from tests.oracle_base import Vector, from_origin, spread
 from tests.oracles import ORACLES
 from tests.oracles_projection import threshold_of
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 
 
 class Trace(NamedTuple):
@@ -177,7 +177,7 @@ def kind_of(name: str, rule: Any) -> Any:
     return Grouped if name in GROUPED else Threshold
 
 
-def run(name: str, rule: Any, head: Head, X: Vector, targets: Vector, importance: Vector, *,
+def run(name: str, rule: Any, head: Objective, X: Vector, targets: Vector, importance: Vector, *,
         intercept: bool = True, batch: int = 1) -> Trace:  # fmt: skip
     """Pass once over the rows of X of importance above 0, `batch` of them a step, from zero weights."""
     there = importance > 0

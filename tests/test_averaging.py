@@ -29,7 +29,7 @@ from tests.streams import (
 )
 from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher import parts
-from thresher.learning.model import tables
+from thresher.learning.model import rule_state as tables
 from thresher.learning.model.model import Model
 from thresher.parts import series
 from thresher.testing import laws

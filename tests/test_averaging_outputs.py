@@ -28,7 +28,7 @@ from tests.test_laws_of_outputs import (
 )
 from tests.test_laws_of_state import make_small
 from thresher.data.chunk import Chunk
-from thresher.learning.model import tables
+from thresher.learning.model import rule_state as tables
 from thresher.learning.model.model import Model
 
 

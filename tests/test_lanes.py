@@ -15,7 +15,7 @@ from tests.test_laws_of_state import FEATURES, KEYS, ROWS, make_small
 from thresher.data.chunk import Chunk
 from thresher.engine import lanes as engine_lanes
 from thresher.engine.protocol import writes
-from thresher.learning.model import octet
+from thresher.learning.model import eight_lanes as octet
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
@@ -183,7 +183,7 @@ UNBORN = ("eg", "simplex")
 
 
 def lanes_of_octets(recipes: Sequence[Recipe]) -> list[int]:
-    return [k for k, model in enumerate(ModelSet(recipes).models) if isinstance(model.loop, octet.LaneLoop)]
+    return [k for k, model in enumerate(ModelSet(recipes).models) if isinstance(model.loop, octet.LaneState)]
 
 
 def test_only_rules_that_couple_no_rows_learn_in_octets(way: str) -> None:

@@ -32,8 +32,8 @@ from thresher import parts
 from thresher.data.errors import DataError
 from thresher.data.features.names import numeric_keys
 from thresher.engine import index as indexes
+from thresher.learning.model.eight_lanes import LaneState
 from thresher.learning.model.model import Model
-from thresher.learning.model.octet import LaneLoop
 from thresher.learning.model.warm_start import start_from
 
 ABLE = [name for name in RULES if parts.lookup("rule", name).CLAMPS is not None]
@@ -167,7 +167,7 @@ def test_lanes_and_compiled_loops_keep_signs() -> None:
     for asked in (SIGNED, {"nonnegative": "*"}):
         recipes = [recipe_of(f"fobos:l1={l1},l2=3", **asked) for l1 in (0.0, 0.01, 0.02, 0.05)]
         lanes = check_lanes(recipes, data)
-        assert isinstance(lanes.models[0].loop, LaneLoop)
+        assert isinstance(lanes.models[0].loop, LaneState)
         for model in lanes.models:
             assert (read_weights(model, 30) * signs_of(asked, 30) >= 0).all()
 

@@ -24,7 +24,7 @@ from tests.streams import KINDS, RULES, Stream, Vector, case, fingerprint, kinds
 from thresher.data.chunk import Chunk
 from thresher.engine.protocol import writes
 from thresher.learning.files import model_file
-from thresher.learning.model import feed
+from thresher.learning.model import batch_feeder as feed
 from thresher.learning.model.model import Model
 from thresher.parts.registry import REGISTRY
 from thresher.testing import laws

@@ -27,7 +27,7 @@ ARROWS = {
     "parts": ("engine.compile.jit", "engine.protocol", "engine.verbs", "options.messages", "parts.*"),
     "data": (
         *("_version", "engine.atomic", "engine.folders", "engine.compile.jit", "engine.lookup"),
-        *("engine.preparing", "data.*", "options.checks", "options.messages", "options.synonyms"),
+        *("engine.centring", "data.*", "options.checks", "options.messages", "options.synonyms"),
     ),
     # readers in other processes: they know data, not models
     "cluster": ("engine.compile.jit", "engine.lookup", "data.*", "cluster.*"),
@@ -39,13 +39,19 @@ ARROWS = {
     ),
     # of parts only the registry, never a single part
     "learning": (
-        *("engine.*", "cluster.elsewhere", "data.*", "drawing.*", "learning.*", "parts", "_version"),
+        *("engine.*", "cluster.remote_readers", "data.*", "drawing.*", "learning.*", "parts", "_version"),
         *("options.checks", "options.data", "options.layouts", "options.messages", "options.model"),
         *("options.option", "options.synonyms"),
     ),
     # solvers know neither the online loop nor its rules; their results are read like any model
     "batch": (
-        *("engine.compile.jit", "engine.verbs", "cluster.elsewhere", "cluster.connection", "cluster.reader"),
+        *(
+            "engine.compile.jit",
+            "engine.verbs",
+            "cluster.remote_readers",
+            "cluster.connection",
+            "cluster.reader",
+        ),
         *("data.*", "options.checks", "options.messages", "parts", "batch.*", "_version"),
         *("learning.model.objective", "learning.files.model_file", "learning.model.prediction"),
         "learning.diagnostics.*",
@@ -54,16 +60,32 @@ ARROWS = {
     "drawing": ("drawing.*",),
     # many models from one reading, using the public interface
     "plans": (
-        *("cluster.elsewhere", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "engine.sound"),
+        *("cluster.remote_readers", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "engine.sound"),
         *("learning.*", "plans.*", "options.*", "parts", "_version"),
     ),
     # what commands and functions do with models, once for both
     "runs": (
-        *("batch.*", "cluster.elsewhere", "data.*", "engine.atomic", "exporting.*", "plans.*", "learning.*"),
+        *(
+            "batch.*",
+            "cluster.remote_readers",
+            "data.*",
+            "engine.atomic",
+            "exporting.*",
+            "plans.*",
+            "learning.*",
+        ),
         *("options.*", "parts", "reporting.*", "runs.*"),
     ),
     "api": (
-        *("batch.*", "cluster.elsewhere", "data.*", "engine.atomic", "plans.*", "learning.*", "options.*"),
+        *(
+            "batch.*",
+            "cluster.remote_readers",
+            "data.*",
+            "engine.atomic",
+            "plans.*",
+            "learning.*",
+            "options.*",
+        ),
         "runs.*",
     ),
     # estimators use the rest, as the command line does
@@ -73,12 +95,12 @@ ARROWS = {
     ),
     # one page about a model, using the public interface
     "reporting": (
-        *("cluster.elsewhere", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "plans.*"),
+        *("cluster.remote_readers", "data.*", "drawing.*", "engine.atomic", "engine.lookup", "plans.*"),
         *("learning.*", "options.messages", "parts", "reporting.*", "_version"),
     ),
     # a model in other languages
     "exporting": (
-        *("data.*", "engine.index", "engine.lookup", "engine.preparing", "exporting.*", "learning.*"),
+        *("data.*", "engine.index", "engine.lookup", "engine.centring", "exporting.*", "learning.*"),
         *("options.messages", "parts", "_version"),
     ),
     # the laws, for parts of users

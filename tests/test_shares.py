@@ -15,7 +15,7 @@ from tests.test_lanes import FIRST, PLACES, UNBORN, recipe_of
 from tests.test_laws_of_state import make_small
 from thresher.data.chunk import Chunk
 from thresher.engine.sound import StateError
-from thresher.learning.model import octet
+from thresher.learning.model import eight_lanes as octet
 from thresher.learning.model.bags import Bagged, Bags, drawn
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share

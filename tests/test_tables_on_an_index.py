@@ -16,15 +16,15 @@ from thresher.engine import index as indexes
 from thresher.engine import lookup
 from thresher.engine.index import GrowingIndex, Resolved
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.model.tables import ManyLoop, OneLoop, make_loop
+from thresher.learning.model.rule_state import ManyState, OneState, make_loop
 
 
-def loop_on(index: GrowingIndex, spec: str, **options: Any) -> OneLoop | ManyLoop:
+def loop_on(index: GrowingIndex, spec: str, **options: Any) -> OneState | ManyState:
     recipe = Recipe(spec, **options)
     return make_loop(recipe, recipe.head(), recipe.make_rule(), index)
 
 
-def learn_side_by_side(index: GrowingIndex, loops: list[OneLoop | ManyLoop], chunk: Chunk) -> None:
+def learn_side_by_side(index: GrowingIndex, loops: list[OneState | ManyState], chunk: Chunk) -> None:
     """Each loop learns the resolved examples, one after the other, until all are learned."""
     rows, done = np.empty(chunk.nnz, np.uint32), 0
     while done < len(chunk):
@@ -37,7 +37,7 @@ def learn_side_by_side(index: GrowingIndex, loops: list[OneLoop | ManyLoop], chu
             index.make_room(int(chunk.indptr[done + 1] - chunk.indptr[done]))
 
 
-def weights_of(index: GrowingIndex, loop: OneLoop | ManyLoop) -> dict[int, bytes]:
+def weights_of(index: GrowingIndex, loop: OneState | ManyState) -> dict[int, bytes]:
     rows = zip(index.features(), loop.settled(), strict=True)
     return {int(key): np.asarray(weight).tobytes() for key, weight in rows if np.any(weight != 0)}
 

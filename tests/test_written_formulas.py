@@ -17,7 +17,7 @@ from thresher.data.features.murmur import hash_bytes
 from thresher.data.layout import Layout
 from thresher.engine.index import HashedIndex
 from thresher.learning.model.bags import Bags
-from thresher.learning.model.preparation import Intake
+from thresher.learning.model.preprocessing import Preprocessor
 
 ALL, G = 2**64 - 1, 0x9E3779B97F4A7C15
 SEEDS = [0, 7, 2**63 + 5]
@@ -202,8 +202,8 @@ def test_the_number_of_passes(rows: int, features: int) -> None:
 def test_draws_of_admission(seed: int) -> None:
     rows = 80
     keys = np.arange(100, 100 + rows, dtype=np.uint64)
-    intake = Intake(None, "poisson:0.3,bits=14", seed)
-    kept = intake.learned(
+    intake = Preprocessor(None, "poisson:0.3,bits=14", seed)
+    kept = intake.transform(
         Chunk.from_csr(np.arange(rows + 1), keys, np.ones(rows), np.ones(rows)), again=False
     )
     expected = []

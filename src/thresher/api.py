@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from thresher.batch.rounds import Round
 from thresher.batch.solving import Boosted
-from thresher.cluster.elsewhere import reading_elsewhere, reads_elsewhere
+from thresher.cluster.remote_readers import reading_elsewhere, reads_elsewhere
 from thresher.data.features.names import Names
 from thresher.data.inputs.any_data import Data
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
@@ -23,7 +23,7 @@ from thresher.learning.files import model_file
 from thresher.learning.inspection import plots
 from thresher.learning.inspection.feature_names import find_in
 from thresher.learning.inspection.frames import Evaluated
-from thresher.learning.model.ensemble import Ensemble, ready
+from thresher.learning.model.ensemble import Ensemble, predictor_of
 from thresher.learning.model.model import Model, as_model
 from thresher.learning.model.objective import Output
 from thresher.learning.model.prediction import AnyModel, ModelOrFile, labelled, with_columns
@@ -507,7 +507,7 @@ def predict(
     ['big']
     """
     settled(ReadOptions, reading, predict)
-    found, given = ready(model), with_columns(model, data)
+    found, given = predictor_of(model), with_columns(model, data)
     if output == "probability" and hasattr(model, "classes_") and found.head.outputs.kind == "classes":
         return found.predict_proba(
             given, offsets=offsets, **reading
@@ -562,7 +562,7 @@ def evaluate(
     """
     own = {"threshold": threshold, "slices": slices, "plot": plot}
     options = settled(EvaluateRun, {**reading, **own}, evaluate)
-    measured = ready(model)
+    measured = predictor_of(model)
     found = runs_evaluate.measure(measured, labelled(model, data, y, sample_weight), options, offsets=offsets)
     warn(found.troubles)
     return Evaluated.of(found.figures, measured)

@@ -10,7 +10,7 @@ import thresher as package
 from tests.cli.conftest import Thresher
 from thresher.data.features.murmur import hash_bytes
 from thresher.exporting.description import Link, link_of
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -90,7 +90,7 @@ def test_names_without_columns_are_refused() -> None:
     ],
 )
 def test_links_are_found_by_their_values(loss: str, outputs: str, link: Link) -> None:
-    assert link_of(Head(loss, outputs)) == link
+    assert link_of(Objective(loss, outputs)) == link
 
 
 def test_the_example(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,8 +28,8 @@ from thresher.batch.rounds import Round
 from thresher.batch.shards import LostWorkerError
 from thresher.cluster import packing, readers
 from thresher.cluster.connection import Connection
-from thresher.cluster.elsewhere import _Workers, reading_elsewhere
 from thresher.cluster.packing import Packed
+from thresher.cluster.remote_readers import _Workers, reading_elsewhere
 from thresher.data.files import blocks
 from thresher.data.sources import reader as reading
 from thresher.data.sources.reader import Arenas, Parsed, current_readers

@@ -17,7 +17,7 @@ from thresher.cluster import reader
 from thresher.cluster import readers as driving
 from thresher.cluster.packing import Packed, unpack
 from thresher.data import Chunk, DataError, Report
-from thresher.data.chunk import Place
+from thresher.data.chunk import StreamPosition
 from thresher.data.formats.tables import arrow_files
 from thresher.data.sources import reader as reading
 
@@ -227,10 +227,10 @@ def test_pieces_cover_a_file_without_gaps(tmp_path: Path) -> None:
     sample = ALL["svmlight"]
     path = written(sample, tmp_path / "a.svm", sample.good(400, 1))
     source = opened(sample, path)
-    found = [*reading.pieces_of(source, Place(0, 0, 0))]
+    found = [*reading.pieces_of(source, StreamPosition(0, 0, 0))]
     assert len(found) > 3
     assert [one.start for one in found[1:]] == [one.stop for one in found[:-1]]
     assert found[0].start == 0
     assert found[-1].stop is None
     path.write_bytes(PACKERS["gzip"](path.read_bytes()))
-    assert [*reading.pieces_of(opened(sample, path), Place(0, 0, 0))] == [reading.Piece(0, 0, None)]
+    assert [*reading.pieces_of(opened(sample, path), StreamPosition(0, 0, 0))] == [reading.Piece(0, 0, None)]

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import thresher
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.source import Chunks, MemorySource, Source
 from thresher.learning.model.ensemble import Ensemble
@@ -66,7 +66,7 @@ class Given(Source):
         super().__init__()
         self._chunk = chunk
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         yield self._chunk
 
 

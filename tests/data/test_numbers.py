@@ -7,8 +7,8 @@ import pytest
 
 from thresher.data.text.numbers import read_double
 from thresher.data.text.words import address
+from thresher.engine.centring import rest_of
 from thresher.engine.compile.jit import kernel
-from thresher.engine.preparing import rest_of
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, call-arg, var-annotated"
 

@@ -27,7 +27,7 @@ from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.labels import DOMAINS
 from thresher.data.layout import Layout
-from thresher.data.source import ReadRows, Source, Through
+from thresher.data.source import ReadRows, Source, SourceWrapper
 from thresher.data.sources.reader import Arenas, Reading
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -235,7 +235,7 @@ def test_a_source_that_changes_the_chunks_of_another_is_like_it_in_all_else() ->
     source = type("Other", (Source,), dict.fromkeys(plain))()
     for name in plain:
         setattr(source, name, object())
-    through = Through(source)
+    through = SourceWrapper(source)
     assert through.origin is None is not source.origin
     for name in {*plain, "names"} - {"origin"}:
         assert getattr(through, name) is getattr(source, name), name

@@ -25,8 +25,8 @@ from tests.exporting.rows import NUMBERS
 from tests.plain import not_compiled
 from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
+from thresher.engine.centring import FAR
 from thresher.engine.lookup import mix, scatter
-from thresher.engine.preparing import FAR
 from thresher.exporting.onnx import KEYS
 from thresher.learning.model.divergence import DivergedError
 from thresher.options.option import UsageError

@@ -41,7 +41,7 @@ from thresher.data.source import MemorySource
 from thresher.engine import index
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.files.model_file import ModelFileError
-from thresher.learning.model import feed
+from thresher.learning.model import batch_feeder as feed
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.training.trainer import Trainer, TrainingPlan

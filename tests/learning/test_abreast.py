@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from thresher.data import open_source
-from thresher.learning.model import feed
+from thresher.learning.model import batch_feeder as feed
 from thresher.learning.model.bags import Bags, bagged
-from thresher.learning.model.feed import each
+from thresher.learning.model.batch_feeder import each
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe
 from thresher.plans.folds import Folds

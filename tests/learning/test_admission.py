@@ -8,7 +8,7 @@ import pytest
 
 from tests.intakes import sightings
 from thresher.data.chunk import Chunk
-from thresher.learning.model.preparation import Admission, AdmissionTerms
+from thresher.learning.model.preprocessing import Admission, AdmissionTerms
 
 
 def visits(seed: int, rows: int, names: int) -> Chunk:

@@ -22,9 +22,9 @@ from thresher.engine import kernels
 from thresher.engine.compile import notices
 from thresher.engine.compile.notices import compiling, seconds_compiling
 from thresher.engine.folders import cache_folder
+from thresher.learning.model.eight_lanes import LaneState
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.model.octet import LaneLoop
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training import ahead
 from thresher.learning.training.ahead import compile_ahead
@@ -204,7 +204,7 @@ def test_lanes_learn_what_is_made_up_and_then_the_model_that_is_left() -> None:
 def test_lanes_that_differ_in_other_numbers_are_compiled_apart() -> None:
     def kind(*recipes: Recipe) -> Any:
         loops = [model.loop for model in ModelSet(recipes).models]
-        parts = [loop.parts for loop in loops if isinstance(loop, LaneLoop)]
+        parts = [loop.parts for loop in loops if isinstance(loop, LaneState)]
         return ahead._kind(Model(recipes[0]), True, 1, parts)
 
     penalties = [Recipe("fobos", l1=0.1 * k) for k in range(4)]

@@ -9,12 +9,12 @@ import pytest
 import thresher
 from tests.plain import not_compiled
 from thresher import Chunk
-from thresher.data.chunk import Place
+from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.source import Chunks, Source
 from thresher.learning.evaluation import figures as evaluation
 from thresher.learning.evaluation.curves import Binned, Calibration, wilson
-from thresher.learning.model.objective import Head, Output
+from thresher.learning.model.objective import Objective, Output
 
 metrics = pytest.importorskip("sklearn.metrics")
 RNG = np.random.default_rng(7)
@@ -28,7 +28,7 @@ class Guesser:
     classes = ()
 
     def __init__(self, loss: str, outputs: str = "one", lowest: float = 0.0) -> None:
-        self.head, self.lowest_label = Head(loss, outputs), lowest
+        self.head, self.lowest_label = Objective(loss, outputs), lowest
 
     def predict(self, chunk: Chunk, output: Output = "margin") -> Any:
         assert output in get_args(Output)
@@ -43,7 +43,7 @@ class Cut(Source):
         super().__init__()
         self.chunk, self.size = chunk, size
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         for lo in range(0, len(self.chunk), self.size):
             yield self.chunk.rows(lo, min(lo + self.size, len(self.chunk)))
 

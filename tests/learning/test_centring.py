@@ -24,7 +24,7 @@ from thresher.data.chunk import Chunk
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.model.preparation import Intake
+from thresher.learning.model.preprocessing import Preprocessor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.warm_start import start_from
 
@@ -76,22 +76,22 @@ def dense(chunk: Chunk, features: int = len(SHARES)) -> Vector:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_mean_of_the_values_so_far_is_subtracted(seed: int) -> None:
-    data, intake = columns(seed), Intake(centre=True)
-    found = dense(intake.learned(data.chunk, again=False))
+    data, intake = columns(seed), Preprocessor(centre=True)
+    found = dense(intake.transform(data.chunk, again=False))
     expected, means = centred(data.X)
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
     assert 3 <= np.isfinite(means).sum() < len(SHARES)
     less = np.where(np.isfinite(means), means, 0.0)
     assert dense(intake.read(data.chunk)) == pytest.approx(data.X - less, rel=1e-6, abs=1e-6)
-    assert dense(intake.learned(data.chunk, again=True)) == pytest.approx(data.X - less, rel=1e-6, abs=1e-6)
+    assert dense(intake.transform(data.chunk, again=True)) == pytest.approx(data.X - less, rel=1e-6, abs=1e-6)
 
 
 def test_features_of_texts_are_left_as_they_are() -> None:
     rng = np.random.default_rng(1)
     stored = rng.random((ROWS, 40)) < 0.1
     data = stream_of(np.ones(stored.shape), stored, np.ones(ROWS), np.ones(ROWS))
-    intake = Intake(centre=True)
-    intake.learned(data.chunk, again=False)
+    intake = Preprocessor(centre=True)
+    intake.transform(data.chunk, again=False)
     assert intake.read(data.chunk) is data.chunk
 
 

@@ -18,7 +18,7 @@ from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.passes import Passes
-from thresher.learning.training.shares import Last
+from thresher.learning.training.shares import LastRows
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 
 ROWS = gzip.decompress(SAMPLE.read_bytes()).splitlines(keepends=True)[:300]
@@ -56,10 +56,10 @@ CASES = {
     "every-3rd, cached": Case(TrainingPlan(passes=3, holdout_every=3), cached=True),
     "two of five, buffer": Case(TrainingPlan(passes=3, holdout_every=Fraction(5, 2)), order="buffer:17"),
     "the last, quarantine": Case(
-        TrainingPlan(passes=3, holdout_every=Last(Fraction(1, 3))), on_error="quarantine=bad.txt"
+        TrainingPlan(passes=3, holdout_every=LastRows(Fraction(1, 3))), on_error="quarantine=bad.txt"
     ),
     "the last, cached, permuted": Case(
-        TrainingPlan(passes=3, holdout_every=Last(70)), cached=True, order="every"
+        TrainingPlan(passes=3, holdout_every=LastRows(70)), cached=True, order="every"
     ),
     "groups": Case(TrainingPlan(passes=2, holdout_every=4), grouped=True),
     "early stop": Case(TrainingPlan(passes=9, holdout_every=4, patience=2), overfit),

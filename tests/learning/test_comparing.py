@@ -15,7 +15,7 @@ from thresher.data.layout import SettledLayout
 from thresher.learning.files import model_file
 from thresher.learning.inspection import diff
 from thresher.learning.inspection.diff import compare
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import Readout
 
 WEIGHTS = st.dictionaries(
@@ -26,7 +26,7 @@ WEIGHTS = st.dictionaries(
 
 
 def model(weights: dict[int, Any], outputs: str = "one", **more: Any) -> Readout:
-    head = Head("logistic", outputs)
+    head = Objective("logistic", outputs)
     inner = () if head.count == 1 else (head.count,)
     values = np.array([weights[key] for key in sorted(weights)], np.float32).reshape(len(weights), *inner)
     keys = np.array(sorted(weights), np.uint64)

@@ -18,7 +18,7 @@ from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training.passes import Passes
-from thresher.learning.training.shares import Meeting, as_text, part_of
+from thresher.learning.training.shares import MatchingRows, as_text, part_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 
 ROWS = 120
@@ -185,7 +185,7 @@ def test_cells_that_are_missing_or_no_numbers_meet_no_comparison() -> None:
 @pytest.mark.parametrize("text", ["day >= 20", "day>=20", "  day is not null", '"a b" in (1, 2)', "x='a b'"])
 def test_what_is_a_condition(text: str) -> None:
     part = part_of(text)
-    assert isinstance(part, Meeting)
+    assert isinstance(part, MatchingRows)
     assert part_of(as_text(part)) == part
 
 
@@ -241,7 +241,7 @@ def test_going_on_from_any_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
         layout = Layout("csv", ignore=("day", "new"))
         passes = Passes(open_source(name, layout=layout, marked=held, block_bytes=300), 2, cached=True)
         plan = TrainingPlan(
-            2, holdout_every=Meeting(held), checkpoint=Path("checkpoint"), checkpoint_every=20
+            2, holdout_every=MatchingRows(held), checkpoint=Path("checkpoint"), checkpoint_every=20
         )
         model = loaded[0] if loaded else Model("ftrl")
         ready = Trainer(model, passes.first, plan, reread=passes.later)

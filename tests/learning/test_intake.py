@@ -18,7 +18,7 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.features.murmur import hash_bytes
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
-from thresher.learning.model.preparation import Intake
+from thresher.learning.model.preprocessing import Preprocessor
 from thresher.learning.model.scaling import SCALES
 
 
@@ -27,8 +27,10 @@ def data() -> Stream:
     return table()
 
 
-def intake_of(scale: str | None = None, admit: Any = None, seed: int = 0, layout: Any = LAYOUT) -> Intake:
-    made = Intake(scale, admit, seed)
+def intake_of(
+    scale: str | None = None, admit: Any = None, seed: int = 0, layout: Any = LAYOUT
+) -> Preprocessor:
+    made = Preprocessor(scale, admit, seed)
     made.bind(layout)
     return made
 
@@ -72,7 +74,7 @@ def test_every_scale_has_its_meaning_written_here() -> None:
 def test_a_value_is_divided_by_what_all_rows_so_far_say(name: str, what: str, data: Stream) -> None:
     layout, columns = SCALED[what]
     intake = intake_of(name, layout=layout)
-    found = dense(intake.learned(data.chunk, again=False))
+    found = dense(intake.transform(data.chunk, again=False))
     for t in (*range(30), *range(30, ROWS, 4)):
         by = np.where(columns, MEANINGS[name](data.X[: t + 1]), 1.0)
         assert found[t] == pytest.approx(data.X[t] / by, rel=1e-6, abs=0)
@@ -86,9 +88,9 @@ def test_a_value_is_divided_by_what_all_rows_so_far_say(name: str, what: str, da
 @pytest.mark.parametrize("name", MEANINGS)
 def test_rows_that_come_again_are_not_counted(name: str, what: str, data: Stream) -> None:
     intake = intake_of(name, 2, layout=SCALED[what][0])
-    intake.learned(data.chunk, again=False)
+    intake.transform(data.chunk, again=False)
     before = {name: array.tobytes() for name, array in intake.state().items()}
-    again = intake.learned(table(32).chunk, again=True)
+    again = intake.transform(table(32).chunk, again=True)
     assert {name: array.tobytes() for name, array in intake.state().items()} == before
     assert set(again.keys) < set(table(32).chunk.keys)
     read = dense(intake.read(table(32).chunk))
@@ -104,13 +106,13 @@ def test_a_column_far_from_zero_keeps_its_deviation() -> None:
     """The difference of the mean square and the squared mean would have no correct digit."""
     values = np.float32(1e7) + np.arange(500) % 3
     intake = intake_of("standard")
-    scaled = intake.learned(column(values.tolist()), again=False)
+    scaled = intake.transform(column(values.tolist()), again=False)
     assert scaled.values[-1] == pytest.approx(values[-1] / values.astype(float).std(), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", MEANINGS)
 def test_a_constant_column_becomes_ones(name: str) -> None:
-    scaled = intake_of(name).learned(column([-0.3, -0.3, -0.3]), again=False)
+    scaled = intake_of(name).transform(column([-0.3, -0.3, -0.3]), again=False)
     assert scaled.values.tolist() == [-1.0, -1.0, -1.0]
 
 
@@ -118,11 +120,11 @@ def test_a_constant_column_becomes_ones(name: str) -> None:
 def test_extreme_numbers_stay_finite(name: str) -> None:
     intake = intake_of(name)
     for values in ([3.4e38, -3.4e38, 1e-45], [1e-45, 1e-44], [0.0, 0.0, 3.4e38]):
-        scaled = intake.learned(column(values), again=False)
+        scaled = intake.transform(column(values), again=False)
         assert np.isfinite(scaled.values).all()
         assert np.isfinite(intake.read(column(values)).values).all()
     stored = Chunk.from_csr([0, 1], [int(KEYS[NUMERIC][1])], [0.0], [1.0])
-    assert intake.learned(stored, again=False).values.tolist() == [0.0]
+    assert intake.transform(stored, again=False).values.tolist() == [0.0]
 
 
 # The laws of models that use both

@@ -13,7 +13,7 @@ from sklearn.model_selection import TimeSeriesSplit
 import thresher
 from thresher.data import Chunk, DataError, MemorySource
 from thresher.learning.training.holdout import Holdout
-from thresher.learning.training.shares import Last, as_text, part_of
+from thresher.learning.training.shares import LastRows, as_text, part_of
 from thresher.plans.folds import Split, blocks_of
 
 ROWS = 157
@@ -66,7 +66,7 @@ def same(one: thresher.Model, other: thresher.Model) -> bool:
 def test_which_rows_are_the_last(given: str, held: int) -> None:
     """The last tenth is at least a tenth. No more rows wait than are held out, but for one chunk."""
     part = part_of(given)
-    assert isinstance(part, Last)
+    assert isinstance(part, LastRows)
     assert part_of(as_text(part)) == part
     assert part.learned(ROWS) == ROWS - held
     if held == ROWS:
@@ -89,7 +89,7 @@ def test_which_rows_are_the_last(given: str, held: int) -> None:
 def test_shares_are_monotonous() -> None:
     """A row that may be learned at some length of the stream may be learned at every greater length."""
     for size in (Fraction(1, 10), Fraction(1, 3), Fraction(999, 1000), 1, 50):
-        learned = [Last(size).learned(rows) for rows in range(300)]
+        learned = [LastRows(size).learned(rows) for rows in range(300)]
         assert learned == sorted(learned)
         assert all(b - a <= 1 for a, b in pairwise(learned))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from thresher import Chunk
 from thresher.learning.evaluation.evaluate import Evaluation, auc
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 
 EXAMPLES = st.lists(
     st.tuples(st.integers(-3, 3), st.booleans(), st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.0])),
@@ -36,7 +36,7 @@ def chunk(labels: list[float], weights: list[float]) -> Chunk:
 
 
 def test_classes_are_weighted_by_importance() -> None:
-    found = Evaluation(Head("logistic"))
+    found = Evaluation(Objective("logistic"))
     margins = np.array([2.0, -1.0, 0.0])
     found.add(chunk([1, 1, 0], [1, 2, 5]), margins)
     figures = found.figures()
@@ -49,7 +49,7 @@ def test_classes_are_weighted_by_importance() -> None:
 
 
 def test_numbers_are_weighted_by_importance() -> None:
-    found = Evaluation(Head("squared"))
+    found = Evaluation(Objective("squared"))
     margins = np.array([1.0, 4.0])
     found.add(chunk([2, 2], [1, 3]), margins)
     figures = found.figures()
@@ -58,7 +58,7 @@ def test_numbers_are_weighted_by_importance() -> None:
 
 
 def test_one_class_has_no_auc_and_nothing_has_no_loss() -> None:
-    found = Evaluation(Head("hinge"))
+    found = Evaluation(Objective("hinge"))
     assert found.figures()["auc"] is None
     assert math.isnan(found.average_loss)
     found.add(chunk([1, 1], [1, 1]), np.array([0.5, -0.5]))

@@ -28,18 +28,26 @@ from tests.learning.test_checkpoints import BLOCK, ROWS, litter
 from tests.stopping import in_pass, stopping
 from thresher import Chunk, Model, open_source
 from thresher.data import DataError, MemorySource, concat
-from thresher.data.chunk import Place
+from thresher.data.chunk import StreamPosition
 from thresher.data.inputs import matrices
 from thresher.data.inputs.matrices import CompactRows, DistinctKeys
 from thresher.data.layout import AnyLayout
 from thresher.data.order import make_order
-from thresher.data.source import Chunks, Through
+from thresher.data.source import Chunks, SourceWrapper
 from thresher.learning.files import checkpoint, model_file
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.training import passes as passes_module
 from thresher.learning.training.interruption import Interrupted
-from thresher.learning.training.passes import AUTO, Kept, Passes, Size, agreed_passes, bytes_of, passes_for
-from thresher.learning.training.shares import Last
+from thresher.learning.training.passes import (
+    AUTO,
+    Passes,
+    ReplayBuffer,
+    Size,
+    agreed_passes,
+    bytes_of,
+    passes_for,
+)
+from thresher.learning.training.shares import LastRows
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.parts import REGISTRY
 from thresher.parts.rules.ft_ftrl import FtFtrl
@@ -101,9 +109,9 @@ CASES = {
     "every-3rd": Case(TrainingPlan(holdout_every=3)),
     "two of five, buffer": Case(TrainingPlan(holdout_every=Fraction(5, 2)), order="buffer:17"),
     "the last, quarantine": Case(
-        TrainingPlan(holdout_every=Last(Fraction(1, 3))), on_error="quarantine=bad.txt"
+        TrainingPlan(holdout_every=LastRows(Fraction(1, 3))), on_error="quarantine=bad.txt"
     ),
-    "the last, every": Case(TrainingPlan(holdout_every=Last(50)), order="every"),
+    "the last, every": Case(TrainingPlan(holdout_every=LastRows(50)), order="every"),
     "groups": Case(TrainingPlan(holdout_every=4), grouped=True),
     "a file, early stop": Case(
         TrainingPlan(patience=1), lambda: Model("sgd", "hinge", rate="constant:9"), held=True
@@ -326,20 +334,20 @@ def test_a_hold_out_that_can_be_read_once_is_evaluated_after_the_last_pass() -> 
     assert (found[0].weights()[1] == found[1].weights()[1]).all()
 
 
-class Elsewhere(Through[MemorySource]):
+class Elsewhere(SourceWrapper[MemorySource]):
     """Chunks that are not in memory, as far as one can tell."""
 
     def __init__(self, source: MemorySource) -> None:
         super().__init__(source)
         self.in_memory, self.total_bytes = False, None
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         yield from self._source.chunks(start)
 
 
 def test_rows_are_dropped_as_soon_as_they_do_not_fit() -> None:
     pieces = [Chunk.from_csr([0, 1], [k], [1.0], [1]) for k in range(10)]
-    kept = Kept(Elsewhere(MemorySource(pieces)), 28 * 5)
+    kept = ReplayBuffer(Elsewhere(MemorySource(pieces)), 28 * 5)
     assert [kept.rows_kept for _ in kept.chunks()] == [1, 2, 3, 4, 5, 0, 0, 0, 0, 0]
     assert kept.dropped
 
@@ -369,7 +377,7 @@ def test_files_that_seem_too_long_are_not_kept_but_read_again_if_they_are_not(
 
 def test_memory_of_rows_is_returned_at_once(tmp_path: Path) -> None:
     (tmp_path / "a.svm").write_text("1 1:1\n")
-    kept = Kept(open_source(tmp_path / "a.svm"), 1000)
+    kept = ReplayBuffer(open_source(tmp_path / "a.svm"), 1000)
     for _ in kept.chunks():
         pass
     assert kept.rows_kept == 1

@@ -23,10 +23,10 @@ from thresher.data.offsets import with_offsets
 from thresher.engine.sound import StateError
 from thresher.learning.diagnostics.advice import scale_remedy
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
-from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss
+from thresher.learning.diagnostics.stream_statistics import StreamStatistics, base_rate_loss
 from thresher.learning.files.schema import read
 from thresher.learning.model.model import Model
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 from thresher.learning.model.recipe import Recipe
 from thresher.parts.losses import Softmax
 
@@ -213,13 +213,16 @@ def test_offsets_that_make_a_loss_worse_than_that_of_a_constant() -> None:
 
 def of_offsets(labels: NDArray[Any], offsets: NDArray[Any], loss: str = "poisson") -> list[str]:
     """What is said of offsets, from the statistics of two chunks."""
-    n, seen = len(labels), Seen()
+    n, seen = len(labels), StreamStatistics()
     rows = with_offsets(Chunk.from_csr(np.zeros(n + 1, int), [], [], labels), offsets)
     for part in rows.rows(0, n // 3), rows.rows(n // 3, n):
         seen.add(part, None)
     seen.passes = [(0.0, seen.weight, None)]
     found = troubles_of(
-        Run(read(Seen, json.loads(json.dumps(seen.as_dict())), "seen"), Model(Recipe(loss=loss, offset=True)))
+        Run(
+            read(StreamStatistics, json.loads(json.dumps(seen.as_dict())), "seen"),
+            Model(Recipe(loss=loss, offset=True)),
+        )
     )
     return [message for name, message in found if name == "raw-exposure"]
 
@@ -267,7 +270,7 @@ def test_margins_of_another_model_are_no_raw_exposures() -> None:
 @pytest.mark.parametrize("sums", [[1.0], [1.0] * 9 + [None], [0.0] * 10])
 def test_sums_of_offsets_in_a_damaged_checkpoint(sums: list[Any]) -> None:
     with pytest.raises(StateError, match="offset_sums must be ten sums or none"):
-        read(Seen, Seen().as_dict() | {"offset_sums": sums}, "seen")
+        read(StreamStatistics, StreamStatistics().as_dict() | {"offset_sums": sums}, "seen")
 
 
 def test_the_column_of_raw_exposures_is_named(tmp_path: Path) -> None:
@@ -299,16 +302,16 @@ def test_a_bad_first_pass_is_forgiven_by_a_good_last_one() -> None:
     ],
 )
 def test_the_loss_of_the_best_constant(loss: str, labels: list[float], least: float) -> None:
-    seen = Seen()
+    seen = StreamStatistics()
     seen.add(Chunk.from_csr(np.zeros(len(labels) + 1, int), [], [], labels), None)
-    assert base_rate_loss(Head(loss), seen) == pytest.approx(least, rel=0.02)
+    assert base_rate_loss(Objective(loss), seen) == pytest.approx(least, rel=0.02)
 
 
 @pytest.mark.parametrize(("loss", "least"), [("softmax", math.log(3)), ("crammer-singer", 1.0)])
 def test_the_loss_of_the_best_constant_of_classes(loss: str, least: float) -> None:
-    seen = Seen()
+    seen = StreamStatistics()
     seen.add(Chunk.from_csr(np.zeros(301, int), [], [], [1, 2, 3] * 100), None)
-    assert base_rate_loss(Head(loss, "classes:3"), seen) == pytest.approx(least, rel=0.02)
+    assert base_rate_loss(Objective(loss, "classes:3"), seen) == pytest.approx(least, rel=0.02)
 
 
 def test_classes_with_the_same_share_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,10 +323,10 @@ def test_classes_with_the_same_share_are_computed_once(monkeypatch: pytest.Monke
         return one(*given)
 
     monkeypatch.setattr(Softmax, "values_slopes", counted)
-    seen = Seen()
+    seen = StreamStatistics()
     seen.add(Chunk.from_csr(np.zeros(103, int), [], [], labels), None)
     expected = (98 * math.log(102) + 4 * math.log(51)) / 102
-    assert base_rate_loss(Head("softmax", "classes:100"), seen) == pytest.approx(expected, rel=1e-3)
+    assert base_rate_loss(Objective("softmax", "classes:100"), seen) == pytest.approx(expected, rel=1e-3)
     assert len(computed) == 3 * 2
 
 
@@ -331,9 +334,9 @@ def test_classes_with_the_same_share_are_computed_once(monkeypatch: pytest.Monke
 def test_where_nothing_can_be_beaten_there_is_no_such_loss(loss: str, label: float) -> None:
     """The perceptron has no loss at zero, wealth grows without bound, and one class teaches nothing."""
     labels = [label] * 100 if loss == "logistic" else [label, 0.0] * 50
-    seen = Seen()
+    seen = StreamStatistics()
     seen.add(Chunk.from_csr(np.zeros(101, int), [], [], labels), None)
-    assert base_rate_loss(Head(loss), seen) is None
+    assert base_rate_loss(Objective(loss), seen) is None
 
 
 # --- labels
@@ -444,7 +447,7 @@ def test_a_held_out_loss_that_rises_pass_after_pass() -> None:
 
 @pytest.mark.parametrize("places", [[1], [7, 8, 250], list(range(1, 400, 3))])
 def test_what_was_seen_does_not_depend_on_cuts(places: list[int]) -> None:
-    whole, parts = Seen(), Seen()
+    whole, parts = StreamStatistics(), StreamStatistics()
     data = chunk(clicks(400, *map(float, range(1, 90))))
     layout = SettledLayout()
     whole.add(data, layout)
@@ -452,7 +455,7 @@ def test_what_was_seen_does_not_depend_on_cuts(places: list[int]) -> None:
         parts.add(part, layout)
     assert whole.as_dict() == parts.as_dict()
     assert len(whole.labels) <= 256
-    again = read(Seen, json.loads(json.dumps(parts.as_dict())), "seen")
+    again = read(StreamStatistics, json.loads(json.dumps(parts.as_dict())), "seen")
     assert again.as_dict() == parts.as_dict()
 
 
@@ -488,7 +491,7 @@ def test_passes_that_nobody_chose_are_told_of_only_where_they_do_clear_harm(
     replays: bool, end: float, told: bool
 ) -> None:
     with not_compiled():
-        model, seen = train([{"a": 1.0}] * 10, [1, 0] * 5, passes=1), Seen()
+        model, seen = train([{"a": 1.0}] * 10, [1, 0] * 5, passes=1), StreamStatistics()
         seen.passes = [(10.0, 10.0, 1.0), (19.0, 20.0, end)]
         found = [trouble.name for trouble in troubles_of(Run(seen, model, replays=replays))]
     assert ("overfitting" in found) == told

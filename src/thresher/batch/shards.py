@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from thresher.batch import kernels
 from thresher.cluster.connection import LostRayError
-from thresher.cluster.elsewhere import Cluster
 from thresher.cluster.reader import difference, versions
+from thresher.cluster.remote_readers import Cluster
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.source import Source

@@ -27,7 +27,7 @@ from thresher.batch.shards import (
     columns_of,
     stripes,
 )
-from thresher.cluster.elsewhere import current_cluster
+from thresher.cluster.remote_readers import current_cluster
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.layout import has_columns
 from thresher.data.report import Report
@@ -38,10 +38,10 @@ from thresher.learning.diagnostics.column_findings import (
     troubles_of_columns,
     troubles_of_reading,
 )
-from thresher.learning.diagnostics.findings import FEW, Trouble
+from thresher.learning.diagnostics.findings import FEW, Finding
 from thresher.learning.diagnostics.run_findings import no_weights
 from thresher.learning.files import model_file
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import Readout
 from thresher.options.messages import mention
 
@@ -284,9 +284,9 @@ class Boosted(Readout):
         w, features = solver.w, len(solver.keys)
         (alive,) = np.nonzero(w[:features])
         bias = w[features:] if solver.intercept else np.zeros(1)
-        super().__init__(Head(loss), STORE, solver.keys[alive], w[alive], bias, solver.lowest_label)
+        super().__init__(Objective(loss), STORE, solver.keys[alive], w[alive], bias, solver.lowest_label)
         self.solution = solution
-        self.warnings: list[Trouble] = []
+        self.warnings: list[Finding] = []
         """trouble with the data or the model"""
         self.has_intercept = solver.intercept
         self.layout = source.layout
@@ -313,7 +313,7 @@ class Boosted(Readout):
         model_file.write(path, header, model_file.weights_of(self))
 
 
-def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -> list[Trouble]:
+def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -> list[Finding]:
     """Trouble with the columns of the data, a model without weights, and one that is not a minimum."""
     solution, plan = found.solution, found.solution.plan
     silent = len(found.keys) or solution.endless or solution.examples <= FEW
@@ -323,7 +323,7 @@ def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -
         penalty = f"use a penalty above 0, {mention('l1')} or {mention('l2')}"
         remedy = "check the labels" if plan.l1 or plan.l2 else penalty
         reason = f"the objective has no minimum, because {solution.endless}"
-        found_so_far.append(Trouble("no-minimum", f"{reason}; the weights only stopped growing: {remedy}"))
+        found_so_far.append(Finding("no-minimum", f"{reason}; the weights only stopped growing: {remedy}"))
     elif not solution.converged:
         rounds = f"{solution.rounds:,} round{'s' if solution.rounds > 1 else ''}"
         reason = f"the solver stopped after {rounds}; its certificate is {solution.certificate:.3g}"
@@ -331,7 +331,7 @@ def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -
         remedy = (
             f"give it more {mention('rounds')} (currently {plan.rounds}), or a larger {mention('tolerance')}"
         )
-        found_so_far.append(Trouble("no-certificate", f"{reason}: {remedy}"))
+        found_so_far.append(Finding("no-certificate", f"{reason}: {remedy}"))
     return found_so_far
 
 

@@ -10,7 +10,7 @@ from thresher.cli.saving import make_stopper
 from thresher.options.option import Options
 
 if TYPE_CHECKING:
-    from thresher.learning.model.objective import Head
+    from thresher.learning.model.objective import Objective
     from thresher.learning.training.interruption import Stopper
 
 
@@ -36,7 +36,7 @@ class Console:
         """Print a line."""
         self.watcher.say(line)
 
-    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+    def show_classes(self, head: Objective, words: Sequence[str]) -> None:
         """Show classes by name from here on."""
         self.watcher.show_classes(head, words)
 
@@ -52,7 +52,7 @@ def tell(line: str) -> None:
 
 def elsewhere(options: Options) -> Any:
     """Within this block, files are read as `workers` and `ray` say."""
-    from thresher.cluster.elsewhere import reading_elsewhere
+    from thresher.cluster.remote_readers import reading_elsewhere
 
     quiet = options.get("quiet", False)
     return reading_elsewhere(

@@ -16,7 +16,7 @@ from thresher.cli.errors import reason_of
 from thresher.options.option import Options
 
 if TYPE_CHECKING:
-    from thresher.learning.diagnostics.findings import Trouble
+    from thresher.learning.diagnostics.findings import Finding
     from thresher.learning.training.progress import Row
     from thresher.learning.training.trainer import Outcome
 
@@ -41,7 +41,7 @@ def show(found: Mapping[str, Any], as_json: bool) -> None:
 
 def show_run(
     figures: Mapping[str, Any],
-    warnings: Sequence[Trouble],
+    warnings: Sequence[Finding],
     options: Options,
     table: Sequence[str] = (),
     whole: Mapping[str, Any] | None = None,
@@ -129,13 +129,13 @@ def tell_weightless(count: int, learned: int) -> None:
         click.echo(f"{count:,} {'row' if count == 1 else 'rows'} of importance 0: not learned", err=True)
 
 
-def tell_warnings(warnings: Sequence[Trouble]) -> None:
+def tell_warnings(warnings: Sequence[Finding]) -> None:
     """Print one line per warning on standard error."""
     for trouble in warnings:
         click.echo(one_line(f"warning: {trouble.message}"), err=True)
 
 
-def in_json(warnings: Sequence[Trouble]) -> list[dict[str, str]]:
+def in_json(warnings: Sequence[Finding]) -> list[dict[str, str]]:
     """The warnings, for the JSON output."""
     from thresher.options.messages import as_shown
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from thresher.cluster.connection import Connection, LostRayError
 from thresher.cluster.packing import unpack
 from thresher.cluster.reader import Note, Reader, Setting, Task, machine, versions
-from thresher.data.chunk import Place
+from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.files.remote import is_remote
 from thresher.data.sources.reader import (
@@ -214,7 +214,7 @@ class RayReaders:
         with self._lock:
             self._idle.append(reader)
 
-    def read(self, source: TextSource, start: Place, watches: Watches | None) -> Pass:
+    def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> Pass:
         """Begin a pass over `source`, or the rest of one from `start` on."""
         return Pass(self, source, start, watches)
 
@@ -249,7 +249,7 @@ class Pass:
     """The blocks of one pass, in order; see `data.sources.pieces.RemoteBlocks`."""
 
     def __init__(
-        self, readers: RayReaders, source: TextSource, start: Place, watches: Watches | None
+        self, readers: RayReaders, source: TextSource, start: StreamPosition, watches: Watches | None
     ) -> None:
         self._readers, self._source, self._ray = readers, source, readers.ray
         setting = Setting(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from thresher.data.cache import CacheSource, CacheWriter, cache_entries, clear_cache, open_cache
-    from thresher.data.chunk import Chunk, Place, concat
+    from thresher.data.chunk import Chunk, StreamPosition, concat
     from thresher.data.errors import BadLine, DataError
     from thresher.data.opening import open_source, table_source
     from thresher.data.report import Report
@@ -20,7 +20,7 @@ _HOME = {
     "Chunk": "chunk",
     "DataError": "errors",
     "MemorySource": "source",
-    "Place": "chunk",
+    "StreamPosition": "chunk",
     "Report": "report",
     "Source": "source",
     "cache_entries": "cache",
@@ -38,9 +38,9 @@ __all__ = [
     "Chunk",
     "DataError",
     "MemorySource",
-    "Place",
     "Report",
     "Source",
+    "StreamPosition",
     "cache_entries",
     "clear_cache",
     "concat",

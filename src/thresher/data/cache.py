@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.files.content import data_cache_folder, trusted_folder
 from thresher.data.report import Report
@@ -260,7 +260,7 @@ class CacheSource(Source):
     def confirm(self) -> None:
         """Does nothing: `expect` has checked everything."""
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass, or the rest from `start` on (set `report` to its state there first)."""
         from thresher.data.cache_file import DamagedCacheError
 
@@ -281,7 +281,7 @@ class CacheSource(Source):
                 _discarded(self.path, error)
         yield from self._text(place)
 
-    def _read(self, reader: CachedBatches, start: Place | None) -> Iterator[tuple[Chunk, Note]]:
+    def _read(self, reader: CachedBatches, start: StreamPosition | None) -> Iterator[tuple[Chunk, Note]]:
         first = 0 if start is None else _position(reader, start)
         waiting: deque[Future[tuple[Chunk, Note]]] = deque()
         with ThreadPoolExecutor(self._threads, "thresher-cache") as pool:
@@ -296,7 +296,7 @@ class CacheSource(Source):
                 for future in waiting:
                     future.cancel()
 
-    def _text(self, place: Place | None) -> Iterator[Chunk]:
+    def _text(self, place: StreamPosition | None) -> Iterator[Chunk]:
         if not self._origin.rereadable:
             raise DataError(f"{self.path}: the cache is damaged, and standard input cannot be read again")
         self._origin.report = self.report
@@ -307,7 +307,7 @@ class CacheSource(Source):
         self.report = self._origin.report
 
 
-def _position(reader: CachedBatches, start: Place) -> int:
+def _position(reader: CachedBatches, start: StreamPosition) -> int:
     """Index of the first chunk that does not begin before `start`."""
     lo, hi = 0, reader.count
     while lo < hi:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.sources.reader import Arenas
 
 VERSION = 3
@@ -233,5 +233,5 @@ class CachedBatches:
             wide = arenas.columns(0, len(keys)).keys
             wide[:] = keys
             keys = wide
-        place, after = (Place(*note[name]) if note[name] else None for name in ("place", "after"))
+        place, after = (StreamPosition(*note[name]) if note[name] else None for name in ("place", "after"))
         return Chunk(indptr, keys, values, labels, weights, None, place, after, targets, groups), note

@@ -18,7 +18,7 @@ UNKNOWN, MOST_CELLS = -1, 1 << 17
 """What stands for cells that are not known; numbers that stand for others are below the second."""
 
 
-class Place(NamedTuple):
+class StreamPosition(NamedTuple):
     """The start of a line in a source: file index, offset in uncompressed bytes, lines before it there."""
 
     file: int
@@ -46,9 +46,9 @@ class Chunk:
     """(n,) importance weights; default 1"""
     tags: tuple[str, ...] | None = None
     """names of the n examples, if the source has them"""
-    place: Place | None = None
+    place: StreamPosition | None = None
     """where this chunk begins in its source"""
-    after: Place | None = None
+    after: StreamPosition | None = None
     """where the next chunk begins: a pass started there continues after this chunk"""
     targets: NDArray[np.float32] | None = None
     """(n, outputs) labels, if the source has several per example; `labels` is their first column"""
@@ -158,7 +158,7 @@ class Chunk:
 
     def take(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Chunk:
         """A copy of some rows, given as a mask (n,), or by number in any order, without a place."""
-        from thresher.engine.preparing import copy_rows  # files are opened without Numba
+        from thresher.engine.centring import copy_rows  # files are opened without Numba
 
         self.check_arrays()
         rows: NDArray[Any] = np.flatnonzero(chosen) if chosen.dtype == bool else chosen
@@ -190,7 +190,7 @@ class Chunk:
         counting = np.flatnonzero(self.weights[lo:])
         return lo + int(counting[count - 1]) + 1 if count <= len(counting) else len(self)
 
-    def at(self, place: Place | None, after: Place | None = None) -> Chunk:
+    def at(self, place: StreamPosition | None, after: StreamPosition | None = None) -> Chunk:
         """A chunk of these examples with other places."""
         return replace(self, place=place, after=after)
 

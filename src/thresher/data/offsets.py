@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.data.chunk import Chunk, Place, floats
+from thresher.data.chunk import Chunk, StreamPosition, floats
 from thresher.data.errors import DataError
-from thresher.data.source import ReadRows, Source, Through
+from thresher.data.source import ReadRows, Source, SourceWrapper
 from thresher.options.messages import mention
 
 OFFSET = 2**64 - 1
@@ -86,14 +86,14 @@ def with_offsets(chunk: Chunk, offsets: ArrayLike) -> Chunk:
     return replace(chunk, indptr=starts, keys=keys, values=values)
 
 
-class Shifted(Through[Source]):
+class Shifted(SourceWrapper[Source]):
     """A source in memory whose rows have the offsets of an array."""
 
     def __init__(self, source: Source, offsets: ArrayLike) -> None:
         super().__init__(source)
         self._offsets = floats(offsets, "offset")
 
-    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
         """One pass, read from the beginning to count rows. DataError unless each row has one offset."""
         done, offsets = 0, self._offsets
         for rows in self._source.rows():

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.report import Report
-from thresher.data.source import Chunks, S, Source, Through
+from thresher.data.source import Chunks, S, Source, SourceWrapper
 from thresher.engine.compile.jit import kernel
 from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
@@ -206,19 +206,19 @@ def _chance(seed: int, number: int) -> np.random.Generator:
     return np.random.default_rng([seed % 2**64, number])
 
 
-class _Ordered(Through[S]):
-    """A source in another order. A `Place` counts the rows yielded."""
+class _Ordered(SourceWrapper[S]):
+    """A source in another order. A `StreamPosition` counts the rows yielded."""
 
     def _shuffled(self) -> Iterator[Chunk]:
         raise NotImplementedError
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass; rows before `start` are shuffled again and skipped."""
         done = 0
         for chunk in self._shuffled():
-            place, done = Place(0, done, done), done + len(chunk)
+            place, done = StreamPosition(0, done, done), done + len(chunk)
             if start is None or place >= start:
-                yield chunk.at(place, Place(0, done, done))
+                yield chunk.at(place, StreamPosition(0, done, done))
 
 
 class _PermutedSource(_Ordered[Source]):

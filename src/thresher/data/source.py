@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.labels import Domain, check_labels
 from thresher.data.layout import SettledLayout
@@ -120,11 +120,11 @@ class Source:
         """The files whose chunks these are, unchanged, so that a cache may stand for them."""
         return None
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass, from the beginning or from a chunk's `place` or `after` on."""
         return (rows.chunk for rows in self.rows(start) if len(rows.chunk))
 
-    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
         """The same, with the rows that are skipped."""
         for chunk in self.chunks(start):
             yield ReadRows(chunk)
@@ -141,7 +141,7 @@ class Source:
 
 
 class MemorySource(Source):
-    """Chunks in memory as a source. In a `Place`, `offset` counts chunks and `line` counts rows."""
+    """Chunks in memory as a source. In a `StreamPosition`, `offset` counts chunks and `line` counts rows."""
 
     in_memory = True
     position_bytes = 0
@@ -168,7 +168,7 @@ class MemorySource(Source):
         self.layout, self.columns, self.by_position = layout, columns, by_position
         self.total_bytes = sum(12 * c.nnz + 16 * len(c) for c in self._chunks)
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """The chunks, each with its place."""
         first = start.offset if start else 0
         if start is None:
@@ -176,10 +176,10 @@ class MemorySource(Source):
         rows = sum(len(chunk) for chunk in self._chunks[:first])
         self.position_bytes = sum(12 * c.nnz + 16 * len(c) for c in self._chunks[:first])
         for k, chunk in enumerate(self._chunks[first:], first):
-            place, rows = Place(0, k, rows), rows + len(chunk)
+            place, rows = StreamPosition(0, k, rows), rows + len(chunk)
             self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
             self.position_bytes += 12 * chunk.nnz + 16 * len(chunk)
-            yield chunk.at(place, Place(0, k + 1, rows))
+            yield chunk.at(place, StreamPosition(0, k + 1, rows))
 
 
 S = TypeVar("S", bound=Source)
@@ -198,7 +198,7 @@ class _OfSource:
         setattr(source._source, self._name, value)
 
 
-class Through(Source, Generic[S]):
+class SourceWrapper(Source, Generic[S]):
     """A source that changes the chunks of another; all that does not depend on these is as in that source."""
 
     position_bytes: Any = _OfSource()
@@ -228,7 +228,7 @@ _KNOWN_AT_ONCE = (
 )
 
 
-class Watched(Through[Source]):
+class Watched(SourceWrapper[Source]):
     """A source whose chunks are looked at on the way, alone or with the rows skipped among them."""
 
     @property
@@ -245,7 +245,7 @@ class Watched(Through[Source]):
     def end(self) -> None:
         """A pass from the beginning has ended."""
 
-    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
         """The rows of the source."""
         self.begin()
         for rows in self._source.rows(start):
@@ -309,14 +309,14 @@ class HashedNames:
         return np.array(found, np.uint64)
 
 
-class Grouped(Through[Source]):
+class Grouped(SourceWrapper[Source]):
     """A source in memory whose rows have the groups of an array."""
 
     def __init__(self, source: Source, groups: ArrayLike) -> None:
         super().__init__(source)
         self._groups = groups_of(groups)
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass, read from the beginning to count rows. DataError unless each row has one group."""
         done, groups = 0, self._groups
         with closing(self._source.chunks()) as chunks:

@@ -23,8 +23,8 @@ from thresher.data.features.ngrams import letters
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.engine.index import HashedIndex, make_index
 from thresher.engine.lookup import mix
-from thresher.learning.model.ensemble import Ensemble, ready
-from thresher.learning.model.objective import F64, Head
+from thresher.learning.model.ensemble import Ensemble, predictor_of
+from thresher.learning.model.objective import F64, Objective
 from thresher.learning.model.prediction import ModelOrFile, Readout
 from thresher.learning.model.scaling import ones
 from thresher.options.messages import mention
@@ -62,7 +62,7 @@ class Link(NamedTuple):
         return margins
 
 
-def link_of(head: Head) -> Link:
+def link_of(head: Objective) -> Link:
     """The link of a loss; `DataError` for one that is none of these.
 
     Found by comparing values: no table of losses could be wrong, and a loss of your own is served too.
@@ -156,7 +156,7 @@ class RawPrediction(NamedTuple):
     """the classes: for one output, the negative and the positive one; none if a number is predicted"""
     known: list[Names]
     """names of features"""
-    head: Head
+    head: Objective
 
     @property
     def missing_is_mean(self) -> bool:
@@ -180,7 +180,7 @@ class RawPrediction(NamedTuple):
 
 def describe(model: ModelOrFile) -> RawPrediction:
     """What the predictions of a model are. `DataError` for what no target can express, `ModelFileError`."""
-    found = ready(model)
+    found = predictor_of(model)
     own: list[Any] = found.models if isinstance(found, Ensemble) else [found]
     readouts = [one.readout() for one in own]
     first = readouts[0]

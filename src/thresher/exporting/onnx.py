@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from thresher import parts
 from thresher.data.columns import NUMERIC
 from thresher.data.errors import DataError
-from thresher.engine.preparing import FAR
+from thresher.engine.centring import FAR
 from thresher.exporting import description
 from thresher.exporting.description import CALIBRATED, IDENTITY, SOFTMAX, ExportedModel, Link, RawPrediction
 from thresher.learning.diagnostics.advice import feature_name
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 from thresher.options.messages import mention
 
 _OPSET, _ML_OPSET, _IR = 17, 3, 8
@@ -34,7 +34,7 @@ _GIVEN = "X"
 class Linear(NamedTuple):
     """A linear model of the columns of a matrix."""
 
-    head: Head
+    head: Objective
     link: Link
     table: NDArray[Any]
     """``(outputs, columns)``"""

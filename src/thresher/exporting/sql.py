@@ -18,7 +18,7 @@ from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT, BINS,
 from thresher.data.errors import DataError
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.text.numbers import NUMBER
-from thresher.engine.preparing import FAR
+from thresher.engine.centring import FAR
 from thresher.exporting import description
 from thresher.exporting.description import ExportedColumn, ExportedModel, Link, RawPrediction
 from thresher.options.messages import mention, mention_command

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
-from thresher.learning.diagnostics.findings import Trouble, warn
-from thresher.learning.files.choice import Judged
+from thresher.learning.diagnostics.findings import Finding, warn
+from thresher.learning.files.choice import Rated
 from thresher.options.messages import mention
 
 _FULL = 0.99
@@ -20,7 +20,7 @@ _WIDE = math.log(10.0)
 """If one of the two models has more than ten times the weights of the other, twice as many are placed."""
 
 
-class Penalised(Judged, Protocol):
+class Penalised(Rated, Protocol):
     """A model on a frontier."""
 
     @property
@@ -114,7 +114,7 @@ def fill(
         return
     tried.add(which)
     if learn is None:
-        warn([Trouble("budget", unread(penalties))])
+        warn([Finding("budget", unread(penalties))])
     else:
         learn(penalties)
 
@@ -150,5 +150,5 @@ def sentence(use: dict[str, Any]) -> str:
     )
 
 
-def _size(one: Judged) -> float:
+def _size(one: Rated) -> float:
     return one.size or 0

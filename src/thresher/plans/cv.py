@@ -12,7 +12,7 @@ from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identified
 from thresher.data.order import Order
 from thresher.data.source import Source
-from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
@@ -87,7 +87,7 @@ class Validation(Training):
 
     plan: CrossValidating
     _scores: FoldScores
-    _missed: Sequence[Trouble] = ()
+    _missed: Sequence[Finding] = ()
     """that no penalty satisfies what was to be chosen"""
 
     @property
@@ -114,7 +114,7 @@ class Validation(Training):
             self.ui.warn(f"weights are means over the folds, and a model of all rows has more: {remedy}")
         return number, which, use
 
-    def troubles(self, outcome: Outcome) -> list[Trouble]:
+    def troubles(self, outcome: Outcome) -> list[Finding]:
         """Trouble with the data, the training and the folds."""
         return [*outcome.warnings, *self._scores.troubles(), *self._missed]
 

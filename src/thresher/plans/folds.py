@@ -31,13 +31,13 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.order import Order
 from thresher.learning.diagnostics.findings import (
-    Trouble,
+    Finding,
     no_groups,
     one_class_in_folds,
     unlike,
     weightless_fold,
 )
-from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Share
 from thresher.learning.model.recipe import Recipe
@@ -166,7 +166,7 @@ class Folds(Share):
         """Nothing: each part is evaluated on the rows that it has not learned."""
         return {}
 
-    def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: Seen) -> None:
+    def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: StreamStatistics) -> None:
         """Set the records of the models of all rows."""
         for model in self.kept(models):
             model.keep_record(records(0), seen)
@@ -214,7 +214,7 @@ class FoldScores:
         self._weightless = next((k for k, one in enumerate(firsts, 1) if not one["examples"]), 0)
         self._without_auc = [k for k, one in enumerate(firsts, 1) if one.get("auc", 0.5) is None]
 
-    def troubles(self) -> list[Trouble]:
+    def troubles(self) -> list[Finding]:
         """Trouble with the rows of the folds."""
         count, forward = self._folds.count, self._folds.forward
         found = [no_groups("")] if self._in_groups and not self._named else []

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from thresher.data.source import Source
 from thresher.drawing import Axis, Series, chart
 from thresher.learning.files import model_file
-from thresher.learning.files.choice import FrontierTable, Judged, Point
+from thresher.learning.files.choice import FrontierTable, Point, Rated
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.prediction import Readout
@@ -87,7 +87,7 @@ def joined(one: Learned, other: Learned, held: Source | None) -> Learned:
     return Learned(points, models)
 
 
-def end_of_range(points: Sequence[Judged], number: int) -> str | None:
+def end_of_range(points: Sequence[Rated], number: int) -> str | None:
     """A message if the chosen penalty is the first or the last of several, else None."""
     if len(points) < 2 or number not in (0, len(points) - 1):
         return None
@@ -95,7 +95,7 @@ def end_of_range(points: Sequence[Judged], number: int) -> str | None:
     return f"the {end} penalty of the range was chosen: a wider range may contain a better one"
 
 
-def noted(lines: Sequence[str], points: Sequence[Judged], best: int | None) -> str:
+def noted(lines: Sequence[str], points: Sequence[Rated], best: int | None) -> str:
     """The lines of a table, and a last one if the best penalty is at an end of the range."""
     note = None if best is None else end_of_range(points, best)
     return "\n".join([*lines, *([note] if note else [])])

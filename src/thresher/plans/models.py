@@ -8,7 +8,7 @@ from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from thresher.learning.diagnostics.findings import Trouble, warn
+from thresher.learning.diagnostics.findings import Finding, warn
 from thresher.learning.files.choice import FrontierTable, Point, check_choice, choose, instead_of
 from thresher.learning.inspection.formatting import shown, tab_separated
 from thresher.learning.inspection.frames import frame_of, held, identity, identity_of
@@ -106,7 +106,7 @@ class Tuned:
     """number of the best"""
     report: dict[str, Any]
     """``examples``, ``loss`` ... of the model on rows that were not used for choosing"""
-    warnings: list[Trouble] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
     """trouble with the data or the run"""
 
     def __repr__(self) -> str:
@@ -152,7 +152,7 @@ class Alternatives:
     models: list[Any]
     """the model of each point: a lane, of which `choose` makes a model that can keep learning; or, from a
     file, the weights to predict with; none if models were only cross-validated"""
-    warnings: list[Trouble] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
     """trouble with the data or the run"""
     choice: str = "best"
     """what is chosen unless you say otherwise"""
@@ -265,7 +265,7 @@ def with_choice(found: F) -> F:
             return found  # choosing explains it
         instead = instead_of(found.points, found.choice)
         which = "the best" if instead == "best" else "that"
-        warnings = found.warnings + warn([Trouble("choice", f"{error}; choosing {which} instead")])
+        warnings = found.warnings + warn([Finding("choice", f"{error}; choosing {which} instead")])
         return with_choice(replace(found, choice=instead, warnings=warnings))
     return found
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from thresher.data.order import make_order
 from thresher.data.source import Source
-from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files import model_file
 from thresher.learning.files.checkpoint import TrainingState
 from thresher.learning.files.choice import FrontierTable
@@ -128,7 +128,7 @@ class Paths(Plan):
 class FrontierTraining(Training):
     """Training of lanes, and of further lanes to use a budget of weights."""
 
-    missed: Sequence[Trouble] = ()
+    missed: Sequence[Finding] = ()
     """that no model satisfied what was to be chosen, when they were saved"""
 
     @property

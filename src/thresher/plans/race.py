@@ -130,7 +130,7 @@ class RaceRecord:
         self.ends, self._sums = ends.tolist(), sums.tolist()
 
 
-class Judge(Protocol):
+class Evaluator(Protocol):
     """Decides which lanes may continue."""
 
     def judge(self, record: RaceRecord, lanes: Racing, last: bool) -> None:
@@ -143,7 +143,7 @@ class Race:
     Marks are rows of the stream, however it is cut into chunks.
     """
 
-    def __init__(self, judge: Judge, lanes: int, first: int, until: int) -> None:
+    def __init__(self, judge: Evaluator, lanes: int, first: int, until: int) -> None:
         self.record = RaceRecord(lanes)
         self.state, self.restore = self.record.state, self.record.restore
         self.ended = until <= 0

@@ -8,10 +8,10 @@ from typing import Any
 
 from thresher.data.errors import DataError
 from thresher.data.order import make_order
-from thresher.learning.diagnostics.findings import Trouble
-from thresher.learning.files.choice import Judged, choose, instead_of
+from thresher.learning.diagnostics.findings import Finding
+from thresher.learning.files.choice import Rated, choose, instead_of
+from thresher.learning.model.eight_lanes import FEW
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.model.octet import FEW
 from thresher.learning.model.recipe import Recipe
 from thresher.options.lanes import AUTO, BEST
 from thresher.options.layouts import of_options
@@ -75,8 +75,8 @@ def recipes_of(base: Recipe, options: Options, data: Opened) -> list[Recipe]:
 
 
 def chosen_of(
-    points: Sequence[Judged], which: str, say: Callable[[str], None]
-) -> tuple[int, str, list[Trouble]]:
+    points: Sequence[Rated], which: str, say: Callable[[str], None]
+) -> tuple[int, str, list[Finding]]:
     """The index of the point that `which` selects, and the criterion used: another if none satisfies it.
 
     Then a warning says so. Calls `say` if the choice is at an end of the range. `DataError` if no model has a
@@ -89,7 +89,7 @@ def chosen_of(
             raise DataError(str(error)) from error
         instead = instead_of(points, which)
         reason = f"{error}; choosing {'the best' if instead == BEST else 'that'} instead"
-        return *chosen_of(points, instead, say)[:2], [Trouble("choice", reason)]
+        return *chosen_of(points, instead, say)[:2], [Finding("choice", reason)]
     if message := end_of_range(points, number):
         say(message)
     return number, which, []

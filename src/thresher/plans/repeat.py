@@ -10,7 +10,7 @@ from thresher.data.columns import SINGLE, in_print
 from thresher.data.feature_specs import as_list
 from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.learning.files.model_file import needs_in
-from thresher.learning.model.preparation import LISTED
+from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.recipe import Recipe, layout_of
 from thresher.learning.training.passes import is_automatic
 from thresher.options.boost import SolverOptions

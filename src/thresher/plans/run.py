@@ -35,7 +35,7 @@ from thresher.learning.training.ahead import compile_ahead
 from thresher.learning.training.passes import bytes_of
 from thresher.learning.training.progress import of_earlier
 from thresher.learning.training.record import Difference, Record
-from thresher.learning.training.shares import Part, check_ungrouped
+from thresher.learning.training.shares import HeldOutPart, check_ungrouped
 from thresher.learning.training.trainer import Outcome, Trainer, TrainingPlan
 from thresher.options.layouts import fields_given, layout_asked, of_layouts, of_options
 from thresher.options.messages import mention, mention_command
@@ -54,7 +54,7 @@ from thresher.plans.run_setup import (
     layout_of_checkpoint,
     plan_of,
     reading_of,
-    ready,
+    recipe_for,
     source_of,
     trainer_of,
 )
@@ -189,7 +189,7 @@ class Plan:
 
     name = "train"
     """the command, which can resume it"""
-    held: Part = 0
+    held: HeldOutPart = 0
     """what is held out unless another hold-out is asked for"""
     judges = False
     """whether models predict, even if nothing is held out"""
@@ -353,7 +353,7 @@ def _begin(plan: Plan, inputs: Inputs, training: TrainingPlan, ui: Ui) -> _Begin
         return _Beginning(training, models, None, None, earlier, models.recipe, read)
     started = None if init is None else _weights_of(init)
     layout = _layout(inputs.data, options, started)
-    recipe, read = ready(inputs, plan.defining, layout, part, ui, started)
+    recipe, read = recipe_for(inputs, plan.defining, layout, part, ui, started)
     plan.look(recipe)
     return _Beginning(training, None, None, started, None, recipe, read)
 
@@ -378,7 +378,7 @@ def _basis(models: ModelSet) -> Recipe:
     return replace(models.recipe, layout=None)
 
 
-def reading_on(inputs: Inputs, options: Options, model: LinearPredictor, part: Part) -> dict[str, Any]:
+def reading_on(inputs: Inputs, options: Options, model: LinearPredictor, part: HeldOutPart) -> dict[str, Any]:
     """How data are opened for a model that goes on with them. `UsageError`."""
     layout = _layout(inputs.data, options, model, grouped=True)
     words = model.classes

@@ -49,7 +49,7 @@ from thresher.learning.model.prediction import Readout
 from thresher.learning.model.recipe import Recipe, with_gaps, without_means
 from thresher.learning.training.passes import AUTO, REPLAY, Passes, agreed_passes, is_automatic
 from thresher.learning.training.record import Record
-from thresher.learning.training.shares import Part, check_ungrouped, condition_of, part_of
+from thresher.learning.training.shares import HeldOutPart, check_ungrouped, condition_of, part_of
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.layouts import fields_given, layout_asked, of_options
 from thresher.options.messages import mention
@@ -156,7 +156,7 @@ def inputs_of(
     return Inputs(with_labels(data, y, weights), groups, offsets)
 
 
-def held_apart(options: Options, default: Part = 0) -> tuple[Part, Data | None]:
+def held_apart(options: Options, default: HeldOutPart = 0) -> tuple[HeldOutPart, Data | None]:
     """What of the stream to hold out (0: nothing), and separate data to judge by, or None. `UsageError`."""
     holdout, every = options.get("holdout"), options.get("holdout_every")
     try:
@@ -172,7 +172,7 @@ def held_apart(options: Options, default: Part = 0) -> tuple[Part, Data | None]:
 
 
 def plan_of(
-    options: Options, ui: Ui, name: str = "train", spare: Path | None = None, default: Part = 0
+    options: Options, ui: Ui, name: str = "train", spare: Path | None = None, default: HeldOutPart = 0
 ) -> tuple[TrainingPlan, Data | None]:
     """The plan, and separate data to judge by, or None. `UsageError`."""
     part, held = held_apart(options, default)
@@ -246,7 +246,7 @@ def lenient(on_error: str) -> str:
     return "fail" if on_error == "fail" else "skip"
 
 
-def reading_of(options: Options, part: Part = 0) -> dict[str, Any]:
+def reading_of(options: Options, part: HeldOutPart = 0) -> dict[str, Any]:
     """How data are opened, without the layout."""
     return {
         "on_error": options["on_error"],
@@ -290,11 +290,11 @@ class Ready(NamedTuple):
     read: dict[str, Any]
 
 
-def ready(
+def recipe_for(
     inputs: Inputs,
     options: Options,
     layout: AnyLayout | None,
-    part: Part,
+    part: HeldOutPart,
     ui: Ui,
     started: Readout | None = None,
 ) -> Ready:

@@ -11,7 +11,7 @@ from thresher.data.features.names import Names, find_names
 from thresher.learning.inspection.feature_names import check_nameable, known_names
 from thresher.learning.model.bags import HALVES, Bags
 from thresher.learning.model.model import Model
-from thresher.learning.model.preparation import LISTED
+from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.trainer import Outcome, Trainer
 from thresher.options.layouts import of_options

@@ -29,7 +29,7 @@ from thresher.data.errors import printable
 from thresher.data.features.names import Names
 from thresher.drawing import Axis, Series, chart
 from thresher.engine.sound import StateError, beneath, given
-from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.files.model_file import (
     NAMES,
     SELECTION,
@@ -143,7 +143,7 @@ class Selection:
     """names of the outputs, if there are several"""
     model: Any = None
     """a model that has learned the kept features alone, or its weights, if one was asked for"""
-    warnings: list[Trouble] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
     """trouble with the data or the run"""
 
     @property
@@ -368,7 +368,7 @@ def _at(wanted: U64, keys: U64, weights: F64) -> F64:
     return found
 
 
-def troubles_of(found: Selection) -> list[Trouble]:
+def troubles_of(found: Selection) -> list[Finding]:
     """The trouble with a selection: no threshold bounds it, or many of the kept features may be false."""
     if found.expected is None:
         most = most_selected(found.features, found.halves, found.false)
@@ -377,7 +377,7 @@ def troubles_of(found: Selection) -> list[Trouble]:
             f" expected number of false ones at {found.false:g} or below, and none is kept: use"
             f" {mention(nonzero=most)}, or a larger {mention('l1')}"
         )
-        return [Trouble("no-threshold", message)]
+        return [Finding("no-threshold", message)]
     kept = int(found.kept.sum())
     if not kept or found.expected <= kept * _MANY:
         return []
@@ -385,4 +385,4 @@ def troubles_of(found: Selection) -> list[Trouble]:
         f"of the {kept:,} kept features, up to {found.expected:.3g} are expected to be false: a smaller"
         f" bound, such as {mention(false=kept / 10)}, keeps those that are surer"
     )
-    return [Trouble("many-false", message)]
+    return [Finding("many-false", message)]

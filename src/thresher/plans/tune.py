@@ -12,16 +12,16 @@ from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.order import Order, make_order
 from thresher.data.report import Report
 from thresher.data.source import Source
-from thresher.learning.diagnostics.findings import Trouble, weightless_held_out
+from thresher.learning.diagnostics.findings import Finding, weightless_held_out
 from thresher.learning.evaluation import evaluate
 from thresher.learning.inspection.formatting import finite
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
-from thresher.learning.training.passes import Kept, Passes, bytes_to_keep, is_automatic, passes_for
+from thresher.learning.training.passes import Passes, ReplayBuffer, bytes_to_keep, is_automatic, passes_for
 from thresher.learning.training.progress import Watcher
-from thresher.learning.training.shares import Part
+from thresher.learning.training.shares import HeldOutPart
 from thresher.learning.training.trainer import Trainer, TrainingPlan
 from thresher.options.lanes import VARIED
 from thresher.options.layouts import layout_asked, of_options
@@ -35,7 +35,7 @@ from thresher.plans.run_setup import (
     held_apart,
     holdout_of,
     passes_asked,
-    ready,
+    recipe_for,
     source_of,
 )
 from thresher.plans.tuning import RULES, Tuner, are_centred, judged_rows
@@ -45,10 +45,10 @@ from thresher.plans.ui import Ui
 class _HeldOut(Holdout):
     """Rows that are held out of all readings and evaluated only at the end. Others may be kept in memory."""
 
-    def __init__(self, every: Part, budget: int, order: Order) -> None:
+    def __init__(self, every: HeldOutPart, budget: int, order: Order) -> None:
         super().__init__(every)
         self._budget, self._order = budget, order
-        self._memory: Kept | None = None
+        self._memory: ReplayBuffer | None = None
 
     def rest(self, source: Source) -> Source:
         """The other rows, from memory if an earlier reading could keep them all."""
@@ -56,7 +56,7 @@ class _HeldOut(Holdout):
         if not self._budget or (self._memory is not None and self._memory.dropped):
             return rest
         if self._memory is None or not self._memory.complete:
-            self._memory = Kept(rest, self._budget, held=self._order.reads(2) == 1)
+            self._memory = ReplayBuffer(rest, self._budget, held=self._order.reads(2) == 1)
             return self._memory
         return self._memory.later()
 
@@ -92,7 +92,7 @@ class Search:
         cached: bool,
         watcher: Watcher | None = None,
         tell: Callable[[int], None] = lambda number: None,
-        every: Part = 0,
+        every: HeldOutPart = 0,
         passes: int = 1,
         replay: int = 0,
     ) -> None:
@@ -109,7 +109,7 @@ class Search:
         """line counts of the data"""
         self.weightless = 0
         """rows of importance 0 in a reading"""
-        self.warnings: list[Trouble] = []
+        self.warnings: list[Finding] = []
         """trouble in the last reading, which has the best settings"""
         self._columns = columns_seen(source)
 
@@ -140,13 +140,13 @@ class Search:
             self.warnings, self.tuner.model = trainer.run().warnings, trainer.model
         except DivergedError as error:
             kept = "the best setting is kept as it was after one pass, since it diverged in a later one"
-            self.warnings = [*self.warnings, Trouble("diverged", f"{kept}: {error}")]
+            self.warnings = [*self.warnings, Finding("diverged", f"{kept}: {error}")]
         except Interrupted:
             self.interrupted = True
             kept = "interrupted in the passes of the best setting, which is kept as it was after the first"
             self.warnings = [
                 *self.warnings,
-                Trouble("ended-early", f"{kept}: train again for the other passes"),
+                Finding("ended-early", f"{kept}: train again for the other passes"),
             ]
         finally:
             stopper.close()
@@ -217,7 +217,7 @@ def prepare(inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path 
     rules = options["rules"] or RULES
     with of_options():
         centre = are_centred(rules, options["scale"], options["centre"])
-    base, read = ready(
+    base, read = recipe_for(
         inputs, options.but(rule=DEFAULT_RULE, centre=centre), layout_asked(options), every, ui
     )
     source = source_of(inputs, base.head().domain, read)

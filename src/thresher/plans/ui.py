@@ -10,7 +10,7 @@ from thresher.learning.training.progress import ProgressLines, Watcher
 from thresher.learning.training.progress import Unwatched as Unwatched
 
 if TYPE_CHECKING:
-    from thresher.learning.model.objective import Head
+    from thresher.learning.model.objective import Objective
 
 
 class Ui(Protocol):
@@ -31,7 +31,7 @@ class Ui(Protocol):
     def warn(self, line: str) -> None:
         """A line that must be seen."""
 
-    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+    def show_classes(self, head: Objective, words: Sequence[str]) -> None:
         """Show classes by name from here on."""
 
     def stopper(self, *, checkpoint: bool) -> Stopper:
@@ -53,7 +53,7 @@ class Silent:
     def warn(self, line: str) -> None:
         """Do nothing."""
 
-    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+    def show_classes(self, head: Objective, words: Sequence[str]) -> None:
         """Do nothing."""
 
     def stopper(self, *, checkpoint: bool) -> Stopper:
@@ -72,6 +72,6 @@ class Printing(Silent):
         self._lines = ProgressLines(print)
         self.watcher = self._lines
 
-    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+    def show_classes(self, head: Objective, words: Sequence[str]) -> None:
         """Show classes by name from here on."""
         self._lines.show_classes(head, words)

@@ -15,14 +15,14 @@ from thresher.data.errors import DataError
 from thresher.data.formats.tables.column_statistics import columns_seen
 from thresher.data.report import Report
 from thresher.learning.diagnostics.column_findings import troubles_of_columns, troubles_of_reading
-from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.evaluation.curves import Ranking
 from thresher.learning.evaluation.figures import Assessment, assessed
 from thresher.learning.evaluation.slices import figures_of_slices, slices_of
 from thresher.learning.files import model_file
 from thresher.learning.files.choice import FrontierTable
 from thresher.learning.inspection.describe import anatomy
-from thresher.learning.model.objective import F64, Head
+from thresher.learning.model.objective import F64, Objective
 from thresher.learning.model.prediction import Readout, source_for
 from thresher.plans.models import Frontier
 from thresher.plans.stability import Selection
@@ -46,7 +46,7 @@ class Test:
     slices: dict[str, list[dict[str, Any]]]
     lines: Report
     names: list[str]
-    troubles: list[Trouble]
+    troubles: list[Finding]
     """trouble with their columns"""
 
 
@@ -129,7 +129,7 @@ def measure(
 class _Ranks:
     """ROC curves: of two classes, or of each of a few classes against the rest."""
 
-    def __init__(self, head: Head, words: Sequence[str]) -> None:
+    def __init__(self, head: Objective, words: Sequence[str]) -> None:
         self._head, kind = head, head.outputs.kind
         self.found: list[tuple[str, Ranking]] = []
         if head.classifies and kind == "one":

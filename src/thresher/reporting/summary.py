@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from thresher.learning.inspection.formatting import size_shown
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 from thresher.learning.training.record import passes_made
 from thresher.options.messages import as_stored
 from thresher.plans.stability import troubles_of
@@ -144,7 +144,7 @@ def unbalanced(figures: dict[str, Any]) -> bool:
     return base is not None and not math.isnan(base) and base < _RARE
 
 
-def _second(figures: dict[str, Any], head: Head) -> Key:
+def _second(figures: dict[str, Any], head: Objective) -> Key:
     if "normalised_entropy" in figures:
         found = _figure(figures["normalised_entropy"])
         return "Normalised entropy", found, "0 is perfect, 1 no better than the base rate"

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from thresher.data.source import Source
 from thresher.learning.diagnostics.column_findings import troubles_of_reading
-from thresher.learning.diagnostics.findings import Trouble, worse_than_base
+from thresher.learning.diagnostics.findings import Finding, worse_than_base
 from thresher.learning.evaluation.figures import Assessment, assessed, check_threshold
 from thresher.learning.evaluation.slices import figures_of_slices, slices_of
 from thresher.learning.inspection import plots
@@ -29,7 +29,7 @@ class Measured:
     figures: dict[str, Any]
     assessment: Assessment
     source: Source
-    troubles: list[Trouble]
+    troubles: list[Finding]
 
 
 def measure(

@@ -14,7 +14,7 @@ from thresher.data.formats.listing import EXAMPLES, FORMATS
 from thresher.data.layout import DELIMITERS, Layout
 from thresher.data.text.sorting import FEW
 from thresher.learning.model.model import Model
-from thresher.learning.model.preparation import Intake
+from thresher.learning.model.preprocessing import Preprocessor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.scaling import alone
 from thresher.learning.training.ahead import compile_now
@@ -57,11 +57,11 @@ def _read(name: str) -> None:
         path = Path(folder) / f"sample.{name}"
         for write in _samples(name):
             write(path)
-            source, intake = open_source(path, layout=Layout(gaps=True)), Intake(centre=True)
+            source, intake = open_source(path, layout=Layout(gaps=True)), Preprocessor(centre=True)
             source.keep_hash = True
             intake.bind(source.layout)
             for chunk in source.chunks():
-                intake.learned(alone(chunk, source.layout), again=False)
+                intake.transform(alone(chunk, source.layout), again=False)
                 chunk.take(chunk.weights > 0)  # as hold-outs do
 
 

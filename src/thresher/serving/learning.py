@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.log.segments import LogError, LogPosition, read_segment, segment_paths
 from thresher.data.log.source import LiveLog, NoExamplesError
 from thresher.data.report import Report
@@ -127,7 +127,7 @@ class _Followed(LiveLog):
     before: Callable[[Chunk], None]
     between: Callable[[int], None]
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         with closing(super().chunks(start)) as chunks:
             for chunk in chunks:
                 with self.gate.learning():
@@ -183,7 +183,7 @@ def newer_than(folder: Path, end: LogPosition) -> list[Path]:
             try:
                 place = checkpoint.load(state)[1].position.place
             except ModelFileError:  # it cannot be used as it is
-                place = Place(0, end.offset + 1, end.row)
+                place = StreamPosition(0, end.offset + 1, end.row)
             if place is not None and place.offset > end.offset:
                 model = state.with_name(state.name.removesuffix(_CHECKPOINT) + MODEL)
                 found += [one for one in (state, model) if one.exists()]
@@ -247,8 +247,8 @@ class Learning:
         return self._run.model
 
     @property
-    def _place(self) -> Place:
-        return self._run.trainer.position.place or Place(0, 0, 0)
+    def _place(self) -> StreamPosition:
+        return self._run.trainer.position.place or StreamPosition(0, 0, 0)
 
     @property
     def _skipped(self) -> int:
@@ -258,7 +258,7 @@ class Learning:
         """All before a place is learned: records without rows need not be read again, and may be removed."""
         trainer = self._run.trainer
         if at.offset > self._place.offset:
-            trainer.position = replace(trainer.position, place=Place(0, at.offset, at.row))
+            trainer.position = replace(trainer.position, place=StreamPosition(0, at.offset, at.row))
 
     def lately(self) -> tuple[float, float, float]:
         """Progressive loss, mean prediction and mean label of the last rows; NaN if they are not known."""

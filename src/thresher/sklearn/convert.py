@@ -18,7 +18,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.learning.model.agreement import Numbering
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 from thresher.sklearn.classifier import SparseOnlineClassifier
 from thresher.sklearn.initial_weights import as_readout
 from thresher.sklearn.inputs import MATRIX
@@ -101,7 +101,7 @@ def _with_weights(estimator: Any, loss: Any) -> SparseOnlineClassifier | SparseO
     )
     bias = np.broadcast_to(np.asarray(estimator.intercept_, np.float64).ravel(), coef.shape[0]).copy()
     model._kind, model._sparse, model.n_features_in_ = MATRIX, None, coef.shape[1]
-    model._model = as_readout(Head(model.loss, model._outputs()), model._store(), coef, bias)
+    model._model = as_readout(Objective(model.loss, model._outputs()), model._store(), coef, bias)
     model._model.numbering = Numbering(0, coef.shape[1] - 1, True)
     for name in ("feature_names_in_", "n_iter_"):
         if hasattr(estimator, name):

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse, vstack
 
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import Readout
 from thresher.learning.model.warm_start import start_from
 
 F64 = NDArray[np.float64]
 
 
-def as_readout(head: Head, store: str, coef: Any, bias: F64) -> Readout:
+def as_readout(head: Objective, store: str, coef: Any, bias: F64) -> Readout:
     """A readout of `coef` ``(outputs, d)``, CSR, and `bias` ``(outputs,)``; keys are columns.
 
     A loss with a margin for each of two classes also accepts a single margin.

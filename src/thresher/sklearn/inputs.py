@@ -24,7 +24,7 @@ from thresher.options.option import declared
 if TYPE_CHECKING:
     from thresher.data.inputs.any_data import ArrowTable, Matrix
     from thresher.data.layout import AnyLayout
-    from thresher.learning.diagnostics.findings import Trouble
+    from thresher.learning.diagnostics.findings import Finding
 
     Examples = Matrix | ArrowTable | Iterable[Any]
     """n examples: a matrix, dense or sparse; a table; or rows of numbers, dictionaries or texts"""
@@ -353,7 +353,7 @@ def names_of(model: Any) -> NDArray[Any]:
 _FEATURE = re.compile(r"\bfeature (\d+)\b")
 
 
-def warn_of(estimator: Any, X: Any, troubles: list[Trouble]) -> None:
+def warn_of(estimator: Any, X: Any, troubles: list[Finding]) -> None:
     """Emit a Python warning for each trouble of a run, and with the first rows of X, if it is a table."""
     from thresher.data.formats.tables import column_statistics
     from thresher.data.inputs.any_data import is_sparse_frame

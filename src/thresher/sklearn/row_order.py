@@ -91,10 +91,10 @@ def held_out(
 
 def _last(rows: Rows, share: str, groups: U64 | None) -> tuple[Flags, Flags]:
     """The rows of the matrix before the last, and the last."""
-    from thresher.learning.training.shares import Last, part_of
+    from thresher.learning.training.shares import LastRows, part_of
 
     last, known = part_of(share), np.unique(rows)
-    assert isinstance(last, Last), "parameters are checked before"
+    assert isinstance(last, LastRows), "parameters are checked before"
     if groups is not None:
         raise ValueError(f"validation_fraction={share!r} would cut groups: leave one of them out")
     learned = last.learned(len(known))

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from thresher.data.inputs.matrices import Draw, Matrix, MatrixSource
 from thresher.data.source import Source
-from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
@@ -79,7 +79,7 @@ class SideBySide:
         self._estimator, self._matrix, self._encoded, self._most = estimator, matrix, encoded, most
         self._seed = seed if estimator.shuffle else None
         self._passes: list[list[int]] = []
-        self.troubles: list[Trouble] = []
+        self.troubles: list[Finding] = []
         """trouble with the data or the first run"""
 
     def source(self, draw: Draw) -> MatrixSource:

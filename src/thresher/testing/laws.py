@@ -24,7 +24,7 @@ from thresher.engine import calibrating, index, kernels, lookup
 from thresher.engine.compile.jit import Kernel
 from thresher.engine.protocol import PROTOCOL
 from thresher.learning.files import model_file
-from thresher.learning.model import feed
+from thresher.learning.model import batch_feeder as feed
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
 from thresher.learning.model.recipe import Recipe

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Place
+from thresher.data.chunk import StreamPosition
 from thresher.data.errors import DataError, OddFileError
 from thresher.data.files.paths import begins_a_model, binary_kind, called, is_stream, named
 from thresher.data.files.remote import is_remote
@@ -127,7 +127,7 @@ class BlockReader:
         self,
         names: Sequence[str],
         block_bytes: int = BLOCK_BYTES,
-        start: Place | None = None,
+        start: StreamPosition | None = None,
         watches: Watches | None = None,
         streams: OpenStreams | None = None,
         whole: Callable[[NDArray[np.uint8], int, bool], int] | None = None,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
-from thresher.data.chunk import Place
+from thresher.data.chunk import StreamPosition
 from thresher.data.columns import (
     ABSENT,
     BINS,
@@ -98,7 +98,7 @@ class SparseFrameSource(MemorySource):
         chunk = chunk_of(frame.iloc[:, used].sparse.to_coo(), y, weights, keys=[*self._keys])
         super().__init__(chunk, domain, layout=settled)
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """The rows; names are those of the columns."""
         if self.namer is not None:
             self.namer.add({key: name.encode() for key, name in self._keys.items()})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.data.chunk import Chunk, Place, ascends
+from thresher.data.chunk import Chunk, StreamPosition, ascends
 from thresher.data.errors import DataError, beyond_last, nonfinite, printable, shortened, shown
 from thresher.data.feature_specs import grams_of
 from thresher.data.features.murmur import hash_bytes, seed_of
@@ -20,7 +20,7 @@ from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.report import Report
 from thresher.data.source import Chunks, MemorySource, Source
 from thresher.data.text.numbers import OVERFLOW
-from thresher.engine.preparing import FAR, FARTHEST
+from thresher.engine.centring import FAR, FARTHEST
 
 _ROWS = 1 << 12
 """Rows per chunk when reading a stream of pairs."""
@@ -393,7 +393,7 @@ class NamedSource(MemorySource):
         super().__init__(chunk, domain, layout=layout, sound=True)
         self._given = X
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """The chunk; its names are found by reading the rows again."""
         if self.namer is not None:
             again = nameable_source(self._given)
@@ -439,8 +439,8 @@ def source_of(
 class PairSource(Source):
     """A source that reads ``(row, label)`` or ``(row, label, weight)`` pairs, with rows as in `RowReader`.
 
-    An iterator can be read once; any other iterable is rereadable. Chunks have 4,096 rows. In a `Place`,
-    `offset` counts chunks and `line` counts rows.
+    An iterator can be read once; any other iterable is rereadable. Chunks have 4,096 rows. In a
+    `StreamPosition`, `offset` counts chunks and `line` counts rows.
     """
 
     nameable = True
@@ -459,11 +459,11 @@ class PairSource(Source):
         self.rereadable = iter(pairs) is not pairs
         self.layout = SettledLayout(classes=words) if words else None
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """The rows in order; raises `DataError` at the first chunk with an invalid row."""
         if start is None:
             self.report = Report()
-        place = start or Place(0, 0, 0)
+        place = start or StreamPosition(0, 0, 0)
         reader, pairs = RowReader(self._seed), iter(self._pairs)
         waste = sum(1 for _ in islice(pairs, place.line))
         if waste < place.line:
@@ -473,7 +473,7 @@ class PairSource(Source):
             if self.namer is not None:
                 self.namer.add(reader.names())
                 reader = RowReader(self._seed)
-            after = Place(0, place.offset + 1, place.line + len(taken))
+            after = StreamPosition(0, place.offset + 1, place.line + len(taken))
             self.report.add(len(taken), len(taken), 0, 0, 0, [])
             yield chunk.at(place, after)
             place = after

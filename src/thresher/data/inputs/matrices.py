@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, Place, ends_of, read_only
+from thresher.data.chunk import Chunk, StreamPosition, ends_of, read_only
 from thresher.data.errors import DataError, beyond_last, nonfinite
 from thresher.data.files.content import Content, changed
 from thresher.data.report import Report
-from thresher.data.source import Chunks, Source, Through
+from thresher.data.source import Chunks, Source, SourceWrapper
+from thresher.engine.centring import copy_rows
 from thresher.engine.compile.jit import kernel
-from thresher.engine.preparing import copy_rows
 
 BLOCK_BYTES = 64 << 20
 """Memory for this much is reserved at once. Only what is written takes memory."""
@@ -63,7 +63,7 @@ class CompactRows:
     def chunks(self, first: int = 0) -> Iterator[Chunk]:
         """The rows from row `first` on, in chunks that do not depend on how the rows came.
 
-        In a `Place`, offset and line both count rows.
+        In a `StreamPosition`, offset and line both count rows.
         """
         before = 0
         for block in self._blocks:
@@ -72,7 +72,7 @@ class CompactRows:
                 hi = int(np.searchsorted(whole.indptr, whole.indptr[lo] + MOST_VALUES, side="right")) - 1
                 hi = min(max(hi, lo + 1), lo + MOST_ROWS, len(whole))
                 begin, end = before + lo, before + hi
-                yield whole.rows(lo, hi).at(Place(0, begin, begin), Place(0, end, end))
+                yield whole.rows(lo, hi).at(StreamPosition(0, begin, begin), StreamPosition(0, end, end))
                 lo = hi
             before += len(whole)
 
@@ -431,7 +431,7 @@ class MatrixSource(Source):
         self._number = number
         return self
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass."""
         blocks, draw = np.arange(len(self._blocks)), self._draw
         if self._number > 1 and self._seed is not None:
@@ -443,8 +443,8 @@ class MatrixSource(Source):
         for block in blocks.tolist():
             chunk = self._chunk(draw, block)
             self.report.add(len(chunk), len(chunk), 0, 0, 0, [])
-            place, done = Place(0, done, done), done + len(chunk)
-            yield chunk.at(place, Place(0, done, done))
+            place, done = StreamPosition(0, done, done), done + len(chunk)
+            yield chunk.at(place, StreamPosition(0, done, done))
 
     def prepare(self) -> None:
         """Copy all examples now, so that a bad one raises `DataError` before any is learned."""
@@ -480,7 +480,7 @@ def identified(source: Source) -> Source:
     return source if known or isinstance(source, ByRows) else ByRows(source)
 
 
-class ByRows(Through[Source]):
+class ByRows(SourceWrapper[Source]):
     """A source whose content is identified by the number of its rows and the sum of their hashes.
 
     Each pass may yield the rows in a different order, as a query does, but they must be the same rows.
@@ -504,7 +504,7 @@ class ByRows(Through[Source]):
         if self._missing is not None:
             raise changed(self._source.names[0], self._missing, self._missing, "rows")
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass; with `keep_hash`, raises `DataError` if its rows differ from those read before."""
         if not self.keep_hash:
             yield from self._source.chunks(start)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.columns import FEATURES, OFFSET
 from thresher.data.errors import DataError
 from thresher.data.files.content import Content
@@ -120,7 +120,7 @@ def _features(layout: AnyLayout) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 class LogSource(Source):
-    """The rows of a log to be learned. In a `Place`, `offset` is that in the log; `line` counts rows.
+    """The rows of a log to be learned. A `StreamPosition` has the `offset` in the log; `line` counts rows.
 
     What is read is known to be the same as before by the hash of the record at which reading goes on, which
     covers all before it. `DataError` unless the folder holds a log.
@@ -157,7 +157,7 @@ class LogSource(Source):
         """The records from a place on, or from the beginning."""
         return records_from(self.folder, start)
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """The rows, several records at a time; the hash is checked that was expected where it starts."""
         at = self.begin if start is None else self._position(start)
         self._read = max(self._read, at)
@@ -174,7 +174,7 @@ class LogSource(Source):
         if start is None and not self.report.lines:
             raise NoExamplesError(f"{self.folder}: no examples: the log holds no labelled rows yet")
 
-    def _position(self, start: Place) -> LogPosition:
+    def _position(self, start: StreamPosition) -> LogPosition:
         """The place between records, which is known to be the one of before.
 
         The hash that is known may be one further on: of records without rows, or of rows that were read
@@ -213,8 +213,8 @@ def check_rows(chunk: Chunk, domain: str | Domain, layout: SettledLayout | None)
         raise DataError(f"a key has more than {layout.bits} bits: {int(keys.max())}")
 
 
-def _place(at: LogPosition) -> Place:
-    return Place(0, at.offset, at.row)
+def _place(at: LogPosition) -> StreamPosition:
+    return StreamPosition(0, at.offset, at.row)
 
 
 class LiveLog(LogSource):

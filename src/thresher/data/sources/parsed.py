@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import BadLine, DataError, OddFileError
 from thresher.data.files.blocks import BLOCK_BYTES, Block, BlockReader, block_ends
 from thresher.data.files.content import (
@@ -226,7 +226,7 @@ class ParsedSource(Source):
         self._arenas, self._names, self._started = Arenas(self._threads + 4), HashedNames(), False
 
     @abstractmethod
-    def blocks(self, start: Place | None) -> Any:
+    def blocks(self, start: StreamPosition | None) -> Any:
         """A reader of the blocks of a pass."""
 
     def first_batch(self) -> Any:
@@ -244,7 +244,7 @@ class ParsedSource(Source):
         parser: Parser = self._form(self.layout, reading)
         return parser
 
-    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
         """One pass over all files, or over the rest from `start` on (set `report` to its state there first).
 
         Raises `DataError` in place of the chunk with the first bad line (with ``fail``), if a file cannot be
@@ -266,7 +266,7 @@ class ParsedSource(Source):
             quarantine = Quarantine(self.on_error.path, kept)
         pipeline = self._pipeline(start)
         try:
-            yield from self._placed(pipeline, start or Place(0, 0, 0), quarantine)
+            yield from self._placed(pipeline, start or StreamPosition(0, 0, 0), quarantine)
         except OddFileError as error:
             if self.of_a_model and not self.layout.columns:
                 raise DataError(without_format(error.args[0], self.layout.format)) from error
@@ -293,7 +293,7 @@ class ParsedSource(Source):
                 yield Noticed(OTHER_LABELS, there, name, here)
             before |= found
 
-    def _pipeline(self, start: Place | None) -> Pipeline | RemoteBlocks:
+    def _pipeline(self, start: StreamPosition | None) -> Pipeline | RemoteBlocks:
         return self._here(self.blocks(start))
 
     def _here(self, blocks: Any) -> Pipeline:
@@ -307,7 +307,7 @@ class ParsedSource(Source):
         return self.namer is not None or (words is not None and words.adds)
 
     def _placed(
-        self, pipeline: Pipeline | RemoteBlocks, start: Place, quarantine: Quarantine | None
+        self, pipeline: Pipeline | RemoteBlocks, start: StreamPosition, quarantine: Quarantine | None
     ) -> Iterator[ReadRows]:
         file, line = start.file, start.line
         for block, parsed in pipeline:
@@ -323,12 +323,15 @@ class ParsedSource(Source):
             if quarantine is not None and parsed.rejected:
                 quarantine.write(parsed.rejected)
                 self.report.quarantined_bytes += len(parsed.rejected)
-            place, line = Place(file, block.offset, line), line + parsed.tally.lines + parsed.uncounted
+            place, line = (
+                StreamPosition(file, block.offset, line),
+                line + parsed.tally.lines + parsed.uncounted,
+            )
             if self._found:
                 own = np.unique(parsed.chunk.labels) - self.domain.low
                 self._found[file].update(own.astype(int).tolist())
             if len(parsed.chunk) or parsed.gaps:
-                chunk = parsed.chunk.at(place, Place(file, block.end, line))
+                chunk = parsed.chunk.at(place, StreamPosition(file, block.end, line))
                 yield ReadRows(
                     self._with_cells(self._grouped(chunk, parsed), parsed), parsed.gaps, parsed.ids
                 )
@@ -399,7 +402,7 @@ class TextSource(ParsedSource):
     """Text files as a `Source`; made by `open_source`."""
 
     counts_rows = False
-    """whether the offset in a `Place` counts rows; otherwise it counts bytes"""
+    """whether the offset in a `StreamPosition` counts rows; otherwise it counts bytes"""
     finished = False
     """whether a whole pass has been made"""
     _read = NOTHING_READ
@@ -457,7 +460,7 @@ class TextSource(ParsedSource):
         if self._watched is not None:
             self._watched.confirm()
 
-    def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
         """Examples and skipped rows; content is recorded or compared with `keep_hash`."""
         self._watched = watches = self._watches() if self.keep_hash else None
         yield from super().rows(start)
@@ -466,9 +469,9 @@ class TextSource(ParsedSource):
             self._contents = watches.hashed()
         self.finished = self.finished or start is None
 
-    def _pipeline(self, start: Place | None) -> Pipeline | RemoteBlocks:
+    def _pipeline(self, start: StreamPosition | None) -> Pipeline | RemoteBlocks:
         if self.readers is not None and not self._alone:
-            return self.readers.read(self, start or Place(0, 0, 0), self._watched)
+            return self.readers.read(self, start or StreamPosition(0, 0, 0), self._watched)
         return self._here(self.blocks(start, self._watched))
 
     def _watches(self) -> Watches:
@@ -485,7 +488,7 @@ class TextSource(ParsedSource):
         if block.so_far is not None and block.so_far.size > self._read.size:
             self._read = block.so_far
 
-    def blocks(self, start: Place | None, watches: Watches | None = None) -> Any:
+    def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> Any:
         """A reader of the blocks of a pass."""
         return BlockReader(self.names, self.block_bytes, start, watches, streams=self._streams)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import BadLine, DataError
 from thresher.data.files.blocks import Block, BlockReader, TextBuffer
 from thresher.data.files.content import ReadSoFar
@@ -353,7 +353,7 @@ class Readers(Protocol):
         """Start them, so that a pass can begin at once."""
         ...
 
-    def read(self, source: TextSource, start: Place, watches: Watches | None) -> RemoteBlocks:
+    def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> RemoteBlocks:
         """Begin a pass over `source`, or the rest of one from `start` on."""
         ...
 
@@ -393,7 +393,7 @@ def reading_with(readers: Readers | None) -> Iterator[None]:
         _current.reset(before)
 
 
-def pieces_of(source: TextSource, start: Place) -> Iterator[Piece]:
+def pieces_of(source: TextSource, start: StreamPosition) -> Iterator[Piece]:
     """The pieces of the rest of a pass, in order; found one by one, as they are needed."""
     least = PIECE_ROWS if source.counts_rows else PIECE_BYTES
     for file in range(start.file, len(source.names)):
@@ -407,7 +407,7 @@ def pieces_of(source: TextSource, start: Place) -> Iterator[Piece]:
 
 def read_piece(source: TextSource, piece: Piece) -> Iterator[tuple[Any, Parsed]]:
     """The blocks of a piece, and what they hold."""
-    blocks = source.blocks(Place(piece.file, piece.start, 0))
+    blocks = source.blocks(StreamPosition(piece.file, piece.start, 0))
     buffer, parser = TextBuffer(source.block_bytes), source.parser()
     with closing(blocks):
         while (block := blocks.fill(buffer)) is not None:

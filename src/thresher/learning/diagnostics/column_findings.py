@@ -38,7 +38,7 @@ from thresher.data.layout import has_columns
 from thresher.data.report import Noticed, Report
 from thresher.data.source import Source
 from thresher.data.text.utf8 import REMEDIES
-from thresher.learning.diagnostics.findings import FEW, Finders, Trouble
+from thresher.learning.diagnostics.findings import FEW, Finders, Finding
 from thresher.options.messages import mention
 
 _FRACTION = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
@@ -232,7 +232,7 @@ def _unmatched(table: SeenTable) -> str | None:
     return f"no column matches {listed}: {column_meant(never[0], layout.columns)}"
 
 
-def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Trouble]:
+def troubles_of_columns(columns: Sequence[ColumnSeen], layout: Any) -> list[Finding]:
     """Trouble with the columns of a table that was read with this layout."""
     return of_table.found(SeenTable(columns, layout))
 
@@ -265,7 +265,7 @@ class SeenReading:
 of_reading = Finders[SeenReading]()
 
 
-def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = False) -> list[Trouble]:
+def troubles_of_reading(report: Report, layout: Any = None, goes_on: bool = False) -> list[Finding]:
     """Trouble with columns that reading has shown: see `SeenReading`."""
     return of_reading.found(SeenReading(report, layout, goes_on))
 

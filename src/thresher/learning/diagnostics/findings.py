@@ -27,7 +27,7 @@ T = TypeVar("T")
 Find = Callable[[T], str | None]
 
 
-class Trouble(NamedTuple):
+class Finding(NamedTuple):
     """An observation about the data or the run, with a remedy."""
 
     name: str
@@ -55,103 +55,103 @@ class Finders(Generic[T]):
 
         return add
 
-    def found(self, where: T) -> list[Trouble]:
+    def found(self, where: T) -> list[Finding]:
         """All trouble, in the order of the finders."""
-        return [Trouble(name, message) for name, find in self._each if (message := find(where))]
+        return [Finding(name, message) for name, find in self._each if (message := find(where))]
 
 
-def warn(troubles: list[Trouble]) -> list[Trouble]:
+def warn(troubles: list[Finding]) -> list[Finding]:
     """Emit a Python warning for each; return them as they are shown."""
     for trouble in troubles:
         warn_user(f"{printable(as_shown(trouble.message))} [{trouble.name}]", TroubleWarning)
     return [trouble._replace(message=as_shown(trouble.message)) for trouble in troubles]
 
 
-def learned_too(files: Sequence[str]) -> Trouble:
+def learned_too(files: Sequence[str]) -> Finding:
     """A hold-out whose rows are learned."""
     named = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
     reason = f"the hold-out is among the data ({named}), so its rows are learned before they are judged"
-    return Trouble("learned-holdout", f"{reason}: leave it out of the data, or use {mention(holdout=0.1)}")
+    return Finding("learned-holdout", f"{reason}: leave it out of the data, or use {mention(holdout=0.1)}")
 
 
-def _empty(reason: str, remedy: str) -> Trouble:
-    return Trouble("empty-holdout", f"{reason}: {remedy}")
+def _empty(reason: str, remedy: str) -> Finding:
+    return Finding("empty-holdout", f"{reason}: {remedy}")
 
 
-def nothing_held_out() -> Trouble:
+def nothing_held_out() -> Finding:
     """A hold-out without rows: all groups are on the other side."""
     remedy = f"hold out a larger share, such as {mention(holdout=0.5)}, or use another {mention('seed')}"
     return _empty("no row was held out, because there are few groups", remedy)
 
 
-def nothing_met(condition: str) -> Trouble:
+def nothing_met(condition: str) -> Finding:
     """A hold-out without rows: none meets the condition."""
     remedy = f"hold out the rows of another condition, or a share, {mention(holdout=0.1)}"
     return _empty(f"no row meets {condition}, so nothing was held out", remedy)
 
 
-def weightless_held_out() -> Trouble:
+def weightless_held_out() -> Finding:
     """A hold-out whose rows do not count."""
     remedy = f"check the importances, or hold out other rows, such as {mention(holdout=0.1)}"
     return _empty("no held-out row has an importance above 0, so there is nothing to judge by", remedy)
 
 
-def weightless_fold(fold: int) -> Trouble:
+def weightless_fold(fold: int) -> Finding:
     """A fold whose rows do not count."""
     reason = f"no row of fold {fold} has an importance above 0, so the figures are those of the other folds"
     return _empty(reason, f"check the importances, or take fewer {mention('folds')}")
 
 
-def unlike(reason: str, remedy: str) -> Trouble:
+def unlike(reason: str, remedy: str) -> Finding:
     """Rows that are held out, or in a fold, and have other classes than those that are learned."""
-    return Trouble("unlike-holdout", f"{reason}: {remedy}")
+    return Finding("unlike-holdout", f"{reason}: {remedy}")
 
 
-def one_class_held_out() -> Trouble:
+def one_class_held_out() -> Finding:
     """Separate data to hold out that have only one of two classes."""
     reason = "the hold-out has rows of one class only, and the rows learned have both"
     return unlike(reason, f"use {mention(holdout=0.1)}, or other data")
 
 
-def one_class_in_folds(folds: Sequence[int]) -> Trouble:
+def one_class_in_folds(folds: Sequence[int]) -> Finding:
     """Folds for which there is no AUC."""
     which = f"fold {folds[0]}" if len(folds) == 1 else f"{len(folds)} folds, such as fold {folds[0]},"
     reason = f"the rows of {which} have one class only, so the AUC is that of the others"
     return unlike(reason, f"take fewer {mention('folds')}, or another {mention('seed')}")
 
 
-def uneven_groups(got: float, wanted: float) -> Trouble:
+def uneven_groups(got: float, wanted: float) -> Finding:
     """A share of the rows that is far from what was asked for, because groups are few or of unequal size."""
     reason = f"{100 * got:.0f} % of the rows were held out instead of {100 * wanted:.0f} %"
     remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
-    return Trouble("uneven-groups", f"{reason}, because groups are few or of unequal size: {remedy}")
+    return Finding("uneven-groups", f"{reason}, because groups are few or of unequal size: {remedy}")
 
 
-def no_groups(name: str) -> Trouble:
+def no_groups(name: str) -> Finding:
     """Groups that no row has."""
     reason = f"no row has a group{f' ({name})' if name else ''}, so rows were drawn one by one"
-    return Trouble("no-groups", f"{reason}: leave {mention('group')} out, or name what rows belong to")
+    return Finding("no-groups", f"{reason}: leave {mention('group')} out, or name what rows belong to")
 
 
-def unused_groups() -> Trouble:
+def unused_groups() -> Finding:
     """Groups without a hold-out or folds that are drawn."""
     group, ignore = mention("group"), mention("ignore")
     reason = f"{group} keeps rows together in a hold-out that is drawn and in folds, and there is none"
     remedy = f"use {mention(holdout=0.1)}, or leave {group} out (a column can be left out with {ignore})"
-    return Trouble("unused-groups", f"{reason}: {remedy}")
+    return Finding("unused-groups", f"{reason}: {remedy}")
 
 
-def leak(against_base: str, names: Sequence[str], layout: SettledLayout | None) -> Trouble:
+def leak(against_base: str, names: Sequence[str], layout: SettledLayout | None) -> Finding:
     """Columns, or features, that tell the label alone; the loss is stated `against_base` if it is good."""
     alone = f"{first_few(names)} {'alone tells' if len(names) == 1 else 'each tell'} the label"
     columns = [name.removeprefix("column ") for name in names] if layout and layout.columns else []
     remedy = f", {mention(ignore=as_option_value(columns[:3], layout.columns))}" if columns and layout else ""
     known = "if it is filled in with the label or after it, leave it out"
     good = f"{against_base}, and " if against_base else ""
-    return Trouble("leak", f"{good}{alone} in the first rows: {known}{remedy}")
+    return Finding("leak", f"{good}{alone} in the first rows: {known}{remedy}")
 
 
-def unresolved_labels(low: float, high: float) -> Trouble | None:
+def unresolved_labels(low: float, high: float) -> Finding | None:
     """Labels that are numbers from `low` to `high`, so far from 0 that float32 hardly tells them apart."""
     size = max(abs(low), abs(high))
     if high - low > _RESOLVED * size or (low == high and size < 2.0**24):
@@ -159,10 +159,10 @@ def unresolved_labels(low: float, high: float) -> Trouble | None:
     step = float(np.spacing(np.float32(size)))
     reason = f"labels around {low:.4g} differ by no more than {max(high - low, step):.3g}"
     unlike = f"which float32 does not resolve (its numbers there are {step:.3g} apart)"
-    return Trouble("unresolved-labels", f"{reason}, {unlike}: subtract {low:.9g} from the labels")
+    return Finding("unresolved-labels", f"{reason}, {unlike}: subtract {low:.9g} from the labels")
 
 
-def worse_than_base(figures: Mapping[str, Any], head: Any) -> list[Trouble]:
+def worse_than_base(figures: Mapping[str, Any], head: Any) -> list[Finding]:
     """Probabilities of other data than those learned that are far worse than the shares of the classes.
 
     Not those of a loss that counts a class more often, which are no shares.
@@ -174,16 +174,16 @@ def worse_than_base(figures: Mapping[str, Any], head: Any) -> list[Trouble]:
         return []
     reason = f"the log loss is {shown(found)}, that of the base rate, the best constant, {shown(base)}"
     remedy = "check that labels and columns mean the same as in the training data"
-    return [Trouble("worse-than-constant", f"{reason}: {remedy}")]
+    return [Finding("worse-than-constant", f"{reason}: {remedy}")]
 
 
-def learned_before() -> Trouble:
+def learned_before() -> Finding:
     """Going on with the rows that were learned last."""
     reason = "these rows look like those that the model learned last; if they are, it has now learned them"
-    return Trouble("learned-before", f"{reason} twice: train again with other data, from the model before")
+    return Finding("learned-before", f"{reason} twice: train again with other data, from the model before")
 
 
-def ended_early(number: int, passes: int) -> Trouble:
+def ended_early(number: int, passes: int) -> Finding:
     """Ctrl-C during a replay."""
     reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"
-    return Trouble("ended-early", f"{reason}; train again for the other passes")
+    return Finding("ended-early", f"{reason}; train again for the other passes")

@@ -23,7 +23,7 @@ from thresher.data.columns import FEATURES, NUMBERS
 from thresher.data.features.names import find_names
 from thresher.data.source import Source
 from thresher.learning.diagnostics.advice import feature_names
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 
 ROWS = 4096, 65536
 """The rows that are looked at: at first, and for columns that tell the label in these"""
@@ -53,7 +53,7 @@ class Candidate(NamedTuple):
     ordered: bool
 
 
-def telling(source: Source, head: Head, is_good: bool) -> list[str]:
+def telling(source: Source, head: Objective, is_good: bool) -> list[str]:
     """The names of the columns or features of `source` of which each tells the label alone. `DataError`.
 
     Of a model that is not `is_good`, only columns that are filled for one class.

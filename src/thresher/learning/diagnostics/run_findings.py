@@ -31,11 +31,15 @@ from thresher.learning.diagnostics.column_findings import (
     troubles_of_columns,
     troubles_of_reading,
 )
-from thresher.learning.diagnostics.findings import FAR, FEW, Finders, Trouble, unresolved_labels
+from thresher.learning.diagnostics.findings import FAR, FEW, Finders, Finding, unresolved_labels
 from thresher.learning.diagnostics.leaks import LEAST
-from thresher.learning.diagnostics.stream_statistics import Seen, base_rate_loss, worst_constant_loss
+from thresher.learning.diagnostics.stream_statistics import (
+    StreamStatistics,
+    base_rate_loss,
+    worst_constant_loss,
+)
 from thresher.learning.inspection.formatting import shown
-from thresher.learning.model.preparation import LISTED
+from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.sampling import Sample, can_correct
 from thresher.learning.training.record import Record
 from thresher.options.messages import as_stored, mention, mention_command
@@ -68,7 +72,7 @@ _SLIGHTLY, _CLEARLY = 1.02, 1.1
 class Run:
     """What the finders look at, at the end of a run."""
 
-    seen: Seen
+    seen: StreamStatistics
     model: Any
     columns: Sequence[ColumnSeen] = ()
     report: Report = field(default_factory=Report)
@@ -369,12 +373,12 @@ def _nothing_left(run: Run) -> str | None:
     return no_weights(penalties, more).message
 
 
-def no_weights(penalties: Mapping[str, float], more: str = "") -> Trouble:
+def no_weights(penalties: Mapping[str, float], more: str = "") -> Finding:
     """The trouble with a model whose weights are all zero, under these penalties."""
     smaller = " ".join(f"{name} (currently {value:g})" for name, value in penalties.items() if value)
     few = "there may be too few examples, or too small a step size"
     remedy = f"use a smaller {smaller}" if smaller else few
-    return Trouble("no-weights", f"{NO_WEIGHT}; the model predicts the same for every row: {remedy}{more}")
+    return Finding("no-weights", f"{NO_WEIGHT}; the model predicts the same for every row: {remedy}{more}")
 
 
 @of_run("no-such-column")
@@ -404,7 +408,7 @@ def _overfits(run: Run) -> str | None:
     return f"the held-out loss rises {reason}, while that on the rows learned falls: {remedy}"
 
 
-def _loss(run: Run) -> list[Trouble]:
+def _loss(run: Run) -> list[Finding]:
     """A loss above that of a constant, if nothing else explains it."""
     if not run.fails:
         return []
@@ -412,7 +416,7 @@ def _loss(run: Run) -> list[Trouble]:
     remedy = f"use a smaller step size{smaller}, or {tune}" if smaller else tune
     if run.model.recipe.offset:
         remedy = f"check the offsets (of an exposure, give the logarithm), {remedy}"
-    return [Trouble("worse-than-constant", f"{run.against_base}: {remedy}")]
+    return [Finding("worse-than-constant", f"{run.against_base}: {remedy}")]
 
 
 _EXPLAINS_LOSS = {
@@ -425,7 +429,7 @@ _EXPLAINS_LOSS = {
 }
 
 
-def troubles_of(run: Run) -> list[Trouble]:
+def troubles_of(run: Run) -> list[Finding]:
     """All trouble with a run, at most one per finder."""
     found = troubles_of_columns(run.columns, run.model.recipe.layout)
     found += troubles_of_reading(run.report, run.model.recipe.layout, run.goes_on)
@@ -435,7 +439,7 @@ def troubles_of(run: Run) -> list[Trouble]:
     return found if any(one.name in _EXPLAINS_LOSS for one in found) else found + _loss(run)
 
 
-def with_warnings(record: Record, model: Any, seen: Seen) -> Record:
+def with_warnings(record: Record, model: Any, seen: StreamStatistics) -> Record:
     """The record with the messages that the model file keeps.
 
     They depend on the rows, their order and the recipe alone: not on hold-outs, on how the rows are split

@@ -22,7 +22,7 @@ from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.offsets import OFFSET, may_have_offsets
 from thresher.learning.files.schema import Finite, Form, Key, Positive, form_of
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 from thresher.learning.model.scaling import alone
 from thresher.learning.training.learner import Tally, total
 
@@ -67,7 +67,7 @@ class Start(NamedTuple):
 
 
 @dataclass(eq=False)
-class Seen:
+class StreamStatistics:
     """A sample of the labels (every `stride`-th), how often labels change, and the sizes of features."""
 
     rows: int = 0
@@ -205,7 +205,7 @@ class Seen:
         tally = tally.since(self.start.total)
         self.passes.append((tally.loss, tally.weight, heldout))
 
-    def of_model(self, curve: Curve, tally: Tally, repeated: Tally) -> Seen:
+    def of_model(self, curve: Curve, tally: Tally, repeated: Tally) -> StreamStatistics:
         """A copy with the loss curve of one model, nothing held out, and all later passes as one."""
         seen, first = copy(self), self.start.examples
         before = next(
@@ -325,7 +325,7 @@ Weighted = Sequence[tuple[float, float]]
 """Labels and their weights, which sum to 1."""
 
 
-def base_rate_loss(head: Head, seen: Seen) -> float | None:
+def base_rate_loss(head: Objective, seen: StreamStatistics) -> float | None:
     """Mean loss of the best constant margin; None if there is no meaningful one.
 
     Computed from a sample of the labels; for two classes from all of them, as one may be rare. For several
@@ -342,7 +342,7 @@ def base_rate_loss(head: Head, seen: Seen) -> float | None:
     return best_constant(head.loss, _shares(seen, extremes))[0]
 
 
-def worst_constant_loss(head: Head, seen: Seen) -> float:
+def worst_constant_loss(head: Objective, seen: StreamStatistics) -> float:
     """For regression, the mean loss of predicting the lowest or the highest label, the worse one; else 0."""
     if head.outputs.kind != "one" or head.classifies:
         return 0.0
@@ -350,7 +350,7 @@ def worst_constant_loss(head: Head, seen: Seen) -> float:
     return max(_mean(head.loss, margin, labels)[0] for margin in (seen.low, seen.high))
 
 
-def _shares(seen: Seen, more: dict[float, float]) -> Weighted:
+def _shares(seen: StreamStatistics, more: dict[float, float]) -> Weighted:
     total, found = sum(seen.weights) or 1.0, dict(more)
     for label, weight in zip(seen.labels, seen.weights, strict=True):
         found[label] = found.get(label, 0.0) + weight / total
@@ -386,7 +386,7 @@ def _mean(loss: Any, margin: float, labels: Weighted) -> tuple[float, float]:
     return total, slopes
 
 
-def _of_classes(head: Head, shares: Weighted) -> float | None:
+def _of_classes(head: Objective, shares: Weighted) -> float | None:
     """The least mean loss of three margins: zero, the logarithms of the shares, and their log odds.
 
     Classes with the same share have the same margin and loss: one of them stands for all.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 
 F64 = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ class Evaluation:
     For two classes, margins, labels and weights are kept for the AUC: 13 bytes per example.
     """
 
-    head: Head
+    head: Objective
     examples: int = 0
     _loss: float = 0.0
     weight: float = 0.0

@@ -17,11 +17,11 @@ from thresher.data.chunk import Chunk
 from thresher.data.columns import LABEL, LABELS_BESIDE
 from thresher.data.errors import DataError
 from thresher.data.source import Source
-from thresher.learning.diagnostics.findings import Trouble, unresolved_labels
+from thresher.learning.diagnostics.findings import Finding, unresolved_labels
 from thresher.learning.evaluation.curves import Binned, Calibration
 from thresher.learning.evaluation.evaluate import Evaluation
 from thresher.learning.inspection.formatting import table_of
-from thresher.learning.model.objective import F64, Head, Listener
+from thresher.learning.model.objective import F64, Listener, Objective
 
 MOST = 1000
 """Confusion is counted for at most this many classes; above, only the figures of each class."""
@@ -131,7 +131,7 @@ def entropy(shares: F64) -> float:
 class _Classified:
     """Figures for a model that classifies: counts of each class and, if it gives them, of probabilities."""
 
-    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
+    def __init__(self, head: Objective, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
         self._head, self._threshold = head, threshold
         names = [*words] or [f"{lowest:g}", "1"] if head.outputs.kind == "one" else head.names(words)
         self._counts = Classwise(names, confusing=head.outputs.kind != "labels")
@@ -247,7 +247,7 @@ class _Lists(_Classified):
 class _Numbers:
     """Figures for regression. Deviations are summed about a running mean (Chan et al. 1983)."""
 
-    def __init__(self, head: Head, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
+    def __init__(self, head: Objective, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
         self._head, self._lowest = head, lowest
         self._weight, self._absolute = 0.0, 0.0
         self._means, self._squares, self._errors = np.zeros((3, head.count))
@@ -286,7 +286,7 @@ class _Numbers:
         }
 
 
-def claimed(head: Head, margins: F64, given: F64, threshold: float | None) -> NDArray[np.bool_]:
+def claimed(head: Objective, margins: F64, given: F64, threshold: float | None) -> NDArray[np.bool_]:
     """Which classes are predicted: by default those more likely than not."""
     return head.positive(margins) if threshold is None else given > threshold
 
@@ -297,13 +297,13 @@ def _shares(given: F64) -> F64:
     return np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / given.shape[1])
 
 
-def _kind(head: Head) -> Callable[[Head, float, float | None, Sequence[str]], Any]:
+def _kind(head: Objective) -> Callable[[Objective, float, float | None, Sequence[str]], Any]:
     if not head.classifies:
         return _Numbers
     return {"one": _Two, "labels": _Lists, "classes": _Classes}[head.outputs.kind]
 
 
-def check_threshold(head: Head, threshold: float | None) -> None:
+def check_threshold(head: Objective, threshold: float | None) -> None:
     """Raise ValueError for a threshold that this model cannot use."""
     if threshold is None:
         return
@@ -339,7 +339,7 @@ class Assessment:
         return self._plain.alike
 
     @property
-    def troubles(self) -> list[Trouble]:
+    def troubles(self) -> list[Finding]:
         """Labels that float32 does not tell apart, so that the figures are not to be trusted."""
         one = self._plain.examples > 1 and not self._plain.head.classifies and self._plain.head.count == 1
         found = unresolved_labels(self._plain.low, self._plain.high) if one else None

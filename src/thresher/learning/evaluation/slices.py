@@ -33,7 +33,7 @@ from thresher.learning.evaluation.curves import NORMAL, error_of_mean, wilson
 from thresher.learning.evaluation.evaluate import row_means
 from thresher.learning.evaluation.figures import claimed
 from thresher.learning.inspection.formatting import finite, table_of
-from thresher.learning.model.objective import F64, Head
+from thresher.learning.model.objective import F64, Objective
 from thresher.options.messages import mention
 
 SHOWN = 20
@@ -80,7 +80,7 @@ class Slices:
     """Figures of a model for each value of a column, which is column `k` of `Chunk.cells`."""
 
     def __init__(
-        self, column: str, k: int, layout: SettledLayout, head: Head, threshold: float | None = None
+        self, column: str, k: int, layout: SettledLayout, head: Objective, threshold: float | None = None
     ) -> None:
         self.column, self._k, self._head, self._threshold = column, k, head, threshold
         at = layout.columns.index(column)
@@ -202,7 +202,7 @@ class ProgressiveSlices:
     def __init__(self) -> None:
         self._each: list[Slices] = []
 
-    def begin(self, source: Source, columns: Sequence[str], head: Head) -> None:
+    def begin(self, source: Source, columns: Sequence[str], head: Objective) -> None:
         """Count by these columns of `source`. Raises the errors of `slices_of`."""
         self._each = slices_of(source, columns, head)
 
@@ -241,7 +241,7 @@ class ProgressiveSlices:
             one.restore(under(state, f"{k}."))
 
 
-def _row(name: str, sums: NDArray[np.float64], head: Head) -> Figures:
+def _row(name: str, sums: NDArray[np.float64], head: Objective) -> Figures:
     """The figures of a value: ``value examples weight small loss`` and ``error`` or ``rmse``.
 
     With two classes or numbers also ``observed`` and ``predicted``: shares or means of both, and of one
@@ -341,7 +341,7 @@ def chosen_columns(layout: AnyLayout | None, wanted: Sequence[str]) -> list[str]
 
 
 def slices_of(
-    source: Source, columns: Sequence[str], head: Head, threshold: float | None = None
+    source: Source, columns: Sequence[str], head: Objective, threshold: float | None = None
 ) -> list[Slices]:
     """The slices of `source`, by the columns meant by `columns`, whose cells it gives from now on.
 

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import BadLine
 from thresher.data.files.content import Content
 from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.engine.sound import StateError, Tensors, beneath, under
-from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file, schema
 from thresher.learning.files.model_file import ModelFileError
 from thresher.learning.files.schema import Form, Key, Positive, check_all, form_of, kinds_of
@@ -122,12 +122,12 @@ _TABLE = Form("rows of numbers", _is_table, lambda v: [Row(*one) for one in v])
 
 
 @dataclass(frozen=True)
-class Position:
+class TrainingPosition:
     """A position between two examples of the stream."""
 
     number: Positive = 1
     """the pass, from 1"""
-    place: Place | None = None
+    place: StreamPosition | None = None
     """where the current chunk starts; None: at the beginning"""
     learned: int = 0
     """number of rows of that chunk learned"""
@@ -136,17 +136,17 @@ class Position:
     )
     """line counts of the source before that chunk"""
 
-    def learned_to(self, row: int) -> Position:
+    def learned_to(self, row: int) -> TrainingPosition:
         """The position after `row` rows of the chunk."""
         return replace(self, learned=row)
 
-    def moved_past(self, chunk: Chunk, report: Report) -> Position:
+    def moved_past(self, chunk: Chunk, report: Report) -> TrainingPosition:
         """The position at the end of the chunk."""
-        return Position(self.number, chunk.after, 0, report.as_dict())
+        return TrainingPosition(self.number, chunk.after, 0, report.as_dict())
 
-    def next_pass(self) -> Position:
+    def next_pass(self) -> TrainingPosition:
         """The position at the start of the next pass."""
-        return Position(self.number + 1)
+        return TrainingPosition(self.number + 1)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class TrainingState:
     order: str
     passes: Positive
     patience: int
-    position: Position
+    position: TrainingPosition
     label: float
     """label of the last example learned"""
     table: Annotated[list[Row], _TABLE]
@@ -172,7 +172,7 @@ class TrainingState:
     """the best pass of each model, if training waits for better ones"""
     waited: Annotated[dict[int, int], _WAITS]
     """passes since these"""
-    seen: Seen
+    seen: StreamStatistics
     """statistics of the examples"""
     replay: int = 0
     """bytes of the rows that may be kept in memory; 0: none"""

@@ -18,7 +18,7 @@ _FIGURES = ("examples", "loss", "error", "rmse", "micro_f1", "auc")
 CHOICES = "best, 1se, within:P% or nnz:N"
 
 
-class Judged(Protocol):
+class Rated(Protocol):
     """What `choose` needs to know of a model, or of a penalty evaluated in several folds."""
 
     @property
@@ -119,7 +119,7 @@ def check_choice(text: Any) -> str:
     return text
 
 
-def choose(points: Sequence[Judged], text: str) -> int:
+def choose(points: Sequence[Rated], text: str) -> int:
     """Number of the point selected by `text`.
 
     ``best``: the lowest loss. ``1se``: the sparsest model whose loss is at most one standard error of the
@@ -154,7 +154,7 @@ def choose(points: Sequence[Judged], text: str) -> int:
     return min(close, key=lambda k: able[k][::-1])
 
 
-def instead_of(points: Sequence[Judged], text: str) -> str:
+def instead_of(points: Sequence[Rated], text: str) -> str:
     """What to choose if no point satisfies `text`: the fewest weights for ``nnz:N``, else the best."""
     sizes = [one.size or 0 for one in points if one.loss < float("inf")]
     return f"nnz:{math.ceil(min(sizes))}" if text.startswith("nnz:") and sizes else "best"

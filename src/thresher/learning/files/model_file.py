@@ -49,7 +49,7 @@ from thresher.learning.inspection.formatting import size_shown
 from thresher.learning.model.agreement import Numbering
 from thresher.learning.model.calibration import FittedLink, check_calibrated
 from thresher.learning.model.model import Model, as_model
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 from thresher.learning.model.prediction import AnyModel, Readout, names_of
 from thresher.learning.model.recipe import Header, Recipe, layout_of
 from thresher.learning.model.sampling import Sample, Sampler
@@ -700,7 +700,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
     recipe = header["recipe"]
     check_parts(path, header, ("loss", "joint loss"))
     with naming_file(path, header), _naming_unknown_parts(path, header):
-        head, numbers = Head(recipe["loss"], recipe["outputs"]), header.get("calibration")
+        head, numbers = Objective(recipe["loss"], recipe["outputs"]), header.get("calibration")
         _check_learning(recipe, head, calibrated=numbers is not None)
         if numbers is not None and head.count > 1 and not numbers[0] > 0:
             raise ValueError("the inverse of a temperature must be > 0")
@@ -715,7 +715,7 @@ def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
     return readout
 
 
-def _check_learning(recipe: Header, head: Head, *, calibrated: bool) -> None:
+def _check_learning(recipe: Header, head: Objective, *, calibrated: bool) -> None:
     """Check what only learning uses, so that all commands refuse the same files. ValueError."""
     own = {} if recipe["rule"] is None else recipe
     sample = None if own.get("sample") is None else Sample.of(own["sample"])

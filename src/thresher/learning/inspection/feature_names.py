@@ -16,7 +16,7 @@ from thresher.data.inputs.any_data import Data
 from thresher.data.layout import has_columns
 from thresher.data.source import Source
 from thresher.engine.index import HashedIndex
-from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import Readout, source_for
 from thresher.options.messages import mention, mention_command
@@ -53,7 +53,7 @@ def give_names(models: Sequence[Model | Readout], find: Callable[[NDArray[np.uin
     return named
 
 
-def names_follow(own: Model, source: Source) -> list[Trouble]:
+def names_follow(own: Model, source: Source) -> list[Finding]:
     """Name new features of a model that has names, from the data it learned; the trouble if that cannot be.
 
     Data without names, such as a matrix, are left alone.
@@ -71,7 +71,7 @@ def names_follow(own: Model, source: Source) -> list[Trouble]:
     which = "1 new feature has no name" if count == 1 else f"{count:,} new features have no names"
     reason = f"{which}, because the data can be read only once"
     return [
-        Trouble(
+        Finding(
             "unnamed",
             f"{reason}: find them with {mention_command('name')}, in other data with these features",
         )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from thresher.drawing import Axis, Bar, Panel, Series, Strip, bars, chart, panels
 from thresher.engine.atomic import check_writable, whole_file
 from thresher.learning.evaluation.curves import Binned, wilson
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.progress import Curve, Row
 
@@ -145,7 +145,7 @@ def _description(stages: Sequence[Stage], loss: str) -> str:
     )
 
 
-def agreement(head: Head, found: Binned | None, figures: dict[str, Any], **shape: Any) -> str:
+def agreement(head: Objective, found: Binned | None, figures: dict[str, Any], **shape: Any) -> str:
     """How well predictions agree with data.
 
     A calibration curve, where the model predicts probabilities; what was observed where so much was
@@ -159,7 +159,7 @@ def agreement(head: Head, found: Binned | None, figures: dict[str, Any], **shape
     return _probabilities(found, figures, head, shape)
 
 
-def _probabilities(binned: Binned, figures: dict[str, Any], head: Head, shape: dict[str, Any]) -> str:
+def _probabilities(binned: Binned, figures: dict[str, Any], head: Objective, shape: dict[str, Any]) -> str:
     bins = binned.bins()
     ends = [wilson(one["observed"], binned.effective(one["weight"])) for one in bins]
     several = head.outputs.kind == "classes"

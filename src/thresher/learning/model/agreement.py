@@ -25,7 +25,7 @@ from thresher.data.offsets import without_offsets
 from thresher.data.opening import categories_of, first_values
 from thresher.data.source import Source, Watched
 from thresher.data.sources.parsed import ParsedSource
-from thresher.learning.diagnostics.findings import Trouble, TroubleWarning, warn
+from thresher.learning.diagnostics.findings import Finding, TroubleWarning, warn
 from thresher.options.messages import warn_user
 
 _MOST = 2**32
@@ -273,7 +273,7 @@ def _warn_by_position(source: Source, reason: str) -> None:
         )
 
 
-def unknown_values(model: Any, source: Source) -> list[Trouble]:
+def unknown_values(model: Any, source: Source) -> list[Finding]:
     """Columns of which the model knows hardly any of the first values, or several only in another spelling.
 
     Where the spelling explains nothing, a column is named if hardly any value was usual in training, and the
@@ -300,11 +300,11 @@ def unknown_values(model: Any, source: Source) -> list[Trouble]:
             remedy = "write them as in the training data, or train on rows with the new values"
             known = f"; the model knows {rows} of {len(cells)} values: {remedy}"
             unknown.setdefault(name, (_unlike(name, file, [*own], before), known))
-    found = list[Trouble]()
+    found = list[Finding]()
     for what, columns in (("respelled-column", respelled), ("unknown-values", unknown)):
         others = len(columns) - 1
         more = f" (and {others} more column{'s' * (others > 1)} likewise)" if others > 0 else ""
-        found += [Trouble(what, more.join(one)) for one in [*columns.values()][:1]]
+        found += [Finding(what, more.join(one)) for one in [*columns.values()][:1]]
     return found
 
 

@@ -18,7 +18,7 @@ from thresher.data.errors import OneLineError
 from thresher.engine.lookup import mix, scatter
 from thresher.engine.sound import Tensors
 from thresher.learning.diagnostics.run_findings import with_warnings
-from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import model_file
 from thresher.learning.model.ensemble import Ensemble
 from thresher.learning.model.model import Model
@@ -244,7 +244,7 @@ class Bagged(Share):
         """Restore all models."""
         models.restore(state)
 
-    def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: Seen) -> None:
+    def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: StreamStatistics) -> None:
         """Keep the record of the ensemble; its models were not trained on all of those rows."""
         ensemble = self.lead(models)
         ensemble.record = with_warnings(records(0), ensemble, seen)

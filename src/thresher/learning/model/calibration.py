@@ -21,7 +21,7 @@ from thresher.engine import calibrating
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
-    from thresher.learning.model.objective import Head
+    from thresher.learning.model.objective import Objective
 
 F64 = NDArray[np.float64]
 _WORTH, _WORTH_OF_SEVERAL = 0.99, 0.97
@@ -35,7 +35,7 @@ class FittedLink(NamedTuple):
     intercept: float = 0.0
 
     @classmethod
-    def learned(cls, state: F64, head: Head, offset: float = 0.0) -> FittedLink | None:
+    def learned(cls, state: F64, head: Objective, offset: float = 0.0) -> FittedLink | None:
         """The numbers that `calibrate` has learned, for margins with `offset` added; None for the link."""
         raw, own = state[calibrating.RAW_LOSS], state[calibrating.OWN_LOSS]
         worth = _WORTH if head.count == 1 else _WORTH_OF_SEVERAL
@@ -49,7 +49,7 @@ class FittedLink(NamedTuple):
         return self.slope * margins + self.intercept
 
 
-def figures_of(head: Head) -> dict[str, float] | None:
+def figures_of(head: Objective) -> dict[str, float] | None:
     """What a calibrated model has learned that margins mean; None if the link of its loss was kept."""
     found = head.calibrated()
     if found is None:
@@ -71,7 +71,7 @@ def in_words(figures: dict[str, float] | None) -> str:
     return f"1 / (1 + exp(-({figures['slope']:.6g} m {sign} {size:.6g}))) for a margin m"
 
 
-def check_calibrated(head: Head, average: bool, corrected: bool) -> None:
+def check_calibrated(head: Objective, average: bool, corrected: bool) -> None:
     """ValueError for a model that cannot be calibrated; `corrected`: its intercepts are, for a sample."""
     if not head.classifies or head.outputs.kind not in ("one", "classes"):
         raise OneLineError(f"{mention(calibrate=True)} is for classes of which each row has one")

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.offsets import offsets_of
+from thresher.engine.centring import any_beyond
 from thresher.engine.index import Resolved, words_of
 from thresher.engine.lookup import set_aside
-from thresher.engine.preparing import any_beyond
 
 EXTREME = np.float32(2.0**61)
 """The squares of a few such values overflow a float32 sum. Nanoseconds since 1970 are below it."""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher import parts
-from thresher.cluster.elsewhere import reads_elsewhere
+from thresher.cluster.remote_readers import reads_elsewhere
 from thresher.data.chunk import Chunk
 from thresher.data.errors import OneLineError, shortened
 from thresher.data.inputs.any_data import Data
@@ -40,7 +40,7 @@ from thresher.options.option import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from thresher.learning.diagnostics.findings import Trouble
+    from thresher.learning.diagnostics.findings import Finding
 
 FEWEST = 8
 """Fewer models say too little about their deviation."""
@@ -173,7 +173,7 @@ class Ensemble(LinearPredictor, Generic[M]):
         """how rows were given to models: ``poisson``, ``disjoint`` or ``halves``, perhaps with a share"""
         self.record = record
         """how it was trained, if it came from a file or from `thresher.ensemble`"""
-        self.warnings: list[Trouble] = []
+        self.warnings: list[Finding] = []
         """trouble found in training"""
 
     def __repr__(self) -> str:
@@ -409,7 +409,7 @@ def model_in(found: Contents, which: str | None = None) -> Readout | Ensemble[Re
     return model_file.readout_of(found.name, *found.model(found.chosen(which)))
 
 
-def ready(model: ModelOrFile, which: str | None = None) -> Model | Readout | Ensemble[Any]:
+def predictor_of(model: ModelOrFile, which: str | None = None) -> Model | Readout | Ensemble[Any]:
     """The model or ensemble itself, or what `load` finds in a file, or an estimator. TypeError."""
     found = load(model, which) if isinstance(model, str | PathLike) else model
     return found if isinstance(found, Ensemble) else as_model(found)

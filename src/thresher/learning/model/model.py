@@ -26,9 +26,10 @@ from thresher.learning.diagnostics.advice import (
     largest_in,
     tiny_in,
 )
-from thresher.learning.diagnostics.findings import Trouble
+from thresher.learning.diagnostics.findings import Finding
 from thresher.learning.diagnostics.run_findings import with_warnings
-from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.diagnostics.stream_statistics import StreamStatistics
+from thresher.learning.model.batch_feeder import BatchFeeder
 from thresher.learning.model.calibration import FittedLink
 from thresher.learning.model.divergence import (
     Before,
@@ -39,15 +40,14 @@ from thresher.learning.model.divergence import (
     is_finite,
     no_margin_fits,
 )
-from thresher.learning.model.feed import Feed
 from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, Listener
 from thresher.learning.model.prediction import LinearPredictor, Readout
-from thresher.learning.model.preparation import Admission, ListedFeatures
+from thresher.learning.model.preprocessing import Admission, ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
+from thresher.learning.model.rule_state import check_born_at_zero, make_loop
 from thresher.learning.model.scaling import Means, ones
 from thresher.learning.model.signs import Signs
-from thresher.learning.model.tables import check_born_at_zero, make_loop
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.passes import is_automatic
 from thresher.learning.training.progress import Curve, marked, up_to
@@ -80,16 +80,16 @@ class Model(LinearPredictor):
         check_names(type(self), options, [*declared(RecipeOptions), "layout", "offset"])
         options |= {} if loss is None else {"loss": loss}
         recipe = replace(rule, **options) if isinstance(rule, Recipe) else Recipe(rule, **options)
-        self._begin(recipe, Feed(recipe), alone=True)
+        self._begin(recipe, BatchFeeder(recipe), alone=True)
 
     @classmethod
-    def lane(cls, recipe: Recipe, feed: Feed) -> Model:
+    def lane(cls, recipe: Recipe, feed: BatchFeeder) -> Model:
         """A model that learns from `feed` together with others; the feed's owner teaches it."""
         model = cls.__new__(cls)
         model._begin(recipe, feed, alone=False)
         return model
 
-    def _begin(self, recipe: Recipe, feed: Feed, alone: bool) -> None:
+    def _begin(self, recipe: Recipe, feed: BatchFeeder, alone: bool) -> None:
         self.recipe = recipe
         """the parts and options of this model"""
         self.head, self.rule, self.dtype = recipe.head(), recipe.make_rule(), recipe.numbers
@@ -108,7 +108,7 @@ class Model(LinearPredictor):
         """whether it started from the weights of another model"""
         self.holdout: dict[str, float | int | None] | None = None
         """figures on the examples held out in training; None without any, and for a model that was loaded"""
-        self.warnings: list[Trouble] = []
+        self.warnings: list[Finding] = []
         """trouble found in training"""
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
         if recipe.calibrate:
@@ -278,7 +278,7 @@ class Model(LinearPredictor):
 
             teach(self, data, *args, **given)
 
-    def keep_record(self, record: Record, seen: Seen) -> None:
+    def keep_record(self, record: Record, seen: StreamStatistics) -> None:
         """Set the record of this model's training, and the trouble that `seen` tells of."""
         self.record = with_warnings(record, self, seen)
         self.note_ids(seen.span, seen.columns, self.layout)

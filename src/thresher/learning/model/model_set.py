@@ -20,11 +20,11 @@ from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
 from thresher.engine.lookup import resized
 from thresher.engine.sound import Tensors, beneath, given, require, under
-from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.diagnostics.stream_statistics import StreamStatistics
+from thresher.learning.model.batch_feeder import BatchFeeder, each
 from thresher.learning.model.divergence import Before, DivergedError
-from thresher.learning.model.feed import Feed, each
+from thresher.learning.model.eight_lanes import batched
 from thresher.learning.model.model import Model
-from thresher.learning.model.octet import gathered
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.passes import is_automatic
@@ -80,9 +80,9 @@ class Part:
     def __init__(self, recipes: Sequence[Recipe]) -> None:
         for other in recipes[1:]:
             _check_alike(recipes[0], other)
-        self.feed = Feed(recipes[0])
+        self.feed = BatchFeeder(recipes[0])
         self._take([Model.lane(recipe, self.feed) for recipe in recipes])
-        for lane, loop in zip(self._lanes, gathered([model.loop for model in self.models]), strict=True):
+        for lane, loop in zip(self._lanes, batched([model.loop for model in self.models]), strict=True):
             lane.model.loop = lane.loop = loop
 
     @classmethod
@@ -238,7 +238,7 @@ class Share:
         """Restore what is scored as `number`."""
         models.parts[0].put_back(number, state)
 
-    def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: Seen) -> None:
+    def keep_record(self, models: ModelSet, records: Callable[[int], Record], seen: StreamStatistics) -> None:
         """Set the records, given the one of each model by its number."""
         for k, model in enumerate(models.models):
             model.keep_record(records(k), seen)

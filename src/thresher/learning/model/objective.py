@@ -76,7 +76,7 @@ class Listener(Protocol):
         """Take the next examples and their margins."""
 
 
-class Head:
+class Objective:
     """A loss over outputs.
 
     One output takes any loss of one margin; ``values`` apply it to each output; ``labels`` take a binary loss
@@ -128,9 +128,9 @@ class Head:
         """Labels of the same form that are not checked."""
         return DOMAINS[self.outputs.kind if self.outputs.kind in ("labels", "values") else "open"]
 
-    def with_calibration(self, found: FittedLink | None) -> Head:
+    def with_calibration(self, found: FittedLink | None) -> Objective:
         """This head with a calibration that stays."""
-        made = Head(self.loss, self.outputs)
+        made = Objective(self.loss, self.outputs)
         made.calibrated = partial(_same, found)
         return made
 
@@ -269,9 +269,9 @@ class Head:
 
 
 @lru_cache
-def _of_log_odds(outputs: Outputs) -> Head:
+def _of_log_odds(outputs: Outputs) -> Objective:
     """The head whose margins are log odds."""
-    return Head("softmax" if outputs.kind == "classes" else "logistic", outputs)
+    return Objective("softmax" if outputs.kind == "classes" else "logistic", outputs)
 
 
 def leaves_classes_open(loss: Any, spec: str | None) -> bool:

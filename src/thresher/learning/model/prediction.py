@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher import parts
-from thresher.cluster.elsewhere import reads_elsewhere
+from thresher.cluster.remote_readers import reads_elsewhere
 from thresher.data.chunk import Chunk, concat
 from thresher.data.columns import check_same
 from thresher.data.errors import DataError
@@ -38,7 +38,7 @@ from thresher.learning.diagnostics.column_findings import troubles_of_reading
 from thresher.learning.diagnostics.findings import warn
 from thresher.learning.model.agreement import Numbering, check_format, in_agreement, numbering_of
 from thresher.learning.model.margins import any_output, table_margins
-from thresher.learning.model.objective import F64, Head, Output
+from thresher.learning.model.objective import F64, Objective, Output
 from thresher.learning.model.recipe import with_gaps
 from thresher.learning.model.scaling import Divisors, Means, alone, divisors_of, means_of, ones
 from thresher.options.checks import check_whole
@@ -159,7 +159,7 @@ class Summands(NamedTuple):
 class LinearPredictor:
     """Base of everything that has weights."""
 
-    head: Head
+    head: Objective
     names: Names | None
     """names of features, if they were requested"""
     numbering: Numbering | None
@@ -482,7 +482,7 @@ class Readout(LinearPredictor):
 
     def __init__(
         self,
-        head: Head,
+        head: Objective,
         store: str,
         keys: NDArray[np.uint64],
         weights: NDArray[Any],
@@ -522,7 +522,7 @@ class Readout(LinearPredictor):
         return f"<{type(self).__name__}: {loss} loss, outputs {outputs}, {len(self.keys):,} features>"
 
     @classmethod
-    def of(cls, head: Head, store: str, lowest_label: float, tensors: Tensors) -> Readout:
+    def of(cls, head: Objective, store: str, lowest_label: float, tensors: Tensors) -> Readout:
         """The weights in a model file; StateError if the tensors are not weights for `head`."""
         keys = given(tensors, "weights.keys", (None,), np.uint64)
         require(ascending(keys), "weights.keys", "keys ascend")

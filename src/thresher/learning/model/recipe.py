@@ -22,8 +22,8 @@ from thresher.data.formats.choosing import check_format
 from thresher.data.layout import AnyLayout, Layout, SettledLayout
 from thresher.engine.index import HashedIndex, store_spec
 from thresher.learning.model.calibration import check_calibrated
-from thresher.learning.model.objective import Head
-from thresher.learning.model.preparation import admission_spec
+from thresher.learning.model.objective import Objective
+from thresher.learning.model.preprocessing import admission_spec
 from thresher.learning.model.sampling import Sample, Sampler
 from thresher.learning.model.scaling import make_scaling
 from thresher.learning.model.signs import Signs, names_spec
@@ -171,9 +171,9 @@ class Recipe:
         shown = [f"{k}={v!r}" for k, v in own.items() if k in ("rule", "loss") or v != plain[k]]
         return f"Recipe({', '.join(shown)})"
 
-    def head(self) -> Head:
+    def head(self) -> Objective:
         """Loss and outputs; ValueError if they cannot be combined."""
-        return Head(self.loss, self.outputs)
+        return Objective(self.loss, self.outputs)
 
     def make_rule(self) -> Any:
         """The rule, including its rate."""

@@ -30,7 +30,7 @@ from thresher.data.errors import DataError, OneLineError
 from thresher.data.labels import listed_words
 from thresher.data.layout import SettledLayout
 from thresher.engine.sound import MOST_STEPS, Tensors, given, require
-from thresher.learning.model.objective import F64, Head
+from thresher.learning.model.objective import F64, Objective
 from thresher.learning.training.shares import SAMPLE, bits_of, unit
 from thresher.options.messages import mention
 
@@ -79,7 +79,7 @@ class Sample(NamedTuple):
         listed = ",".join(f"{label}={share!r}" for label, share in self.shares.items())
         return listed + _CORRECT * self.correct
 
-    def of_classes(self, head: Head, words: Sequence[str] = ()) -> F64 | None:
+    def of_classes(self, head: Objective, words: Sequence[str] = ()) -> F64 | None:
         """The share of each class; None as long as labels may be words that are not known.
 
         Of two classes, ``(2,)``, the negative one is the first. ValueError for other labels, for models
@@ -109,7 +109,7 @@ class Sample(NamedTuple):
         return shares
 
     @staticmethod
-    def _class_of(label: str, head: Head, words: Sequence[str]) -> int | None:
+    def _class_of(label: str, head: Objective, words: Sequence[str]) -> int | None:
         """The place of the class of a label; -1 for none, None if that is not known yet."""
         if words:
             return words.index(label) if label in words else -1
@@ -120,7 +120,7 @@ class Sample(NamedTuple):
         return int(number) - head.outputs.low if number.is_integer() else -1
 
 
-def can_correct(head: Head) -> bool:
+def can_correct(head: Objective) -> bool:
     """Whether margins are log odds, of which a constant can make up for a sample."""
     joint = hasattr(head.loss, "values_slopes")
     return bool(head.loss.LOG_ODDS) and joint == (head.outputs.kind == "classes")
@@ -143,7 +143,7 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _meant(head: Head, loss: str) -> str:
+def _meant(head: Objective, loss: str) -> str:
     kind = head.outputs.kind
     return f"the loss {loss}" if kind == "one" else f"the loss {loss} with outputs {kind}"
 
@@ -151,7 +151,7 @@ def _meant(head: Head, loss: str) -> str:
 class Sampler:
     """Draws the rows that are learned, and counts those that are given and left out."""
 
-    def __init__(self, sample: Sample, head: Head, seed: int) -> None:
+    def __init__(self, sample: Sample, head: Objective, seed: int) -> None:
         self._sample, self._head, self._seed = sample, head, seed
         self._shares = sample.of_classes(head)
         self._noted = np.zeros(3)

@@ -34,9 +34,9 @@ from thresher.data.feature_specs import terms_of
 from thresher.data.features.names import numeric_keys
 from thresher.data.layout import SettledLayout, has_columns
 from thresher.data.offsets import without_offsets
-from thresher.engine import preparing
+from thresher.engine import centring as preparing
+from thresher.engine.centring import FAR
 from thresher.engine.lookup import REGISTERS, empty_index, find, find_or_add, reindex, resized
-from thresher.engine.preparing import FAR
 from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
 from thresher.learning.model.objective import F64
 from thresher.options.messages import mention

@@ -31,9 +31,9 @@ from thresher.data.offsets import with_offsets
 from thresher.engine import kernels
 from thresher.engine.compile.notices import LEARNING, OF_MANY, Work, compiling
 from thresher.learning.evaluation.evaluate import score
+from thresher.learning.model.eight_lanes import LaneState
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet
-from thresher.learning.model.octet import LaneLoop
 
 _DEATH_OF_PARENT = 1
 """PR_SET_PDEATHSIG in <linux/prctl.h>"""
@@ -83,7 +83,7 @@ def compile_ahead(model: Model, predicts: bool, lanes: ModelSet | None = None, t
     if lanes is not None:
         learners += [lanes, model] if then else [lanes]
     loops = [] if lanes is None else [one.loop for one in lanes.models]
-    parts = [loop.parts for loop in loops if isinstance(loop, LaneLoop)]
+    parts = [loop.parts for loop in loops if isinstance(loop, LaneState)]
     alone = threading.active_count() == 1 and (os.cpu_count() or 1) > 1
     kind = _kind(model, predicts, len(learners), parts)
     if sys.platform != "linux" or not alone or not _cache().lacks_mark(*kind):

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identified
 from thresher.data.layout import grouped_by
-from thresher.data.source import Chunks, MemorySource, Source, Through
+from thresher.data.source import Chunks, MemorySource, Source, SourceWrapper
 from thresher.learning.diagnostics.findings import (
-    Trouble,
+    Finding,
     no_groups,
     nothing_held_out,
     nothing_met,
@@ -32,11 +32,11 @@ from thresher.learning.diagnostics.findings import (
     weightless_held_out,
 )
 from thresher.learning.inspection.formatting import shown
-from thresher.learning.model.objective import Head
+from thresher.learning.model.objective import Objective
 from thresher.learning.training.shares import (
-    Last,
-    Meeting,
-    Part,
+    HeldOutPart,
+    LastRows,
+    MatchingRows,
     as_text,
     check_ungrouped,
     groups_held_out,
@@ -53,7 +53,7 @@ Counts = Mapping[float, int]
 """Rows by class"""
 
 
-def counts_of(head: Head, chunk: Chunk) -> Counter[float]:
+def counts_of(head: Objective, chunk: Chunk) -> Counter[float]:
     """The rows of each class, without those of importance 0; empty if rows have no single class."""
     if not head.classifies or head.outputs.kind not in ("one", "classes"):
         return Counter()
@@ -127,12 +127,12 @@ class Holdout:
     """seed of the choice of rows"""
     first = 0
     """number of the first row, where the stream goes on with other data"""
-    _head: Head | None = None
+    _head: Objective | None = None
     _words: tuple[str, ...] = ()
     _names = ""
     """the name of the groups of the rows"""
 
-    def __init__(self, every: Part = 0, given: Source | None = None) -> None:
+    def __init__(self, every: HeldOutPart = 0, given: Source | None = None) -> None:
         self.every, self._given = every, None if given is None else identified(given)
         self._kept: list[Chunk] = []
         self._learned: int | None = None
@@ -158,7 +158,7 @@ class Holdout:
 
     def remaining(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """The rows to learn of each of the `chunks` of a pass."""
-        if isinstance(self.every, Last):
+        if isinstance(self.every, LastRows):
             yield from self._before_the_last(self.every, chunks)
         else:
             offered, learned = self.first, 0
@@ -173,7 +173,7 @@ class Holdout:
     def _none_left(self, rows: int) -> DataError:
         """The error for a hold-out of all rows."""
         instead = f"hold out fewer, such as {mention(holdout='last:0.1')}"
-        if not isinstance(self.every, Last):
+        if not isinstance(self.every, LastRows):
             others = f"hold out others, such as {mention(holdout=0.1)}"
             instead = f"use another {mention('seed')}, or hold out fewer" if self._in_groups else others
         held = as_text(self.every)
@@ -181,8 +181,8 @@ class Holdout:
 
     def _held(self, chunk: Chunk, offered: int) -> NDArray[np.bool_]:
         """Which rows are held out; `offered` is the number of rows read before `chunk` in this pass."""
-        assert not isinstance(self.every, Last)
-        if isinstance(self.every, Meeting):
+        assert not isinstance(self.every, LastRows)
+        if isinstance(self.every, MatchingRows):
             assert chunk.groups is not None
             return np.asarray(chunk.groups != 0)
         if chunk.groups is None:
@@ -190,7 +190,7 @@ class Holdout:
         self._in_groups, self._named = True, self._named or bool(chunk.groups.any())
         return groups_held_out(chunk.groups, offered, self.every, self.seed)
 
-    def _before_the_last(self, last: Last, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    def _before_the_last(self, last: LastRows, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """Chunks without the last rows of the stream.
 
         Only at its end is it known which these are. Until then, as many rows wait as would be held out if the
@@ -225,30 +225,30 @@ class Holdout:
             self._kept += [] if out is None else [out]
         return rest
 
-    def troubles(self) -> list[Trouble]:
+    def troubles(self) -> list[Finding]:
         """Trouble with the rows, and with their choice."""
         if self.weightless:
             return [weightless_held_out()]
         if not self._read:
             return []
         if not self._kept:
-            if isinstance(self.every, Meeting):
+            if isinstance(self.every, MatchingRows):
                 return [nothing_met(self.every.condition)]
             return [nothing_held_out()] if self._in_groups else []
         found = [] if self._named or not self._in_groups else [no_groups(self._names)]
-        if not isinstance(self.every, Last | Meeting) and self._named:
+        if not isinstance(self.every, LastRows | MatchingRows) and self._named:
             got, wanted = self._held_rows / self._rows, float(1 / self.every)
             found += [uneven_groups(got, wanted)] if off(got, wanted, self._rows) else []
-        drawn = not isinstance(self.every, Last | Meeting)
+        drawn = not isinstance(self.every, LastRows | MatchingRows)
         if drawn and not self._named:
             return found  # what differs then differs by chance
         reason = difference(self._held_counts, self._learned_counts, words=self._words)
         return [*found, unlike(reason, self._remedy())] if reason else found
 
     def _remedy(self) -> str:
-        if isinstance(self.every, Last):
+        if isinstance(self.every, LastRows):
             return f"if they are not in the order of time, draw the rows to hold out, {mention(holdout=0.1)}"
-        if isinstance(self.every, Meeting):
+        if isinstance(self.every, MatchingRows):
             return (
                 f"if the condition is not meant to do that, draw the rows to hold out, {mention(holdout=0.1)}"
             )
@@ -266,14 +266,14 @@ class Holdout:
         return MemorySource(self._kept) if self._kept else None
 
 
-class _Rest(Through[Source]):
+class _Rest(SourceWrapper[Source]):
     """A source without its held-out rows, which are collected on the first reading."""
 
     def __init__(self, source: Source, holdout: Holdout) -> None:
         super().__init__(source)
         self._holdout = holdout
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass. It reads from the beginning even if `start` is given, to count rows."""
         with closing(self._source.chunks()) as chunks:
             for chunk in self._holdout.remaining(chunks):

@@ -2,9 +2,9 @@
 
 With ``passes="auto"`` the rows decide how often they are passed over, within a budget of memory, ``replay``.
 
-Rows are kept as the first pass learns them (`Kept`), after held-out rows were removed and before they are
-shuffled. So a later pass needs neither the data nor the hold-out, and every order draws as it would over data
-that are read again: ``passes="auto"`` equals ``passes=N``, bit for bit, which is what its tests compare.
+Rows are kept as the first pass learns them (`ReplayBuffer`), after held-out rows were removed and before they
+are shuffled. So a later pass needs neither the data nor the hold-out, and every order draws as it would over
+data that are read again: ``passes="auto"`` equals ``passes=N``, bit for bit, which is what its tests compare.
 Whether the rows fit, and how often they are passed over, depends on the rows alone: on their bytes as compact
 rows, their non-zeros and how many different keys they have, not on files, threads or chunks, and not on rows
 that are held out or have importance 0. Keys are counted from the rows (linear counting, 2.6 ns each), because
@@ -33,13 +33,13 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.data.cache import CacheWriter, open_cache
-from thresher.data.chunk import Chunk, Place
+from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError, OneLineError
 from thresher.data.files.paths import STDIN
 from thresher.data.inputs.matrices import CompactRows, DistinctKeys, identified
 from thresher.data.offsets import may_have_offsets, without_offsets
 from thresher.data.report import Report
-from thresher.data.source import Chunks, Source, Through
+from thresher.data.source import Chunks, Source, SourceWrapper
 from thresher.data.sources.parsed import TextSource
 from thresher.learning.model.recipe import Recipe
 from thresher.options.checks import check_whole
@@ -206,7 +206,7 @@ class Passes:
         return self.first.cache or self.first
 
 
-class Recorded(Through[Source]):
+class Recorded(SourceWrapper[Source]):
     """A source that writes the cache of its files the first time it is read from beginning to end."""
 
     cache: Source | None = None
@@ -224,7 +224,7 @@ class Recorded(Through[Source]):
         """The files."""
         return self._files
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass. A pass from the beginning leaves a cache; so does every pass over read-once data."""
         if self.ahead:
             self.ahead, report = False, self.report
@@ -248,7 +248,7 @@ class Recorded(Through[Source]):
             writer.abandon()
 
 
-class Kept(Through[Source]):
+class ReplayBuffer(SourceWrapper[Source]):
     """A source that keeps its rows when it is first read, for later passes from memory.
 
     Beyond the budget the rows are dropped at once, and there are no later passes. From files that seem to be
@@ -270,7 +270,7 @@ class Kept(Through[Source]):
         self._postponed = False
         """whether rows are only counted, and read again if there are later passes"""
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """The first pass. It reads from the beginning even if `start` is given, to keep all rows."""
         self._rows, self._keys, self.size = CompactRows(), DistinctKeys(), Size()
         with closing(self._source.chunks()) as chunks:
@@ -334,7 +334,7 @@ class Kept(Through[Source]):
             for _ in self.chunks():
                 pass
 
-    def replay(self, start: Place | None) -> Iterator[Chunk]:
+    def replay(self, start: StreamPosition | None) -> Iterator[Chunk]:
         """A later pass, or the rest of one from `start` on."""
         self.read_again()
         if self._rows is None or self._whole is None:
@@ -343,12 +343,12 @@ class Kept(Through[Source]):
         yield from self._rows.chunks(0 if start is None else start.offset)
 
 
-class _FromMemory(Through[Kept]):
+class _FromMemory(SourceWrapper[ReplayBuffer]):
     """The rows that a source has kept."""
 
     position_bytes = 0
 
-    def chunks(self, start: Place | None = None) -> Chunks:
+    def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """One pass."""
         for chunk in self._source.replay(start):
             assert chunk.after is not None
@@ -357,7 +357,7 @@ class _FromMemory(Through[Kept]):
             yield chunk
 
 
-class Repetition:
+class Replay:
     """How many passes a training makes, and the rows of each.
 
     With a budget there is one pass, and more if all rows can be kept in memory.
@@ -367,7 +367,7 @@ class Repetition:
         self.passes, self.budget = passes, budget
         self.settled = not budget
         """whether the number of passes is known"""
-        self._kept: Kept | None = None
+        self._kept: ReplayBuffer | None = None
 
     @property
     def keeps(self) -> bool:
@@ -381,10 +381,10 @@ class Repetition:
             self.passes, self.settled = self.passes if asked else passes, settled or asked
 
     def over(self, source: Source, number: int, *, held: bool) -> Source:
-        """The rows of pass `number`: those of `source`, or those kept of it, as in `Kept`."""
+        """The rows of pass `number`: those of `source`, or those kept of it, as in `ReplayBuffer`."""
         if not self.keeps:
             return source
-        self._kept = self._kept or Kept(source, self.budget, held=held)
+        self._kept = self._kept or ReplayBuffer(source, self.budget, held=held)
         return self._kept if number == 1 else self._kept.later()
 
     def expected(self, within: float, features: int) -> int:

@@ -23,7 +23,7 @@ from thresher.learning.training.learner import Tally
 from thresher.options.messages import as_shown
 
 if TYPE_CHECKING:
-    from thresher.learning.model.objective import Head
+    from thresher.learning.model.objective import Objective
 
 
 _HEAD = (
@@ -89,7 +89,7 @@ class Watcher(Protocol):
 class Unwatched:
     """A Watcher that ignores everything."""
 
-    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+    def show_classes(self, head: Objective, words: Sequence[str]) -> None:
         """Ignored."""
 
     def row(self, row: Row) -> None:
@@ -113,10 +113,10 @@ class ProgressLines(Unwatched):
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say, self._started, self._later = say, False, False
-        self._head: Head | None = None
+        self._head: Objective | None = None
         self._words: Sequence[str] = ()
 
-    def show_classes(self, head: Head, words: Sequence[str]) -> None:
+    def show_classes(self, head: Objective, words: Sequence[str]) -> None:
         """Show classes by name from here on."""
         self._head, self._words = head, words
 

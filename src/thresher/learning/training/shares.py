@@ -20,11 +20,11 @@ from thresher.data.errors import DataError, OneLineError
 from thresher.engine.lookup import mix, scatter
 from thresher.options.messages import mention
 
-Every = int | Fraction
+EveryNth = int | Fraction
 """N, to hold out one of every N examples; 5/2 holds out two out of five. 0: none."""
 
 
-class Last(NamedTuple):
+class LastRows(NamedTuple):
     """The last rows of a stream."""
 
     size: int | Fraction
@@ -33,7 +33,7 @@ class Last(NamedTuple):
     def learned(self, rows: int) -> int:
         """How many rows of a stream of `rows` rows come before them; it never falls as the stream grows.
 
-        >>> Last(Fraction(1, 10)).learned(25), Last(4).learned(25), Last(40).learned(25)
+        >>> LastRows(Fraction(1, 10)).learned(25), LastRows(4).learned(25), LastRows(40).learned(25)
         (22, 21, 0)
         """
         if isinstance(self.size, Fraction):
@@ -41,14 +41,14 @@ class Last(NamedTuple):
         return max(0, rows - self.size)
 
 
-class Meeting(NamedTuple):
+class MatchingRows(NamedTuple):
     """The rows that meet a condition."""
 
     condition: str
     """as `formats.tables.where` reads it"""
 
 
-Part = Every | Last | Meeting
+HeldOutPart = EveryNth | LastRows | MatchingRows
 """What is held out of a stream; 0: nothing"""
 MOST_EVERY = 10**9
 _EVERY = re.compile(r"every-(\d+)(?:st|nd|rd|th)?")
@@ -68,7 +68,7 @@ _FINEST = 10**6
 """Maximum denominator of a share."""
 
 
-def part_of(given: Any) -> Part | None:
+def part_of(given: Any) -> HeldOutPart | None:
     """Parse a share such as 0.2, ``20%`` or ``every-5th``, ``last:0.1`` or a condition.
 
     None for anything else: a separate hold-out. ValueError for a share that is not between 0 and 1, and for a
@@ -77,7 +77,7 @@ def part_of(given: Any) -> Part | None:
     >>> part_of(0.2), part_of("40%"), part_of("every-5th"), part_of("test.svm")
     (5, Fraction(5, 2), 5, None)
     >>> part_of("last:10%"), part_of("last:500"), part_of("day >= 20")
-    (Last(size=Fraction(1, 10)), Last(size=500), Meeting(condition='day >= 20'))
+    (LastRows(size=Fraction(1, 10)), LastRows(size=500), MatchingRows(condition='day >= 20'))
     """
     if getattr(given, "ndim", None) == 0:  # a number of numpy's
         given = given.item()
@@ -105,7 +105,7 @@ def part_of(given: Any) -> Part | None:
 
 def is_last(given: Any) -> bool:
     """Whether it is a hold-out of the last rows. ValueError for one without a valid size."""
-    return isinstance(given, str) and given.startswith("last:") and isinstance(part_of(given), Last)
+    return isinstance(given, str) and given.startswith("last:") and isinstance(part_of(given), LastRows)
 
 
 def _share(given: Any) -> Fraction:
@@ -115,19 +115,19 @@ def _share(given: Any) -> Fraction:
     return share.limit_denominator(_FINEST)
 
 
-def _last(given: str, size: str) -> Last:
+def _last(given: str, size: str) -> LastRows:
     if size.isdecimal() and 0 < int(size) <= MOST_EVERY:
-        return Last(int(size))
+        return LastRows(int(size))
     share = _share(size) if _NUMBER.fullmatch(size) else Fraction(0)
     if not 0 < share < 1:
         raise OneLineError(
             f"{mention('holdout')} {given}: give a share of the rows between 0 and 1, such as last:0.1, or"
             " how many, such as last:1000"
         )
-    return Last(share)
+    return LastRows(share)
 
 
-def _meeting(given: str) -> Meeting | None:
+def _meeting(given: str) -> MatchingRows | None:
     """The condition that a text is; None for the name of a file. ValueError for a syntax error."""
     if not _CONDITION.match(given) or "://" in given or os.path.exists(given):
         return None
@@ -139,7 +139,7 @@ def _meeting(given: str) -> Meeting | None:
         if not re.search(r"\s", given.strip()):  # such as day=20/part-0.parquet
             return None
         raise ValueError(str(error)) from error
-    return Meeting(given.strip())
+    return MatchingRows(given.strip())
 
 
 def _meant(given: str) -> str:
@@ -159,20 +159,20 @@ def _meant(given: str) -> str:
     return f"did you mean every-{found[2] if found[2].isdecimal() else 10}th?"
 
 
-def as_text(part: Part) -> str:
+def as_text(part: HeldOutPart) -> str:
     """The value as written for ``--holdout``; empty for none."""
-    if isinstance(part, Meeting):
+    if isinstance(part, MatchingRows):
         return part.condition
-    if isinstance(part, Last):
+    if isinstance(part, LastRows):
         return f"last:{part.size}" if isinstance(part.size, int) else f"last:{float(part.size)!r}"
     if not part:
         return ""
     return f"every-{part}th" if isinstance(part, int) else repr(float(1 / part))
 
 
-def condition_of(part: Part) -> str:
+def condition_of(part: HeldOutPart) -> str:
     """The condition that held-out rows meet; empty for another choice."""
-    return part.condition if isinstance(part, Meeting) else ""
+    return part.condition if isinstance(part, MatchingRows) else ""
 
 
 def are_given(groups: Any) -> bool:
@@ -180,11 +180,11 @@ def are_given(groups: Any) -> bool:
     return groups is not None and not (isinstance(groups, str) and not groups)
 
 
-def check_ungrouped(part: Part, groups: Any) -> None:
+def check_ungrouped(part: HeldOutPart, groups: Any) -> None:
     """`DataError` if rows are to stay together in `groups`, and `part` is not drawn."""
-    if not isinstance(part, Last | Meeting) or not are_given(groups):
+    if not isinstance(part, LastRows | MatchingRows) or not are_given(groups):
         return
-    rows = "the last rows" if isinstance(part, Last) else "the rows that meet a condition"
+    rows = "the last rows" if isinstance(part, LastRows) else "the rows that meet a condition"
     raise DataError(
         f"{mention('group')} keeps rows together that are drawn, but {rows} are held out, whatever their"
         f" group: leave {mention('group')} out, or draw rows, {mention(holdout=0.1)}"
@@ -221,7 +221,7 @@ def unit(bits: U64) -> NDArray[np.float64]:
     return (bits >> _LOW_BITS).astype(np.float64) * _UNIT
 
 
-def held_out(first: int, rows: int, every: Every, seed: int) -> NDArray[np.bool_]:
+def held_out(first: int, rows: int, every: EveryNth, seed: int) -> NDArray[np.bool_]:
     """Which of the rows `first`, `first` + 1 ... are held out: one of every `every`.
 
     In each run of N rows that begins at a multiple of N, the place of the one is drawn. If `every` is a
@@ -262,7 +262,7 @@ def folds_of(first: int, rows: int, count: int, seed: int) -> Rows:
     return np.asarray(places.reshape(-1)[first - begin * count :][:rows], np.int64)
 
 
-def groups_held_out(groups: U64, first: int, every: Every, seed: int) -> NDArray[np.bool_]:
+def groups_held_out(groups: U64, first: int, every: EveryNth, seed: int) -> NDArray[np.bool_]:
     """Which rows are held out if rows of a group stay together: each group with the probability 1 / `every`.
 
     `first` is the number of the first row; a row without a group, 0, is drawn alone.

@@ -27,7 +27,7 @@ from thresher.engine.compile.notices import seconds_compiling
 from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.column_findings import check_namespaces, troubles_of_reading
 from thresher.learning.diagnostics.findings import (
-    Trouble,
+    Finding,
     ended_early,
     leak,
     learned_before,
@@ -37,9 +37,9 @@ from thresher.learning.diagnostics.findings import (
 )
 from thresher.learning.diagnostics.leaks import telling
 from thresher.learning.diagnostics.run_findings import Run, troubles_of
-from thresher.learning.diagnostics.stream_statistics import Seen
+from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import checkpoint
-from thresher.learning.files.checkpoint import DataOrigin, Held, Position, Sliced, TrainingState
+from thresher.learning.files.checkpoint import DataOrigin, Held, Sliced, TrainingPosition, TrainingState
 from thresher.learning.model.agreement import unknown_values
 from thresher.learning.model.divergence import DivergedError
 from thresher.learning.model.model import Model
@@ -48,11 +48,18 @@ from thresher.learning.training import progress
 from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
 from thresher.learning.training.learner import Recent, Tally, total
-from thresher.learning.training.passes import MOST_PASSES, Repetition, bytes_to_keep
+from thresher.learning.training.passes import MOST_PASSES, Replay, bytes_to_keep
 from thresher.learning.training.progress import PassEnd, Row, Unwatched, Watcher
 from thresher.learning.training.record import Record
 from thresher.learning.training.scores import Figures, Patience, Scores
-from thresher.learning.training.shares import MOST_EVERY, Last, Meeting, Part, as_text, condition_of
+from thresher.learning.training.shares import (
+    MOST_EVERY,
+    HeldOutPart,
+    LastRows,
+    MatchingRows,
+    as_text,
+    condition_of,
+)
 from thresher.options.checks import check_whole
 
 if TYPE_CHECKING:
@@ -72,7 +79,7 @@ class TrainingPlan:
     """how many; with `replay`, the first"""
     report_every: int | None = 0
     """examples between rows of the table; 0: rows at 1, 2, 4, 8, ...; None: no table"""
-    holdout_every: Part = 0
+    holdout_every: HeldOutPart = 0
     """what of the stream to hold out: one of every N examples; 5/2: two out of five; 0: none"""
     patience: int = 0
     """stop after this many passes without a better hold-out loss, and keep the best model; 0: never"""
@@ -95,7 +102,7 @@ class TrainingPlan:
         if self.report_every is not None:
             check_whole("report_every", self.report_every, 0)
         check_whole("patience", self.patience, 0)
-        if isinstance(self.holdout_every, Last | Meeting):
+        if isinstance(self.holdout_every, LastRows | MatchingRows):
             return
         if not isinstance(self.holdout_every, Fraction):
             check_whole("holdout_every", self.holdout_every, 0, MOST_EVERY)
@@ -136,7 +143,7 @@ class Outcome:
     reports: list[Report] = field(default_factory=list)
     """line counts of the data, and of a hold-out source"""
     table: list[Row] = field(default_factory=list)
-    warnings: list[Trouble] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
     """trouble with the data or the run"""
 
     @property
@@ -216,8 +223,8 @@ class Trainer:
         self.watcher: Watcher = watcher or Unwatched()
         self.stopper = stopper or Stopper()
         self.table: list[Row] = []
-        self.repetition = Repetition(plan.passes, self._bytes_to_keep())
-        self.position, self.reported = Position(), Tally(0.0, 0.0)
+        self.repetition = Replay(plan.passes, self._bytes_to_keep())
+        self.position, self.reported = TrainingPosition(), Tally(0.0, 0.0)
         self.label = float("nan")
         """label of the last example learned"""
         self.recent = Recent()
@@ -226,7 +233,7 @@ class Trainer:
         self.resumed = False
         """whether the rows learned by an earlier run are still to be verified"""
         self._ready, self._successor = ready, successor
-        self._seen, self._columns, self._slices = Seen(), columns, slices
+        self._seen, self._columns, self._slices = StreamStatistics(), columns, slices
         self._keep_contents()
 
     @property
@@ -661,14 +668,14 @@ class Trainer:
         share = seen.positive / seen.weight
         return int(figures.get("examples") or 0) * min(share, 1 - share) >= 10
 
-    def _troubles(self) -> list[Trouble]:
+    def _troubles(self) -> list[Finding]:
         """Trouble with the data or the run, for the model that is kept."""
         patience, held = self.plan.patience, int((self.figures or {}).get("examples") or 0)
         sides = patience, held, self.source.weighed_beside, self.plan.replay > 0
         own = self.source.class_names, self.models.models
         run = Run(self._seen, self.model, self._columns, self._report, *sides, *own)
         given = self.holdout.given
-        beside = list[Trouble]()
+        beside = list[Finding]()
         if given is not None:
             beside += troubles_of_reading(given.report) + unknown_values(self.model, given)
         beside += self.holdout.troubles()

@@ -1,7 +1,7 @@
 """Parquet files, Arrow IPC files and streams, and tables in memory and query results, as sources.
 
-Chunks are batches of at most `BATCH` rows. They end at the end of a row group or record batch. In a `Place`,
-both `offset` and `line` count rows.
+Chunks are batches of at most `BATCH` rows. They end at the end of a row group or record batch. In a
+`StreamPosition`, both `offset` and `line` count rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from thresher.data.chunk import Place
+from thresher.data.chunk import StreamPosition
 from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LABEL, UNREAD, as_option_value, finder, settle
 from thresher.data.errors import DataError
 from thresher.data.files.paths import is_stream, named, size_of
@@ -411,7 +411,7 @@ class BatchReader:
         names: list[str],
         kind: Any,
         form: BatchFormat,
-        start: Place | None,
+        start: StreamPosition | None,
         streams: OpenStreams,
         watches: Watches | None,
         sliced: Sequence[str] = (),
@@ -421,7 +421,7 @@ class BatchReader:
         `sliced` are columns to read beside those that are used.
         """
         self._names, self._kind, self._form, self._sliced = names, kind, form, sliced
-        self._start, self._streams, self._watches = start or Place(0, 0, 0), streams, watches
+        self._start, self._streams, self._watches = start or StreamPosition(0, 0, 0), streams, watches
         self._blocks = self._all()
 
     def fill(self, *_: Any) -> TableBlock | None:
@@ -489,7 +489,7 @@ class TableSource(TextSource):
         if self.layout.format == "parquet" and not self.where:
             yield from _first_rows(self.names[file], start)
 
-    def blocks(self, start: Place | None, watches: Watches | None = None) -> BatchReader:
+    def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> BatchReader:
         """A reader of the batches of a pass."""
         kind = _KINDS[self.layout.format]
         return BatchReader(self.names, kind, self._form, start, self._streams, watches, self.sliced)
@@ -712,6 +712,6 @@ class StreamSource(ParsedSource):
         hint = "; a reader can be read only once, so make a table of it first" if self._stream.once else ""
         return super()._nothing() + hint
 
-    def blocks(self, start: Place | None) -> BatchReader:
+    def blocks(self, start: StreamPosition | None) -> BatchReader:
         """A reader of the batches of a pass."""
         return BatchReader(self.names, self._stream, self._form, start, {}, None, self.sliced)

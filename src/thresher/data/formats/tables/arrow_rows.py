@@ -47,8 +47,8 @@ from thresher.data.text.words import (
     store_float,
     store_word,
 )
+from thresher.engine.centring import FAR, rest_of
 from thresher.engine.compile.jit import helper, kernel, scalar
-from thresher.engine.preparing import FAR, rest_of
 
 NUMBERS, SHORT, LONG, KEYS, INDEXED, NUMBER_LISTS, SPANS = range(7)
 """Forms of a column, by its buffers: float64s; 32-bit offsets, bytes; 64-bit offsets, bytes; indices of keys;

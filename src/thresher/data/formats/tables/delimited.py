@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.data.chunk import Place
+from thresher.data.chunk import StreamPosition
 from thresher.data.columns import (
     CATEGORICAL,
     EMPTY,
@@ -665,7 +665,7 @@ def _with(exact: Numbers, row: bytes, state: NDArray[np.int64]) -> Numbers:
 class SpanningSource(TextSource):
     """Files whose quoted cells may contain line breaks, so that blocks end where rows end."""
 
-    def blocks(self, start: Place | None, watches: Watches | None = None) -> BlockReader:
+    def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> BlockReader:
         """A reader of the blocks of a pass."""
         return BlockReader(self.names, self.block_bytes, start, watches, self._streams, whole=self._whole)
 

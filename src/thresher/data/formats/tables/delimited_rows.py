@@ -71,8 +71,8 @@ from thresher.data.text.words import (
     store_float,
     store_word,
 )
+from thresher.engine.centring import FAR, rest_of
 from thresher.engine.compile.jit import compiled_apart, kernel, scalar
-from thresher.engine.preparing import FAR, rest_of
 
 PLACE, BREAKS, HAS_NUL, ALL_COUNTERS = range(line_status.COUNTERS, line_status.COUNTERS + 4)
 """Counters in `state` in addition to those of `parse_lines`: position of a `HARD` number, line breaks inside

@@ -43,8 +43,8 @@ from thresher.data.text.words import (
     store_word,
     string_stops,
 )
+from thresher.engine.centring import FAR
 from thresher.engine.compile.jit import compiled_apart, kernel, scalar
-from thresher.engine.preparing import FAR
 
 NUMBER, EXACT_NUMBER, TEXT, SPELLED, WORDS, LISTS, CLASSES, IGNORED = range(8)
 """How a field is read: as a float32; as a float64; as text; as text with one spelling for each value; as text

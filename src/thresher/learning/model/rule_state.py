@@ -37,7 +37,7 @@ from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, measures_each, shares_a_clock, writes
 from thresher.engine.sound import Tensors, beneath, given, require, under
 from thresher.learning.model.margins import Read, first_rows, margins
-from thresher.learning.model.objective import F64, Head
+from thresher.learning.model.objective import F64, Objective
 from thresher.learning.model.recipe import Recipe
 
 Array = NDArray[Any]
@@ -129,7 +129,7 @@ F32 = NDArray[np.float32]
 _BLOCK = 1 << 16  # rows whose means are checked at a time
 
 
-class Loop:
+class RuleState:
     """A rule with its state: the table `S` of an index, clocks, intercept, sums."""
 
     reader: ClassVar[Kernel]
@@ -137,7 +137,7 @@ class Loop:
     columns: ClassVar[int] = 0
     """columns of a row after those of the rule"""
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, index: Index, inner: tuple[int, ...]) -> None:
+    def __init__(self, head: Objective, rule: Any, dtype: Any, index: Index, inner: tuple[int, ...]) -> None:
         self.head, self.rule, self.bias_rule, self.dtype = head, rule, rule.intercept(), dtype
         self.inner = inner
         """inner shape of a feature's weights: empty, or (outputs,)"""
@@ -386,14 +386,14 @@ class Loop:
         self.count_as(bool(again[2]))
 
 
-class OneLoop(Loop):
+class OneState(RuleState):
     """One output, one example per step: the fastest loop. `S` is (rows, columns), clocks are vectors."""
 
     watches = True
 
     reader, idle_rows = kernels.read, kernels.idle_rows
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, index: Index) -> None:
+    def __init__(self, head: Objective, rule: Any, dtype: Any, index: Index) -> None:
         super().__init__(head, rule, dtype, index, ())
         self._learn = kernels.learn.for_parts(head.loss, rule, self.bias_rule)
 
@@ -414,12 +414,12 @@ class OneLoop(Loop):
         return None
 
 
-class Calibrated(Loop):
+class Calibrated(RuleState):
     """A loop that learns what margins mean, from those of new examples. See `engine.calibrating`."""
 
     calibration: Array
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, *rest: Any) -> None:
+    def __init__(self, head: Objective, rule: Any, dtype: Any, *rest: Any) -> None:
         super().__init__(head, rule, dtype, *rest)
         self.calibration = np.zeros(calibrating.SIZE)
 
@@ -443,17 +443,17 @@ class Calibrated(Loop):
         self.calibration = state["calibration"].copy()
 
 
-class CalibratedLoop(Calibrated, OneLoop):
+class CalibratedState(Calibrated, OneState):
     """One output, one example per step."""
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, index: Index) -> None:
+    def __init__(self, head: Objective, rule: Any, dtype: Any, index: Index) -> None:
         super().__init__(head, rule, dtype, index)
         self._calibrating = calibrating.learn_calibrating.for_parts(head.loss, rule, self.bias_rule)
 
     def learn(
         self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
     ) -> int:
-        """Learn as `OneLoop` does. Margins of examples that come again are not those of new ones."""
+        """Learn as `OneState` does. Margins of examples that come again are not those of new ones."""
         if self.again:
             return super().learn(resolved, targets, weights, offsets, lo, longest)
         room, added = np.empty(longest, self.dtype), None if offsets is None else read_only(offsets)
@@ -461,14 +461,14 @@ class CalibratedLoop(Calibrated, OneLoop):
         return self._learn_with(self._calibrating, self.head.loss, resolved, targets, *limits)
 
 
-class Averaged(Loop):
+class Averaged(RuleState):
     """Weights are read as the mean of the weights at the start of each step; the state is float64."""
 
     columns = averaging.COLUMNS
     plain: ClassVar[Kernel]
     """reads the weights at the start of a step"""
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, *rest: Any) -> None:
+    def __init__(self, head: Objective, rule: Any, dtype: Any, *rest: Any) -> None:
         super().__init__(head, rule, dtype, *rest)
         self._history = History(rule.DRIFTS, self.clock)
 
@@ -522,10 +522,10 @@ class Averaged(Loop):
         self._history.restore(state)
 
 
-class AveragedLoop(Averaged, OneLoop):
+class AveragedState(Averaged, OneState):
     """One output, one example per step. See `engine.averaging`."""
 
-    reader, plain = averaging.read, OneLoop.reader
+    reader, plain = averaging.read, OneState.reader
 
     def _kept(self, longest: int) -> Any:
         room = np.zeros(self._history.ring.shape[2]), np.empty(longest)
@@ -535,7 +535,7 @@ class AveragedLoop(Averaged, OneLoop):
         return averaging.Past(self.clock, self._history.ring, self._history.place)
 
 
-class ManyLoop(Loop):
+class ManyState(RuleState):
     """Many outputs or mini-batches. `S` is (rows, columns, outputs), clocks (1 or outputs, scalars).
 
     Outputs share one clock if the rule's clock does not depend on the examples.
@@ -543,7 +543,7 @@ class ManyLoop(Loop):
 
     reader, idle_rows = outputs.read_outputs, outputs.idle_rows_of_outputs
 
-    def __init__(self, head: Head, rule: Any, dtype: Any, index: Index, batch: int) -> None:
+    def __init__(self, head: Objective, rule: Any, dtype: Any, index: Index, batch: int) -> None:
         super().__init__(head, rule, dtype, index, (head.count,))
         self.batch = batch
         shared = shares_a_clock(rule) and shares_a_clock(self.bias_rule)
@@ -580,7 +580,7 @@ class ManyLoop(Loop):
         return None
 
 
-class CalibratedManyLoop(Calibrated, ManyLoop):
+class CalibratedManyState(Calibrated, ManyState):
     """Several classes, or mini-batches."""
 
     def _meant(self) -> Any:
@@ -589,10 +589,10 @@ class CalibratedManyLoop(Calibrated, ManyLoop):
         return learned, np.empty_like(learned), np.empty(self.head.count)
 
 
-class AveragedManyLoop(Averaged, ManyLoop):
+class AveragedManyState(Averaged, ManyState):
     """Many outputs or mini-batches. See `engine.averaging.Pasts`."""
 
-    reader, plain = averaging.read_means, ManyLoop.reader
+    reader, plain = averaging.read_means, ManyState.reader
 
     def _kept(self) -> Any:
         return self._past()
@@ -601,7 +601,7 @@ class AveragedManyLoop(Averaged, ManyLoop):
         return averaging.Pasts(self.clock, self._history.ring, self._history.place)
 
 
-def make_loop(recipe: Recipe, head: Head, rule: Any, index: Index) -> OneLoop | ManyLoop:
+def make_loop(recipe: Recipe, head: Objective, rule: Any, index: Index) -> OneState | ManyState:
     """The loop for the recipe's outputs and batch size. A group of one output is not treated as a group.
 
     ValueError for a rule that cannot be averaged.
@@ -614,10 +614,10 @@ def make_loop(recipe: Recipe, head: Head, rule: Any, index: Index) -> OneLoop | 
         rule = parts.clamped(rule, signs.of_class)
     made = (head, rule, recipe.numbers, index)
     if head.outputs.kind == "one" and recipe.batch == 1:
-        one = AveragedLoop if recipe.average else CalibratedLoop if recipe.calibrate else OneLoop
-        loop: OneLoop | ManyLoop = one(*made)
+        one = AveragedState if recipe.average else CalibratedState if recipe.calibrate else OneState
+        loop: OneState | ManyState = one(*made)
     else:
-        many = AveragedManyLoop if recipe.average else CalibratedManyLoop if recipe.calibrate else ManyLoop
+        many = AveragedManyState if recipe.average else CalibratedManyState if recipe.calibrate else ManyState
         loop = many(*made, recipe.batch)
     if not recipe.intercept:
         loop.B = loop.B[:0]
@@ -640,7 +640,7 @@ def _check_average(rule: Any) -> None:
         )
 
 
-def check_born_at_zero(loop: Loop, admitting: bool) -> None:
+def check_born_at_zero(loop: RuleState, admitting: bool) -> None:
     """ValueError if weights that do not start at zero are combined with a signed store or admission."""
     what = "features wait to be admitted" if admitting else ""
     if isinstance(loop.index, HashedIndex) and loop.index.signed:

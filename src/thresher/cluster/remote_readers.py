@@ -19,7 +19,7 @@ from thresher.data.sources.reader import RemoteBlocks, current_readers, reading_
 if TYPE_CHECKING:
     from thresher.cluster.connection import Connection
     from thresher.cluster.readers import RayReaders
-    from thresher.data.chunk import Place
+    from thresher.data.chunk import StreamPosition
     from thresher.data.files.content import Watches
     from thresher.data.sources.parsed import TextSource
 
@@ -43,7 +43,7 @@ class _Workers:
         self._count, self._address, self._say, self._warn = count, address, say, warn
         self._readers: RayReaders | None = None
 
-    def read(self, source: TextSource, start: Place, watches: Watches | None) -> RemoteBlocks:
+    def read(self, source: TextSource, start: StreamPosition, watches: Watches | None) -> RemoteBlocks:
         return self._started().read(source, start, watches)
 
     def prepare(self) -> None:

@@ -15,20 +15,20 @@ from thresher.engine.lanes import LANES, LaneStream, learn_lanes, side_by_side
 from thresher.engine.lookup import resized
 from thresher.engine.protocol import in_dtype, writes
 from thresher.learning.model.margins import Read
-from thresher.learning.model.tables import F32, ManyLoop, OneLoop
+from thresher.learning.model.rule_state import F32, ManyState, OneState
 
 Array = NDArray[Any]
 FEW = 4
 """Fewer loops learn one after another: an octet takes as long as three or four of them."""
 
 
-class Octet:
+class EightLanes:
     """Tables, clocks, intercepts and sums of up to eight loops, with LANES as the last axis.
 
     `alive` tells which lanes learn; unused lanes never do.
     """
 
-    def __init__(self, loops: Sequence[OneLoop]) -> None:
+    def __init__(self, loops: Sequence[OneState]) -> None:
         one, every = loops[0], [*loops, *[loops[0]] * (LANES - len(loops))]
         self.index, self.dtype = one.index, one.dtype
         self._read = np.arange(LANES) < len(loops)
@@ -99,21 +99,21 @@ class _OfLane:
         self._name, self._axis = name, axis
         """of the array, and the axis of its lanes"""
 
-    def __get__(self, loop: LaneLoop, kind: Any = None) -> Array:
+    def __get__(self, loop: LaneState, kind: Any = None) -> Array:
         return self._view(loop)
 
-    def __set__(self, loop: LaneLoop, given: Array) -> None:
+    def __set__(self, loop: LaneState, given: Array) -> None:
         if len(given) != len(self._view(loop)):
             whole = getattr(loop.holder, self._name)
             setattr(loop.holder, self._name, resized(whole, len(given)))
         self._view(loop)[...] = given
 
-    def _view(self, loop: LaneLoop) -> Array:
+    def _view(self, loop: LaneState) -> Array:
         whole: Array = getattr(loop.holder, self._name)
         return whole[loop.lane] if self._axis == 0 else whole[..., loop.lane]
 
 
-class LaneLoop(OneLoop):
+class LaneState(OneState):
     """Lane `lane` of an octet, which holds its state and learns for it."""
 
     watches = False
@@ -123,7 +123,7 @@ class LaneLoop(OneLoop):
     bclock: Any = _OfLane("bclocks", 0)
     tally: Any = _OfLane("tally", 0)
 
-    def __init__(self, octet: Octet, k: int, loop: OneLoop) -> None:
+    def __init__(self, octet: EightLanes, k: int, loop: OneState) -> None:
         self._octet, self.lane = octet, k
         super().__init__(loop.head, loop.rule, loop.dtype, loop.index)
 
@@ -143,7 +143,7 @@ class LaneLoop(OneLoop):
     def learn(
         self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
     ) -> int:
-        """As in `OneLoop`."""
+        """As in `OneState`."""
         return self._octet.learn(self.lane, resolved, targets, weights, offsets, lo, longest)
 
     def rest(self) -> None:
@@ -169,30 +169,30 @@ class LaneLoop(OneLoop):
         return {name: np.ascontiguousarray(array) for name, array in super().state().items()}
 
 
-def gathered(loops: Sequence[OneLoop | ManyLoop]) -> list[OneLoop | ManyLoop]:
+def batched(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]:
     """These loops, which must be untrained, with each `FEW` or more of a kind replaced by lanes of octets."""
-    kinds: dict[Any, list[tuple[int, OneLoop]]] = {}
+    kinds: dict[Any, list[tuple[int, OneState]]] = {}
     for place, loop in enumerate(loops):
-        if isinstance(loop, OneLoop) and _keeps_to_its_rows(loop):
+        if isinstance(loop, OneState) and _keeps_to_its_rows(loop):
             kinds.setdefault(_kind(loop), []).append((place, loop))
     found = list(loops)
     for alike in kinds.values():
         for begin in range(0, len(alike), LANES):
             chosen = alike[begin : begin + LANES]
             if len(chosen) >= FEW:
-                octet = Octet([loop for _, loop in chosen])
+                octet = EightLanes([loop for _, loop in chosen])
                 for k, (place, loop) in enumerate(chosen):
-                    found[place] = LaneLoop(octet, k, loop)
+                    found[place] = LaneState(octet, k, loop)
     return found
 
 
-def _keeps_to_its_rows(loop: OneLoop) -> bool:
+def _keeps_to_its_rows(loop: OneState) -> bool:
     """Whether an example changes only its own rows, and the state is only rows and clocks."""
     coupled = any(writes(type(loop.rule), verb) for verb in ("constrain", "relocate"))
     return not loop.columns and not coupled and loop.calibration is None
 
 
-def _kind(loop: OneLoop) -> Any:
+def _kind(loop: OneState) -> Any:
     """What loops must have in common to be lanes of one octet."""
     rules = [in_dtype(rule, np.float64) for rule in (loop.rule, loop.bias_rule)]
     return *(_without_numbers(part) for part in (loop.head.loss, *rules)), loop.dtype, len(loop.B)

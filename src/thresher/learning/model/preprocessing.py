@@ -22,7 +22,7 @@ from thresher.data.chunk import Chunk, read_only
 from thresher.data.errors import OneLineError
 from thresher.data.layout import SettledLayout
 from thresher.data.offsets import split_offsets, with_offsets
-from thresher.engine import preparing
+from thresher.engine import centring as preparing
 from thresher.engine.sound import MOST_STEPS, Tensors, ascending, given, require
 from thresher.learning.model.sampling import Sampler
 from thresher.learning.model.scaling import Centring, Divisors, Means, make_scaling
@@ -164,7 +164,7 @@ def admission_spec(spec: str | int) -> str:
     return LISTED if spec == LISTED else AdmissionTerms.of(spec).spec
 
 
-class Intake:
+class Preprocessor:
     """Draws rows (`Sampler`), centres and scales columns, then drops rare features (`Admission`).
 
     All count the examples of the stream one by one, so it does not matter where the stream is cut.
@@ -218,7 +218,7 @@ class Intake:
         if self.sampler is not None:
             self.sampler.bind(layout)
 
-    def learned(self, chunk: Chunk, again: bool, shifted: bool = False) -> Chunk:
+    def transform(self, chunk: Chunk, again: bool, shifted: bool = False) -> Chunk:
         """`chunk` prepared for learning. Its rows are counted unless they come `again`, in a later pass.
 
         If the rows are `shifted`, their offsets stay as they are.

@@ -1,4 +1,4 @@
-"""Feed: prepares examples from the stream once, for all models that learn from it.
+"""BatchFeeder: prepares examples from the stream once, for all models that learn from it.
 
 It keeps the examples of an incomplete batch as arrays of the model's state.
 
@@ -44,11 +44,11 @@ from thresher.learning.model.divergence import (
     has_extremes,
     ranges,
 )
-from thresher.learning.model.objective import Head, Listener
-from thresher.learning.model.preparation import Intake
+from thresher.learning.model.objective import Listener, Objective
+from thresher.learning.model.preprocessing import Preprocessor
 from thresher.learning.model.recipe import Recipe
-from thresher.learning.model.tables import BEFORE_END as BEFORE_END_OF_LOOP
-from thresher.learning.model.tables import ManyLoop, OneLoop
+from thresher.learning.model.rule_state import BEFORE_END as BEFORE_END_OF_LOOP
+from thresher.learning.model.rule_state import ManyState, OneState
 from thresher.options.checks import check_chunk
 
 T = TypeVar("T")
@@ -100,7 +100,7 @@ def restored(tensors: Tensors) -> Chunk:
     return Chunk(**held, targets=targets if targets.size else None, cells=tensors.get(_PREFIX + "cells"))
 
 
-def check(state: Tensors, batch: int, head: Head) -> None:
+def check(state: Tensors, batch: int, head: Objective) -> None:
     """StateError or DataError unless `state` holds the examples of an incomplete batch."""
     rows = len(given(state, _PREFIX + "labels", (None,), np.float32))
     keys = given(state, _PREFIX + "keys", (None,), np.uint64)
@@ -138,7 +138,7 @@ _LOOKED_AT = 1000
 class FedLearner(Protocol):
     """A model that learns from a feed."""
 
-    loop: OneLoop | ManyLoop
+    loop: OneState | ManyState
 
     def judge(self, before: Before) -> None:
         """Check the effect of learning the examples of `before`. Raises `DivergedError`."""
@@ -175,7 +175,7 @@ class _Feeding:
             self.learner.stop(error)
 
 
-class Feed:
+class BatchFeeder:
     """Scales and admits features, cuts the stream into pieces, and resolves keys to rows of one index.
 
     All learners learn a piece, one after the other, while it is in cache. Each gets exactly the weights it
@@ -185,7 +185,7 @@ class Feed:
 
     def __init__(self, recipe: Recipe) -> None:
         sampler = recipe.sampler()
-        self.intake = Intake(recipe.scale, recipe.admit, recipe.seed, bool(recipe.centre), sampler)
+        self.intake = Preprocessor(recipe.scale, recipe.admit, recipe.seed, bool(recipe.centre), sampler)
         self.shifted = recipe.offset
         self._loss = recipe.head().loss
         self.signs, self._kept = recipe.signs(), False
@@ -295,7 +295,7 @@ class Feed:
             learner.loop.count_as(again)
         self._at = 0
         for raw in chunk.pieces(PIECE):  # small enough for its values to stay in cache
-            piece = self.intake.learned(raw, again, self.shifted)
+            piece = self.intake.transform(raw, again, self.shifted)
             if not (self._extremes or again or self._watched(learners)):
                 self._extremes = has_extremes(piece)
             if self.batch == 1:
@@ -476,7 +476,9 @@ class Feed:
             whole |= state_of(self._pending) | beneath(BEFORE_END, self._before_end)
         return whole
 
-    def check(self, state: Tensors, loops: Sequence[tuple[OneLoop | ManyLoop, Tensors]], head: Head) -> int:
+    def check(
+        self, state: Tensors, loops: Sequence[tuple[OneState | ManyState, Tensors]], head: Objective
+    ) -> int:
         """The examples learned; StateError unless `state`, with those of the `loops`, is one of this feed."""
         counted, lowest = given(state, "counters", (2,), np.float64)
         require(
