@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.reference import rows_of, same
-from thresher.data import Chunk, DataError, MemorySource, Place, concat
+from thresher.data import Chunk, DataError, MemorySource, StreamPosition, concat
 from thresher.data.order import CHUNK_ROWS, StoredRows, make_order
 
 SHUFFLED = ["once", "every", "buffer:1", "buffer:7", "buffer:1000"]
@@ -31,7 +31,7 @@ def cut(chunk: Chunk, at: list[int]) -> MemorySource:
     return MemorySource([chunk.rows(a, b) for a, b in pairwise(places)])
 
 
-def ids(source: Any, start: Place | None = None) -> list[int]:
+def ids(source: Any, start: StreamPosition | None = None) -> list[int]:
     return [int(label) for chunk in source.chunks(start) for label in chunk.labels]
 
 
@@ -130,7 +130,7 @@ def test_permuted_rows_are_read_once_and_reported_in_every_pass() -> None:
     class Counted(MemorySource):
         read = 0
 
-        def chunks(self, start: Place | None = None) -> Any:
+        def chunks(self, start: StreamPosition | None = None) -> Any:
             self.read += 1
             return super().chunks(start)
 

@@ -20,7 +20,16 @@ from hypothesis import HealthCheck, settings
 from tests.data.forms import reference, some_lines, some_text
 from tests.data.reference import bits, read_all, rows_of, same, written
 from tests.data.samples import PACKERS
-from thresher.data import Chunk, DataError, MemorySource, Place, Report, concat, open_source, table_source
+from thresher.data import (
+    Chunk,
+    DataError,
+    MemorySource,
+    Report,
+    StreamPosition,
+    concat,
+    open_source,
+    table_source,
+)
 from thresher.data.files import blocks as blocks_module
 from thresher.data.files.blocks import LINES, PAD, Block
 from thresher.data.formats.choosing import parser_of
@@ -33,7 +42,7 @@ from thresher.data.sources.reader import Arenas, Reading
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def listed(path: object, start: Place | None = None, **options: object) -> list[Chunk]:
+def listed(path: object, start: StreamPosition | None = None, **options: object) -> list[Chunk]:
     return list(open_source(path, on_error="skip", **options).chunks(start))  # type: ignore[arg-type]
 
 
@@ -246,7 +255,7 @@ def test_a_source_that_changes_the_chunks_of_another_is_like_it_in_all_else() ->
 
 def test_chunks_and_rows_give_each_other() -> None:
     class Rows(Source):
-        def rows(self, start: Place | None = None) -> Iterator[ReadRows]:
+        def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
             yield ReadRows(Chunk.of_rows([(1, {1: 2.0})]), gaps=(0,))
             yield ReadRows(concat([]), gaps=(0,))
 
