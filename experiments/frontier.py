@@ -12,7 +12,7 @@ from itertools import product
 from typing import NamedTuple
 
 from thresher.data import Chunk, MemorySource, concat, open_source
-from thresher.learning.evaluation.evaluate import evaluate
+from thresher.learning.evaluation.evaluate import score
 from thresher.learning.model.model import DivergedError, Model
 
 RATES = (
@@ -79,7 +79,7 @@ def measure(rule: str, rate: str, train: list[Chunk], test: MemorySource) -> Poi
             model.learn(chunk)
     except DivergedError:
         return None
-    error = evaluate(model.readout(), test).figures()["error"]
+    error = score(model.readout(), test.chunks()).figures()["error"]
     assert error is not None
     return Point(float(error), model.nonzero, f"--rule {rule}" + (f" --rate {rate}" if rate else ""))
 

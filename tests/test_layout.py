@@ -124,6 +124,9 @@ ARROWS = {
 }
 # the rooms of data, each of which may import those before it
 ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.tables")
+# folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
+# the figure and says why
+SIZES = {}
 # folder -> the only packages outside the standard library that its modules may import
 OUTSIDE = {
     "engine": {"numba", "numpy", "llvmlite"},
@@ -429,6 +432,12 @@ def test_no_part_is_told_apart_by_name(path: Path) -> None:
         if isinstance(node, ast.Compare | ast.MatchValue):
             named = names.intersection(c.value for c in ast.walk(node) if isinstance(c, ast.Constant))
             assert not named, f"line {node.lineno}: compares with {named}; ask the part itself"
+
+
+@pytest.mark.parametrize("wing", ["all", *sorted({folder(path) for path in SOURCES})])
+def test_the_house_does_not_grow(wing: str) -> None:
+    lines = sum(text_of(path).count("\n") for path in SOURCES if wing in ("all", folder(path)))
+    assert lines <= SIZES[wing], f"{wing} has {lines:,} lines, {SIZES[wing]:,} at most"
 
 
 @written
