@@ -36,6 +36,7 @@ USAGE = {
     "train train.svm -m m --rule sgd --lr 0.1": "--lr; did you mean --rate? (",
     "train train.svm -m m --l1 1 --l1 2": "--l1: given twice",
     "train train.svm -m m --l1 1_0": "--l1: expected a number, not '1_0'",
+    "train train.svm -m m --l1 1:9:3": "'1:9:3'; for several values, see thresher path and tune",
     "path train.svm -m f --l1 1_0:20:3": "with numbers above 0, not '1_0:20:3'",
     "train train.svm -m m --rule ftrl:l1=1 --l1 2": "l1 is 1 in --rule ftrl:l1=1 and 2 in --l1 2: give",
     "train train.svm -m m --rule ftrl:0.5 --alpha 2": "alpha is 0.5 in --rule ftrl:0.5 and 2 in --alpha 2",

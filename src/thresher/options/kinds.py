@@ -106,7 +106,8 @@ class Number(Kind):
         try:
             return float(_plain(text))
         except ValueError:
-            raise WrongValueError("a number") from None
+            several = "; for several values, see thresher path and tune" if ":" in text or "," in text else ""
+            raise WrongValueError("a number", several) from None
 
     def take(self, value: Any) -> Any:
         """The same number; NumPy's too."""

@@ -87,6 +87,7 @@ _OPTIONS: dict[tuple[str, ...], str] = {
     ("thresher predict MODEL DATA -o FILE",): "p predict",
     ("thresher name MODEL DATA",): "names name feature-names",
     ("thresher weights MODEL",): "readable-model invert-hash audit coef",
+    ("thresher path DATA -m MODEL",): "choose choice",
     ("thresher boost",): "bfgs adaboost",
 }
 """Options (or ``option=value``), and the names that other tools use for them.
