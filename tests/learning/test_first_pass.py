@@ -78,7 +78,7 @@ def test_many_models_have_those_of_each_alone(batch: int) -> None:
     lanes, folds = ModelSet(recipes), ModelSet(recipes, Folds(3, whole=True))
     bags = bagged(recipes[0], Bags.of("disjoint:2"))
     for many in (lanes, folds, bags):
-        run(many, 3, folds=True)
+        run(many, 3)
     for recipe, *found in zip(recipes, lanes.models, folds.parts[-1].models, strict=True):
         model = Model(recipe)
         run(model, 3)
