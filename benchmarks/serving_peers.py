@@ -12,12 +12,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
-import uvicorn
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
-
 Row = dict[str, Any]
 LABEL = "label"
 
@@ -93,16 +87,19 @@ class Constant:
 PEERS: dict[str, Callable[[], Peer]] = {"river": River, "vowpalwabbit": VowpalWabbit, "constant": Constant}
 
 
-def application(peer: Peer) -> Starlette:
-    """The service."""
+def application(peer: Peer) -> Any:
+    """The service, of starlette."""
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
 
-    async def predict(request: Request) -> JSONResponse:
+    async def predict(request: Any) -> Any:
         rows = await request.json()
         if isinstance(rows, list):
             return JSONResponse([{"probability": peer.predict(row)} for row in rows])
         return JSONResponse({"probability": peer.predict(rows)})
 
-    async def learn(request: Request) -> JSONResponse:
+    async def learn(request: Any) -> Any:
         rows = await request.json()
         for row in rows if isinstance(rows, list) else [rows]:
             peer.learn(row)
@@ -121,6 +118,8 @@ def trained(name: str, lines: Iterable[str]) -> Peer:
 
 
 if __name__ == "__main__":
+    import uvicorn
+
     served = trained(sys.argv[1], Path(sys.argv[3]).read_text().splitlines())
     uvicorn.run(
         application(served), port=int(sys.argv[2]), log_level="error", loop="uvloop", http="httptools"
