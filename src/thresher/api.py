@@ -35,7 +35,7 @@ from thresher.options.data import ReadOptions
 from thresher.options.judging import EvaluateRun, MeasuringRun
 from thresher.options.lanes import BEST, CvOptions, CvRun, PathOptions, PathRun, TuneOptions
 from thresher.options.model import ModulesOption
-from thresher.options.option import settled, takes
+from thresher.options.option import settle, takes
 from thresher.options.select import SelectOptions, SelectRun
 from thresher.options.training import EnsembleOptions, EnsembleRun, TrainOptions, TrainRun
 from thresher.plans import cv as plans_cv
@@ -149,7 +149,7 @@ def train(
     4
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settled(TrainRun, {**options, "rule": rule, "loss": loss}, train)
+    given = settle(TrainRun, {**options, "rule": rule, "loss": loss}, train)
     with _elsewhere(given):
         ui = Silent() if given["report_every"] is None else Printing()
         run = plans_train.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, ui)
@@ -195,7 +195,7 @@ def ensemble(
     (4, (1,))
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settled(EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
+    given = settle(EnsembleRun, {**options, "rule": rule, "loss": loss}, ensemble)
     with _elsewhere(given):
         ui = Silent() if given["report_every"] is None else Printing()
         run = plans_train.prepare(
@@ -242,7 +242,7 @@ def path(
     (True, 12)
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settled(PathRun, {**options, "rule": rule, "loss": loss}, path)
+    given = settle(PathRun, {**options, "rule": rule, "loss": loss}, path)
     with _elsewhere(given):
         run = plans_path.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
         outcome = _outcome(run)
@@ -295,7 +295,7 @@ def cv(
     True
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settled(CvRun, {**options, "rule": rule, "loss": loss}, cv)
+    given = settle(CvRun, {**options, "rule": rule, "loss": loss}, cv)
     check_flag("refit", refit)
     with _elsewhere(given):
         inputs = inputs_of(data, labels, sample_weight, groups, offsets)
@@ -340,7 +340,7 @@ def tune(
     (8, 200)
     """
     labels, loss = labels_or_part(data, y, "loss", options.get("loss"), None)
-    given = settled(TuneOptions, {**options, "loss": loss}, tune)
+    given = settle(TuneOptions, {**options, "loss": loss}, tune)
     with _elsewhere(given):
         search = plans_tune.prepare(inputs_of(data, labels, sample_weight, groups, offsets), given, Silent())
         search.run()
@@ -389,7 +389,7 @@ def select(
     (0.75, True, True)
     """
     labels, rule = labels_or_part(data, y, "rule", options.get("rule"), None)
-    given = settled(SelectRun, {**options, "rule": rule, "loss": loss}, select)
+    given = settle(SelectRun, {**options, "rule": rule, "loss": loss}, select)
     check_flag("keep", keep)
     with _elsewhere(given):
         inputs = inputs_of(data, labels, sample_weight, groups, offsets)
@@ -436,7 +436,7 @@ def boost(
     (True, True)
     """
     labels, loss = labels_or_part(data, y, "loss", options.get("loss", BOOSTED), BOOSTED)
-    given = settled(BoostOptions, {**options, "loss": loss}, boost)
+    given = settle(BoostOptions, {**options, "loss": loss}, boost)
     with _elsewhere(given):
         run = runs_boost.prepare(inputs_of(data, labels, sample_weight, None), given, Silent())
         found = run.run(callback or (lambda _: None))
@@ -472,7 +472,7 @@ def load(path: str | os.PathLike[str], **options: Unpack[ModulesOption]) -> Any:
 
     Raises `ModelFileError`; `SpecError` for `modules`; TypeError if `path` is not a path.
     """
-    settled(ModulesOption, options, load)
+    settle(ModulesOption, options, load)
     return inspecting.load(Path(os.fspath(path)))
 
 
@@ -506,7 +506,7 @@ def predict(
     >>> predict(model, [{"size": 5.0}], "label").tolist()
     ['big']
     """
-    settled(ReadOptions, reading, predict)
+    settle(ReadOptions, reading, predict)
     found, given = predictor_of(model), with_columns(model, data)
     if output == "probability" and hasattr(model, "classes_") and found.head.outputs.kind == "classes":
         return found.predict_proba(
@@ -561,7 +561,7 @@ def evaluate(
     Raises `ModelFileError`, `DataError`, ValueError for wrong options, TypeError if `model` is not a model.
     """
     own = {"threshold": threshold, "slices": slices, "plot": plot}
-    options = settled(EvaluateRun, {**reading, **own}, evaluate)
+    options = settle(EvaluateRun, {**reading, **own}, evaluate)
     measured = predictor_of(model)
     found = runs_evaluate.measure(measured, labelled(model, data, y, sample_weight), options, offsets=offsets)
     warn(found.troubles)
@@ -627,7 +627,7 @@ def report(
     Raises `ModelFileError`, `DataError`, ValueError for wrong options, FileExistsError if `path` exists and
     is not a report, OSError; TypeError if `model` is not a model.
     """
-    options = settled(MeasuringRun, {**reading, "threshold": threshold, "slices": slices}, report)
+    options = settle(MeasuringRun, {**reading, "threshold": threshold, "slices": slices}, report)
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be the name of a file, not {type(path).__name__}; labels are given as y=")
     if data is None and not (y is None and sample_weight is None and offsets is None):
@@ -715,7 +715,7 @@ def name_features(
     Returns a mapping from key to name. Raises `DataError` for a model with a hashed store, where one weight
     stands for several features, and for data without names; TypeError if `model` is not a model.
     """
-    settled(ReadOptions, reading, name_features)
+    settle(ReadOptions, reading, name_features)
     return find_in([as_model(model)], data, **reading)
 
 

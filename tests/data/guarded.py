@@ -30,7 +30,7 @@ from thresher.data.formats.choosing import opener_of, parser_of
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited
 from thresher.data.formats.tables.arrow_batches import TableBlock
-from thresher.data.formats.tables.arrow_files import BatchFormat, settled
+from thresher.data.formats.tables.arrow_files import BatchFormat, settle_arrow
 from thresher.data.labels import DOMAINS, domain_of
 from thresher.data.layout import Layout
 from thresher.data.sources.reader import Arenas, Reading, RowArrays
@@ -238,7 +238,9 @@ def parse_batches() -> int:
         layout = Layout("arrow", text=("t",), ngrams="words=1-2,chars=2-4", categorical=("i",))
         safe = pa.RecordBatch.from_pydict({name: arrow_moved(array) for name, array in columns.items()})
         plain = pa.RecordBatch.from_pydict(columns)
-        read_by, kinds = settled(layout, plain.schema, "the table", False, partial(lambda head: head, plain))
+        read_by, kinds = settle_arrow(
+            layout, plain.schema, "the table", False, partial(lambda head: head, plain)
+        )
         found = []
         for batch, arena in zip((safe, plain), arenas, strict=True):
             reader = BatchFormat([kinds])(read_by, Reading(DOMAINS["binary"], "skip", arena))

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thresher.drawing.scales import Axis, Scale, scale_of, ticks_across, ticks_upright, value_of, written
+from thresher.drawing.scales import (
+    Axis,
+    Scale,
+    scale_of,
+    ticks_across,
+    ticks_upright,
+    value_of,
+    write_numbers,
+)
 from thresher.drawing.svg import width_of
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
@@ -66,7 +74,7 @@ def test_a_short_logarithmic_axis_has_two_ticks_or_more(low: float, decades: flo
 
 @given(st.lists(st.integers(-40, 40), min_size=2, max_size=9, unique=True), st.integers(-6, 12))
 def test_ticks_are_told_apart(numbers: list[int], power: int) -> None:
-    texts = written([k * 10.0**power for k in numbers])
+    texts = write_numbers([k * 10.0**power for k in numbers])
     assert len(set(texts)) == len(numbers)
 
 

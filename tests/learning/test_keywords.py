@@ -19,7 +19,7 @@ from thresher.options.data import LayoutOptions, ReadOptions, TableOptions
 from thresher.options.kinds import Whole
 from thresher.options.messages import on_the_command_line
 from thresher.options.model import RecipeOptions
-from thresher.options.option import PYTHON, Option, Options, declared, settled, words_of
+from thresher.options.option import PYTHON, Option, Options, declared, settle, words_of
 from thresher.options.output import TrainCommand
 from thresher.plans import repeat
 
@@ -146,11 +146,11 @@ class Renamed(TypedDict, total=False):
 
 def test_an_older_name_of_an_option_is_taken_with_a_warning_by_both_faces() -> None:
     with pytest.warns(FutureWarning, match=r"^tries is now called rounds$"):
-        found: Any = settled(Renamed, {"tries": 3})
+        found: Any = settle(Renamed, {"tries": 3})
     assert (found["rounds"], found["tries"], found.given) == (3, None, {"rounds": 3})
     assert words_of(Renamed, found.given) == ["--rounds", "3"], "what a printed command says"
     with pytest.raises(ValueError, match="tries must be a whole number"):
-        settled(Renamed, {"tries": 0})
+        settle(Renamed, {"tries": 0})
     taken = dict[str, Any]()
     command = Command("make", Renamed, (), lambda **given: taken.update(given))
     command.main(["--tries", "4"], standalone_mode=False)

@@ -20,7 +20,7 @@ def command(model: str, data: list[str], options: Options) -> None:
     from thresher.cli.output import show_result
     from thresher.cli.saving import check_model_first, check_targets, unbroken
     from thresher.data.files.paths import expand
-    from thresher.plans.run_setup import check_outputs, written_beside
+    from thresher.plans.run_setup import check_outputs, extra_outputs
     from thresher.runs.name import find
 
     path = Path(model)
@@ -30,7 +30,7 @@ def command(model: str, data: list[str], options: Options) -> None:
     if options["output_file"]:
         check_targets(target, options, inputs)
     else:  # the model that is read: if it is none, reading it says why
-        check_outputs([target, *written_beside(options)], inputs)
+        check_outputs([target, *extra_outputs(options)], inputs)
     found = find(path, data, options, target)
     figures = {"nonzero": found.nonzero, "named": len(found.names), "model": str(target)}
     with unbroken(target):

@@ -33,13 +33,13 @@ def check_targets(path: Path | None, options: Options, inputs: Iterable[str | Pa
     An existing file must be empty, a model or a checkpoint. OSError, UsageError.
     """
     from thresher.data.files.paths import begins_a_model
-    from thresher.plans.run_setup import check_outputs, written_beside
+    from thresher.plans.run_setup import check_outputs, extra_outputs
 
-    beside, held = written_beside(options), options.get("holdout")
-    check_outputs([path, *beside], [*inputs, "-" if held is None else str(held)])
+    extras, held = extra_outputs(options), options.get("holdout")
+    check_outputs([path, *extras], [*inputs, "-" if held is None else str(held)])
     _check(path, "a model", begins_a_model)
     started = [options.get(name) for name in ("init", "continue_from")]
-    check_outputs(beside, [str(one) for one in started if one is not None])
+    check_outputs(extras, [str(one) for one in started if one is not None])
     _check(options.get("curve"), "a curve", lambda head: head.startswith(_CURVE))
     check_drawn(options)
 

@@ -27,11 +27,11 @@ def command(data: list[str], options: Options) -> None:
     from thresher.plans.run import bags_of
     from thresher.plans.run_setup import Inputs
 
-    path, spare = options["model"], Path(f"{options['model']}.checkpoint")
+    path, checkpoint_path = options["model"], Path(f"{options['model']}.checkpoint")
     bags = options["ensemble"] or bags_of(options["continue_from"])
-    if bags is None and options["resume"] and spare.is_file():
-        bags = bags_in(spare)
-    options["checkpoint"] = spare
+    if bags is None and options["resume"] and checkpoint_path.is_file():
+        bags = bags_in(checkpoint_path)
+    options["checkpoint"] = checkpoint_path
     saving.check_targets(path, options, data)
     if bags and options["names"]:
         raise UsageError("--names works with one model only: use thresher name afterwards")

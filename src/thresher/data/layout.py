@@ -261,7 +261,7 @@ def has_columns(layout: AnyLayout) -> TypeGuard[SettledLayout]:
     return isinstance(layout, SettledLayout) and bool(layout.columns)
 
 
-def settled_without_columns(layout: AnyLayout) -> SettledLayout:
+def settle_without_columns(layout: AnyLayout) -> SettledLayout:
     """The layout of data in a format without columns; raises `DataError` if a column option is given."""
     if layout.group and layout.format != "vw" and layout.group != GROUPS.get(layout.format):
         known = GROUPS.get(layout.format)

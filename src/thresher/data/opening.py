@@ -24,7 +24,7 @@ from thresher.data.layout import (
     Extension,
     SettledLayout,
     has_columns,
-    settled_without_columns,
+    settle_without_columns,
 )
 from thresher.data.report import RESPELLED, Noticed
 from thresher.data.sources.parsed import ParsedSource
@@ -141,7 +141,7 @@ def without_columns(what: str, marked: str) -> DataError:
     )
 
 
-def _settled(
+def _settle(
     names: list[str],
     given: AnyLayout,
     streams: dict[str, Any],
@@ -156,7 +156,7 @@ def _settled(
     if chosen["marked"] and given.format not in TABLES:
         raise without_columns(f"{given.format} has", chosen["marked"])
     if given.format not in TABLES:
-        return settled_without_columns(given), choosing.parser_of(given.format)
+        return settle_without_columns(given), choosing.parser_of(given.format)
     if ids and not has_columns(given):
         given = replace(given, ignore=(*given.ignore, ids))
     more: dict[str, Any] = {name: text for name, text in chosen.items() if text}
@@ -214,7 +214,7 @@ def open_source(
     given = choosing.check_layout(_in_its_format(given, names))
     with _hinting(names[0], given), _naming_table_formats(names[0], layout):
         chosen = {"where": where, "ids": ids, "marked": marked}
-        settled, form = _settled(names, given, streams, unlabelled, live, **chosen)
+        settled, form = _settle(names, given, streams, unlabelled, live, **chosen)
     source: TextSource = choosing.source_of(settled)(
         *(names, settled, form, given),
         domain=domain,

@@ -120,7 +120,7 @@ def _ticks(scale: Scale, most: int) -> list[Tick]:
     if scale.axis.log and scale.axis.whole:
         values = [value for value in values if value == int(value)]
     placed = [(value, place) for value in values if (place := scale.place(value)) is not None]
-    texts = written([value for value, _ in placed], scale.axis.percent, alike=not scale.axis.log)
+    texts = write_numbers([value for value, _ in placed], scale.axis.percent, alike=not scale.axis.log)
     return [Tick(value, place, text) for (value, place), text in zip(placed, texts, strict=True)]
 
 
@@ -153,7 +153,7 @@ def _decades(low: float, high: float, most: int) -> list[float]:
     return next((values for values in found if len(values) >= 2), found[-1])
 
 
-def written(values: Sequence[float], percent: bool = False, *, alike: bool = True) -> list[str]:
+def write_numbers(values: Sequence[float], percent: bool = False, *, alike: bool = True) -> list[str]:
     """Labels of ticks: as few digits as distinguish them, thousands separated, 1M for a million.
 
     With `alike`, all have as many decimals.
@@ -165,7 +165,7 @@ def written(values: Sequence[float], percent: bool = False, *, alike: bool = Tru
     """
     if percent:
         shown = [float(f"{100 * value:.12g}") for value in values]
-        return [f"{text}%" for text in written(shown, alike=alike)]
+        return [f"{text}%" for text in write_numbers(shown, alike=alike)]
     largest = max(map(abs, values), default=0.0)
     spread = largest / min((abs(value) for value in values if value), default=1.0)
     found = [_alone(value) for value in values]

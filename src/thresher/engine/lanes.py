@@ -231,12 +231,12 @@ def _emit_lanes(context, builder, signature, values):
 
 
 @in_place(lambda lanes, k: lanes.dtype)
-def taken(lanes, k):
+def take_lane(lanes, k):
     """The number of lane k."""
     return lanes[k]
 
 
-@taken.emits
+@take_lane.emits
 def _emit_taken(context, builder, signature, values):
     lanes, k = values
     return load(builder, entry(builder, data_of(context, builder, signature.args[0], lanes), k), STACK)
@@ -487,8 +487,8 @@ def settle(k, side, j, x, scratch, at, example):
     row = row_of(side.row_rule, side.table, j, k)
     w = meet(rule, row, 0, weight(rule, row, 0, now), x, now)
     hold(scratch, at, k, w)
-    put(example.margins, k, taken(example.margins, k) + w * x)
-    put(example.sizes, k, taken(example.sizes, k) + size_before_margin(rule, row, 0, x, now))
+    put(example.margins, k, take_lane(example.margins, k) + w * x)
+    put(example.sizes, k, take_lane(example.sizes, k) + size_before_margin(rule, row, 0, x, now))
 
 
 @scalar
@@ -537,16 +537,16 @@ def count_all(tally, alive, example):
 @scalar
 def turn(k, own, bias, home, alive, example):
     """Update the clocks with the example and store the slope to step with."""
-    living, size, one = alive[k] != 0, taken(example.sizes, k), own.table.dtype.type(1)
-    value = taken(example.values, k) * example.importance
-    slope = taken(example.slopes, k) * example.importance
+    living, size, one = alive[k] != 0, take_lane(example.sizes, k), own.table.dtype.type(1)
+    value = take_lane(example.values, k) * example.importance
+    slope = take_lane(example.slopes, k) * example.importance
     if bias.table.shape[0] > 0:
         row, now = row_of(bias.row_rule, bias.table, home, k), now_of(bias.rule, bias.nows, k)
         size += size_before_margin(part_of(bias.row_rule, k), row, 0, one, now)
     rule, clock = part_of(own.rule, k), clock_of(own.rule, own.clocks, k)
     bias_rule, bclock = part_of(bias.rule, k), clock_of(bias.rule, bias.clocks, k)
-    margin, importance = taken(example.margins, k), example.importance
-    b = raised(taken(example.biases, k), example.offsets, example.place)
+    margin, importance = take_lane(example.margins, k), example.importance
+    b = raised(take_lane(example.biases, k), example.offsets, example.place)
     slope = aim(rule, bias_rule, margin, b, importance, value, slope, size, clock, bclock)
     put(example.steps, k, own.table.dtype.type(slope if living else 0.0))
     put_clock(own.rule, own.clocks, k, clock, living)
@@ -557,7 +557,7 @@ def turn(k, own, bias, home, alive, example):
 def note_outgrown(k, side, j, x, example):
     """Record whether lane k steps row j and the row is `outgrown`."""
     row, now = row_of(side.row_rule, side.table, j, k), now_of(side.rule, side.nows, k)
-    grown = outgrown(part_of(side.row_rule, k), row, 0, x, now) & (taken(example.steps, k) != 0)
+    grown = outgrown(part_of(side.row_rule, k), row, 0, x, now) & (take_lane(example.steps, k) != 0)
     put(example.grown, k, 1 if grown else 0)
 
 
@@ -574,7 +574,7 @@ def outgrown_in_any(side, j, x, example):
 @scalar
 def move(k, stepping, side, j, w, x, example):
     """Step row j of lane k from its settled weight."""
-    row, slope = row_of(side.row_rule, side.table, j, k), taken(example.steps, k)
+    row, slope = row_of(side.row_rule, side.table, j, k), take_lane(example.steps, k)
     now = now_of(side.rule, side.nows, k)
     stepping(part_of(side.row_rule, k), row, 0, w, x, slope, now)
     put_row(side.row_rule, side.table, j, k, row, slope != 0)
@@ -589,7 +589,7 @@ def move_weight(k, stepping, side, j, x, scratch, at, example):
 @scalar
 def move_bias(k, side, home, example):
     """Step the intercept."""
-    move(k, step, side, home, taken(example.biases, k), side.table.dtype.type(1), example)
+    move(k, step, side, home, take_lane(example.biases, k), side.table.dtype.type(1), example)
 
 
 @scalar

@@ -19,7 +19,7 @@ _RUNTIME = Path(__file__).with_name("runtime.js")
 _COMMON = 'if (typeof module === "object") module.exports = thresher;\n'
 
 
-def written(found: RawPrediction, end: str = _COMMON) -> str:
+def write(found: RawPrediction, end: str = _COMMON) -> str:
     """The text of the file; `end` exports what it has made."""
     told = described(found) | {"models": [*map(_model, found.models)], "mask": _pair(found.mask)}
     for one in told["columns"]:

@@ -8,6 +8,6 @@ from thresher.exporting.description import RawPrediction
 _NAMES = "columns, outputs, labels, margins, predict, label"
 
 
-def written(found: RawPrediction) -> str:
+def write(found: RawPrediction) -> str:
     """The text of the file."""
-    return js.written(found, f"export const {{ {_NAMES} }} = thresher;\nexport default thresher;\n")
+    return js.write(found, f"export const {{ {_NAMES} }} = thresher;\nexport default thresher;\n")

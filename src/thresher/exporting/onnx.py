@@ -43,7 +43,7 @@ class Linear(NamedTuple):
     """None if it predicts numbers"""
 
 
-def written(found: RawPrediction) -> bytes:
+def write(found: RawPrediction) -> bytes:
     """The model as bytes. `DataError` for what ONNX cannot express, and without the package onnx."""
     import json
 

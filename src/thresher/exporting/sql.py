@@ -29,7 +29,7 @@ WITH thresher_input AS (SELECT * FROM rows)"""
 _DOUBLE = "DOUBLE PRECISION"
 
 
-def written(found: RawPrediction) -> str:
+def write(found: RawPrediction) -> str:
     """The text of the query. `DataError` for what SQL cannot say."""
     _check(found)
     categories = _categories(found)
@@ -73,7 +73,7 @@ def _check(found: RawPrediction) -> None:
         for name in names:
             raw = name.encode("utf-8", "surrogateescape")
             if name in used:
-                _written_text(f"{what}: SQL cannot write the name", raw)
+                _write_text(f"{what}: SQL cannot write the name", raw)
             if (first := alike.setdefault(raw.lower(), name)) != name and used & {first, name}:
                 case = f"{what} '{first}' and '{name}' differ in case only, which DuckDB ignores"
                 raise DataError(f"{case}: rename one, or {_other()}")
@@ -83,7 +83,7 @@ def _other() -> str:
     return f"use {mention(to='c')} or {mention(to='js')}"
 
 
-def _written_text(what: str, raw: bytes) -> str:
+def _write_text(what: str, raw: bytes) -> str:
     """Bytes as text; `DataError` for what a query cannot contain."""
     try:
         text = raw.decode()
@@ -101,7 +101,7 @@ def _categories(found: RawPrediction) -> dict[int, dict[str, int]]:
     by_column = dict[int, dict[str, int]]()
     for key, whole in _named(found, wanted):
         column, value = _parted(found, key, whole)
-        text = _written_text(f"column '{found.columns[column].name}': SQL cannot write the category", value)
+        text = _write_text(f"column '{found.columns[column].name}': SQL cannot write the category", value)
         by_column.setdefault(column, {})[text] = key
     named = sum(map(len, by_column.values()))
     if named < len(wanted):

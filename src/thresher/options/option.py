@@ -3,7 +3,7 @@
 ``passes: Annotated[int | str, Option(PASSES, "Passes over the data.", "N|auto")]`` makes the option of the
 command line, the keyword of Python with its type, and the checks and messages of both.
 
-So do the help, the command that repeats a run, and the types that mypy and editors see (`Unpack`). `settled`
+So do the help, the command that repeats a run, and the types that mypy and editors see (`Unpack`). `settle`
 gives a run all its options and remembers which of them the user gave: that is what `--resume` compares and
 what the printed command says.
 """
@@ -159,7 +159,7 @@ COMMAND_ONLY = {
 """Options of the command line that Python has in another form"""
 
 
-def settled(options: type, given: Mapping[str, Any], function: Callable[..., Any] | None = None) -> Options:
+def settle(options: type, given: Mapping[str, Any], function: Callable[..., Any] | None = None) -> Options:
     """All options, of which Python gives some, that are checked. None means not given. ValueError.
 
     TypeError for a name that the `function` does not know, with the closest known one.

@@ -429,7 +429,7 @@ def _read_value(cls: Any, raw: dict[str, str], field: str) -> Any:
 def spec_of(value: Any) -> str:
     """The SPEC that makes this part, without nested parts."""
     fields = parameters(type(value))
-    shown = ",".join(f"{f}={_written(getattr(value, f))}" for f in fields)
+    shown = ",".join(f"{f}={_write(getattr(value, f))}" for f in fields)
     return f"{part_name(type(value))}:{shown}"
 
 
@@ -444,7 +444,7 @@ def clamped(rule: Any, sign: float) -> Any:
     return tuple.__new__(clamped_class(cls, sign), rule)
 
 
-def _written(value: Any) -> str:
+def _write(value: Any) -> str:
     if isinstance(value, tuple):
         return part_name(type(value))
     return str(value).lower() if isinstance(value, bool) else repr(float(value))

@@ -101,8 +101,8 @@ class Validation(Training):
         """Evaluate the folds by reading the data once more."""
         results, self._scores = self._results(self.trainer)
         points = estimates_of(results, self.plan.penalty is not None)
-        beside: Any = {"folds": self.folds, "results": results, "sets": self.trainer.models}
-        return CrossValidation(self.plan.penalty, points, results.whole or [], _learn=self._further, **beside)
+        extras: Any = {"folds": self.folds, "results": results, "sets": self.trainer.models}
+        return CrossValidation(self.plan.penalty, points, results.whole or [], _learn=self._further, **extras)
 
     def choose(self, found: CrossValidation) -> tuple[int, str, dict[str, Any] | None]:
         """The number of the chosen penalty, the criterion used, and the use of a budget of weights."""
@@ -136,8 +136,8 @@ class Validation(Training):
         first = self.trainer
         recipes = [with_penalty(first.models.recipe, value) for value in penalties]
         models = ModelSet(recipes, self.folds, say=self.ui.say)
-        beside: Any = {"watcher": first.watcher, "stopper": first.stopper, "order": first.order}
-        trainer = Trainer(models, first.reread(), first.plan, reread=first.reread, **beside)
+        extras: Any = {"watcher": first.watcher, "stopper": first.stopper, "order": first.order}
+        trainer = Trainer(models, first.reread(), first.plan, reread=first.reread, **extras)
         try:
             trainer.run()
         except DivergedError:

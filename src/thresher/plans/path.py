@@ -103,13 +103,13 @@ class Paths(Plan):
         if rule and not same:
             yield Difference("rule", recipe.rule, tuple(rule))
         if finished:
-            spare = self.options["checkpoint"]
-            path = spare.with_name(spare.name.removesuffix(".checkpoint"))
+            checkpoint_path = self.options["checkpoint"]
+            path = checkpoint_path.with_name(checkpoint_path.name.removesuffix(".checkpoint"))
             table = model_file.Contents.of(path).frontier() if path.exists() else None
             if table is None or [point.penalty for point in table.points] != [*finished]:
                 raise UsageError(
-                    f"{spare} adds models to {path}, which does not have the others: run again without"
-                    f" {mention('resume')}"
+                    f"{checkpoint_path} adds models to {path}, which does not have the others: run again"
+                    f" without {mention('resume')}"
                 )
             passes, which = self.options["passes"], self.options["choose"]
             if before is not None and passes not in (None, AUTO_PASSES, before.passes):

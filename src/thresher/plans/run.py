@@ -241,7 +241,7 @@ class Plan:
         """How often the data will be read beside the passes; `new`: the models had not learned other data."""
         return 0
 
-    def beside(self, ui: Ui) -> dict[str, Any]:
+    def extras(self, ui: Ui) -> dict[str, Any]:
         """Further arguments for the Trainer."""
         return {}
 
@@ -255,8 +255,8 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
 
     Raises `UsageError`, `DataError`, `ModelFileError`, OSError.
     """
-    options, spare = plan.options, plan.options.get("checkpoint")
-    training, judge = plan_of(options, ui, plan.name, spare, plan.held)
+    options, checkpoint_path = plan.options, plan.options.get("checkpoint")
+    training, judge = plan_of(options, ui, plan.name, checkpoint_path, plan.held)
     training, models, before, started, earlier, recipe, read = _begin(plan, inputs, training, ui)
     slices = None
     if options.get("slices"):
@@ -292,7 +292,11 @@ def prepare(plan: Plan, inputs: Inputs, ui: Ui, made: type[T], outputs: Sequence
         with of_options():
             slices.begin(source, options["slices"], recipe.head())
     more: dict[str, Any] = {"earlier": earlier, "known": known, "before": before, "ready": ready}
-    more |= {"slices": slices, "stopper": ui.stopper(checkpoint=spare is not None), **plan.beside(ui)}
+    more |= {
+        "slices": slices,
+        "stopper": ui.stopper(checkpoint=checkpoint_path is not None),
+        **plan.extras(ui),
+    }
     more["more"] = plan.rereads(source, training, earlier is None)
     trainer = trainer_of(models, source, training, order, held, options["cache"], ui, **more)
     # it skips what it cannot learn of rows that were acknowledged
@@ -321,18 +325,18 @@ class _Beginning(NamedTuple):
 def _begin(plan: Plan, inputs: Inputs, training: TrainingPlan, ui: Ui) -> _Beginning:
     """New models, perhaps with the weights of another; or trained ones, which go on or are resumed."""
     options, part = plan.options, training.holdout_every
-    init, old, spare = (options.get(name) for name in ("init", "continue_from", "checkpoint"))
+    init, old, checkpoint_path = (options.get(name) for name in ("init", "continue_from", "checkpoint"))
     resumes = bool(options.get("resume"))
     if init is not None and (resumes or old is not None):
         begun, other = ("training", "resume") if resumes else ("model", "continue_from")
         how = "continues one" if resumes else "goes on with one"
         both = f"{mention('init')} starts a new {begun}, {mention(other)} {how}"
         raise UsageError(f"{both}: give only one of them")
-    if spare is not None and not resumes:
-        look_at(spare, ui)
+    if checkpoint_path is not None and not resumes:
+        look_at(checkpoint_path, ui)
     models, earlier = (None, None) if old is None else plan.go_on(old)
-    if resumes and spare is not None:
-        resumed, before = checkpoint.load(spare, plan.name, plan.race)
+    if resumes and checkpoint_path is not None:
+        resumed, before = checkpoint.load(checkpoint_path, plan.name, plan.race)
         check_same(plan.difference(resumed, before), "the checkpoint")
         check_same(of_reading(options, resumed.layout, before), "the checkpoint")
         if models is not None and (before.earlier, _basis(resumed)) != (earlier, _basis(models)):
@@ -414,21 +418,22 @@ def _layout(
         return layout_from(started, found, grouped)
 
 
-def look_at(spare: Path, ui: Ui) -> None:
+def look_at(checkpoint_path: Path, ui: Ui) -> None:
     """Report an old checkpoint at this path; `UsageError` if the file there is not a checkpoint.
 
     Unfinished checkpoints of killed runs are removed.
     """
-    clear_abandoned(spare)
-    ours = looks_like_ours(spare)
-    if spare.is_symlink() or ours is False:
+    clear_abandoned(checkpoint_path)
+    ours = looks_like_ours(checkpoint_path)
+    if checkpoint_path.is_symlink() or ours is False:
         raise UsageError(
-            f"{spare} is not a checkpoint, but checkpoints would be written there: move or rename it"
+            f"{checkpoint_path} is not a checkpoint, but checkpoints would be written there: move or rename"
+            " it"
         )
     if ours:
         ui.warn(
-            f"{spare} is left from an interrupted run, from which {mention('resume')} continues; this run"
-            " starts anew and replaces it"
+            f"{checkpoint_path} is left from an interrupted run, from which {mention('resume')} continues;"
+            " this run starts anew and replaces it"
         )
 
 

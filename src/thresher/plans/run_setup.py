@@ -25,7 +25,7 @@ from thresher.data.inputs.any_data import (
     is_matrix,
     is_table,
     labels_beside,
-    opened,
+    open_data,
     with_groups,
     with_labels,
 )
@@ -70,7 +70,7 @@ class Found(NamedTuple):
 
 
 def look(opened: Opener | None, layout: Any, loss: Any, outputs: str | None, words: bool = True) -> Found:
-    """Find what the options leave open about classes, reading the data with `opened`; None if read-once.
+    """Find what the options leave open about classes, reading the data with `open_data`; None if read-once.
 
     `loss` and `outputs` are None if not given; `words` says whether labels may be words.
     Raises ValueError, `DataError`.
@@ -172,7 +172,11 @@ def held_apart(options: Options, default: HeldOutPart = 0) -> tuple[HeldOutPart,
 
 
 def plan_of(
-    options: Options, ui: Ui, name: str = "train", spare: Path | None = None, default: HeldOutPart = 0
+    options: Options,
+    ui: Ui,
+    name: str = "train",
+    checkpoint_path: Path | None = None,
+    default: HeldOutPart = 0,
 ) -> tuple[TrainingPlan, Data | None]:
     """The plan, and separate data to judge by, or None. `UsageError`."""
     part, held = held_apart(options, default)
@@ -186,7 +190,7 @@ def plan_of(
             unsaid if every is None else every,
             part,
             patience,
-            spare,
+            checkpoint_path,
             options.get("checkpoint_every") or 0,
             replay=kept,
             name=name,
@@ -194,7 +198,7 @@ def plan_of(
     if patience and not plan.judges(held):
         raise UsageError(f"{mention('early_stop')} needs {mention('holdout')}")
     for name in ("checkpoint_every", "resume"):
-        if options.get(name) and spare is None:
+        if options.get(name) and checkpoint_path is None:
             raise UsageError(f"{mention(name)} needs the path of the checkpoint")
     return plan, held
 
@@ -340,7 +344,7 @@ def groups_of(inputs: Inputs, layout: AnyLayout | None, options: Options) -> Any
 
 def source_of(inputs: Inputs, domain: Any, read: Mapping[str, Any]) -> Source:
     """The data as a source. `DataError`."""
-    return with_groups(shifted(opened(inputs.data, domain, **read), inputs.offsets), inputs.groups)
+    return with_groups(shifted(open_data(inputs.data, domain, **read), inputs.offsets), inputs.groups)
 
 
 def again_of(inputs: Inputs, source: Source, domain: Any, read: Mapping[str, Any]) -> Source:
@@ -387,8 +391,8 @@ def classes_in(
         return as_source(data, domain, **options)
 
     once = isinstance(data, Iterator) or (files and reads_once(data))
-    beside = labels_beside(data)
-    texts = None if beside is None else label_texts(beside)
+    extras = labels_beside(data)
+    texts = None if extras is None else label_texts(extras)
     if texts and not (layout and layout.classes):
         classes = classes_among(Counter(texts), "memory")
         layout = replace(layout or Layout(), classes=classes) if classes else layout
@@ -445,7 +449,7 @@ def trainer_of(
     earlier: Record | None = None,
     known: Collection[str] = (),
     before: TrainingState | None = None,
-    **beside: Any,
+    **extras: Any,
 ) -> Trainer:
     """What trains the models in all passes over the source; `more` counts further readings.
 
@@ -459,8 +463,8 @@ def trainer_of(
     reads = Passes(source, order.reads(plan.passes) + more, cached=cache)
     ui.show_classes(models.head, source.layout.classes if source.layout else ())
     columns = [one for one in columns_seen(source) if one.name not in known]
-    beside |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns}
-    trainer = Trainer(models, reads.first, plan, watcher=ui.watcher, **beside)
+    extras |= {"reread": reads.later, "order": order, "holdout": held, "columns": columns}
+    trainer = Trainer(models, reads.first, plan, watcher=ui.watcher, **extras)
     if earlier is not None:
         trainer.follow(earlier)
     if before is not None and plan.checkpoint is not None:
@@ -484,7 +488,7 @@ def check_written(
     It reads `data` with `sources`, of which some may be None, and further `inputs`. OSError, `UsageError`.
     """
     read = [name for one in sources if one is not None for name in one.names] if are_files(data) else []
-    check_outputs([*outputs, *written_beside(options)], [*inputs, *read])
+    check_outputs([*outputs, *extra_outputs(options)], [*inputs, *read])
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[str | Path]) -> None:
@@ -510,7 +514,7 @@ def _identity(path: Path) -> object:
     return status.st_dev, status.st_ino
 
 
-def written_beside(options: Options) -> list[Path]:
+def extra_outputs(options: Options) -> list[Path]:
     """The files in the options of a run that are written beside its result."""
     kind, _, rejected = options.get("on_error", "").partition("=")
     named = [options.get(name) for name in ("curve", "plot", "table", "checkpoint")]

@@ -271,8 +271,8 @@ class Selection:
         own = {name: getattr(self, name) for name in _NUMBERS} | {"outputs": list(self.outputs)}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         names = {key: name.encode("utf-8", "surrogateescape") for key, name in self.called.items()}
-        beside = beneath(_SELECTION, arrays | (tensors_of_names(Names.of(names)) if names else {}))
-        save_all([] if self.model is None else [self.model], path, {SELECTION: own}, beside)
+        extras = beneath(_SELECTION, arrays | (tensors_of_names(Names.of(names)) if names else {}))
+        save_all([] if self.model is None else [self.model], path, {SELECTION: own}, extras)
 
     @classmethod
     def load(cls, path: Path | str) -> Selection:

@@ -63,7 +63,7 @@ class Auto(Plan):
             raise UsageError(f"{mention('init')} is for one model only: give a rule other than auto")
         return self.lanes(recipe)
 
-    def beside(self, ui: Ui) -> dict[str, Any]:
+    def extras(self, ui: Ui) -> dict[str, Any]:
         """How to choose and announce the winner."""
 
         def successor(models: ModelSet, over: bool) -> ModelSet:

@@ -133,8 +133,8 @@ class Search:
         if passes == 1:
             return
         stopper = Stopper()
-        beside = {"reread": self._reads.later, "stopper": stopper}
-        trainer = self._trainer(Model(best.recipe), TrainingPlan(passes, None), **beside)
+        extras = {"reread": self._reads.later, "stopper": stopper}
+        trainer = self._trainer(Model(best.recipe), TrainingPlan(passes, None), **extras)
         stopper.listen_here()
         try:
             self.warnings, self.tuner.model = trainer.run().warnings, trainer.model
@@ -166,9 +166,9 @@ class Search:
             error = found
         self.tuner.settle(lanes, error)
 
-    def _trainer(self, model: Any, plan: TrainingPlan, **beside: Any) -> Trainer:
-        beside |= {"watcher": self._watcher, "judging": self._holdout}
-        return Trainer(model, self._source(), plan, order=self._order, columns=self._columns, **beside)
+    def _trainer(self, model: Any, plan: TrainingPlan, **extras: Any) -> Trainer:
+        extras |= {"watcher": self._watcher, "judging": self._holdout}
+        return Trainer(model, self._source(), plan, order=self._order, columns=self._columns, **extras)
 
     def report(self) -> dict[str, Any]:
         """Figures of the winner on rows not used for choosing. `DivergedError` if there is no winner."""

@@ -11,7 +11,7 @@ from typing import Any
 from thresher.batch.rounds import BoostPlan, Round, loss_of
 from thresher.batch.solving import Boosted, solved, troubles_of
 from thresher.data.formats.tables.column_statistics import columns_seen
-from thresher.data.inputs.any_data import opened
+from thresher.data.inputs.any_data import open_data
 from thresher.data.labels import DOMAINS, listed_words
 from thresher.data.source import Source
 from thresher.data.sources.reader import default_threads
@@ -70,6 +70,6 @@ def prepare(inputs: Inputs, options: Options, ui: Ui, *, outputs: Sequence[Path 
         )
     if note:
         ui.say(note)
-    source = opened(inputs.data, _TWO_CLASSES, **read)
+    source = open_data(inputs.data, _TWO_CLASSES, **read)
     check_written(outputs, options, inputs.data, source)
     return Boosting(source, loss, plan, options["intercept"], started)

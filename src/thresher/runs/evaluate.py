@@ -45,9 +45,9 @@ def measure(
     source = source_for(model, data, model.head.domain, offsets=offsets, **reading)
     check_written([], options, data, source, inputs=inputs)
     with of_options():
-        beside = slices_of(source, options["slices"], model.head, options["threshold"])
-    found = assessed(model, source, options["threshold"], *beside)
-    figures = {**found.figures(), "nonzero": model.nonzero, **figures_of_slices(beside)}
+        extras = slices_of(source, options["slices"], model.head, options["threshold"])
+    found = assessed(model, source, options["threshold"], *extras)
+    figures = {**found.figures(), "nonzero": model.nonzero, **figures_of_slices(extras)}
     if options["plot"] is not None:
         plots.write(Path(options["plot"]), plots.agreement(model.head, found.binned, figures))
     troubles = [*found.troubles, *troubles_of_reading(source.report), *worse_than_base(figures, model.head)]

@@ -30,4 +30,4 @@ def prepare(model: ModelOrFile, to: str) -> Export:
     """The content of a file for the target `to`. `DataError` for what it cannot express, `ModelFileError`."""
     if to not in TARGETS:
         raise UsageError(f"to must be one of {', '.join(TARGETS)}, not {to!r}")
-    return Export(import_module(f"thresher.exporting.{to}").written(describe(model)))
+    return Export(import_module(f"thresher.exporting.{to}").write(describe(model)))

@@ -31,7 +31,7 @@ from thresher.data.formats.tables.arrow_batches import TableBlock, sound
 from thresher.data.formats.tables.arrow_files import END_OF_STREAM, BatchFormat, kinds_by
 from thresher.data.formats.tables.json_cells import names_in
 from thresher.data.labels import LISTED, ONE
-from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settled_without_columns
+from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_without_columns
 from thresher.data.opening import check_ids
 from thresher.data.report import LATE
 from thresher.data.sources.reader import SKIP, Arenas, Parsed, Reading
@@ -41,7 +41,7 @@ from thresher.learning.model.divergence import EXTREME, LIGHT, Offsets, extremes
 from thresher.learning.model.prediction import layout_for
 from thresher.options.data import ReadOptions
 from thresher.options.messages import without_options
-from thresher.options.option import UsageError, settled
+from thresher.options.option import UsageError, settle
 from thresher.serving.appending import AN_ID, is_id
 from thresher.serving.errors import NOT_JSON, RefusedError, why_not_json
 
@@ -456,12 +456,12 @@ def _block_of(text: bytes) -> Block:
 
 def _layout(model: Any, form: str) -> SettledLayout:
     """How bodies in a format are read for a model; `DataError` if they cannot have its features."""
-    layout = layout_for(model, settled(ReadOptions, {"format": form}))
+    layout = layout_for(model, settle(ReadOptions, {"format": form}))
     if has_columns(layout):
         return layout
     if form in TABLES:
         raise DataError(f"the model was not trained on a table, so its rows cannot be {FORMATS[form].title}")
-    return settled_without_columns(layout)
+    return settle_without_columns(layout)
 
 
 def _delimited(given: _Text, layout: SettledLayout) -> _Text:

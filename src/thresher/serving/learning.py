@@ -29,7 +29,7 @@ from thresher.learning.model.model import Model
 from thresher.learning.training.ahead import learn_anything
 from thresher.learning.training.interruption import Stopper
 from thresher.learning.training.learner import Recent, total
-from thresher.options.option import settled
+from thresher.options.option import settle
 from thresher.options.training import TrainRun
 from thresher.plans import train as plans
 from thresher.plans.run import Training
@@ -162,7 +162,7 @@ def _prepared(begin: Mapping[str, Any], source: LiveLog, state: Path) -> Trainin
     given = {name: one for name, one in begin.items() if name == "continue_from" or not again}
     given |= {"passes": 1, "checkpoint": state, "resume": again}
     try:
-        return plans.prepare(Inputs(source), settled(TrainRun, given), _Unheard())
+        return plans.prepare(Inputs(source), settle(TrainRun, given), _Unheard())
     except ModelFileError as error:
         if not again or state.name not in str(error):
             raise

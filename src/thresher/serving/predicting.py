@@ -158,7 +158,7 @@ class Predictions:
         """The answers to several bodies; to labelled rows, once they are on disk."""
         if kind.path == "/predict":
             return self.together(bodies, kind)
-        return taken(self._service, self.labelled_together(bodies, kind.media), keys)
+        return take(self._service, self.labelled_together(bodies, kind.media), keys)
 
     def labelled_together(self, bodies: Sequence[bytes], media: str) -> list[Rows | Exception]:
         """The labelled rows of several bodies, or why there are none."""
@@ -232,7 +232,7 @@ def acknowledgement(rows: Rows, ack: Ack) -> RowsLearned:
     return RowsLearned(ack.first, ack.last, learned, len(rows.bad), errors, ack.repeated)
 
 
-def taken(service: Any, bodies: Sequence[Rows | Exception], keys: Sequence[str]) -> Later:
+def take(service: Any, bodies: Sequence[Rows | Exception], keys: Sequence[str]) -> Later:
     """Let a service learn the rows of bodies that could be read, each with its key, if any.
 
     Bodies without a key become one record of the log, so that 64 clients cost the log and the learner as much

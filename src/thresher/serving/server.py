@@ -59,7 +59,7 @@ def serve(model: Path, options: Any) -> None:
     )
     allowed, log = guard(options["token"]), options["access_log"] and AccessLog(options["access_log"])
     with listening(options["host"], options["port"]) as listener, ThreadPoolExecutor(_THREADS) as pool:
-        service = opened(model, options)
+        service = open_service(model, options)
         service.start()
         try:
             host, port = listener.getsockname()[:2]
@@ -72,7 +72,7 @@ def serve(model: Path, options: Any) -> None:
             service.close()
 
 
-def opened(model: Path, options: Any) -> Service:
+def open_service(model: Path, options: Any) -> Service:
     """The service that the options ask for. `UsageError`, `ModelFileError`, `LogError`, OSError."""
     if options["learn"] != (options["log"] is not None):
         raise UsageError("a server that learns needs a log: use --learn and --log DIR together")

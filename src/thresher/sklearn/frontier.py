@@ -236,8 +236,8 @@ class SparseFrontierEstimator(SparseEstimator):
         """
         from thresher.plans.budget import between
 
-        beside = matrix, encoded, draws.seed, self._passes_over(recipe, matrix, draws.whole)
-        school = SideBySide(self, *beside)
+        extras = matrix, encoded, draws.seed, self._passes_over(recipe, matrix, draws.whole)
+        school = SideBySide(self, *extras)
         penalties = self._penalties(recipe, school.source(draws.whole), draws.whole.size)
         troubles: list[Any] = []
         for last in (False, True):
@@ -252,7 +252,7 @@ class SparseFrontierEstimator(SparseEstimator):
             if not more:
                 break
             penalties = sorted([*penalties, *more])
-            school = SideBySide(self, *beside)
+            school = SideBySide(self, *extras)
         self.choose_again(self.choose)
         return troubles
 

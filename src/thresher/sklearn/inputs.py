@@ -109,15 +109,15 @@ def layout_of(estimator: Any) -> Any:
     """The parameter `layout`, which may be a dictionary of options of `thresher.train`. ValueError."""
     from thresher.options.data import LayoutOptions, ReadOptions
     from thresher.options.layouts import layout_asked
-    from thresher.options.option import settled
+    from thresher.options.option import settle
 
     given = estimator.layout
     if not isinstance(given, Mapping):
-        return layout_asked(settled(ReadOptions, {"layout": given}))
+        return layout_asked(settle(ReadOptions, {"layout": given}))
     known = declared(LayoutOptions)
     if unknown := sorted(map(str, given.keys() - known)):
         raise ValueError(f"layout has no option {unknown[0]}; it has {', '.join(sorted(known))}")
-    return layout_asked(settled(LayoutOptions, given))
+    return layout_asked(settle(LayoutOptions, given))
 
 
 def held(X: Any) -> Any:
@@ -240,7 +240,7 @@ def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.learning.model.recipe import with_gaps
 
     if reset:
-        estimator._layout = with_gaps(_settled(layout_of(estimator), X), estimator.centres())
+        estimator._layout = with_gaps(_settle(layout_of(estimator), X), estimator.centres())
         estimator.feature_names_in_ = np.array(estimator._layout.columns, object)
         estimator.n_features_in_ = len(estimator._layout.columns)
     check_same(estimator._layout, reader_of(X).schema.names, "X", ignores=False)
@@ -254,13 +254,13 @@ def source_of_table(estimator: Any, X: Any) -> Source:
     """The rows of a table, read as the estimator reads them; a table read as a matrix, by its own columns."""
     from thresher.data import table_source
 
-    layout = estimator._layout if estimator._kind == TABLE else _settled(None, X)
+    layout = estimator._layout if estimator._kind == TABLE else _settle(None, X)
     jobs = 1 if estimator.n_jobs is None else estimator.n_jobs  # as in scikit-learn: -1 means all processors
     threads = max(1, (os.cpu_count() or 1) + 1 + jobs if jobs < 0 else jobs)
     return table_source(X, layout=layout, domain="open", unlabelled=True, threads=threads)
 
 
-def _settled(layout: Any, table: Any) -> Any:
+def _settle(layout: Any, table: Any) -> Any:
     """The layout with the kind of each column of `table`, which has no label column."""
     from thresher.data.columns import LABEL, settle
     from thresher.data.errors import DataError

@@ -20,7 +20,7 @@ import xxhash
 
 from thresher.data.errors import DataError
 from thresher.data.files import remote
-from thresher.data.files.paths import called, is_stream, named, opened
+from thresher.data.files.paths import called, is_stream, named, open_file
 from thresher.data.files.remote import is_remote
 from thresher.engine.atomic import whole_file
 from thresher.engine.folders import cache_folder, private_folder
@@ -84,7 +84,7 @@ class ContentHash:
 def hash_file(name: str, size: int | None = None) -> Content:
     """The content of a file, or of its first `size` bytes; raises `DataError` if it cannot be read."""
     total, piece = ContentHash(), memoryview(bytearray(_PIECE))
-    with named(name), opened(name) as file:
+    with named(name), open_file(name) as file:
         while size is None or total.size < size:
             room = piece if size is None else piece[: size - total.size]
             if not (count := file.readinto(room)):

@@ -182,7 +182,7 @@ def _check_file(name: str, alone: bool) -> None:
         raise DataError(f"{name}: the file is empty")
 
 
-def opened(name: str, piece: int = remote.PIECE) -> Any:
+def open_file(name: str, piece: int = remote.PIECE) -> Any:
     """Open a file for reading bytes; a remote file is read in pieces of at least `piece` bytes."""
     if remote.is_remote(name):
         return io.BufferedReader(remote.RemoteFile(name), piece)

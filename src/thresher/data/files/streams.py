@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from isal import isal_zlib
 
-from thresher.data.files.paths import STDIN, is_stream, named, opened
+from thresher.data.files.paths import STDIN, is_stream, named, open_file
 
 _PIECE = 1 << 18
 _PIPE = 1 << 20
@@ -149,7 +149,7 @@ class RawFile(io.RawIOBase):
 
 def _unbuffered(name: str) -> tuple[Any, bytes]:
     """The open file, whose reads return as soon as there is something, and the bytes it has read ahead."""
-    file = opened(name)
+    file = open_file(name)
     if name != STDIN or not hasattr(file, "raw"):
         return file, b""
     return file.raw, file.read1(len(file.peek()))
@@ -252,7 +252,7 @@ def pieces_of(name: str, count: int, size: int) -> list[bytes]:
 
     Of a compressed file, they are from a beginning of `_SAMPLED` bytes. Raises `DataError`.
     """
-    with named(name), opened(name) as file:
+    with named(name), open_file(name) as file:
         whole = file.seek(0, os.SEEK_END)
         file.seek(0)
         if compression_of(file.read(_LONGEST_MAGIC)) is not None:

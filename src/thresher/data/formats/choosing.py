@@ -48,7 +48,7 @@ def parser_of(name: str) -> Any:
 
 def opener_of(name: str) -> Any:
     """The function that settles the columns of files in a table format, and makes their parser."""
-    return import_module(f"thresher.data.formats.tables.{listing.TABLES[name].module}").opened
+    return import_module(f"thresher.data.formats.tables.{listing.TABLES[name].module}").open_table
 
 
 def is_in_batches(name: str) -> bool:

@@ -89,7 +89,7 @@ class SparseFrameSource(MemorySource):
     def __init__(
         self, frame: Any, y: Any, weights: Any, domain: str | Domain, settled: SettledLayout
     ) -> None:
-        """`settled`: the layout as `settled_for` gives it, with names for labels."""
+        """`settled`: the layout as `settle_for` gives it, with names for labels."""
         names = [str(name) for name in frame.columns]
         kinds = kinds_in(settled.unlabelled(), names, _NAME)
         check_same(settled, names, _NAME)
@@ -105,7 +105,7 @@ class SparseFrameSource(MemorySource):
         yield from super().chunks(start)
 
 
-def settled_for(frame: Any, layout: AnyLayout | None) -> SettledLayout:
+def settle_for(frame: Any, layout: AnyLayout | None) -> SettledLayout:
     """The layout of the training data; of new data, one in which all columns are numeric."""
     if layout is not None and has_columns(layout):
         return layout
@@ -202,7 +202,7 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Source:
     return found
 
 
-def opened(data: Data, domain: str | Domain, **read: Any) -> Source:
+def open_data(data: Data, domain: str | Domain, **read: Any) -> Source:
     """The source for a new model. As `as_source`; `DataError` if a layout is given for data without one."""
     source = as_source(data, domain, **read)
     layout: AnyLayout | None = read.get("layout")
@@ -367,7 +367,7 @@ def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[st
     of_matrices = isinstance(layout, SettledLayout) and not layout.columns
     if not of_matrices and (frame := _sparse_frame(X, layout)) is not None:
         labels = numbers_of(y, domain_of(domain).of_words(layout.classes if layout else ()))
-        settled = settled_for(frame, layout)
+        settled = settle_for(frame, layout)
         columns = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
         base: AnyLayout = layout or Layout()
         names = _label_names(base, frozenset(settled.columns), columns, getattr(y, "name", None))
@@ -394,7 +394,7 @@ def _unlabelled(data: Any, domain: str | Domain, layout: AnyLayout | None) -> So
     frame = _sparse_frame(data, layout)
     if frame is None:
         return None
-    return SparseFrameSource(frame, None, None, domain, settled_for(frame, layout))
+    return SparseFrameSource(frame, None, None, domain, settle_for(frame, layout))
 
 
 def _rows_of(

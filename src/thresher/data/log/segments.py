@@ -105,7 +105,7 @@ def header_bytes(begin: LogPosition, origin: Mapping[str, Any]) -> bytes:
     return whole + _HASH.pack(xxhash.xxh64_intdigest(whole))
 
 
-def _opened(path: Path) -> FileIO:
+def _open(path: Path) -> FileIO:
     """A segment to be read, not buffered. `LogError` if it is gone or may not be read."""
     try:
         return open(path, "rb", buffering=0)
@@ -115,7 +115,7 @@ def _opened(path: Path) -> FileIO:
 
 def read_segment(path: Path) -> LogSegment:
     """The header of a segment. `LogError` if it is not whole."""
-    with _opened(path) as file:
+    with _open(path) as file:
         start = file.read(len(_MAGIC) + _LENGTH.size)
         if not start.startswith(_MAGIC) or len(start) < len(_MAGIC) + _LENGTH.size:
             other = _ANY_FORMAT.match(start)
@@ -299,7 +299,7 @@ def _is_place(segment: LogSegment, at: LogPosition) -> bool:
     """Whether a place is the beginning of a segment, or between two of its records."""
     if at.offset == segment.begin.offset:
         return at == segment.begin
-    with _opened(segment.path) as file:
+    with _open(segment.path) as file:
         file.seek(at.offset - segment.begin.offset + segment.header)
         head = head_at(file.read(HEAD), 0)
     if head is not None and (head.row, head.before) == (at.row, at.hash):
@@ -324,7 +324,7 @@ def _place_in(segment: LogSegment, offset: int) -> LogPosition | None:
 
 def _records_in(segment: LogSegment, at: LogPosition, last: bool) -> Iterator[LogRun]:
     """The whole records of one file, from a place on; `last` if no file follows it."""
-    with _opened(segment.path) as file:
+    with _open(segment.path) as file:
         size, looked_again = _WINDOW, False
         while True:
             place = at.offset - segment.begin.offset + segment.header

@@ -28,7 +28,7 @@ from thresher.data.chunk import Chunk, concat
 from thresher.data.columns import check_same
 from thresher.data.errors import DataError
 from thresher.data.features.names import Names
-from thresher.data.inputs.any_data import Data, as_source, is_beside, opened, with_labels
+from thresher.data.inputs.any_data import Data, as_source, is_beside, open_data, with_labels
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.offsets import shifted, split_offsets, unused_offsets, with_offsets, without_offsets
 from thresher.data.source import ReadRows, Source
@@ -44,7 +44,7 @@ from thresher.learning.model.scaling import Divisors, Means, alone, divisors_of,
 from thresher.options.checks import check_whole
 from thresher.options.data import ReadOptions
 from thresher.options.layouts import layout_asked, layout_like
-from thresher.options.option import settled
+from thresher.options.option import settle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,7 @@ def source_for(
 
     A model without a layout was trained on matrices or Chunks: it reads a table without labels as a matrix.
     """
-    options = settled(ReadOptions, reading)
+    options = settle(ReadOptions, reading)
     layout = layout_for(model, options)
     read = {name: options[name] for name in ("on_error", "threads", "where")}
     if offsets is not None and not model.shifted:
@@ -380,7 +380,7 @@ class LinearPredictor:
             data.check_arrays()
             yield ReadRows(data if offsets is None else with_offsets(data, offsets))
             return
-        settled(ReadOptions, reading, method)
+        settle(ReadOptions, reading, method)
         none = isinstance(data, list | tuple) and not data
         if none or (hasattr(data, "shape") and data.shape[:1] == (0,)):  # which no source can be of
             return
@@ -657,14 +657,14 @@ def teach(
     from thresher.learning.inspection.feature_names import names_follow
 
     data = with_labels(data, y, sample_weight)
-    options = settled(ReadOptions, reading, model.learn)
+    options = settle(ReadOptions, reading, model.learn)
     first = not model.examples and model.layout is None
     if not first:
         source = source_for(model, data, model.head.domain, offsets=offsets, **reading)
     else:
         read: dict[str, Any] = {"on_error": options["on_error"], "threads": options["threads"]}
         read |= {"where": options["where"], "layout": with_gaps(layout_asked(options), model.recipe.centre)}
-        source = shifted(opened(data, model.head.domain, **read), offsets)
+        source = shifted(open_data(data, model.head.domain, **read), offsets)
         if source.layout is not None:
             model.layout = source.layout
     named, new = model.names, False

@@ -675,22 +675,22 @@ class Trainer:
         own = self.source.class_names, self.models.models
         run = Run(self._seen, self.model, self._columns, self._report, *sides, *own)
         given = self.holdout.given
-        beside = list[Finding]()
+        extras = list[Finding]()
         if given is not None:
-            beside += troubles_of_reading(given.report) + unknown_values(self.model, given)
-        beside += self.holdout.troubles()
+            extras += troubles_of_reading(given.report) + unknown_values(self.model, given)
+        extras += self.holdout.troubles()
         if given is not None and (shared := in_both(self.source.names, given.names)):
-            beside.append(learned_too(shared))
+            extras.append(learned_too(shared))
         if self._in_groups and not self.holdout.every and not self.models.share.groups:
-            beside.append(unused_groups())
+            extras.append(unused_groups())
         if given is not None and self._lacks_a_class():
-            beside.append(one_class_held_out())
+            extras.append(one_class_held_out())
         if self._earlier is not None and self._earlier.content == self._seen.content != 0:
-            beside.append(learned_before())
+            extras.append(learned_before())
         if self.cut_short:
-            beside.append(ended_early(self._number, self.repetition.passes))
+            extras.append(ended_early(self._number, self.repetition.passes))
         good = run.is_suspicious
         looks = good or run.lacks_numbers or self.models.head.is_exponential
         if looks and (names := telling(self.source, self.models.head, good)):
-            beside.append(leak(run.against_base if good else "", names, self.source.layout))
-        return [*troubles_of(run), *beside]
+            extras.append(leak(run.against_base if good else "", names, self.source.layout))
+        return [*troubles_of(run), *extras]

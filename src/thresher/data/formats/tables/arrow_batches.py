@@ -242,7 +242,7 @@ class BatchParser:
         kinds, batch, kept = self._files[block.file], block.batch, None
         if self._filters:
             kept = self._filters[block.file].rows(batch)
-            batch = taken(batch, kept)
+            batch = take_rows(batch, kept)
 
         def line(row: int) -> int:
             return row + 1 if kept is None else block.passed + int(kept[row]) + 1
@@ -538,7 +538,7 @@ def as_bytes(kind: Any) -> Any:
     return pa.large_list(as_bytes(kind.value_type)) if types.is_large_list(kind) else kind
 
 
-def taken(batch: Any, rows: NDArray[np.int64]) -> Any:
+def take_rows(batch: Any, rows: NDArray[np.int64]) -> Any:
     """These rows of a batch. pyarrow cannot take rows of string views, as polars has them: these are cast."""
     kinds = [_without_views(one.type) for one in batch.schema]
     if kinds != batch.schema.types:

@@ -20,8 +20,7 @@ import pyarrow.parquet as pq
 from thresher.data.chunk import StreamPosition
 from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LABEL, UNREAD, as_option_value, finder, settle
 from thresher.data.errors import DataError
-from thresher.data.files.paths import is_stream, named, size_of
-from thresher.data.files.paths import opened as opened_file
+from thresher.data.files.paths import is_stream, named, open_file, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams, RawFile
 from thresher.data.formats.tables.arrow_batches import (
@@ -77,7 +76,7 @@ Look = Callable[[], Any]
 """Looks at the first rows of the columns that may hold texts or categories: a record batch or None."""
 
 
-def settled(
+def settle_arrow(
     layout: AnyLayout,
     schema: Any,
     name: str,
@@ -206,7 +205,7 @@ class BatchFormat:
         return [name for each in (self.filters, self.marks) for name in (each[file].columns if each else ())]
 
 
-def opened(
+def open_table(
     names: list[str],
     layout: AnyLayout,
     streams: OpenStreams,
@@ -226,7 +225,7 @@ def opened(
         with read_from(name):
             chosen = Filter(where, schema, name) if where else None
             look = partial(_look, name, schema, layout, chosen)
-            found, kinds = settled(found, schema, name, unlabelled, look, schemas[1:], ids)
+            found, kinds = settle_arrow(found, schema, name, unlabelled, look, schemas[1:], ids)
         files.append(kinds)
         may_be_words = may_be_words or has_words(kinds, schema)
         filters += [chosen] if chosen else []
@@ -319,7 +318,7 @@ def _needs_a_disk(what: str, remedy: str = "") -> DataError:
 def _random(name: str) -> Any:
     """A file with random access for pyarrow. It is not memory-mapped, since it may be truncated meanwhile."""
     if is_remote(name):
-        return pa.PythonFile(opened_file(name, piece=1 << 16), mode="r")
+        return pa.PythonFile(open_file(name, piece=1 << 16), mode="r")
     return pa.OSFile(name)
 
 
@@ -396,7 +395,7 @@ class _Last:
 def _is_file(name: str) -> bool:
     if is_stream(name):
         return False
-    with opened_file(name) as file:
+    with open_file(name) as file:
         return bool(file.read(len(_MAGIC)) == _MAGIC)
 
 
@@ -691,7 +690,7 @@ class StreamSource(ParsedSource):
             )
         self._stream = _ArrowStream(given)
         unnamed = replace(layout or AnyLayout(), format="")  # data read later may have any format
-        settled_by, kinds = settled(
+        settled_by, kinds = settle_arrow(
             *(unnamed, self._stream.schema, NAME, unlabelled),
             self._stream.head,
         )

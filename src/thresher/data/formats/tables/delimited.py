@@ -148,7 +148,7 @@ class _FileHead(NamedTuple):
     """see `DelimitedFormat.headers`"""
 
 
-def opened(
+def open_table(
     names: list[str],
     layout: AnyLayout,
     streams: OpenStreams,

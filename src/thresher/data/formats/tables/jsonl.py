@@ -160,7 +160,7 @@ class _JsonHead(NamedTuple):
     """bytes of these"""
 
 
-def opened(
+def open_table(
     names: list[str],
     layout: AnyLayout,
     streams: OpenStreams,
@@ -183,7 +183,7 @@ def opened(
         for field, some in heads[-1].values.items():
             values.setdefault(field, some)
     first = [head.fields for head in heads]
-    found = layout if has_columns(layout) else _settled(layout, first, names[0], not whole, values)
+    found = layout if has_columns(layout) else _settle(layout, first, names[0], not whole, values)
     used = found.unlabelled() if unlabelled else found
     made = JsonlFormat([], [])
     new = layout.new(used.columns) if isinstance(layout, Extension) else []
@@ -232,7 +232,7 @@ def _in_order(layout: SettledLayout, fields: Iterable[Any]) -> Any:
     return pa.schema([*known, *there.values()])
 
 
-def _settled(
+def _settle(
     layout: AnyLayout,
     heads: Sequence[Any],
     name: str,
