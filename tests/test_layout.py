@@ -127,8 +127,8 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 70_405,
-    "data": 19_476,
+    "all": 70_417,
+    "data": 19_488,
     "learning": 14_691,
     "parts": 5_904,
     "engine": 5_200,

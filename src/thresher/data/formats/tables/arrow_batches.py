@@ -32,7 +32,7 @@ from thresher.data.formats.tables import arrow_rows as rows
 from thresher.data.formats.tables.table_rows import (
     GAPPED,
     NOT_FINITE,
-    Kinds,
+    ColumnEncodings,
     check_columns_of_labels,
     expected_of,
 )
@@ -174,7 +174,7 @@ def sound(batch: Any, needed: list[str]) -> Any:
     return batch
 
 
-def _not_utf8(batch: Any, kinds: Kinds) -> Noted:
+def _not_utf8(batch: Any, kinds: ColumnEncodings) -> Noted:
     """The first row of a batch with text that is not UTF-8, and the number of such rows; empty if none."""
     found = list[tuple[str, NDArray[np.int64], str]]()
     for name, kind in zip(kinds.names, kinds.what, strict=True):
@@ -214,7 +214,7 @@ class Described(NamedTuple):
     """the maximum number of features"""
 
 
-def columns_read(kinds: Kinds) -> list[int]:
+def columns_read(kinds: ColumnEncodings) -> list[int]:
     """The columns that the encoder reads."""
     return [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST, TEXT)]
 
@@ -224,7 +224,7 @@ class BatchParser:
 
     def __init__(
         self,
-        files: Sequence[Kinds],
+        files: Sequence[ColumnEncodings],
         layout: SettledLayout,
         reading: Reading,
         filters: Sequence[Filter] = (),
@@ -277,7 +277,7 @@ class BatchParser:
             [_texts(batch.column(one)) if one in there else [""] * count for one in self._reading.sliced],
         )
 
-    def encoded(self, batch: Any, kinds: Kinds) -> tuple[Chunk, int, list[tuple[int, int]]]:
+    def encoded(self, batch: Any, kinds: ColumnEncodings) -> tuple[Chunk, int, list[tuple[int, int]]]:
         """The rows of a batch, the number with repeated keys, and the bad ones as ``(row, code)``.
 
         With `FAIL`, it ends at the first bad row.
@@ -287,7 +287,7 @@ class BatchParser:
             self._offer_names(kinds, {c: batch.column(kinds.names[c]) for c in columns_read(kinds)})
         return found
 
-    def _offer_names(self, kinds: Kinds, arrays: Mapping[int, Any]) -> None:
+    def _offer_names(self, kinds: ColumnEncodings, arrays: Mapping[int, Any]) -> None:
         """Let the namer take the names of features in columns, by number; lists may be flat."""
         naming = self._reading.naming
         for c, array in arrays.items():
@@ -306,7 +306,7 @@ class BatchParser:
         self._reading.take_names(kinds.names)
 
     def _as_chunk(
-        self, count: int, kinds: Kinds, described: Described
+        self, count: int, kinds: ColumnEncodings, described: Described
     ) -> tuple[Chunk, int, list[tuple[int, int]]]:
         table, held, most = described
         columns = self._arenas.columns(count, 2 * most + 16, self._domain.width)
@@ -327,7 +327,7 @@ class BatchParser:
         chunk = kinds.completed(columns.chunk(int(state[line_status.ROWS]), int(state[line_status.NNZ])))
         return chunk, int(state[line_status.MERGED]), wrong
 
-    def _described(self, batch: Any, kinds: Kinds) -> Described:
+    def _described(self, batch: Any, kinds: ColumnEncodings) -> Described:
         read = columns_read(kinds)
         table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
         table[:, rows.COLUMN] = read
@@ -337,7 +337,9 @@ class BatchParser:
             most += features
         return Described(table, held, most)
 
-    def point(self, row: NDArray[np.int64], array: Any, kinds: Kinds, c: int) -> tuple[list[Any], int]:
+    def point(
+        self, row: NDArray[np.int64], array: Any, kinds: ColumnEncodings, c: int
+    ) -> tuple[list[Any], int]:
         """Describe column `c`; returns what to keep alive, and the maximum number of features."""
         kind, most = kinds.what[c], len(array) * (2 if kinds.codes[c] == GAPPED else 1)
         if kind == LABEL and self._holds_lists(kinds.names[c], array.type):
@@ -402,7 +404,9 @@ class BatchParser:
             raise DataError(f"column '{name}' has type {kind}, but these outputs need {wanted} as labels")
         return _is_list(kind)
 
-    def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int, raw: bytes) -> BadLine:
+    def bad_row(
+        self, batch: Any, kinds: ColumnEncodings, row: int, code: int, line: int, raw: bytes
+    ) -> BadLine:
         """The bad line for a row of a batch, whose text is `raw`."""
         column, outcome = divmod(code, OUTCOMES)
         name = kinds.names[column]
@@ -451,7 +455,9 @@ def _point_indices(column: NDArray[np.int64], array: Any, seed: np.uint64, spell
     return [keys, indices]
 
 
-def _point_grams(column: NDArray[np.int64], array: Any, kinds: Kinds, place: int, naming: Any) -> list[Any]:
+def _point_grams(
+    column: NDArray[np.int64], array: Any, kinds: ColumnEncodings, place: int, naming: Any
+) -> list[Any]:
     """Describe a text column by lists of keys and values of its n-grams; a missing text has no n-grams."""
     texts = cast(texts_of(array, kinds.spelling[place]), TEXTS)
     if texts.null_count:  # a scalar made of Python's makes pyarrow import pandas

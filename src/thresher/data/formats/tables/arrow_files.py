@@ -40,7 +40,7 @@ from thresher.data.formats.tables.arrow_batches import (
     type_name,
 )
 from thresher.data.formats.tables.spellings import ROWS, with_usual
-from thresher.data.formats.tables.table_rows import Kinds, kinds_of
+from thresher.data.formats.tables.table_rows import ColumnEncodings, kinds_of
 from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns
 from thresher.data.sources.parsed import TextSource
@@ -84,7 +84,7 @@ def settle_arrow(
     look: Look,
     later: Sequence[Any] = (),
     ids: str = "",
-) -> tuple[SettledLayout, Kinds]:
+) -> tuple[SettledLayout, ColumnEncodings]:
     """The layout, settled by a schema and those of `later` files if necessary, and how columns are read.
 
     `look` looks at the first rows.
@@ -98,7 +98,7 @@ def settle_arrow(
     return found, kinds_by(used, schema, name, ids)
 
 
-def kinds_by(layout: SettledLayout, schema: Any, name: str, ids: str = "") -> Kinds:
+def kinds_by(layout: SettledLayout, schema: Any, name: str, ids: str = "") -> ColumnEncodings:
     """How the columns of a file are read; raises `DataError` unless they fit the layout."""
     check_types(layout, schema, name)
     return kinds_of(layout, schema.names, name, guesses(schema), ids)
@@ -124,7 +124,7 @@ def _typed(schema: Any, later: Sequence[Any]) -> Any:
     return pa.schema(fields, schema.metadata)
 
 
-def has_words(kinds: Kinds, schema: Any) -> bool:
+def has_words(kinds: ColumnEncodings, schema: Any) -> bool:
     """Whether a label column has text."""
     labels = [name for name, what in zip(kinds.names, kinds.what, strict=True) if what == LABEL]
     return any(is_of_text(schema.field(name).type) for name in labels)
@@ -187,7 +187,7 @@ def kinds_for(field: Any, names: Sequence[str]) -> str:
 class BatchFormat:
     """Makes the parsers of table files."""
 
-    files: list[Kinds]
+    files: list[ColumnEncodings]
     """how the columns of each file are read"""
     filters: list[Filter] = dataclasses.field(default_factory=list)
     """which rows of each file are read; empty: all"""
@@ -215,7 +215,7 @@ def open_table(
     marked: str = "",
 ) -> tuple[SettledLayout, BatchFormat]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
-    files, found, may_be_words = list[Kinds](), layout, False
+    files, found, may_be_words = list[ColumnEncodings](), layout, False
     filters, marks = list[Filter](), list[Filter]()
     schemas = list[Any]()
     for name in names:

@@ -56,7 +56,7 @@ from thresher.data.formats.tables.spellings import Observed, hint_of_numbers, wi
 from thresher.data.formats.tables.table_rows import (
     GAPPED,
     NOT_FINITE,
-    Kinds,
+    ColumnEncodings,
     cell_filter,
     check_columns_of_labels,
     expected_of,
@@ -123,7 +123,7 @@ def dialect_of(layout: AnyLayout) -> Dialect:
 class DelimitedFormat:
     """Makes the parsers of delimited files."""
 
-    files: list[Kinds]
+    files: list[ColumnEncodings]
     headers: list[bytes]
     """the header line of each file, see `as_header`; empty if there is none that could be repeated"""
     may_be_words: bool = False
@@ -162,7 +162,7 @@ def open_table(
     The beginning of the first file settles the kinds of columns, or that of the next if a column is empty
     there. If `live`, a stream is read up to its first row. Raises `DataError`.
     """
-    files, headers, dialect = list[Kinds](), list[bytes](), dialect_of(layout)
+    files, headers, dialect = list[ColumnEncodings](), list[bytes](), dialect_of(layout)
     heads, guesses, spelling, may_be_words = list[_FileHead](), list[str](), list[str](), False
     columns = list[list[bytes]]()
     for name in names:
@@ -200,7 +200,7 @@ def form_of(
     return DelimitedFormat([_kinds(used, head, dialect, ids)], [head.header])
 
 
-def _kinds(layout: SettledLayout, head: _FileHead, dialect: Dialect, ids: str) -> Kinds:
+def _kinds(layout: SettledLayout, head: _FileHead, dialect: Dialect, ids: str) -> ColumnEncodings:
     columns = head.names if layout.header else _positions(layout, len(head.names), head.name)
     return kinds_of(layout, columns, head.name, _guesses(_columns_in(head, dialect))[0], ids)
 
@@ -528,7 +528,7 @@ class DelimitedParser:
         parsed = parsed._replace(chunk=chunk, tally=tally, uncounted=breaks, noticed=noticed)
         return parsed._replace(ids=ids, cells=sliced)
 
-    def _noticed(self, block: Block, kinds: Kinds, first_at: NDArray[np.int64]) -> list[Any]:
+    def _noticed(self, block: Block, kinds: ColumnEncodings, first_at: NDArray[np.int64]) -> list[Any]:
         """What the rows that begin at `first_at` show: values in empty columns, and a repeated header."""
         if first_at.max() < 0:
             return []
@@ -544,7 +544,9 @@ class DelimitedParser:
         found.sort(key=lambda one: one[0])
         return [(what, name, line, kind) for line, what, name, kind in found]
 
-    def _cells(self, block: Block, begin: int, kinds: Kinds, columns: Sequence[str]) -> list[list[str]]:
+    def _cells(
+        self, block: Block, begin: int, kinds: ColumnEncodings, columns: Sequence[str]
+    ) -> list[list[str]]:
         """For each of these columns, its cells in the rows from `begin` on; empty where there is none."""
         if not columns:
             return []
@@ -586,7 +588,7 @@ class DelimitedParser:
             self.room = np.empty(block.size + PAD, np.uint8)
         return self.room
 
-    def _remedy_of_quotes(self, block: Block, start: int, kinds: Kinds) -> str:
+    def _remedy_of_quotes(self, block: Block, start: int, kinds: ColumnEncodings) -> str:
         """What to do about the row at `start`, in which a cell begins with a quote and does not end with one.
 
         Either the cell goes on in the next lines, or the quote is part of the cell.
@@ -645,7 +647,7 @@ class DelimitedParser:
         return BadLine("", line + 1 + before.count(b"\n"), at - start - begins + 1, expected, found, raw)
 
 
-def _fits(cells: list[bytes], kinds: Kinds) -> bool:
+def _fits(cells: list[bytes], kinds: ColumnEncodings) -> bool:
     """Whether cells can be a row: one for each column, with numbers where numbers must be."""
     return len(cells) == len(kinds.names) and all(
         means_missing(cell) or NUMBER.fullmatch(cell.strip()) is not None

@@ -28,7 +28,7 @@ from thresher.data.columns import CATEGORICAL, LABEL, LIST
 from thresher.data.files.blocks import PAD
 from thresher.data.formats.tables import arrow_rows as rows
 from thresher.data.formats.tables.arrow_batches import TEXTS, Described, columns_read
-from thresher.data.formats.tables.table_rows import GAPPED, Kinds
+from thresher.data.formats.tables.table_rows import GAPPED, ColumnEncodings
 from thresher.data.labels import BASIS, PRIME
 from thresher.data.text.numbers import nearest_double, read_digits, read_power
 from thresher.data.text.spelling import GROWTH, ROOM, spelled
@@ -555,7 +555,9 @@ class Cut(NamedTuple):
 class ObjectColumns:
     """What is read of the objects of a file."""
 
-    def __init__(self, kinds: Kinds, words: bool, lists: bool, watched: Callable[[str], str]) -> None:
+    def __init__(
+        self, kinds: ColumnEncodings, words: bool, lists: bool, watched: Callable[[str], str]
+    ) -> None:
         """`words`: labels are not numbers; `lists`: they are lists of these.
 
         A field for which `watched` returns a text is watched.

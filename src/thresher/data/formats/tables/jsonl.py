@@ -49,7 +49,7 @@ from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, ObjectColumns
 from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
 from thresher.data.formats.tables.spellings import hint_of_numbers, spelling_of_texts, text_of, with_usual
-from thresher.data.formats.tables.table_rows import Kinds, cell_filter
+from thresher.data.formats.tables.table_rows import ColumnEncodings, cell_filter
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns
 from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, Noted
@@ -111,7 +111,7 @@ _LARGE = pa.decimal128(38, 0)
 class JsonlFormat:
     """Makes the parsers of JSON lines files."""
 
-    files: list[Kinds]
+    files: list[ColumnEncodings]
     wide: list[dict[str, Any]]
     """the fields to read from each file, with the types that accept all values of their kinds"""
     may_be_words: bool = False
@@ -518,7 +518,9 @@ class JsonlParser(BatchParser):
             chunk, tally, bad[: self._reading.described], b"".join(rejected), noticed=seen, gaps=gaps
         )
 
-    def bad_row(self, batch: Any, kinds: Kinds, row: int, code: int, line: int, raw: bytes) -> BadLine:
+    def bad_row(
+        self, batch: Any, kinds: ColumnEncodings, row: int, code: int, line: int, raw: bytes
+    ) -> BadLine:
         """The bad line; if its object lacks the field in question, with the one that may be meant."""
         bad = super().bad_row(batch, kinds, row, code, line, raw)
         name = kinds.names[bad.column - 1]

@@ -67,7 +67,7 @@ NOT_FINITE = (
 """Outcomes of numbers that may not be finite in float32."""
 
 
-class Kinds(NamedTuple):
+class ColumnEncodings(NamedTuple):
     """How the columns of a file are read, in file order. Arrays have the shape (columns,)."""
 
     names: list[str]
@@ -101,7 +101,7 @@ class Kinds(NamedTuple):
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
         return extra_of(self.crosses and self.crosses._replace(spans=spans), naming, len(self.names))
 
-    def of_cells(self, words: bool) -> Kinds:
+    def of_cells(self, words: bool) -> ColumnEncodings:
         """These kinds with columns marked whose cells are spelled, and labels if they are `words`."""
         numbers = np.array(self.spelling) == columns.AS_NUMBER
         marks = np.where(numbers, NUMERALS, SPELLED * np.isin(self.spelling, columns.SPELLED))
@@ -152,7 +152,7 @@ def cell_filter(
 
 def kinds_of(
     layout: SettledLayout, names: list[str], file: str, guesses: Sequence[str] = (), ids: str = ""
-) -> Kinds:
+) -> ColumnEncodings:
     """How the columns of `file` are read; raises `DataError` unless they match the settled layout.
 
     `guesses` are the kinds that its columns look like, for messages. The column `ids`, a name or position,
@@ -172,7 +172,7 @@ def kinds_of(
     known, codes = dict(zip(layout.columns, layout.spelling, strict=True)), dict(_CODES)
     if layout.gaps:
         codes[columns.NUMERIC] = GAPPED
-    return Kinds(
+    return ColumnEncodings(
         names,
         kinds,
         np.array([codes[kind] for kind in kinds], np.int64),
