@@ -127,7 +127,7 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 70_417,
+    "all": 70_424,
     "data": 19_488,
     "learning": 14_691,
     "parts": 5_904,
@@ -135,14 +135,14 @@ SIZES = {
     "plans": 4_467,
     "serving": 4_353,
     "options": 3_093,
-    "sklearn": 2_490,
+    "sklearn": 2_495,
     "cli": 2_416,
     "cluster": 1_341,
     "reporting": 1_239,
     "batch": 1_164,
     "exporting": 1_081,
     "runs": 1_026,
-    "drawing": 863,
+    "drawing": 865,
     "api": 741,
     "testing": 687,
     "__init__": 140,

@@ -158,9 +158,11 @@ def write_numbers(values: Sequence[float], percent: bool = False, *, alike: bool
 
     With `alike`, all have as many decimals.
 
-    >>> written([0.1, 0.15]), written([0, 5000, 10000]), written([1e3, 1e6]), written([0.05, 0.1], True)
-    (['0.10', '0.15'], ['0', '5,000', '10,000'], ['1k', '1M'], ['5%', '10%'])
-    >>> written([0.5, 1, 10], alike=False)
+    >>> [write_numbers(values) for values in ([0.1, 0.15], [0, 5000, 10000], [1e3, 1e6])]
+    [['0.10', '0.15'], ['0', '5,000', '10,000'], ['1k', '1M']]
+    >>> write_numbers([0.05, 0.1], True)
+    ['5%', '10%']
+    >>> write_numbers([0.5, 1, 10], alike=False)
     ['0.5', '1', '10']
     """
     if percent:
