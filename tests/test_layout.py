@@ -127,12 +127,12 @@ ROOMS = ("text", "files", "features", "sources", "formats.lines", "formats.table
 # folder -> the most lines that its modules may have: who adds says in the same commit what goes, or raises
 # the figure and says why
 SIZES = {
-    "all": 70_424,
+    "all": 70_419,
     "data": 19_488,
     "learning": 14_691,
     "parts": 5_904,
     "engine": 5_200,
-    "plans": 4_467,
+    "plans": 4_462,
     "serving": 4_353,
     "options": 3_093,
     "sklearn": 2_495,

@@ -153,11 +153,6 @@ class Folds(Share):
         fold = f"{'before' if self.forward else 'without'} fold {part + 1}, "
         return fold if part < self.count else "on all rows, "
 
-    def lead(self, models: ModelSet) -> Any:
-        """The model with the lowest loss of the last part."""
-        part = models.parts[-1]
-        return part.models[min(part.alive or [0], key=lambda k: part.models[k].tally.average)]
-
     def kept(self, models: ModelSet) -> list[Model]:
         """The models of all rows; those of folds are discarded."""
         return models.parts[-1].models if self.whole else []

@@ -33,8 +33,7 @@ from thresher.options.messages import mention, mention_command
 
 OWN = ("rule", "rate", "loss", "average", "intercept", "dtype")
 """Fields of a Recipe in which the models of a part may differ."""
-_COUNTERS = "counters"
-_RACE = "race."
+_COUNTERS, _RACE = "counters", "race."
 
 
 class Referee(Protocol):
@@ -208,7 +207,7 @@ class Share:
         return ""
 
     def lead(self, models: ModelSet) -> Any:
-        """What stands for all: the model with the lowest progressive loss; in a race, the first.
+        """Of the last part, the model with the lowest progressive loss; in a race, the first.
 
         Also if the race has dropped it, until another takes the place of all, but not if it diverged.
         """
@@ -216,7 +215,8 @@ class Share:
             return next(
                 (one for k, one in enumerate(models.models) if k not in models.told), models.models[0]
             )
-        return models.models[min(models.alive or [0], key=lambda k: models.models[k].tally.average)]
+        part = models.parts[-1]
+        return part.models[min(part.alive or [0], key=lambda k: part.models[k].tally.average)]
 
     def kept(self, models: ModelSet) -> list[Model]:
         """The models whose curves and records are kept."""
