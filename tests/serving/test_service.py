@@ -326,7 +326,7 @@ def test_where_no_label_is_negative_rows_are_learned_in_the_order_of_the_views(
 def _expire(service: LearningService) -> None:
     """As the sweeper does once all rows have waited."""
     negative = -1.0 if service.settings.unlabelled == NEGATIVE else None
-    service._submitted(ExpireRequest(ticking(), negative)).result()
+    service._appender.submit(ExpireRequest(ticking(), negative)).result()
 
 
 @pytest.mark.parametrize("unlabelled", [NEGATIVE, FAKE_NEGATIVE])
@@ -380,7 +380,7 @@ def test_predictions_stay_calibrated_at_a_start_in_a_lull_and_at_a_peak(tmp_path
             positive = [one for one in ids if clicked[int(one)]]
             service.label(positive, *[np.ones(len(positive), np.float32)] * 2).result()
             if len(turns) > 3:
-                service._submitted(ExpireRequest(turns[-3], -1.0)).result()
+                service._appender.submit(ExpireRequest(turns[-3], -1.0)).result()
             until(lambda: learned(service))
             at += views
     assert np.abs(np.array(means) - clicked.mean()).max() < 0.1 * clicked.mean(), means
@@ -542,7 +542,7 @@ def test_what_is_kept_is_bounded_in_bytes(model: Path, rows: Chunk, tmp_path: Pa
             with pytest.raises(RefusedError, match="bytes wait for their labels already") as refused:
                 service.keep(["x" * 3000], rows.rows(0, 1), margins).result()
             assert refused.value.status == 429
-            assert service._submitted(ExpireRequest(ticking(), None)).result() == 4
+            assert service._appender.submit(ExpireRequest(ticking(), None)).result() == 4
         assert service._memory.kept_bytes == 0
         service.keep(ids, rows.rows(0, 4), margins).result()
         size = service._memory.kept_bytes
@@ -577,7 +577,7 @@ def test_a_clock_that_jumps_expires_and_removes_nothing(
         service.keep(["a"], some, np.zeros(1)).result()
         set_clock(monkeypatch, days)
         service.keep(["b"], some, np.zeros(1)).result()
-        service._tend(ExpireRequest(service._waited_for(), -1.0))
+        service.tend(ticking() - 7_200_000_000)
         assert [*service._memory.kept] == ["a", "b"]
         assert len([*folder.glob("*.log")]) >= 5
         assert service.label(["a"], label, label).result().waiting == 1
@@ -782,7 +782,7 @@ def test_a_request_that_cannot_be_written_ends_no_thread(model: Path, rows: Chun
         service.keep(["\ud800"], some, service.margins(some)).result()  # JSON can write it
         broken: Any = None
         with pytest.raises(RefusedError, match="cannot be written"):
-            service._submitted(LearnRequest(broken)).result()
+            service._appender.submit(LearnRequest(broken)).result()
         with pytest.raises(RefusedError, match="more than 1,000 letters"):
             service.learn(some, key="k" * 1001).result()
         assert service.learn(some).result().last == 1
@@ -800,7 +800,7 @@ def test_what_is_known_of_ids_is_known_after_a_restart(model: Path, rows: Chunk,
                 time.sleep(0.001)
                 service.keep(["a", "c", "a"], rows.rows(0, 3), margins).result()
                 service.label(["a"], *ONE).result()
-                assert service._submitted(ExpireRequest(between, 0.0)).result() == 1
+                assert service._appender.submit(ExpireRequest(between, 0.0)).result() == 1
             memory = service._memory
             given = [(one, row.given) for one, row in memory.kept.items()]
             learned = [(one, row.labelled) for one, row in memory.learned.items()]

@@ -12,10 +12,11 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -23,19 +24,9 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.formats.tables.jsonl import is_broken
-from thresher.data.log.records import (
-    GONE,
-    KEPT,
-    LABELS,
-    NOTHING,
-    PROMOTED,
-    ROWS,
-    LogEntry,
-    PackedEntry,
-    chunk_of,
-    packed,
-)
-from thresher.data.log.segments import LogPosition
+from thresher.data.log import records
+from thresher.data.log.records import GONE, KEPT, LABELS, NOTHING, PROMOTED, ROWS
+from thresher.data.log.segments import LogPosition, records_from
 from thresher.data.log.writer import LogFailedError, LogFullError, LogWriter
 from thresher.serving.errors import RefusedError
 
@@ -163,41 +154,21 @@ class Memory:
     """of these"""
     learned: dict[bytes, LearnedRow] = field(default_factory=dict)
     """by id, in the order in which they were learned"""
-    log_time: int = 0
-    """when the last record was written, by the clock of the log, in which times are until it is read"""
     promoted: str = FIRST
     """the model that took over last"""
     promoted_at: int = 0
     """where the log says so"""
 
     def keep(self, one: str, row: KeptRow) -> None:
-        """Keep a row under an id."""
-        self.let_go(one)
+        """Keep a row under an id, in the place of an earlier one."""
+        earlier = self.kept.get(one)
+        self.kept_bytes += row.size(one) - (earlier.size(one) if earlier else 0)
         self.kept[one] = row
-        self.kept_bytes += row.size(one)
 
     def let_go(self, one: str) -> None:
         """Keep the row under this id no longer, if there is one."""
         if row := self.kept.pop(one, None):
             self.kept_bytes -= row.size(one)
-
-    def label(self, one: str, given: tuple[float, float]) -> None:
-        """Note the label and the importance of a row, in its place among those that are kept."""
-        if row := self.kept.get(one):
-            self.kept[one] = row._replace(given=given)
-
-    def go_on(self) -> None:
-        """The log is read: go on from the time of its end, as if no time had passed since.
-
-        Rows that came earlier have waited longer, whatever the clock said when they came.
-        """
-        since = ticking()
-        later = since - self.log_time
-        for one, row in reversed(self.kept.items()):
-            since = min(since, row.since + later)
-            self.kept[one] = row._replace(since=since)
-        for mark, learned in self.learned.items():
-            self.learned[mark] = learned._replace(since=learned.since + later)
 
     def forget(self, before: int) -> None:
         """Forget ids of rows that were learned before a time, and the oldest of all beyond `most_keys`."""
@@ -209,31 +180,78 @@ class Memory:
             for one in [*islice(known, max(len(known) - self.most_keys, 0))]:
                 del known[one]
 
+    def read(self, folder: Path, wait: int) -> None:
+        """Read a log whose rows wait so many microseconds, and go on as if no time had passed since its end.
+
+        Rows that came earlier have waited longer, whatever the clock said when they came; a record from a
+        time to come was written just now.
+        """
+        time_of_log, wall = 0, time.time_ns() // 1000
+        for some in records_from(folder):
+            for record in some:
+                note, head = record.note(), record.head
+                learned, time_of_log = head.kind == ROWS, min(head.time, wall)
+                ids, kept = note.get("ids", []), note.get("kept", [])
+                if head.kind == PROMOTED:
+                    self.promoted, self.promoted_at = note["model"], record.offset
+                elif head.kind == KEPT:
+                    ids, kept = [], ids
+                elif learned and "key" in note:
+                    rows = KnownRows(head.row + 1, head.last, record.rows_hash)
+                    self.keys[fingerprint(note["key"])] = rows
+                if kept or head.kind == LABELS:
+                    chunk = records.chunk_of(record.buffer, record.at, head)
+                for k, one in enumerate(kept):
+                    self.let_go(one)
+                    self.keep(one, KeptRow.of(chunk, k, time_of_log, learned, record.offset))
+                if head.kind == LABELS:
+                    for one, *given in zip(ids, chunk.labels.tolist(), chunk.weights.tolist(), strict=True):
+                        if row := self.kept.get(one):
+                            self.keep(one, row._replace(given=(given[0], given[1])))
+                    continue
+                labelled = {*note.get("labelled", ids if learned else [])}
+                for one in [*ids, *note.get("expired", [])]:
+                    if learned or (one in self.kept and self.kept[one].learned):
+                        self.learned[fingerprint(one)] = LearnedRow(time_of_log, one in labelled)
+                    self.let_go(one)
+            self.forget(time_of_log - wait)
+        since = ticking()
+        later = since - time_of_log
+        for one, row in reversed(self.kept.items()):
+            since = min(since, row.since + later)
+            self.kept[one] = row._replace(since=since)
+        for mark, row_learned in self.learned.items():
+            self.learned[mark] = row_learned._replace(since=row_learned.since + later)
+
 
 class Draft:
     """The entries of one write, and what they will change in the memory."""
 
-    def __init__(self, memory: Memory) -> None:
-        self.memory, self.now, self.time = memory, ticking(), _microseconds()
-        self.entries = list[LogEntry]()
-        self.bytes = memory.kept_bytes
+    def __init__(self, memory: Memory, end: LogPosition) -> None:
+        """`end` of the log, where the first entry is written."""
+        self.memory, self.now, self.time = memory, ticking(), time.time_ns() // 1000
+        self.entries = list[records.PackedEntry]()
+        self.count, self.bytes = len(memory.kept), memory.kept_bytes
         """of rows that are kept"""
-        self.keys = dict[bytes, int]()
-        """keys of entries, by number"""
-        self.promoted = ""
-        self._kept, self._gone = dict[str, KeptRow](), set[str]()
-        self._given, self._learned = dict[str, tuple[float, float]](), dict[bytes, LearnedRow]()
+        self.offset, self._row = end.offset, end.row
+        self.keys = dict[bytes, KnownRows]()
+        self.promoted, self.old = "", 0
+        """the model that takes over, and the time before which ids of learned rows may be forgotten"""
+        self._kept, self._gone = dict[str, KeptRow | None](), set[str]()
+        self._learned = dict[bytes, LearnedRow]()
         self._learned_now = [LearnedRow(self.now, labelled) for labelled in (False, True)]
 
-    def add(self, kind: int, chunk: Chunk, **note: Any) -> int:
-        """Add an entry; return its number."""
-        self.entries.append(LogEntry(kind, chunk, {k: v for k, v in note.items() if v}, self.time))
-        return len(self.entries) - 1
+    def add(self, kind: int, chunk: Chunk, **note: Any) -> tuple[int, int]:
+        """Add an entry; return the numbers of its first and last row."""
+        given = {name: value for name, value in note.items() if value}
+        self.entries.append(records.packed(records.LogEntry(kind, chunk, given, self.time)))
+        first = self._row + 1
+        self._row += len(chunk) if kind == ROWS else 0
+        return first, self._row
 
     def kept(self, one: str) -> KeptRow | None:
         """The row that is kept under this id, if any."""
-        row = None if one in self._gone else self._kept.get(one) or self.memory.kept.get(one)
-        return row._replace(given=self._given[one]) if row and one in self._given else row
+        return self._kept[one] if one in self._kept else self.memory.kept.get(one)
 
     def learned(self, one: str) -> LearnedRow | None:
         """What is known of a row that was kept under this id and learned."""
@@ -242,42 +260,38 @@ class Draft:
 
     def keep(self, one: str, row: KeptRow) -> None:
         """Keep a row until its label comes."""
+        self._kept.pop(one, None)
         self._kept[one] = row
-        self._gone.discard(one)
+        self.count += 1
         self.bytes += row.size(one)
 
-    def label(self, one: str, given: tuple[float, float]) -> None:
+    def label(self, one: str, row: KeptRow, given: tuple[float, float]) -> None:
         """Note the label and the importance of a row that is kept."""
-        self._given[one] = given
+        self._kept[one] = row._replace(given=given)
 
-    def let_go(self, one: str, *, learned: bool, labelled: bool) -> None:
+    def let_go(self, one: str, row: KeptRow, *, learned: bool, labelled: bool) -> None:
         """Keep a row no longer; whether it is learned, and with a label that has come."""
         self._gone.add(one)
+        self._kept[one] = None
+        self.count -= 1
+        self.bytes -= row.size(one)
         if learned:
             self._learned[fingerprint(one)] = self._learned_now[labelled]
 
-    @property
-    def count(self) -> int:
-        """How many rows are kept."""
-        new = sum(one not in self.memory.kept for one in self._kept)
-        return len(self.memory.kept) + new - len(self._gone)
-
-    def settle(
-        self, rows: Sequence[tuple[int, int]], offsets: Sequence[int], entries: Sequence[PackedEntry]
-    ) -> None:
-        """The entries are on disk: `rows` are the first and last row of each."""
+    def settle(self) -> None:
+        """The entries are on disk: let the memory know."""
         memory = self.memory
-        for key, number in self.keys.items():
-            memory.keys[key] = KnownRows(*rows[number], entries[number].rows_hash)
-        for one, kept in self._kept.items():
-            memory.keep(one, kept._replace(offset=offsets[0]))
-        for one, given in self._given.items():
-            memory.label(one, given)
+        memory.keys.update(self.keys)
         for one in self._gone:
             memory.let_go(one)
-        if self.promoted:
-            memory.promoted, memory.promoted_at = self.promoted, offsets[0]
+        for one, row in self._kept.items():
+            if row is not None:
+                memory.keep(one, row)
         memory.learned.update(self._learned)
+        if self.promoted:
+            memory.promoted, memory.promoted_at = self.promoted, self.offset
+        if self.old:
+            memory.forget(self.old)
 
 
 @dataclass
@@ -285,53 +299,35 @@ class Request(Generic[A]):
     """Something that is to be written to the log."""
 
     done: Future[A] = field(default_factory=Future, init=False)
-    number: int = field(default=-1, init=False)
-    """of its entry; -1: none"""
 
-    def draft(self, draft: Draft) -> None:
-        """Add what is to be written. `RefusedError`."""
-        raise NotImplementedError
-
-    def answer(self, rows: Sequence[tuple[int, int]]) -> A:
-        """The answer, once that is on disk."""
+    def draft(self, draft: Draft) -> A:
+        """Add what is to be written; return the answer for when it is on disk. `RefusedError`."""
         raise NotImplementedError
 
 
 @dataclass
 class LearnRequest(Request[Ack]):
-    """Rows with labels."""
+    """Rows with labels; those with a key that is known are not learned again."""
 
     chunk: Chunk
     key: str = ""
-    _known: tuple[int, int] | None = field(default=None, init=False)
 
-    def draft(self, draft: Draft) -> None:
+    def draft(self, draft: Draft) -> Ack:
         """Add the rows, unless the key is known."""
         if len(self.key) > MOST_LETTERS:
             raise RefusedError(400, f"the key has more than {MOST_LETTERS:,} letters")
         mark = fingerprint(self.key)
-        if known := draft.memory.keys.get(mark):
-            self._check(known.hash)
-            self._known = known.first, known.last
-        elif mark in draft.keys:
-            self.number, self._known = draft.keys[mark], (0, 0)
-            self._check(packed(draft.entries[self.number]).rows_hash)
-        else:
-            self.number = draft.add(ROWS, self.chunk, key=self.key)
+        known = draft.keys.get(mark) or draft.memory.keys.get(mark)
+        if known is None:
+            first, last = draft.add(ROWS, self.chunk, key=self.key)
             if self.key:
-                draft.keys[mark] = self.number
-
-    def _check(self, known: int) -> None:
-        """`RefusedError` unless the rows have this hash."""
-        if packed(LogEntry(ROWS, self.chunk)).rows_hash != known:
+                draft.keys[mark] = KnownRows(first, last, draft.entries[-1].rows_hash)
+            return Ack(first, last)
+        if records.packed(records.LogEntry(ROWS, self.chunk)).rows_hash != known.hash:
             raise RefusedError(
                 422, "this Idempotency-Key was used for other rows: use a key of its own for each request"
             )
-
-    def answer(self, rows: Sequence[tuple[int, int]]) -> Ack:
-        """The numbers of the rows."""
-        found = rows[self.number] if self.number >= 0 else self._known or (0, 0)
-        return Ack(*found, self._known is not None)
+        return Ack(known.first, known.last, True)
 
 
 @dataclass
@@ -345,32 +341,31 @@ class KeepRequest(Request[Ack]):
     chunk: Chunk
     negative: bool = False
 
-    def draft(self, draft: Draft) -> None:
+    def draft(self, draft: Draft) -> Ack:
         """Add the rows that are new."""
         firsts = {one: k for k, one in reversed([*enumerate(self.ids)])}
-        known = (one for one in firsts if draft.kept(one) or draft.learned(one))
-        new = sorted({*firsts.values()} - {firsts[one] for one in known})
-        if len(new) > draft.memory.most_kept:
-            raise RefusedError(413, f"at most {draft.memory.most_kept:,} rows can wait for their labels")
-        if draft.count + len(new) > draft.memory.most_kept:
+        new = sorted(k for one, k in firsts.items() if not (draft.kept(one) or draft.learned(one)))
+        most, most_bytes = draft.memory.most_kept, draft.memory.most_bytes
+        if len(new) > most:
+            raise RefusedError(413, f"at most {most:,} rows can wait for their labels")
+        if draft.count + len(new) > most:
             raise RefusedError(429, f"{draft.count:,} rows wait for their labels already", 1.0)
         if not new:
-            return
+            return Ack(0, 0, True)
         chunk = self.chunk if len(new) == len(self.chunk) else self.chunk.take(np.array(new, np.int64))
         ids = [self.ids[k] for k in new]
-        kept = {one: KeptRow.of(chunk, k, draft.now, self.negative) for k, one in enumerate(ids)}
-        size, most = sum(row.size(one) for one, row in kept.items()), draft.memory.most_bytes
-        if size > most:
-            raise RefusedError(413, f"rows of {most:,} bytes at most can wait for their labels")
-        if draft.bytes + size > most:
+        kept = {
+            one: KeptRow.of(chunk, k, draft.now, self.negative, draft.offset) for k, one in enumerate(ids)
+        }
+        size = sum(row.size(one) for one, row in kept.items())
+        if size > most_bytes:
+            raise RefusedError(413, f"rows of {most_bytes:,} bytes at most can wait for their labels")
+        if draft.bytes + size > most_bytes:
             raise RefusedError(429, f"rows of {draft.bytes:,} bytes wait for their labels already", 1.0)
-        self.number = draft.add(ROWS, chunk, kept=ids) if self.negative else draft.add(KEPT, chunk, ids=ids)
+        found = draft.add(ROWS, chunk, kept=ids) if self.negative else draft.add(KEPT, chunk, ids=ids)
         for one, row in kept.items():
             draft.keep(one, row)
-
-    def answer(self, rows: Sequence[tuple[int, int]]) -> Ack:
-        """The rows are kept."""
-        return Ack(*rows[self.number]) if self.number >= 0 else Ack(0, 0, True)
+        return Ack(*found)
 
 
 @dataclass
@@ -384,50 +379,46 @@ class LabelRequest(Request[Labelled]):
     """a factor of the importance of a row that was learned as negative, given its label"""
     later: bool = False
     """whether rows are learned once they have waited, in the order in which they came"""
-    _repeated: int = field(default=0, init=False)
-    _unknown: list[str] = field(default_factory=list, init=False)
-    _learned: int = field(default=0, init=False)
-    _waiting: int = field(default=0, init=False)
 
-    def draft(self, draft: Draft) -> None:
+    def draft(self, draft: Draft) -> Labelled:
         """Add the rows with their labels, or the labels alone."""
-        rows, ids, waiting = list[Chunk](), list[str](), dict[str, tuple[float, float]]()
+        unknown, repeated, first, last = list[str](), 0, 0, 0
+        rows, waiting = dict[str, tuple[KeptRow, Chunk]](), dict[str, tuple[KeptRow, float, float]]()
         for one, label, importance in zip(
             self.ids, self.labels.tolist(), self.importances.tolist(), strict=True
         ):
             kept, learned = draft.kept(one), draft.learned(one)
-            if kept is None and not (learned and learned.labelled):
-                self._unknown.append(one)
-            elif kept is None or kept.given is not None:
-                self._repeated += 1
+            if one in rows or one in waiting or (kept.given if kept else learned and learned.labelled):
+                repeated += 1
+            elif kept is None:
+                unknown.append(one)
             elif self.later and not kept.learned:
-                waiting[one] = label, importance
-                draft.label(one, waiting[one])
+                waiting[one] = kept, label, importance
             else:
                 row = kept.labelled(label, importance)
                 if kept.learned:
                     row = replace(row, weights=row.weights * np.float32(self.correct(row, label)))
-                rows.append(row)
-                ids.append(one)
-                draft.let_go(one, learned=True, labelled=True)
-        self._learned, self._waiting = len(rows), len(waiting)
+                rows[one] = kept, row
         if rows:
-            self.number = draft.add(ROWS, concat(rows), ids=ids)
+            first, last = draft.add(ROWS, concat([row for _, row in rows.values()]), ids=[*rows])
         if waiting:
-            labels, weights = np.array([*waiting.values()], np.float32).T.copy()
+            labels, weights = np.array([given for _, *given in waiting.values()], np.float32).T.copy()
             starts = np.zeros(len(labels) + 1, np.int64)
             chunk = Chunk(starts, NOTHING.keys, NOTHING.values, labels, weights)
             draft.add(LABELS, chunk, ids=[*waiting])
-
-    def answer(self, rows: Sequence[tuple[int, int]]) -> Labelled:
-        """What was learned."""
-        first, last = rows[self.number] if self.number >= 0 else (0, 0)
-        return Labelled(first, last, self._learned, self._waiting, self._repeated, self._unknown)
+        for one, (kept, _) in rows.items():
+            draft.let_go(one, kept, learned=True, labelled=True)
+        for one, (kept, *given) in waiting.items():
+            draft.label(one, kept, (given[0], given[1]))
+        return Labelled(first, last, len(rows), len(waiting), repeated, unknown)
 
 
 @dataclass
 class ExpireRequest(Request[int]):
-    """Rows that have waited: learned with the label that has come; without one as negative, or let go."""
+    """Rows that have waited: learned with the label that has come; without one as negative, or let go.
+
+    The answer is how many; the ids of those learned are forgotten after as long again.
+    """
 
     before: int
     """by the clock of `ticking`; rows that came later are still waited for"""
@@ -435,86 +426,43 @@ class ExpireRequest(Request[int]):
     """the label to learn without one; None: none"""
     most: int = 10_000
     """rows at once"""
-    _count: int = field(default=0, init=False)
 
-    def draft(self, draft: Draft) -> None:
+    def draft(self, draft: Draft) -> int:
         """Add the rows, or their ids."""
-        self.memory = draft.memory
-        rows, ids, labelled, gone = list[Chunk](), list[str](), list[str](), list[str]()
+        waited, rows, gone = list[tuple[str, KeptRow]](), dict[str, Chunk](), list[str]()
         for one, there in draft.memory.kept.items():
-            if there.since >= self.before or self._count >= self.most:
+            if there.since >= self.before or len(waited) >= self.most:
                 break
-            if (kept := draft.kept(one)) is None:
-                continue
-            self._count += 1
-            without = None if self.negative is None or kept.learned else (self.negative, 1.0)
-            if given := kept.given or without:
-                rows.append(kept.labelled(*given))
-                ids.append(one)
-                labelled += [one] * (kept.given is not None)
-            else:
-                gone.append(one)
-            draft.let_go(one, learned=given is not None or kept.learned, labelled=kept.given is not None)
+            if kept := draft.kept(one):
+                waited.append((one, kept))
+                without = None if self.negative is None or kept.learned else (self.negative, 1.0)
+                if given := kept.given or without:
+                    rows[one] = kept.labelled(*given)
+                else:
+                    gone.append(one)
         if rows:
-            self.number = draft.add(ROWS, concat(rows), expired=ids, labelled=labelled)
+            labelled = [one for one, kept in waited if kept.given]
+            draft.add(ROWS, concat([*rows.values()]), expired=[*rows], labelled=labelled)
         if gone:
             draft.add(GONE, NOTHING, ids=gone)
-
-    def answer(self, rows: Sequence[tuple[int, int]]) -> int:
-        """How many rows are kept no longer; the ids of those learned are forgotten after as long again."""
-        self.memory.forget(self.before)
-        return self._count
+        for one, kept in waited:
+            draft.let_go(one, kept, learned=one in rows or kept.learned, labelled=kept.given is not None)
+        draft.old = self.before
+        return len(waited)
 
 
 @dataclass
 class PromoteRequest(Request[Ack]):
-    """Another model takes over."""
+    """Another model takes over; the answer is the last row before."""
 
     name: str
     """`FIRST`, or that of a shadow"""
 
-    def draft(self, draft: Draft) -> None:
+    def draft(self, draft: Draft) -> Ack:
         """Add that to the log."""
-        self.number, draft.promoted = draft.add(PROMOTED, NOTHING, model=self.name), self.name
-
-    def answer(self, rows: Sequence[tuple[int, int]]) -> Ack:
-        """The last row before."""
-        last = rows[self.number][1]
+        _, last = draft.add(PROMOTED, NOTHING, model=self.name)
+        draft.promoted = self.name
         return Ack(last, last)
-
-
-def remembered(memory: Memory, records: Iterable[Any]) -> None:
-    """Bring a memory up to date with records of the log. Those from a time to come were written just now."""
-    wall = _microseconds()
-    for record in records:
-        note, kind = record.note(), record.head.kind
-        memory.log_time = since = min(record.head.time, wall)
-        ids: list[str] = note.get("ids", [])
-        if kind == PROMOTED:
-            memory.promoted, memory.promoted_at = note["model"], record.offset
-        if kind == ROWS and "key" in note:
-            known = KnownRows(record.head.row + 1, record.head.last, record.rows_hash)
-            memory.keys[fingerprint(note["key"])] = known
-        kept = ids if kind == KEPT else note.get("kept", [])
-        chunk = chunk_of(record.buffer, record.at, record.head) if kept or kind == LABELS else NOTHING
-        if kind == LABELS:
-            for one, *given in zip(ids, chunk.labels.tolist(), chunk.weights.tolist(), strict=True):
-                memory.label(one, (given[0], given[1]))
-        elif kept:
-            for k, one in enumerate(kept):
-                memory.keep(one, KeptRow.of(chunk, k, since, kind == ROWS, record.offset))
-        else:
-            labelled = {*note.get("labelled", ids if kind == ROWS else [])}
-            for one in [*ids, *note.get("expired", [])]:
-                learned = kind == ROWS or (one in memory.kept and memory.kept[one].learned)
-                memory.let_go(one)
-                if learned:
-                    memory.learned[fingerprint(one)] = LearnedRow(since, one in labelled)
-
-
-def _microseconds() -> int:
-    """Since 1970, as the clock of the machine says now."""
-    return time.time_ns() // 1000
 
 
 class Appender:
@@ -536,13 +484,14 @@ class Appender:
         """Begin to write."""
         self._thread.start()
 
-    def submit(self, request: Request[Any]) -> None:
+    def submit(self, request: Request[A]) -> Future[A]:
         """Put a request in line. `RefusedError`."""
         if self._closed:
             raise RefusedError(503, "the server is stopping")
         if self._queue.qsize() >= self._most:
             raise RefusedError(429, f"{self._most:,} requests wait to be written already", 1.0)
         self._queue.put(request)
+        return request.done
 
     def close(self) -> None:
         """Write what is in line, and end."""
@@ -568,53 +517,37 @@ class Appender:
                 self._write(requests)
 
     def _write(self, requests: list[Request[Any]]) -> None:
-        draft, accepted = Draft(self.memory), list[Request[Any]]()
+        draft, accepted = Draft(self.memory, self.writer.end), list[tuple[Future[Any], Any]]()
         for one in requests:
             try:
-                one.draft(draft)
-                accepted.append(one)
-            except RefusedError as error:
-                one.done.set_exception(error)
+                accepted.append((one.done, one.draft(draft)))
             except Exception as error:  # noqa: BLE001  one request must not end the thread of all
-                one.done.set_exception(self._fault(error))
+                one.done.set_exception(self._refusal(error))
         try:
-            rows = self._append(draft)
-        except LogFullError as error:
-            self.trouble = str(error)
-            self._refuse(accepted, RefusedError(503, f"nothing can be learned: {error}", _RETRY))
-            return
-        except LogFailedError as error:
-            self.trouble = str(error)
-            self._refuse(accepted, RefusedError(503, f"nothing can be learned until a restart: {error}"))
-            return
-        except Exception as error:  # noqa: BLE001  likewise; nothing has been written
-            self._refuse(accepted, self._fault(error))
+            self.writer.roll_if_due(draft.time)  # also of a log that does not grow, whose files get old
+            if draft.entries:
+                started = time.perf_counter()
+                end = self.writer.append(draft.entries)[-1]
+                self.sync_seconds += time.perf_counter() - started
+                self.syncs += 1
+            draft.settle()
+            if draft.entries:
+                self._synced(end)
+        except Exception as error:  # noqa: BLE001  likewise
+            refusal = self._refusal(error)
+            for done, _ in accepted:
+                done.set_exception(refusal)
             return
         self.trouble = ""
-        for one in accepted:
-            one.done.set_result(one.answer(rows))
+        for done, answer in accepted:
+            done.set_result(answer)
 
-    def _append(self, draft: Draft) -> list[tuple[int, int]]:
-        """Write the entries, and let the memory know; the first and last row of each."""
-        begin = self.writer.end
-        self.writer.roll_if_due(draft.time)  # also of a log that does not grow, whose files get old
-        if not draft.entries:
-            return []
-        bodies, started = [packed(one) for one in draft.entries], time.perf_counter()
-        ends = self.writer.append(bodies)
-        self.sync_seconds += time.perf_counter() - started
-        self.syncs += 1
-        begins = [begin, *ends[:-1]]
-        rows = [(a.row + 1, b.row) for a, b in zip(begins, ends, strict=True)]
-        draft.settle(rows, [one.offset for one in begins], bodies)
-        self._synced(ends[-1])
-        return rows
-
-    @staticmethod
-    def _fault(error: Exception) -> RefusedError:
+    def _refusal(self, error: Exception) -> RefusedError:
+        if isinstance(error, RefusedError):
+            return error
+        if isinstance(error, LogFullError | LogFailedError):
+            self.trouble = str(error)
+            full = isinstance(error, LogFullError)
+            told = f"nothing can be learned{'' if full else ' until a restart'}: {error}"
+            return RefusedError(503, told, _RETRY if full else None)
         return RefusedError(500, f"this cannot be written to the log: {str(error) or type(error).__name__}")
-
-    @staticmethod
-    def _refuse(requests: list[Request[Any]], error: RefusedError) -> None:
-        for one in requests:
-            one.done.set_exception(error)

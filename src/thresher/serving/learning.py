@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,32 +48,8 @@ _LOOKED_AT = 16
 """Rows of a piece, drawn at random, that are predicted before it is learned, to measure calibration"""
 _WINDOW = 10_000
 """Rows over which the progressive loss and the calibration are told"""
-
-
 MOST_ROWS = 1_000_000
 """Rows after which a snapshot is written, so that a restart takes seconds"""
-
-
-class _Window:
-    """Sums over the last rows."""
-
-    def __init__(self, before: Recent) -> None:
-        """`before`: those of an earlier run."""
-        self._parts, self._rows = deque([before]), before.rows
-        self._lock = threading.Lock()
-
-    def add(self, new: Recent) -> None:
-        """Add a piece, and drop those that are too old."""
-        with self._lock:
-            self._parts.append(new)
-            self._rows += new.rows
-            while self._rows - self._parts[0].rows >= _WINDOW:
-                self._rows -= self._parts.popleft().rows
-
-    def sums(self) -> Recent:
-        with self._lock:
-            rows, tallies, *others = zip(*self._parts, strict=True)
-        return Recent(sum(rows), total(tallies), *map(sum, others))
 
 
 class Gate:
@@ -121,19 +97,15 @@ class Gate:
 
 
 class _Followed(LiveLog):
-    """The log; each chunk is learned in a turn of its own, and between two of them `between` is called."""
+    """The log, of which each chunk is learned in a turn of its own."""
 
-    gate: Gate
-    before: Callable[[Chunk], None]
-    between: Callable[[int], None]
+    turn: Callable[[Chunk], AbstractContextManager[None]]
 
     def chunks(self, start: StreamPosition | None = None) -> Chunks:
         with closing(super().chunks(start)) as chunks:
             for chunk in chunks:
-                with self.gate.learning():
-                    self.before(chunk)
+                with self.turn(chunk):
                     yield chunk
-                self.between(len(chunk))
 
 
 class Snapshots(NamedTuple):
@@ -223,22 +195,22 @@ class Learning:
         self.file, state = folder / f"{stem}{MODEL}", folder / f"{stem}{_CHECKPOINT}"
         """`file`: the newest whole model"""
         source = _Followed(folder, "", lambda at: wait(self, at))
-        source.gate, source.before, source.between = self.gate, self._look, self._between
+        source.turn = self._turn
         self._run = _prepared(begin, source, state)
         source.domain = self.model.head.domain
         trainer = self._run.trainer
-        self._window = _Window(trainer.recent)
         trainer.at_once, trainer.pause = _AT_ONCE, self.gate.pause
+        self._lock, self._recent, self._rows = threading.Lock(), deque([trainer.recent]), trainer.recent.rows
+        """sums over the last rows in parts, beginning with those of an earlier run"""
         self.learned = self.saved = self._place.line
         """the rows of the log that are learned, and those of the newest snapshot"""
-        self.skipped = self._skipped
+        self.skipped = int(trainer.position.report["skipped"])
         """rows that would have made the model not finite, and were not learned"""
         self.saved_offset = self._place.offset
         """where the log is read from after a restart"""
         self.nonzero = self.model.nonzero
         """weights that are not zero, in the newest snapshot"""
-        self._when, self._before = time.monotonic(), self.model.tally
-        self._draw = np.random.default_rng(0)
+        self._when, self._draw = time.monotonic(), np.random.default_rng(0)
         self._thread = threading.Thread(target=self._work, name="thresher-learning", daemon=True)
 
     @property
@@ -250,19 +222,21 @@ class Learning:
     def _place(self) -> StreamPosition:
         return self._run.trainer.position.place or StreamPosition(0, 0, 0)
 
-    @property
-    def _skipped(self) -> int:
-        return int(self._run.trainer.position.report["skipped"])
-
     def reached(self, at: LogPosition) -> None:
         """All before a place is learned: records without rows need not be read again, and may be removed."""
         trainer = self._run.trainer
         if at.offset > self._place.offset:
             trainer.position = replace(trainer.position, place=StreamPosition(0, at.offset, at.row))
 
+    def _sums(self) -> Recent:
+        """Sums over the last rows."""
+        with self._lock:
+            rows, tallies, *others = zip(*self._recent, strict=True)
+        return Recent(sum(rows), total(tallies), *map(sum, others))
+
     def lately(self) -> tuple[float, float, float]:
         """Progressive loss, mean prediction and mean label of the last rows; NaN if they are not known."""
-        found = self._window.sums()
+        found = self._sums()
         if not found.looked:
             return found.tally.average, math.nan, math.nan
         return found.tally.average, found.predicted / found.looked, found.labels / found.looked
@@ -276,31 +250,32 @@ class Learning:
         """Wait until all is learned and saved, once `wait` has returned None."""
         self._thread.join()
 
-    def _look(self, chunk: Chunk) -> None:
-        """Predict some rows before they are learned; they stand for the whole chunk."""
-        self._before = self.model.tally
-        some = chunk
-        if len(chunk) > _LOOKED_AT:
-            some = chunk.take(self._draw.choice(len(chunk), _LOOKED_AT, replace=False))
-        head, seen = self.model.head, float(some.weights.sum(dtype=np.float64))
-        self._predicted = self._labels = self._looked = 0.0
-        if head.count == 1 and seen:
-            output = "probability" if head.has_probabilities else "label"
-            found = np.asarray(self.model.respond(self.model.margins(some), output), np.float64)
-            labels, each = chunk.labels, chunk.weights.astype(np.float64)
-            self._looked = float(each.sum())
-            self._predicted = float(found @ some.weights) * self._looked / seen
-            self._labels = float((labels > 0 if head.has_probabilities else labels) @ each)
-
-    def _between(self, rows: int) -> None:
-        """A piece is learned, and no other has begun."""
-        before, self.skipped = self.skipped, self._skipped
-        if self.skipped.bit_length() > before.bit_length():
-            last = Report.from_dict(self._run.trainer.position.report).first_bad[-1]
+    @contextmanager
+    def _turn(self, chunk: Chunk) -> Iterator[None]:
+        """Learn a chunk, some rows of which are predicted before; they stand for all."""
+        with self.gate.learning():
+            before, head, some = self.model.tally, self.model.head, chunk
+            if len(chunk) > _LOOKED_AT:
+                some = chunk.take(self._draw.choice(len(chunk), _LOOKED_AT, replace=False))
+            seen, predicted, labels, looked = float(some.weights.sum(dtype=np.float64)), 0.0, 0.0, 0.0
+            if head.count == 1 and seen:
+                output = "probability" if head.has_probabilities else "label"
+                found = np.asarray(self.model.respond(self.model.margins(some), output), np.float64)
+                each = chunk.weights.astype(np.float64)
+                looked = float(each.sum())
+                predicted = float(found @ some.weights) * looked / seen
+                labels = float((chunk.labels > 0 if head.has_probabilities else chunk.labels) @ each)
+            yield
+        report, skipped = self._run.trainer.position.report, self.skipped
+        self.learned, self.skipped = self._place.line, int(report["skipped"])
+        if self.skipped.bit_length() > skipped.bit_length():
+            last = Report.from_dict(report).first_bad[-1]
             self._say(f"rows that were not learned: {self.skipped:,}; row {last.line:,}: {last.found}")
-        self.learned = self._place.line
-        new = self.model.tally.since(self._before)
-        self._window.add(Recent(rows, new, self._predicted, self._labels, self._looked))
+        with self._lock:
+            self._recent.append(Recent(len(chunk), self.model.tally.since(before), predicted, labels, looked))
+            self._rows += len(chunk)
+            while self._rows - self._recent[0].rows >= _WINDOW:
+                self._rows -= self._recent.popleft().rows
         self.save_if_due()
 
     def save_if_due(self) -> None:
@@ -310,37 +285,27 @@ class Learning:
         if due and self._place.offset > self.saved_offset:
             self.save()
 
-    def save(self) -> None:
-        """Write the checkpoint, and the model as it would be if the log ended here."""
-        self._when = time.monotonic()
-        self._trying(self._write)
-
-    def _trying(self, write: Callable[[], None]) -> None:
-        """Write a snapshot, or a part of one; say what is wrong, once."""
-        trouble = ""
+    def save(self, *, checkpoint: bool = True) -> None:
+        """Write a checkpoint, and the model as it would be if the log ended here; say once what is wrong."""
+        trainer, trouble, self._when = self._run.trainer, "", time.monotonic()
         try:
-            write()
+            if checkpoint:
+                trainer.recent = self._sums()
+                trainer.save_checkpoint()
+            ended = trainer.as_if_ended()
+            ended.save(self.file)
+            self.nonzero = ended.nonzero
+            self.saved, self.saved_offset = self.learned, self._place.offset
         except OSError as error:  # such as a full disk: the log has all that a later snapshot needs
             trouble = f"no snapshot was written: {error.strerror}"
         if trouble and trouble != self.trouble:
             self._say(trouble)
         self.trouble = trouble
 
-    def _write(self) -> None:
-        self._run.trainer.recent = self._window.sums()
-        self._run.trainer.save_checkpoint()
-        self._write_model()
-        self.saved, self.saved_offset = self.learned, self._place.offset
-
-    def _write_model(self) -> None:
-        ended = self._run.trainer.as_if_ended()
-        ended.save(self.file)
-        self.nonzero = ended.nonzero
-
     def _work(self) -> None:
         try:
             if self.saved:  # the process before may have been killed between the two files
-                self._trying(self._write_model)
+                self.save(checkpoint=False)
             self._run.run()  # `wait` has saved what it leaves
         except NoExamplesError:
             return

@@ -5,6 +5,7 @@ A model that only predicts is a `Service`; one that learns too is a `LearningSer
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import threading
@@ -16,14 +17,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
-from thresher.data.log.segments import LogError, LogPosition, header_bytes, records_from, segment_paths
+from thresher.data.log.segments import LogError, LogPosition, header_bytes, segment_paths
 from thresher.data.log.source import LogOrigin
 from thresher.data.log.writer import SEGMENT_BYTES, LogWriter
 from thresher.engine.atomic import stamp
@@ -47,14 +48,11 @@ from thresher.serving.appending import (
     LearnRequest,
     Memory,
     PromoteRequest,
-    Request,
-    remembered,
     ticking,
 )
 from thresher.serving.errors import RefusedError
 from thresher.serving.learning import Learning, Snapshots
 
-A = TypeVar("A")
 NO_LEARNING = "this server does not learn: start it with --learn and --log DIR"
 _LONG = 256 << 20
 """Bytes that take about a second to read"""
@@ -159,8 +157,8 @@ class Service:
         return explain(model, chunk, names)
 
     def info(self) -> dict[str, Any]:
-        """What ``thresher info`` says of the model."""
-        return inspecting.describe(self.path)
+        """What ``thresher info`` says of the newest snapshot."""
+        return inspecting.describe(self.snapshot()[0])
 
     def status(self) -> Status:
         """The state of the service."""
@@ -174,10 +172,11 @@ class Service:
         """The models that learn from the log, by name."""
         return {}
 
-    def _no_learning(self, *args: Any, **kwargs: Any) -> Any:
+    def learn(self, *args: Any) -> Any:
+        """A service that does not learn refuses to. `RefusedError`."""
         raise RefusedError(404, NO_LEARNING)
 
-    learn = keep = label = promote = _no_learning
+    keep = label = promote = learn
 
     def close(self) -> None:
         """End."""
@@ -201,36 +200,44 @@ class LearningService(Service):
         self.folder, self.settings = folder, settings
         self._caught_up, self._untended = set[str](), ""
         self._grown, self._complete = threading.Condition(), False
-        self._check()
-        origin = LogOrigin(self.model.layout, str(self.model.head.domain), content_hash(path))
-        self.writer = LogWriter(folder, origin.as_dict(), None, *segments_for(settings, origin))
+        head, what = self.model.head, settings.unlabelled
+        if isinstance(self.model, Ensemble):
+            raise UsageError(f"{path} is an ensemble, which can be served, but does not learn here")
+        if what != DROP and head.domain.name != "binary":
+            raise UsageError(f"--unlabelled {what} is for two classes, and this model has other labels")
+        if what == FAKE_NEGATIVE and not head.has_probabilities:
+            raise UsageError(f"--unlabelled {what} needs a loss with probabilities, such as logistic")
+        with open(path, "rb") as file:
+            hashed = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
+        origin = LogOrigin(self.model.layout, str(head.domain), hashed).as_dict()
+        # files of an eighth of what is kept, so that removing whole ones keeps little more; but no less than
+        # what a file begins with
+        size, seconds = settings.segment_bytes, math.inf
+        if settings.keep_bytes is not None:
+            least = len(header_bytes(LogPosition(0, 0, 0), origin))
+            size = int(min(size, max(settings.keep_bytes / _PARTS, least)))
+        if settings.keep_seconds is not None:
+            seconds = settings.keep_seconds / _PARTS
+        self.writer = LogWriter(folder, origin, None, size, seconds)
         if self.writer.cut:
             say(f"{folder}: cut off {self.writer.cut:,} bytes of a write that was not completed")
-        self._memory = Memory(settings.most_kept, settings.most_keys, settings.most_kept_bytes)
         try:
-            self._prepare()
+            self._synced, self._begun = self.writer.end, (time.time(), ticking())
+            if self.writer.end.offset > _LONG:
+                say(f"reading {folder}, of {self.writer.end.offset >> 20:,} MB")
+            self._memory = Memory(settings.most_kept, settings.most_keys, settings.most_kept_bytes)
+            self._memory.read(folder, int(settings.wait * MICRO))
+            self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
+            first = self._learner(FIRST, {"continue_from": path})
+            self._models = {FIRST: first}
+            for shadow, spec in settings.shadows.items():
+                self._models[shadow] = self._learner(shadow, begin_of(spec, first.model.recipe))
+            if self._memory.promoted not in self._models:
+                raise UsageError(f"{self._memory.promoted} has taken over: give it with --shadow again")
+            self._take_over(self._memory.promoted)
         except BaseException:
             self.writer.abandon()
             raise
-
-    def _prepare(self) -> None:
-        path, folder, settings, say = self.path, self.folder, self.settings, self._say
-        self._synced, self._begun = self.writer.end, (time.time(), ticking())
-        if self.writer.end.offset > _LONG:
-            say(f"reading {folder}, of {self.writer.end.offset >> 20:,} MB")
-        for some in records_from(folder):
-            remembered(self._memory, some)
-            self._memory.forget(self._memory.log_time - int(settings.wait * MICRO))
-        self._memory.go_on()
-        self._appender = Appender(self.writer, self._memory, settings.most_waiting, self._grow)
-        first = self._learner(FIRST, {"continue_from": path})
-        self._models = {FIRST: first} | {
-            name: self._learner(name, shadow(spec, first.model.recipe))
-            for name, spec in settings.shadows.items()
-        }
-        if self._memory.promoted not in self._models:
-            raise UsageError(f"{self._memory.promoted} has taken over: give it with --shadow again")
-        self._take_over(self._memory.promoted)
         self._sweeper = threading.Thread(target=self._sweep, name="thresher-waiting", daemon=True)
 
     def _learner(self, name: str, begin: Mapping[str, Any]) -> Learning:
@@ -240,15 +247,6 @@ class LearningService(Service):
     def _take_over(self, name: str) -> None:
         self.current, self._learning = name, self._models[name]
         self.model = self._learning.model
-
-    def _check(self) -> None:
-        if isinstance(self.model, Ensemble):
-            raise UsageError(f"{self.path} is an ensemble, which can be served, but does not learn here")
-        head, what = self.model.head, self.settings.unlabelled
-        if what != DROP and head.domain.name != "binary":
-            raise UsageError(f"--unlabelled {what} is for two classes, and this model has other labels")
-        if what == FAKE_NEGATIVE and not head.has_probabilities:
-            raise UsageError(f"--unlabelled {what} needs a loss with probabilities, such as logistic")
 
     def start(self) -> None:
         """Begin to learn; ready once all that is in the log is learned."""
@@ -304,7 +302,8 @@ class LearningService(Service):
     def learn(self, chunk: Chunk, key: str = "") -> Future[Ack]:
         """Write rows to the log, which are then learned; answered once they are on disk. `RefusedError`."""
         self._check_learning()
-        return self._submitted(LearnRequest(replace(chunk, labels=self._as_logged(chunk.labels)), key))
+        rows = replace(chunk, labels=self._as_logged(chunk.labels))
+        return self._appender.submit(LearnRequest(rows, key))
 
     @property
     def _negative(self) -> np.float32:
@@ -325,11 +324,11 @@ class LearningService(Service):
         """
         self._check_learning()
         if self.settings.unlabelled != FAKE_NEGATIVE:
-            return self._submitted(KeepRequest(ids, chunk))
+            return self._appender.submit(KeepRequest(ids, chunk))
         p = self.model.respond(margins, "probability")
         labels, importances = np.full(len(chunk), self._negative), ((1 - p) * (1 + p)).astype(np.float32)
         rows = Chunk(chunk.indptr, chunk.keys, chunk.values, labels, importances)
-        return self._submitted(KeepRequest(ids, rows, negative=True))
+        return self._appender.submit(KeepRequest(ids, rows, negative=True))
 
     def label(
         self, ids: Sequence[str], labels: NDArray[np.float32], importances: NDArray[np.float32]
@@ -341,20 +340,12 @@ class LearningService(Service):
         Of rows that were learned as negative, positive ones have importance 1 + p, and negative ones 0.
         """
         self._check_learning()
+
+        def correct(row: Chunk, label: float) -> float:
+            return 1 + float(self.model.respond(self.margins(row), "probability")[0]) if label > 0 else 0.0
+
         later = self.settings.unlabelled == NEGATIVE
-        return self._submitted(
-            LabelRequest(ids, self._as_logged(labels), importances, self._correction, later)
-        )
-
-    def _correction(self, row: Chunk, label: float) -> float:
-        """The factor of the importance of a row that was learned as negative, now that its label has come."""
-        if label <= 0:
-            return 0.0
-        return 1 + float(self.model.respond(self.margins(row), "probability")[0])
-
-    def _submitted(self, request: Request[A]) -> Future[A]:
-        self._appender.submit(request)
-        return request.done
+        return self._appender.submit(LabelRequest(ids, self._as_logged(labels), importances, correct, later))
 
     def _check_learning(self) -> None:
         if self._reason:
@@ -365,18 +356,14 @@ class LearningService(Service):
 
     def _sweep(self) -> None:
         while not self._closing.wait(_SWEEP):
-            negative = float(self._negative) if self.settings.unlabelled == NEGATIVE else None
-            self._tend(ExpireRequest(self._waited_for(), negative))
+            self.tend(ticking() - int(self.settings.wait * MICRO))
 
-    def _waited_for(self) -> int:
-        """The time by `ticking` before which rows came that have waited long enough."""
-        return ticking() - int(self.settings.wait * MICRO)
-
-    def _tend(self, request: ExpireRequest) -> None:
-        """Let rows go whose label has not come, and files of the log that are not wanted any more."""
+    def tend(self, before: int) -> None:
+        """Let go rows from before a time by `ticking`, and files of the log that are not wanted any more."""
+        negative = float(self._negative) if self.settings.unlabelled == NEGATIVE else None
         try:
-            while self._submitted(request).result() == request.most:
-                request = ExpireRequest(request.before, request.negative)
+            while self._appender.submit(ExpireRequest(before, negative)).result() == ExpireRequest.most:
+                pass
             self._remove_old()
             self._untended = ""
         except RefusedError:
@@ -401,7 +388,7 @@ class LearningService(Service):
             if not (large or old) or int(after.stem) > needed:
                 return
             if self._memory.promoted != FIRST and self._memory.promoted_at < int(after.stem):
-                self._submitted(PromoteRequest(self.current)).result()  # or it would be forgotten
+                self._appender.submit(PromoteRequest(self.current)).result()  # or it would be forgotten
             bytes_of_it = path.stat().st_size
             path.unlink()
             size -= bytes_of_it
@@ -412,11 +399,10 @@ class LearningService(Service):
         learning, appender = self._learning, self._appender
         loss, predicted, label = learning.lately()
         reason = self._reason or appender.trouble
-        told = reason or learning.trouble or self._untended
         return Status(
             ready=learning.name in self._caught_up and not self._closing.is_set(),
             learning=not reason,
-            reason=told,
+            reason=reason or learning.trouble or self._untended,
             sequence=self._synced.row,
             learned=learning.learned,
             saved=learning.saved,
@@ -431,10 +417,6 @@ class LearningService(Service):
             features_seen=learning.model.features_seen,
             skipped=learning.skipped,
         )
-
-    def info(self) -> dict[str, Any]:
-        """What ``thresher info`` says of the newest snapshot."""
-        return inspecting.describe(self.snapshot()[0])
 
     def snapshot(self) -> tuple[Path, int]:
         """The newest whole model file, and the row of the log that it goes up to."""
@@ -455,13 +437,8 @@ class LearningService(Service):
             raise RefusedError(404, f"no model learns beside this one as '{name}'; there are: {known}")
         if self._models[name].fault or self._models[name].learned < self._learning.learned - _NEAR:
             raise RefusedError(409, f"'{name}' has not learned all rows yet", 1.0)
-        found = self._submitted(PromoteRequest(name))
-
-        def over(done: Future[Ack]) -> None:
-            if done.exception() is None:
-                self._take_over(name)
-
-        found.add_done_callback(over)
+        found = self._appender.submit(PromoteRequest(name))
+        found.add_done_callback(lambda done: None if done.exception() else self._take_over(name))
         return found
 
     def close(self) -> None:
@@ -476,19 +453,7 @@ class LearningService(Service):
             one.join()
 
 
-def segments_for(settings: Settings, origin: LogOrigin) -> tuple[int, float]:
-    """Bytes and seconds after which a file of the log is followed by the next.
-
-    An eighth of what is kept, so that removing whole files keeps little more; but no less than what a file
-    begins with.
-    """
-    begin = len(header_bytes(LogPosition(0, 0, 0), origin.as_dict()))
-    part = math.inf if settings.keep_bytes is None else max(settings.keep_bytes / _PARTS, begin)
-    seconds = math.inf if settings.keep_seconds is None else settings.keep_seconds / _PARTS
-    return int(min(settings.segment_bytes, part)), seconds
-
-
-def shadow(spec: str, like: Recipe) -> dict[str, Any]:
+def begin_of(spec: str, like: Recipe) -> dict[str, Any]:
     """Options of `train` for a shadow: one to go on with from a file, or a new one with this rule.
 
     All else of a new one is as in the recipe `like`.
@@ -498,12 +463,3 @@ def shadow(spec: str, like: Recipe) -> dict[str, Any]:
     if os.sep in spec or "." in spec.partition(":")[0]:
         raise UsageError(f"{spec}: no such file, for a model that learns beside")
     return {"rule": replace(like, rule=spec, rate=None, layout=None)}
-
-
-def content_hash(path: Path) -> str:
-    """A hash of the content of a file, as text."""
-    total = xxhash.xxh3_128()
-    with open(path, "rb") as file:
-        while piece := file.read(1 << 20):
-            total.update(piece)
-    return total.hexdigest()
