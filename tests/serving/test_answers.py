@@ -32,7 +32,7 @@ def model_of(folder: Path, labels: list[Any], **options: Any) -> Any:
 
 def answers_of(model: Any, output: str, ids: str = "") -> list[Any]:
     rows = Bodies(model, 100).read(LINES, "application/json", labelled=False, ids=ids)
-    written = Answers(model).lines(rows, model.margins(rows.chunk), output)
+    written = Answers(model).write(rows, model.margins(rows.chunk), output)
     return [json.loads(line) for line in written.splitlines()]
 
 
@@ -71,7 +71,7 @@ def test_numbers_as_labels(tmp_path: Path) -> None:
 def test_numbers_that_are_not_finite_are_null(tmp_path: Path) -> None:
     model = model_of(tmp_path, [0, 1])
     rows = Bodies(model, 100).read(LINES, "", labelled=False)
-    written = Answers(model).lines(rows, np.array([np.nan, np.inf]), "margin").splitlines()
+    written = Answers(model).write(rows, np.array([np.nan, np.inf]), "margin").splitlines()
     assert [json.loads(written[0]), json.loads(written[2])] == [{"margin": None}, {"margin": None}]
 
 
@@ -83,7 +83,7 @@ def test_together(tmp_path: Path) -> None:
     assert parts is not None
     written = answers.together(parts, model.margins(parts[0].whole), "")
     alone = [bodies.read(one, "", labelled=False) for one in given]
-    assert written == [answers.lines(one, model.margins(one.chunk), "") for one in alone]
+    assert written == [answers.write(one, model.margins(one.chunk), "") for one in alone]
 
 
 def test_explained(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_lines_say_what_the_model_does_and_a_stream_has_what_lines_have(
             one = dict(zip(map(str, names), one, strict=True))
         assert line[output] == one
     rows: Rows = Bodies(model, 100).read(LINES, "", labelled=False, ids="id")
-    table = pa.ipc.open_stream(Answers(model).stream(rows, model.margins(rows.chunk), output)).read_all()
+    table = pa.ipc.open_stream(Answers(model).write(rows, model.margins(rows.chunk), output, True)).read_all()
     assert table.column_names == ["id", output, "error"]
     expected = [{"id": one["id"], output: one.get(output), "error": one.get("error")} for one in lines]
     assert table.to_pylist() == expected

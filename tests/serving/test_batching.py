@@ -2,12 +2,15 @@
 
 import asyncio
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from thresher.serving.endpoints import Limits
 from thresher.serving.errors import Answer
-from thresher.serving.predicting import Batcher, BatchKind, Later
+from thresher.serving.predicting import BatchKind, Later
+from thresher.serving.protocol import Site
 from thresher.serving.reading import NOTHING, HttpRequest
 
 KIND = BatchKind("/predict", "", "")
@@ -27,12 +30,19 @@ def test_a_fault_is_an_answer_to_all_who_wait(late: bool, capsys: pytest.Capture
         return Later([done], answers) if late else answers()
 
     told = list[Answer]()
-    batcher = Batcher(work, lambda requests, answers: told.extend(answers))
+    some: Any = SimpleNamespace(
+        work=work,
+        kind_of=lambda asked: KIND,
+        answer=told.append,
+        asked=work,
+        **dict.fromkeys(["watch", "answered"], lambda *given: None),
+    )
+    site = Site(some, some, Limits(10, 10, 10, 1.0), some)
 
     async def asked() -> list[Answer]:
         told.clear()
         for _ in range(3):
-            batcher.add(KIND, HttpRequest(None, NOTHING, b"x", 0.0))
+            site.take(HttpRequest(some, NOTHING, b"x", 0.0))
         await asyncio.sleep(0.05)
         return told
 

@@ -20,7 +20,6 @@ from thresher.data.opening import open_source
 from thresher.data.source import ReadRows
 from thresher.serving.bodies import MEDIA, Bodies
 from thresher.serving.errors import RefusedError
-from thresher.serving.predicting import ids_of
 
 BOM = b"\xef\xbb\xbf"
 TYPES = {form: media for media, form in MEDIA.items()}
@@ -379,7 +378,7 @@ def test_what_is_no_id_makes_its_row_bad(given: str, shown: str, tmp_path: Path)
     rows.insert(2, '{"size": "no", "id": "\\udfff"}')
     found = bodies.read("\n".join(rows).encode(), "", labelled=False, ids="id")
     assert found.ids == [*texts[:2], "\\udfff", *texts[2:4], shown, *texts[4:], "7.10", "true"]
-    assert ids_of(found) == [*texts, "7.10", "true"]
+    assert found.good_ids == [*texts, "7.10", "true"]
     assert (found.good, len(found.chunk), found.gaps) == (10, 10, [2, 4])
     assert [one.line for one in found.bad] == [3, 6]
     assert found.bad[1].error.startswith("expected an id: a text of 1 to 1,000 letters in valid Unicode")

@@ -47,46 +47,41 @@ class Answers:
         except WrongValueError as error:
             raise RefusedError(400, f"top must be {error.wanted}") from None
 
-    def lines(self, rows: Rows, margins: F64, output: Any) -> bytes:
-        """A line for each row, good and bad; `margins` are those of the good ones."""
-        return _in_place(rows, self._objects(margins, output))
-
     def together(self, several: Sequence[Rows], margins: F64, output: Any) -> list[bytes]:
         """The lines of each body, for bodies that were read together; `margins` are those of all rows."""
-        objects = self._objects(margins, output)
+        asked = output or self.usual
+        objects = [{asked: value} for value in self._said.values(margins, asked)]
         return [_in_place(rows, objects[rows.first : rows.last]) for rows in several]
 
     def explained(self, rows: Rows, explanation: Explanation, top: int | None = None) -> bytes:
         """A line for each row, with the terms of its margin; see `Explanation.told`."""
         return _in_place(rows, explanation.told(top))
 
-    def stream(self, rows: Rows, margins: F64, output: Any) -> bytes:
-        """An Arrow stream: the ids if there are any, what was asked for, and the error of bad rows."""
+    def write(self, rows: Rows, margins: F64, output: Any, arrow: bool = False) -> bytes:
+        """A line for each row, good and bad; `margins` are those of the good ones.
+
+        Or an Arrow stream: the ids if there are any, what was asked for, and the error of bad rows.
+        """
+        if not arrow:
+            return self.together([rows], margins, output)[0]
         asked = output or self.usual
         found = filled(self._said.values(margins, asked), rows.gaps, repeat(None))
+        one, head = pa.float64(), self._model.head
+        kind = one if self._said.is_one else pa.struct([(name, one) for name in self._said.names])
+        if asked == "label" and self._model.classes:
+            kind = pa.string()
+        elif asked == "label" and head.outputs.kind == "labels":
+            kind = pa.list_(pa.int64())
+        elif asked == "label" and head.classifies:
+            kind = pa.int64()
         errors = filled([None] * rows.good, rows.gaps, [one.error for one in rows.bad])
         columns = {} if rows.ids is None else {"id": pa.array(rows.ids, pa.string())}
-        columns |= {asked: pa.array(found, self._type(asked)), "error": pa.array(errors, pa.string())}
+        columns |= {asked: pa.array(found, kind), "error": pa.array(errors, pa.string())}
         table, sink = pa.table(columns), pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
         written: bytes = sink.getvalue().to_pybytes()
         return written
-
-    def _objects(self, margins: F64, output: Any) -> list[dict[str, Any]]:
-        asked = output or self.usual
-        return [{asked: value} for value in self._said.values(margins, asked)]
-
-    def _type(self, output: str) -> Any:
-        if output == "label":
-            if self._model.classes:
-                return pa.string()
-            if self._model.head.outputs.kind == "labels":
-                return pa.list_(pa.int64())
-            if self._model.head.classifies:
-                return pa.int64()
-        one = pa.float64()
-        return one if self._said.is_one else pa.struct([(name, one) for name in self._said.names])
 
 
 def _in_place(rows: Rows, good: Sequence[dict[str, Any]]) -> bytes:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from thresher.data.chunk import Chunk
 from thresher.data.columns import BINS, FEATURES, LABEL, NUMERIC, identity
-from thresher.data.errors import BadLine, DataError, OddFileError, printable
+from thresher.data.errors import DataError, OddFileError, printable
 from thresher.data.features.names import Namer, Names
 from thresher.data.files.blocks import LINES, MARK, PAD, Block, check_is_text
 from thresher.data.files.paths import binary_kind
@@ -44,6 +45,7 @@ from thresher.options.messages import without_options
 from thresher.options.option import UsageError, settle
 from thresher.serving.appending import AN_ID, is_id
 from thresher.serving.errors import NOT_JSON, RefusedError, why_not_json
+from thresher.serving.openapi import WrongRow
 
 MEDIA = {
     "application/json": "jsonl",
@@ -63,6 +65,7 @@ _ANY = ("", "text/plain", "application/octet-stream", "application/x-www-form-ur
 _CHARSET = re.compile(r'charset\s*=\s*"?([^\s";]*)', re.IGNORECASE)
 _UTF8 = ("utf-8", "utf8", "us-ascii")
 _NAME = "the body"
+_EMPTY = "the body is empty: there are no rows"
 _Limit = tuple[NDArray[np.bool_], Iterable[str]]
 """Which rows are beyond a limit, and for each of these what was expected"""
 _SHOWN = 3
@@ -82,25 +85,6 @@ def check_charset(media: str) -> None:
         raise RefusedError(415, f"bodies are read as UTF-8, and this one is in {found[1]}: convert it")
 
 
-class BadRow(NamedTuple):
-    """A row that is not a valid example; `line` and `column` count from 1.
-
-    In a JSON array, and in objects over several lines, the line is the number of the element; in an Arrow
-    stream, it is that of the row.
-    """
-
-    line: int
-    column: int
-    error: str
-
-    @classmethod
-    def of(cls, bad: BadLine) -> BadRow:
-        """From the bad line of a reader."""
-        error = without_options(f"expected {bad.expected}, found {bad.found}")
-        error += _CURL if bad.expected == jsonl.LINE_END else ""
-        return cls(bad.line, bad.column, printable(error))
-
-
 class Rows(NamedTuple):
     """The rows of a body."""
 
@@ -114,8 +98,12 @@ class Rows(NamedTuple):
     """for each bad row, the number of good ones before it"""
     ids: Sequence[str] | None
     """the ids of all rows in order, good and bad, if they were asked for"""
-    bad: list[BadRow]
-    """all bad rows in order"""
+    bad: list[WrongRow]
+    """all bad rows in order
+
+    Lines and columns count from 1. In a JSON array, and in objects over several lines, the line is the number
+    of the element; in an Arrow stream, it is that of the row.
+    """
     lines: int
     unknown: tuple[str, ...]
     """columns that the model does not know, as many as are noticed"""
@@ -135,6 +123,17 @@ class Rows(NamedTuple):
         """The good rows."""
         return self.whole if self.good == len(self.whole) else self.whole.rows(self.first, self.last)
 
+    @property
+    def bad_places(self) -> NDArray[np.int64]:
+        """The places of the bad rows among all."""
+        return np.array(self.gaps, np.int64) + np.arange(len(self.gaps))
+
+    @property
+    def good_ids(self) -> list[str]:
+        """The ids of the good rows."""
+        bad = {*self.bad_places.tolist()}
+        return [one for k, one in enumerate(self.ids or ()) if k not in bad]
+
 
 class _Text(NamedTuple):
     """A body as text."""
@@ -142,9 +141,9 @@ class _Text(NamedTuple):
     form: str
     text: bytes
     """whole lines"""
-    header: bytes
+    header: bytes = b""
     """its beginning that names the columns; empty if there is none"""
-    key: Any
+    key: Any = ""
     """what the parser is made for, besides the format; None if it can be used only once"""
 
 
@@ -162,12 +161,20 @@ class Bodies:
         self._names_refused, self._loaded = dict[str, DataError](), set[str]()
         for form in {*MEDIA.values()}:
             try:
-                self._layouts[form] = layout = _layout(model, form)
+                layout = layout_for(model, settle(ReadOptions, {"format": form}))
+                if not has_columns(layout):
+                    if form in TABLES:
+                        title = FORMATS[form].title
+                        raise DataError(
+                            f"the model was not trained on a table, so its rows cannot be {title}"
+                        )
+                    layout = settle_without_columns(layout)
             except (DataError, UsageError) as error:
                 self._refused[form] = error.args[0]
-            else:
-                if (refused := names_refused(model, layout)) is not None:
-                    self._names_refused[form] = refused
+                continue
+            self._layouts[form] = layout
+            if (refused := names_refused(model, layout)) is not None:
+                self._names_refused[form] = refused
         names_in(b"", 0)  # loaded before a client waits for it
         trained: AnyLayout | None = model.layout
         self._usual = trained.format if trained is not None else ""
@@ -216,13 +223,19 @@ class Bodies:
             raise RefusedError(400, error.args[0]) from error
         self._loaded.add(form)
         rows, limits = _rows(parsed), self._beyond(form, parsed.chunk, labelled, labelled or bool(ids))
-        if rows.ids is not None:
-            wrong = self._wrong_ids(form, rows.ids, body, ids)
+        if rows.ids is not None and not all(is_id(one, False) for one in rows.ids):
+            # a list is read as the text that it is written as
+            texts: Iterable[bool] = repeat(True)
+            if form == "jsonl":
+                texts = jsonl.are_texts(self._text(form, body).text, ids)
+            elif form == "arrow":
+                kind = self._table(body).schema.field(ids).type
+                texts = repeat(not (pa.types.is_nested(kind) or pa.types.is_floating(kind)))
+            wrong = np.array([not is_id(*one) for one in zip(rows.ids, texts, strict=False)], bool)
             if wrong.any():
-                rows = rows._replace(
-                    ids=[one.encode("utf-8", "backslashreplace").decode() for one in rows.ids]
-                )
-                limits.append((np.delete(wrong, _places_of_bad(rows)), repeat(AN_ID)))
+                shown = [one.encode("utf-8", "backslashreplace").decode() for one in rows.ids]
+                limits.append((np.delete(wrong, rows.bad_places), repeat(AN_ID)))
+                rows = rows._replace(ids=shown)
         if limits:
             rows = _without(rows, limits, header.count(b"\n"))
         if form == "jsonl" and rows.good and not parsed.chunk.values.any():  # as others wrap them in another
@@ -253,17 +266,6 @@ class Bodies:
         if self._offsets is not None:
             found.append((self._offsets.beyond(chunk), repeat(self._offsets.expected)))
         return [one for one in found if one[0].any()]
-
-    def _wrong_ids(self, form: str, found: Sequence[str], body: bytes, ids: str) -> NDArray[np.bool_]:
-        """Which of the ids of all rows can be none: a list is read as the text that it is written as."""
-        texts: Iterable[bool] = repeat(True)
-        if form in ("jsonl", "arrow") and not all(is_id(one, False) for one in found):
-            if form == "jsonl":
-                texts = jsonl.are_texts(self._text(form, body).text, ids)
-            else:
-                kind = self._table(body).schema.field(ids).type
-                texts = repeat(not (pa.types.is_nested(kind) or pa.types.is_floating(kind)))
-        return np.array([not is_id(one, is_text) for one, is_text in zip(found, texts, strict=False)], bool)
 
     def _objects(self, body: bytes) -> list[dict[str, Any]]:
         """The objects of a body; none if a line is not JSON."""
@@ -300,12 +302,11 @@ class Bodies:
             parsed = self._parsed(first._replace(text=first.header + b"".join(rows)), labelled, "")
         except (RefusedError, DataError):
             return None
-        if self._beyond(form, parsed.chunk, labelled, labelled) or len(parsed.chunk) + len(
-            parsed.gaps
-        ) != sum(lines):
+        if len(parsed.chunk) + len(parsed.gaps) != sum(lines):
             return None
-        whole = _rows(parsed)
-        found = _split(whole, lines, first.header.count(b"\n"))
+        if self._beyond(form, parsed.chunk, labelled, labelled):
+            return None
+        found = _split(_rows(parsed), lines, first.header.count(b"\n"))
         filled = np.append(0, np.cumsum(parsed.chunk.values != 0))[parsed.chunk.indptr].tolist()
         strange = form == "jsonl" and any(one.good and filled[one.first] == filled[one.last] for one in found)
         return None if strange else found
@@ -342,7 +343,7 @@ class Bodies:
 
     def _text(self, form: str, body: bytes) -> _Text:
         if form == "jsonl" and body[:1] == b"{" and b"\n" not in body[:-1] and b"\0" not in body:
-            return _Text(form, body if body.endswith(b"\n") else body + b"\n", b"", "")
+            return _Text(form, body if body.endswith(b"\n") else body + b"\n")
         try:
             check_is_text(body, _NAME)
         except OddFileError:
@@ -351,14 +352,27 @@ class Bodies:
                 415, f"{_NAME} is not UTF-8 text ({what}); send {', '.join(self.media)}"
             ) from None
         if not body.strip():
-            raise DataError(f"{_NAME} is empty: there are no rows")
+            raise DataError(_EMPTY)
         text, layout = body.removeprefix(MARK), self._layouts[form]
-        if form == "jsonl":
-            text = _lines_of_json(text)
+        if form == "jsonl":  # as lines, if it is a list of objects or if its objects have several lines each
+            given = text.strip()
+            if given[:1] == b"[":
+                text = _elements(given, 1)
+            elif given[:1] == b"{" and not given.partition(b"\n")[0].rstrip().endswith(b"}"):
+                with suppress(DataError):  # or they are lines, of which the first is bad
+                    text = _elements(given, 0)
         text = text if text.endswith(b"\n") else text + b"\n"
-        found = _Text(form, text, b"", "")
-        if layout.delimited_by:
-            found = _delimited(found, layout)
+        found = _Text(form, text)
+        if layout.quoted_newlines:
+            found = found._replace(key=None)
+        elif layout.delimited_by:
+            begin = len(text) - len(text.lstrip(b"\r\n"))
+            end = text.index(b"\n", begin) + 1
+            if layout.header:
+                found = found._replace(header=text[:end], key=text[begin:end])
+            else:  # the number of cells decides how it is read
+                first, dialect = text[begin:end].rstrip(b"\r\n"), delimited.dialect_of(layout)
+                found = found._replace(key=len(delimited.cells_of(first, dialect)))
         if text.count(b"\n") - found.header.count(b"\n") > self._most:
             raise self._too_many()
         return found
@@ -385,25 +399,24 @@ class Bodies:
 
     def _parser(self, given: _Text, labelled: bool, ids: str, namer: Namer | None = None) -> Any:
         layout = self._layouts[given.form]
-        reading = self._reading(layout, labelled, ids)._replace(namer=namer)
+        reading = self._reading(layout, labelled, ids, namer)
         if given.form not in TABLES:
             check_ids(given.form, ids)
             return parser_of(given.form)(layout, reading)
         if given.form == "jsonl":
             lists = reading.domain.kind == LISTED
-            form = jsonl.form_of(layout, not labelled, ids, lists, _NAME)
-            return form(layout, reading)
+            return jsonl.form_of(layout, not labelled, ids, lists, _NAME)(layout, reading)
         return delimited.form_of(given.text, layout, not labelled, ids, _NAME)(layout, reading)
 
-    def _reading(self, layout: SettledLayout, labelled: bool, ids: str) -> Reading:
+    def _reading(self, layout: SettledLayout, labelled: bool, ids: str, namer: Namer | None) -> Reading:
         if labelled and has_columns(layout) and LABEL not in layout.kinds:
             raise DataError("the labels of the training data were not in a column, so rows cannot have them")
         domain = self._domains[labelled].of_words(layout.classes)
-        return Reading(domain, SKIP, self._arenas, ids=ids, described=self._most)
+        return Reading(domain, SKIP, self._arenas, ids=ids, described=self._most, namer=namer)
 
     def _of_stream(self, body: bytes, labelled: bool, ids: str, namer: Namer | None = None) -> Parsed:
         layout = self._layouts["arrow"]
-        reading = self._reading(layout, labelled, ids)._replace(namer=namer)
+        reading = self._reading(layout, labelled, ids, namer)
         try:
             table = self._table(body)
             _check_wide(len(table.schema), 1, layout)
@@ -454,56 +467,25 @@ def _block_of(text: bytes) -> Block:
     return Block(array, size, LINES, 0, 0, size, size)
 
 
-def _layout(model: Any, form: str) -> SettledLayout:
-    """How bodies in a format are read for a model; `DataError` if they cannot have its features."""
-    layout = layout_for(model, settle(ReadOptions, {"format": form}))
-    if has_columns(layout):
-        return layout
-    if form in TABLES:
-        raise DataError(f"the model was not trained on a table, so its rows cannot be {FORMATS[form].title}")
-    return settle_without_columns(layout)
-
-
-def _delimited(given: _Text, layout: SettledLayout) -> _Text:
-    """Delimited text with its header; without one, the number of cells decides how it is read."""
-    if layout.quoted_newlines:
-        return given._replace(key=None)
-    text = given.text
-    begin = len(text) - len(text.lstrip(b"\r\n"))
-    end = text.index(b"\n", begin) + 1
-    if layout.header:
-        return given._replace(header=text[:end], key=text[begin:end])
-    first = text[begin:end].rstrip(b"\r\n")
-    return given._replace(key=len(delimited.cells_of(first, delimited.dialect_of(layout))))
-
-
-def _lines_of_json(text: bytes) -> bytes:
-    """JSON as lines, if it is a list of objects or if its objects have several lines each."""
-    start = text.lstrip()
-    if start[:1] == b"[":
-        return _elements(start.rstrip(), 1)
-    if start[:1] == b"{" and not start.partition(b"\n")[0].rstrip().endswith(b"}"):
-        try:
-            return _elements(start.rstrip(), 0)
-        except DataError:  # lines, of which the first is bad
-            return text
-    return text
-
-
 def _elements(text: bytes, at: int) -> bytes:
     """A line for each value in a list, which `at` is inside of, or for each of several values."""
     listed, found = at > 0, list[str]()
+
+    def skip(at: int) -> int:
+        blanks = _BLANKS.match(written, at)
+        return blanks.end() if blanks else at
+
     try:
         written = str(text, "utf-8")
-        at = _space(written, at)
+        at = skip(at)
         while written[at : at + 1] != "]" if listed else at < len(written):
             _, end = _DECODER.raw_decode(written, at)
             found.append(written[at:end].translate(_ON_ONE_LINE))
-            at = _space(written, end)
+            at = skip(end)
             if listed and written[at : at + 1] != "]":
                 if written[at : at + 1] != ",":
                     raise json.JSONDecodeError("expected ',' or ']'", written, at)
-                at = _space(written, at + 1)
+                at = skip(at + 1)
                 if written[at : at + 1] == "]":
                     raise json.JSONDecodeError("expected a value after ','", written, at)
         if listed and at + 1 < len(written):
@@ -513,77 +495,56 @@ def _elements(text: bytes, at: int) -> bytes:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{_NAME} is not JSON: {why_not_json(error)}") from error
     if not found:
-        raise DataError(f"{_NAME} is empty: there are no rows")
+        raise DataError(_EMPTY)
     return "\n".join(found).encode()
 
 
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 """Finds where a value ends"""
 _ON_ONE_LINE = str.maketrans("\r\n", "  ")
-_BLANKS = re.compile(r"[ \t\r\n]*")
-
-
-def _space(text: str, at: int) -> int:
-    """Where the blanks at a place end."""
-    found = _BLANKS.match(text, at)
-    return found.end() if found else at
+_BLANKS = re.compile(r"[ \t\r\n]*+")
 
 
 def _rows(parsed: Parsed) -> Rows:
     if not parsed.tally.examples and not parsed.gaps:
-        raise RefusedError(400, f"{_NAME} is empty: there are no rows")
-    unknown = tuple(column for what, column, _, _ in parsed.noticed if what == LATE)
-    bad = [BadRow.of(one) for one in parsed.bad]
-    count = len(parsed.chunk)
+        raise RefusedError(400, _EMPTY)
+    bad = list[WrongRow]()
+    for one in parsed.bad:
+        error = without_options(f"expected {one.expected}, found {one.found}")
+        error += _CURL if one.expected == jsonl.LINE_END else ""
+        bad.append(WrongRow(one.line, one.column, printable(error)))
+    unknown, count = tuple(column for what, column, _, _ in parsed.noticed if what == LATE), len(parsed.chunk)
     return Rows(parsed.chunk, 0, count, parsed.gaps, parsed.ids, bad, parsed.tally.lines, unknown)
-
-
-def _places_of_bad(rows: Rows) -> NDArray[np.int64]:
-    return np.array(rows.gaps, np.int64) + np.arange(len(rows.gaps))
 
 
 def _without(rows: Rows, limits: Sequence[_Limit], header: int) -> Rows:
     """The rows of a body, of which those beyond `limits` are bad too; their lines do not count blank ones."""
-    heavy = np.any([beyond for beyond, _ in limits], axis=0)
-    gaps = np.array(rows.gaps, np.int64)
-    places = np.delete(np.arange(len(heavy) + len(gaps)), _places_of_bad(rows))
-    bad = {
-        int(at): BadRow(header + int(at) + 1, 1, f"expected {expected}")
-        for beyond, texts in limits
-        for at, expected in zip(places[beyond], texts, strict=False)
-    }
-    bad |= {int(gap) + k: one for k, (gap, one) in enumerate(zip(gaps, rows.bad, strict=True))}
-    found = sorted(bad.items())
+    beyond_any = np.any([beyond for beyond, _ in limits], axis=0)
+    bad = {int(at): one for at, one in zip(rows.bad_places, rows.bad, strict=True)}
+    places = np.delete(np.arange(len(beyond_any) + len(bad)), rows.bad_places)
+    for beyond, texts in limits:
+        for at, expected in zip(places[beyond].tolist(), texts, strict=False):
+            bad[at] = WrongRow(header + at + 1, 1, f"expected {expected}")
+    found = sorted(bad)
     return rows._replace(
-        whole=rows.whole.take(np.flatnonzero(~heavy)),
-        last=rows.last - int(heavy.sum()),
-        gaps=[at - k for k, (at, _) in enumerate(found)],
-        bad=[one for _, one in found],
+        whole=rows.whole.take(np.flatnonzero(~beyond_any)),
+        last=rows.last - int(beyond_any.sum()),
+        gaps=[at - k for k, at in enumerate(found)],
+        bad=[bad[at] for at in found],
     )
 
 
 def _split(rows: Rows, lines: Sequence[int], header: int) -> list[Rows]:
     """The rows of each body, given its number of lines without the `header`."""
-    found, row, line = list[Rows](), 0, header
-    bad = [one.line for one in rows.bad]
-    first = 0
+    found, row, line, first = list[Rows](), 0, header, 0
     for count in lines:
         last = first
-        while last < len(bad) and bad[last] <= line + count:
+        while last < len(rows.bad) and rows.bad[last].line <= line + count:
             last += 1
         good = count - (last - first)
-        found.append(
-            Rows(
-                rows.whole,
-                row,
-                row + good,
-                [gap - row for gap in rows.gaps[first:last]],
-                None,
-                [one._replace(line=one.line - line + header) for one in rows.bad[first:last]],
-                count + header,
-                rows.unknown,
-            )
-        )
+        gaps = [gap - row for gap in rows.gaps[first:last]]
+        bad = [WrongRow(one.line - line + header, one.column, one.error) for one in rows.bad[first:last]]
+        found.append(Rows(rows.whole, row, row + good, gaps, None, bad, count + header, rows.unknown))
         row, line, first = row + good, line + count, last
     return found
 
@@ -615,24 +576,10 @@ _ONE, _SEVERAL = msgspec.json.Decoder(_Line), msgspec.json.Decoder(list[_Line])
 
 def read_labels(body: bytes, model: Any, most: int) -> LateLabels:
     """The labels in a body of JSON: an object, an array of objects or lines; `RefusedError`."""
-    lines, ids = _lines(body)
-    if len(lines) > most:
-        raise RefusedError(413, f"the body has more than {most:,} labels")
-    given = np.array([one.weight for one in lines])
-    if (given < 0).any():
-        wrong = given[given < 0][0]
-        raise RefusedError(400, f"line {_first(given < 0)}: expected a weight of at least 0, found {wrong:g}")
-    labels = _numbers([one.label for one in lines], model)
-    if (heavy := too_heavy(labels, given)).any():
-        raise RefusedError(400, f"line {_first(heavy)}: expected {LIGHT}, found more")
-    return LateLabels(ids, labels, given.astype(np.float32))
-
-
-def _lines(body: bytes) -> tuple[list[_Line], list[str]]:
     text, ids = body.strip(), list[str]()
     try:
-        found = _SEVERAL.decode(text) if text.startswith(b"[") else _ONE.decode_lines(text)
-        for number, line in enumerate(found, 1):
+        lines = _SEVERAL.decode(text) if text.startswith(b"[") else _ONE.decode_lines(text)
+        for number, line in enumerate(lines, 1):
             written = bytes(line.id).decode()
             is_text = written[0] == '"'
             ids.append(msgspec.json.decode(line.id, type=str) if is_text else written)
@@ -642,31 +589,32 @@ def _lines(body: bytes) -> tuple[list[_Line], list[str]]:
         why = _PLACE.sub(
             lambda at: f" (line {int(at[1]) + 1}{', ' * bool(at[2])}{at[2]})", why_not_json(error)
         )
-        told = f'expected lines such as {{"id": "a", "label": 1}}: {why}'
-        raise RefusedError(400, told) from error
-    if not found:
+        raise RefusedError(400, f'expected lines such as {{"id": "a", "label": 1}}: {why}') from error
+    if not lines:
         raise RefusedError(400, "the body is empty: send a line of id and label for each row")
-    return found, ids
+    if len(lines) > most:
+        raise RefusedError(413, f"the body has more than {most:,} labels")
 
+    def check(wrong: NDArray[np.bool_], expected: str, found: Callable[[_Line], str]) -> None:
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise RefusedError(400, f"line {at + 1}: expected {expected}, found {found(lines[at])}")
 
-def _numbers(given: Sequence[Any], model: Any) -> NDArray[np.float32]:
-    """Labels as numbers; `RefusedError` for one that the model does not know."""
+    weights = np.array([one.weight for one in lines])
+    check(weights < 0, "a weight of at least 0", lambda one: f"{one.weight:g}")
     domain = model.head.domain.of_model(True).of_words(model.classes)
     if domain.kind != ONE:
         raise RefusedError(409, "labels can come late only if a row has one, and here it has several")
-    words = domain.words
     try:
-        numbers = [words.number_of(str(one).encode()) if words is not None else float(one) for one in given]
+        words = domain.words
+        given = [
+            float(one.label) if words is None else words.number_of(str(one.label).encode()) for one in lines
+        ]
     except ValueError:
         raise RefusedError(400, f"expected {domain.meaning}") from None
-    labels = np.array(numbers, np.float32)
-    fits = domain.allows(labels) & (domain.allows(np.array(numbers)) if domain.whole else True)
-    if not fits.all():
-        wrong = _first(~fits)
-        shown = repr(str(given[wrong - 1])[:_LONGEST])
-        raise RefusedError(400, f"line {wrong}: expected {domain.meaning}, found {shown}")
-    return labels
-
-
-def _first(wrong: NDArray[np.bool_]) -> int:
-    return int(np.argmax(wrong)) + 1
+    numbers = np.array(given)
+    labels = numbers.astype(np.float32)
+    fits = domain.allows(labels) & (domain.allows(numbers) if domain.whole else True)
+    check(~fits, domain.meaning, lambda one: repr(str(one.label)[:_LONGEST]))
+    check(too_heavy(labels, weights), LIGHT, lambda one: "more")
+    return LateLabels(ids, labels, weights.astype(np.float32))

@@ -17,10 +17,10 @@ from thresher._version import __version__
 from thresher.data.files.paths import unread
 from thresher.serving import openapi
 from thresher.serving.bodies import check_charset, read_labels
-from thresher.serving.errors import NOT_JSON, Answer, RefusedError, refusal, why_not_json
+from thresher.serving.errors import NOT_JSON, Answer, RefusedError, refusal, told, why_not_json
 from thresher.serving.metrics import Metrics
-from thresher.serving.openapi import ARROW, ENDPOINTS, JSON, LINES, PATHS, Endpoint
-from thresher.serving.predicting import Predictions, acknowledgement, check_some, ids_of, status_of
+from thresher.serving.openapi import ARROW, ENDPOINTS, JSON, PATHS, Endpoint
+from thresher.serving.predicting import Predictions, learned
 from thresher.serving.reading import Asked, HttpRequest, head_of
 
 T = TypeVar("T")
@@ -78,8 +78,8 @@ class Endpoints:
         headers = asked.head.headers
         try:
             if not (asked.path.startswith(_OPEN) or self._allowed(headers.get(b"authorization", b""))):
-                told = "the token is missing or wrong: send Authorization: Bearer TOKEN"
-                raise RefusedError(401, told, headers={"WWW-Authenticate": "Bearer"})
+                why = "the token is missing or wrong: send Authorization: Bearer TOKEN"
+                raise RefusedError(401, why, headers={"WWW-Authenticate": "Bearer"})
             if found is None:
                 raise RefusedError(404, f"there is no such path; there are {', '.join(PATHS)}")
             _check(asked, endpoint, [name for name, _ in given])
@@ -122,21 +122,19 @@ class Endpoints:
         given = request.body, request.asked.media, query.get("output", ""), ids, query.get("top", "")
         found = await self._done(request, lambda: work.predict(*given))
         if ids:
-            await _kept(self._service.keep(ids_of(found.rows), found.rows.chunk, found.margins))
-        written = await self._done(request, lambda: found.written(arrow))
-        return Answer(status_of(found.rows), written, ARROW if arrow else LINES, rows=found.rows.all)
+            await _kept(self._service.keep(found.rows.good_ids, found.rows.chunk, found.margins))
+        return await self._done(request, lambda: found.answer(arrow))
 
     async def learn(self, request: HttpRequest) -> Answer:
         """Learn labelled rows."""
         rows = await self._done(request, lambda: self._predicting.labelled(request.body, request.asked.media))
-        ack = await _kept(self._service.learn(check_some(rows).chunk, request.asked.key))
-        return _json(acknowledgement(rows, ack), rows.all)
+        return learned(rows, await _kept(self._service.learn(rows.chunk, request.asked.key)))
 
     async def label(self, request: HttpRequest) -> Answer:
         """Learn rows that were kept."""
         late = read_labels(request.body, self._service.model, self._limits.rows)
         found = openapi.LabelsLearned(*await _kept(self._service.label(*late)))
-        return _json(found, len(late.ids))
+        return told(found, len(late.ids))
 
     async def metrics(self, request: HttpRequest) -> Answer:
         """Tell figures."""
@@ -144,20 +142,20 @@ class Endpoints:
 
     async def live(self, request: HttpRequest) -> Answer:
         """Answer."""
-        return _json(openapi.Live(True))
+        return told(openapi.Live(True))
 
     async def ready(self, request: HttpRequest) -> Answer:
         """Tell whether all is well."""
         status = self._service.status()
         if not status.ready:
             raise RefusedError(503, status.reason or "not ready yet", 1)
-        return _json(openapi.ServiceReady(True, status.learning, status.reason))
+        return told(openapi.ServiceReady(True, status.learning, status.reason))
 
     live_v2, ready_v2 = live, ready
 
     async def about(self, request: HttpRequest) -> Answer:
         """Tell what is in the model."""
-        return _json(await asyncio.get_running_loop().run_in_executor(self._pool, self._service.info))
+        return told(await asyncio.get_running_loop().run_in_executor(self._pool, self._service.info))
 
     async def openapi(self, request: HttpRequest) -> Answer:
         """Tell what may be asked."""
@@ -165,11 +163,11 @@ class Endpoints:
 
     async def server(self, request: HttpRequest) -> Answer:
         """Tell who answers."""
-        return _json(openapi.ServerName("thresher", __version__, []))
+        return told(openapi.ServerName("thresher", __version__, []))
 
     async def described(self, request: HttpRequest) -> Answer:
         """Tell what the model takes and gives."""
-        return _json(self._predicting.inference.described())
+        return told(self._predicting.inference.described())
 
     async def infer(self, request: HttpRequest) -> Answer:
         """Predict tensors."""
@@ -177,7 +175,7 @@ class Endpoints:
 
     async def model_ready(self, request: HttpRequest) -> Answer:
         """Tell whether the model can predict."""
-        return _json(openapi.ModelReady(self._service.name, True))
+        return told(openapi.ModelReady(self._service.name, True))
 
     async def snapshot(self, request: HttpRequest) -> Answer:
         """Give the newest model on disk."""
@@ -194,7 +192,7 @@ class Endpoints:
             wanted = msgspec.json.decode(request.body, type=_Promotion)
         except NOT_JSON as error:
             raise RefusedError(400, f'expected {{"model": NAME}}: {why_not_json(error)}') from error
-        return _json(openapi.Promoted(*await _kept(self._service.promote(wanted.model))))
+        return told(openapi.Promoted(*await _kept(self._service.promote(wanted.model))))
 
     async def _done(self, request: HttpRequest, work: Callable[[], T], media: str | None = None) -> T:
         """Do some work on a body, elsewhere if it is large or the first of its kind."""
@@ -210,9 +208,10 @@ def _check(asked: Asked, endpoint: Endpoint, given: Sequence[str]) -> None:
     if asked.head.method.decode() not in methods:
         allow = ", ".join(methods)
         raise RefusedError(405, f"use the method {allow}", headers={"Allow": allow})
+    queries = sorted(one.name for one in endpoint.parameters if one.place == "query")
     for name in given:
-        if name not in endpoint.queries:
-            known = f"known: {', '.join(sorted(endpoint.queries))}" if endpoint.queries else "it takes none"
+        if name not in queries:
+            known = f"known: {', '.join(queries)}" if queries else "it takes none"
             raise RefusedError(400, f"{endpoint.path} has no parameter {name[:40]!r}; {known}")
         if given.count(name) > 1:
             raise RefusedError(400, f"the parameter {name} is given twice")
@@ -231,7 +230,3 @@ def too_large(limits: Limits) -> RefusedError:
 async def _kept(future: Future[T]) -> T:
     """What a future gives; it goes on if the client leaves."""
     return await asyncio.shield(asyncio.wrap_future(future))
-
-
-def _json(found: Any, rows: int = 0) -> Answer:
-    return Answer(200, msgspec.json.encode(found, enc_hook=str) + b"\n", rows=rows)

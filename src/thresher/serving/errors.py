@@ -6,7 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
@@ -49,6 +49,11 @@ class Answer(NamedTuple):
     """what is sent in place of `body`, and then closed"""
 
 
+def told(found: Any, rows: int = 0) -> Answer:
+    """An answer in JSON."""
+    return Answer(200, msgspec.json.encode(found, enc_hook=str) + b"\n", rows=rows)
+
+
 def refusal(error: Exception) -> Answer:
     """The answer to a request that is not done. The operator is told of errors that are faults of ours.
 
@@ -59,8 +64,8 @@ def refusal(error: Exception) -> Answer:
     elif not isinstance(error, RefusedError):
         tell_fault(error)
         error = RefusedError(500, "a fault of the service, about which its standard error says more")
-    body = msgspec.json.encode({"error": printable(without_options(error.message))}) + b"\n"
-    return Answer(error.status, body, headers=error.headers)
+    answer = told({"error": printable(without_options(error.message))})
+    return answer._replace(status=error.status, headers=error.headers)
 
 
 def tell_fault(error: BaseException) -> None:

@@ -15,7 +15,6 @@ from thresher.data.errors import OneLineError
 from thresher.data.log.source import LogOrigin
 from thresher.engine.atomic import whole_file
 from thresher.learning.files import model_file
-from thresher.learning.model.prediction import Readout
 from thresher.options.option import UsageError
 from thresher.options.serving import MOST_MODEL
 
@@ -77,21 +76,18 @@ class Follower:
                 self._tag = answer.headers.get("ETag") or ""
         except urllib.error.HTTPError as error:
             with error:
-                return self._refused(error.code)
+                if error.code == 304:
+                    return False
+                if error.code in (401, 403):
+                    raise FollowError(f"{self.url}: the server wants a token, or another one") from None
+                if error.code == 404:
+                    raise FollowError(f"{self.url}: not a server of thresher") from None
+                raise LostError(f"status {error.code}") from None
         except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as error:
             reason = getattr(error, "reason", error)
             words = getattr(reason, "strerror", None) or str(reason) or type(error).__name__
             raise LostError(words) from error
         return True
-
-    def _refused(self, status: int) -> bool:
-        if status == 304:
-            return False
-        if status in (401, 403):
-            raise FollowError(f"{self.url}: the server wants a token, or another one")
-        if status == 404:
-            raise FollowError(f"{self.url}: not a server of thresher")
-        raise LostError(f"status {status}")
 
     def _copy(self, answer: http.client.HTTPResponse) -> None:
         if answer.length is None:
@@ -111,17 +107,13 @@ class Follower:
             except model_file.ModelFileError as error:
                 why = str(error).removeprefix(f"{file.name}: ")
                 raise LostError(f"the server did not send a whole model: {why}") from error
-            self._check_like_before(found)
-
-    def _check_like_before(self, found: Readout) -> None:
-        """`FollowError` if the copy that is there, which others may be using, is of other rows or labels."""
-        try:
-            before = model_file.load_readout(self.file)[0]
-        except model_file.ModelFileError:  # there is none
-            return
-        have, new = (LogOrigin(one.layout, str(one.head.domain), "") for one in (before, found))
-        if other := have.unlike(new):
-            raise FollowError(f"{self.url}: a model of {other}, unlike {self.file}: remove that first")
+            try:
+                before = model_file.load_readout(self.file)[0]
+            except model_file.ModelFileError:  # there is none
+                return
+            have, new = (LogOrigin(one.layout, str(one.head.domain), "") for one in (before, found))
+            if other := have.unlike(new):  # which would break what uses the copy
+                raise FollowError(f"{self.url}: a model of {other}, unlike {self.file}: remove that first")
 
 
 def keep_fresh(

@@ -54,7 +54,8 @@ class Metrics:
         self.rows = Counter("thresher_rows", "rows by what became of them", ["fate"], registry=own)
         self.ignored = Counter("thresher_columns_ignored", "unknown columns of bodies", registry=own)
         self._children: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
-        own.register(_Status(service))
+        self._service = service
+        own.register(self)
 
     def watch(self, connections: Collection[Any]) -> None:
         """Tell how many of these there are, and how many owe an answer."""
@@ -75,14 +76,8 @@ class Metrics:
         """All figures as text."""
         return generate_latest(self._registry)
 
-
-class _Status:
-    """The figures that the service knows itself."""
-
-    def __init__(self, service: Any) -> None:
-        self._service = service
-
     def collect(self) -> Iterable[Any]:
+        """The figures that the service knows itself."""
         status, shadows = self._service.status(), self._service.shadows()
         for name, words in OF_STATUS.items():
             family = CounterMetricFamily if name in _GROWING else GaugeMetricFamily

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -162,10 +161,13 @@ class Endpoint(NamedTuple):
     """media types of the body"""
     parameters: tuple[Given, ...] = ()
 
-    @property
-    def queries(self) -> frozenset[str]:
-        """The names that its query may have."""
-        return frozenset(one.name for one in self.parameters if one.place == "query")
+
+def _told(
+    method: str, path: str, does: str, means: str, kind: Any, takes: Any = (), parameters: Any = ()
+) -> Endpoint:
+    """What is answered in JSON of this kind."""
+    parameters += (_MODEL,) if "{name}" in path else ()
+    return Endpoint(method, path, does, {200: (means, JSON, kind)}, takes, parameters)
 
 
 _OUTPUT = Given("output", "What to say of a row.", choices=OUTPUTS)
@@ -176,73 +178,55 @@ _KEY = Given(
 )
 _MODEL = Given("name", "The name of the model.", place="path")
 _TAGS = Given("If-None-Match", "The ETag of the snapshot that the client has.", place="header")
+_LATE = "Learn kept rows whose labels have become known: lines of {id, label} and, if wanted, weight."
 _LINE = "One JSON object per row, in place of a bad one its error"
 
 ENDPOINTS = {
     "predict": Endpoint(
-        "POST",
-        "/predict",
-        "Predict each row of the body.",
+        *("POST", "/predict", "Predict each row of the body."),
         {200: (f"{_LINE}; or an Arrow stream, if accepted.", LINES, str), 400: (f"{_LINE}.", LINES, str)},
         ROWS,
         (_OUTPUT, _TOP, _IDS),
     ),
-    "learn": Endpoint(
+    "learn": _told(
         "POST",
         "/learn",
         "Learn the labelled rows of the body.",
-        {200: ("Rows are on disk.", JSON, RowsLearned)},
+        "Rows are on disk.",
+        RowsLearned,
         ROWS,
         (_KEY,),
     ),
-    "label": Endpoint(
-        "POST",
-        "/label",
-        "Learn kept rows whose labels have become known: lines of {id, label} and, if wanted, weight.",
-        {200: ("Labels are on disk.", JSON, LabelsLearned)},
-        (LINES, JSON),
-    ),
+    "label": _told("POST", "/label", _LATE, "Labels are on disk.", LabelsLearned, (LINES, JSON)),
     "metrics": Endpoint("GET", "/metrics", "Figures for Prometheus.", {200: ("Figures.", "text/plain", str)}),
-    "live": Endpoint("GET", "/health/live", "Whether the process answers.", {200: ("It does.", JSON, Live)}),
-    "ready": Endpoint(
-        "GET", "/health/ready", "Whether it can do its work.", {200: ("It can.", JSON, ServiceReady)}
+    "live": _told("GET", "/health/live", "Whether the process answers.", "It does.", Live),
+    "ready": _told("GET", "/health/ready", "Whether it can do its work.", "It can.", ServiceReady),
+    "live_v2": _told("GET", "/v2/health/live", "As /health/live.", "It does.", Live),
+    "ready_v2": _told("GET", "/v2/health/ready", "As /health/ready.", "It can.", ServiceReady),
+    "about": _told("GET", "/model", "What thresher info says of the model.", "Facts.", dict[str, Any]),
+    "openapi": _told("GET", "/openapi.json", "This document.", "OpenAPI 3.1.", dict[str, Any]),
+    "server": _told("GET", "/v2", "Name and version of the server.", "Names.", ServerName),
+    "described": _told(
+        "GET", "/v2/models/{name}", "Inputs and outputs of the model.", "Tensors.", DescribedModel
     ),
-    "live_v2": Endpoint("GET", "/v2/health/live", "As /health/live.", {200: ("It does.", JSON, Live)}),
-    "ready_v2": Endpoint(
-        "GET", "/v2/health/ready", "As /health/ready.", {200: ("It can.", JSON, ServiceReady)}
-    ),
-    "about": Endpoint(
-        "GET", "/model", "What thresher info says of the model.", {200: ("Facts.", JSON, dict[str, Any])}
-    ),
-    "openapi": Endpoint(
-        "GET", "/openapi.json", "This document.", {200: ("OpenAPI 3.1.", JSON, dict[str, Any])}
-    ),
-    "server": Endpoint("GET", "/v2", "Name and version of the server.", {200: ("Names.", JSON, ServerName)}),
-    "described": Endpoint(
-        *("GET", "/v2/models/{name}", "Inputs and outputs of the model."),
-        {200: ("Tensors.", JSON, DescribedModel)},
-        parameters=(_MODEL,),
-    ),
-    "infer": Endpoint(
-        *("POST", "/v2/models/{name}/infer", "Predict in the Open Inference Protocol."),
-        {200: ("Tensors.", JSON, Inferred)},
+    "infer": _told(
+        "POST",
+        "/v2/models/{name}/infer",
+        "Predict in the Open Inference Protocol.",
+        "Tensors.",
+        Inferred,
         (JSON,),
-        (_MODEL,),
     ),
-    "model_ready": Endpoint(
-        *("GET", "/v2/models/{name}/ready", "Whether the model can predict."),
-        {200: ("It can.", JSON, ModelReady)},
-        parameters=(_MODEL,),
+    "model_ready": _told(
+        "GET", "/v2/models/{name}/ready", "Whether the model can predict.", "It can.", ModelReady
     ),
     "snapshot": Endpoint(
         *("GET", "/snapshot", "The newest model on disk."),
         {200: ("A model file.", "application/octet-stream", bytes), 304: ("The client has it.", "", None)},
         parameters=(_TAGS,),
     ),
-    "promote": Endpoint(
-        *("POST", "/promote", "Let a shadow model take over: {model}."),
-        {200: ("It has.", JSON, Promoted)},
-        (JSON,),
+    "promote": _told(
+        "POST", "/promote", "Let a shadow model take over: {model}.", "It has.", Promoted, (JSON,)
     ),
 }
 """By the name of the function that answers"""
@@ -253,8 +237,26 @@ def document() -> dict[str, Any]:
     """The service in OpenAPI 3.1."""
     types = [kind for one in ENDPOINTS.values() for _, _, kind in one.gives.values()] + [Refusal]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
-    left = iter(schemas)
-    paths = {one.path: {one.method.lower(): _operation(name, one, left)} for name, one in ENDPOINTS.items()}
+    left, refusal = iter(schemas), {"schema": {"$ref": "#/components/schemas/Refusal"}}
+    paths = dict[str, Any]()
+    for name, one in ENDPOINTS.items():
+        answers: dict[str, Any] = {
+            str(status): {"description": words, "content": {JSON: refusal}}
+            for status, words in FAULTS.items()
+        }
+        for status, (words, media, _) in one.gives.items():
+            schema, answer = next(left), answers.setdefault(str(status), {"description": words})
+            if media:
+                answer["content"] = answer.get("content", {}) | {media: {"schema": schema}}
+        operation: dict[str, Any] = {"operationId": name, "summary": one.does, "responses": answers}
+        for each in one.parameters:
+            kind = {"type": "string", **({"enum": [*each.choices]} if each.choices else {})}
+            said = {"name": each.name, "in": each.place, "description": each.does, "schema": kind}
+            required = {"required": True} if each.place == "path" else {}
+            operation.setdefault("parameters", []).append(said | required)
+        if one.takes:
+            operation["requestBody"] = {"required": True, "content": {media: {} for media in one.takes}}
+        paths[one.path] = {one.method.lower(): operation}
     bearer = {"type": "http", "scheme": "bearer"}
     return {
         "openapi": "3.1.0",
@@ -263,24 +265,3 @@ def document() -> dict[str, Any]:
         "components": {"schemas": components, "securitySchemes": {"token": bearer}},
         "security": [{}, {"token": []}],
     }
-
-
-def _operation(name: str, one: Endpoint, schemas: Iterator[Any]) -> dict[str, Any]:
-    """What is said of an endpoint; `schemas` has that of each of its answers next."""
-    refusal = {"schema": {"$ref": "#/components/schemas/Refusal"}}
-    answers: dict[str, Any] = {
-        str(status): {"description": words, "content": {JSON: refusal}} for status, words in FAULTS.items()
-    }
-    for status, (words, media, _) in one.gives.items():
-        schema, answer = next(schemas), answers.setdefault(str(status), {"description": words})
-        if media:
-            answer["content"] = answer.get("content", {}) | {media: {"schema": schema}}
-    found: dict[str, Any] = {"operationId": name, "summary": one.does, "responses": answers}
-    for each in one.parameters:
-        kind = {"type": "string", **({"enum": [*each.choices]} if each.choices else {})}
-        told = {"name": each.name, "in": each.place, "description": each.does, "schema": kind}
-        required = {"required": True} if each.place == "path" else {}
-        found.setdefault("parameters", []).append(told | required)
-    if one.takes:
-        found["requestBody"] = {"required": True, "content": {media: {} for media in one.takes}}
-    return found

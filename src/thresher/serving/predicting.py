@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import Any, NamedTuple, TypeVar
 
 from thresher.data.chunk import Chunk, concat
 from thresher.serving.answers import Answers
 from thresher.serving.appending import Ack
 from thresher.serving.bodies import Bodies, Rows
-from thresher.serving.errors import Answer, RefusedError, refusal
+from thresher.serving.errors import Answer, RefusedError, refusal, told
 from thresher.serving.inference import Inference
 from thresher.serving.metrics import Metrics
-from thresher.serving.openapi import ARROW, EXPLAIN, LINES, RowsLearned, WrongRow
+from thresher.serving.openapi import ARROW, EXPLAIN, LINES, RowsLearned
 from thresher.serving.reading import Asked
 from thresher.serving.service import Service
 
+T = TypeVar("T")
 _ERRORS = 10
 """bad rows that an answer names"""
 _REMEMBERED = 256
@@ -48,8 +46,12 @@ class Predicted(NamedTuple):
 
     rows: Rows
     margins: Any
-    written: Callable[[bool], bytes]
-    """the answer; whether as an Arrow stream. `RefusedError`"""
+    write: Callable[[bool], bytes]
+    """the body of the answer; whether as an Arrow stream. `RefusedError`"""
+
+    def answer(self, arrow: bool = False) -> Answer:
+        """The answer. `RefusedError`."""
+        return _predicted(self.rows, self.write(arrow), ARROW if arrow else LINES)
 
 
 class _Serving(NamedTuple):
@@ -84,11 +86,7 @@ class Predictions:
         self._count(rows, "predicted")
         if output != EXPLAIN:
             margins = self._service.margins(rows.chunk, model)
-
-            def written(arrow: bool) -> bytes:
-                return (answers.stream if arrow else answers.lines)(rows, margins, output)
-
-            return Predicted(rows, margins, written)
+            return Predicted(rows, margins, lambda arrow: answers.write(rows, margins, output, arrow))
         try:
             names = bodies.names(body, media, rows.chunk.keys)
             found = self._service.explain(rows.chunk, names, model)
@@ -116,9 +114,12 @@ class Predictions:
         return inference.answer(request, self._service.margins(rows.chunk, inference.model))
 
     def labelled(self, body: bytes, media: str) -> Rows:
-        """The rows of a body, with labels. `RefusedError`."""
+        """The rows of a body, with labels; at least one is good. `RefusedError`."""
         rows = self._now.bodies.read(body, media, labelled=True)
         self._count(rows, "labelled")
+        if not rows.good:
+            where = (f"line {one.line}, column {one.column}: {one.error}" for one in rows.bad)
+            raise RefusedError(400, next(where, "the body has no rows"))
         return rows
 
     def warm(self) -> None:
@@ -127,7 +128,7 @@ class Predictions:
             for count in (1, 2):
                 self.together([body] * count, BatchKind("/predict", media, ""))
             with suppress(RefusedError):
-                self.predict(body, media, EXPLAIN).written(False)
+                self.predict(body, media, EXPLAIN).write(False)
                 if self._service.learns:
                     self._now.bodies.read(body, media, labelled=True)
         self._metrics.rows.clear()
@@ -158,47 +159,75 @@ class Predictions:
         """The answers to several bodies; to labelled rows, once they are on disk."""
         if kind.path == "/predict":
             return self.together(bodies, kind)
-        return take(self._service, self.labelled_together(bodies, kind.media), keys)
-
-    def labelled_together(self, bodies: Sequence[bytes], media: str) -> list[Rows | Exception]:
-        """The labelled rows of several bodies, or why there are none."""
-        several = self._now.bodies.read_together(bodies, media, labelled=True) if len(bodies) > 1 else None
-        if several is not None and all(rows.good for rows in several):
-            self._count(several[0]._replace(last=len(several[0].whole), first=0), "labelled")
-            self._metrics.rows.labels("refused").inc(sum(len(rows.bad) for rows in several[1:]))
-            return [*several]
-        found = list[Rows | Exception]()
-        for body in bodies:
-            try:
-                found.append(check_some(self.labelled(body, media)))
-            except Exception as error:  # noqa: BLE001  (each client gets an answer)
-                found.append(error)
-        return found
+        return self._learn(bodies, keys, kind.media)
 
     def together(self, bodies: Sequence[bytes], kind: BatchKind) -> list[Answer]:
         """The answers to several bodies, whatever is wrong with them."""
         model, reader, answers, _ = self._now
+
+        def alone(body: bytes) -> Answer:
+            return self.predict(body, kind.media, kind.output).answer()
+
         try:
             several = reader.read_together(bodies, kind.media) if len(bodies) > 1 else None
             if several is None:
-                return [self._alone(body, kind) for body in bodies]
+                return [_attempt(alone, body) for body in bodies]
             answers.check(kind.output)
             whole = several[0].whole
             found = answers.together(several, self._service.margins(whole, model), kind.output)
             self._metrics.rows.labels("predicted").inc(len(whole))
         except Exception as error:  # noqa: BLE001  (each client gets an answer)
             return [refusal(error)] * len(bodies)
-        return [
-            Answer(status_of(rows), one, LINES, rows=rows.all)
-            for rows, one in zip(several, found, strict=True)
-        ]
+        return [_predicted(rows, one) for rows, one in zip(several, found, strict=True)]
 
-    def _alone(self, body: bytes, kind: BatchKind) -> Answer:
+    def _learn(self, bodies: Sequence[bytes], keys: Sequence[str], media: str) -> list[Answer] | Later:
+        """Let the service learn the rows of several bodies, each with its key, if any.
+
+        Bodies without a key become one record of the log, so that 64 clients cost the log and the learner as
+        much as one does.
+        """
+        several = self._now.bodies.read_together(bodies, media, labelled=True) if len(bodies) > 1 else None
+        read: Sequence[Rows | Answer]
+        if several is not None and all(rows.good for rows in several):
+            self._count(several[0]._replace(last=len(several[0].whole), first=0), "labelled")
+            self._metrics.rows.labels("refused").inc(sum(len(rows.bad) for rows in several[1:]))
+            read = several
+        else:
+            read = [_attempt(self.labelled, body, media) for body in bodies]
+        pairs = [*zip(read, keys, strict=True)]
+        plain = [one for one, key in pairs if isinstance(one, Rows) and not key]
+        if plain:
+            whole = plain[0].whole
+            alike = all(one.whole is whole for one in plain) and sum(one.good for one in plain) == len(whole)
+            shared = self._acknowledged(whole if alike else concat([one.chunk for one in plain]), "")
+        # answers, or rows with the future of their record, and where they begin in it; -1 if they are alone
+        found, at = list[Answer | tuple[Rows, Future[Ack], int]](), 0
+        for one, key in pairs:
+            if isinstance(one, Answer):
+                found.append(one)
+            elif key:
+                found.append((one, self._acknowledged(one.chunk, key), -1))
+            else:
+                found.append((one, shared, at))
+                at += one.good
+
+        def answer(rows: Rows, future: Future[Ack], at: int) -> Answer:
+            ack = future.result()
+            return learned(rows, Ack(ack.first + at, ack.first + at + rows.good - 1) if at >= 0 else ack)
+
+        def answers() -> list[Answer]:
+            return [one if isinstance(one, Answer) else _attempt(answer, *one) for one in found]
+
+        work = {one[1]: None for one in found if not isinstance(one, Answer)}
+        return Later([*work], answers) if work else answers()
+
+    def _acknowledged(self, chunk: Chunk, key: str) -> Future[Ack]:
         try:
-            found = self.predict(body, kind.media, kind.output)
-            return Answer(status_of(found.rows), found.written(False), LINES, rows=found.rows.all)
-        except Exception as error:  # noqa: BLE001  (as before)
-            return refusal(error)
+            found: Future[Ack] = self._service.learn(chunk, key)
+        except RefusedError as error:
+            found = Future[Ack]()
+            found.set_exception(error)
+        return found
 
     def _count(self, rows: Rows, fate: str) -> None:
         self._metrics.rows.labels(fate).inc(len(rows.chunk))
@@ -206,132 +235,21 @@ class Predictions:
         self._metrics.ignored.inc(len(rows.unknown))
 
 
-def status_of(rows: Rows) -> int:
-    """The status of an answer to rows: that of an error if none of them is good."""
-    return 200 if rows.good or not rows.bad else 400
+def _attempt(work: Callable[..., T], *given: Any) -> T | Answer:
+    """What some work gives, or the answer that tells why there is nothing."""
+    try:
+        return work(*given)
+    except Exception as error:  # noqa: BLE001  (each client gets an answer)
+        return refusal(error)
 
 
-def ids_of(rows: Rows) -> list[str]:
-    """The ids of the good rows."""
-    bad = {gap + k for k, gap in enumerate(rows.gaps)}
-    return [one for k, one in enumerate(rows.ids or ()) if k not in bad]
+def _predicted(rows: Rows, body: bytes, media: str = LINES) -> Answer:
+    """The answer to rows, with the status of an error if none of them is good."""
+    return Answer(200 if rows.good or not rows.bad else 400, body, media, rows=rows.all)
 
 
-def check_some(rows: Rows) -> Rows:
-    """The rows of a body, of which at least one is good. `RefusedError`."""
-    if not rows.good:
-        where = (f"line {one.line}, column {one.column}: {one.error}" for one in rows.bad)
-        raise RefusedError(400, next(where, "the body has no rows"))
-    return rows
-
-
-def acknowledgement(rows: Rows, ack: Ack) -> RowsLearned:
+def learned(rows: Rows, ack: Ack) -> Answer:
     """The answer to rows that are on disk."""
-    errors = [WrongRow(*one) for one in rows.bad[:_ERRORS]]
-    learned = 0 if ack.repeated else rows.good
-    return RowsLearned(ack.first, ack.last, learned, len(rows.bad), errors, ack.repeated)
-
-
-def take(service: Any, bodies: Sequence[Rows | Exception], keys: Sequence[str]) -> Later:
-    """Let a service learn the rows of bodies that could be read, each with its key, if any.
-
-    Bodies without a key become one record of the log, so that 64 clients cost the log and the learner as much
-    as one does.
-    """
-
-    def learn(chunk: Chunk, key: str) -> Future[Ack]:
-        try:
-            found: Future[Ack] = service.learn(chunk, key)
-        except RefusedError as error:
-            return failed(error)
-        return found
-
-    def failed(error: Exception) -> Future[Ack]:
-        found = Future[Ack]()
-        found.set_exception(error)
-        return found
-
-    def answer(rows: Any, future: Future[Ack], at: int) -> Answer:
-        try:
-            ack = future.result()
-        except Exception as error:  # noqa: BLE001  (each client gets an answer)
-            return refusal(error)
-        if at >= 0:
-            ack = Ack(ack.first + at, ack.first + at + rows.good - 1)
-        return Answer(200, msgspec.json.encode(acknowledgement(rows, ack)) + b"\n", rows=rows.all)
-
-    pairs = [*zip(bodies, keys, strict=True)]
-    plain = [one for one, key in pairs if isinstance(one, Rows) and not key]
-    if plain:
-        whole = plain[0].whole
-        alike = all(one.whole is whole for one in plain) and sum(one.good for one in plain) == len(whole)
-        shared = learn(whole if alike else concat([one.chunk for one in plain]), "")
-    # each body, the future of its rows, and where they begin among those of all; -1 if they are alone
-    asked, at = list[tuple[Any, Future[Ack], int]](), 0
-    for one, key in pairs:
-        if isinstance(one, Exception):
-            asked.append((one, failed(one), -1))
-        elif key:
-            asked.append((one, learn(one.chunk, key), -1))
-        else:
-            asked.append((one, shared, at))
-            at += one.good
-    return Later([future for _, future, _ in asked], lambda: [answer(*each) for each in asked])
-
-
-class Batcher:
-    """Collects small requests until the loop has nothing else to do, and answers them together.
-
-    Handing 64 requests to a kernel takes hardly longer than handing it one. What has arrived when the loop
-    has read all sockets that are ready is one batch: no request waits for others, and the busier the server,
-    the larger its batches.
-    """
-
-    def __init__(
-        self,
-        work: Callable[[list[bytes], list[str], BatchKind], list[Answer] | Later],
-        answer: Callable[[Sequence[Any], Sequence[Answer]], None],
-    ) -> None:
-        """`work` is given bodies and keys; `answer` the requests of one kind and their answers."""
-        self._work, self._answer = work, answer
-        self._waiting: dict[BatchKind, list[Any]] = {}
-
-    def add(self, kind: BatchKind, request: Any) -> None:
-        """Answer a request, an `HttpRequest`, soon."""
-        if not self._waiting:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._waiting.setdefault(kind, []).append(request)
-
-    def _flush(self) -> None:
-        """Answer all requests that wait, or begin the work that must be done before."""
-        waiting, self._waiting = self._waiting, {}
-        for kind, requests in waiting.items():
-            try:
-                found = self._work([one.body for one in requests], [one.asked.key for one in requests], kind)
-            except Exception as error:  # noqa: BLE001  (each client gets an answer)
-                found = [refusal(error)] * len(requests)
-            if isinstance(found, Later):
-                self._answer_after(found, requests)
-            else:
-                self._answer(requests, found)
-
-    def _answer_after(self, later: Later, requests: list[Any]) -> None:
-        loop, left = asyncio.get_running_loop(), len(later.work)
-
-        def finish() -> None:
-            try:
-                found = later.answers()
-            except Exception as error:  # noqa: BLE001  (each client gets an answer)
-                found = [refusal(error)] * len(requests)
-            self._answer(requests, found)
-
-        def one_more_done(_: object = None) -> None:  # in the thread that does the work, or in this one
-            nonlocal left
-            left -= 1
-            if left <= 0:
-                loop.call_soon_threadsafe(finish)
-
-        for one in later.work:
-            one.add_done_callback(one_more_done)
-        if not later.work:
-            one_more_done()
+    count = 0 if ack.repeated else rows.good
+    found = RowsLearned(ack.first, ack.last, count, len(rows.bad), rows.bad[:_ERRORS], ack.repeated)
+    return told(found, rows.all)

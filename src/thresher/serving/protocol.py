@@ -1,8 +1,10 @@
 """HTTP of connections: one request after the other, limits on clients, answers.
 
 An ASGI server takes three times as long for an empty request, since each costs a task, a scope and several
-messages. Here a small ``POST /predict`` or ``POST /learn`` goes to the `Batcher` at once; other requests are
-answered by a task of their own.
+messages. Here small ``POST /predict`` and ``POST /learn`` wait until the loop has nothing else to do, and are
+answered together: handing 64 requests to a kernel takes hardly longer than handing it one. What has arrived
+when the loop has read all sockets that are ready is one batch: no request waits for others, and the busier
+the server, the larger its batches. Other requests are answered by a task of their own.
 
 A request is read once the one before it is answered; until then, nothing more is read from the socket.
 """
@@ -15,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import formatdate
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from pathlib import Path
 from time import monotonic
@@ -24,7 +26,7 @@ from urllib.parse import quote
 
 from thresher.serving.endpoints import SMALL, Limits, too_large
 from thresher.serving.errors import Answer, RefusedError, refusal
-from thresher.serving.predicting import Batcher
+from thresher.serving.predicting import BatchKind, Later
 from thresher.serving.reading import LONGEST_HEAD, NOTHING, Asked, Body, HttpRequest, check_beginning
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -78,7 +80,7 @@ class Site:
         """`remembered`: how many heads, since most clients send the same head again and again."""
         self.limits, self._endpoints, self._predicting = limits, endpoints, predicting
         self._metrics, self._log = metrics, log
-        self._batcher = Batcher(predicting.work, self.answer)
+        self._waiting = dict[BatchKind, list[HttpRequest]]()
         self._remembered: Callable[[bytes], Asked] = lru_cache(remembered)(endpoints.asked)
         self._heads = dict[tuple[int, str], bytes]()
         self.connections, self.tasks = set[HttpConnection](), set[asyncio.Task[None]]()
@@ -102,18 +104,53 @@ class Site:
     def take(self, request: HttpRequest) -> None:
         """Answer a request: together with others if it is small and usual."""
         kind = self._predicting.kind_of(request.asked) if len(request.body) <= SMALL else None
+        loop = asyncio.get_running_loop()
         if kind is not None:
-            self._batcher.add(kind, request)
+            if not self._waiting:
+                loop.call_soon(self._flush, loop)
+            self._waiting.setdefault(kind, []).append(request)
             return
-        task = asyncio.get_running_loop().create_task(self._answer_alone(request))
+
+        async def answer_alone() -> None:
+            answer = await self._endpoints.answer(request)
+            if answer.file is not None:
+                await request.asker.send(answer)
+            self.answer([request], [answer])
+
+        task = loop.create_task(answer_alone())
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
-    async def _answer_alone(self, request: HttpRequest) -> None:
-        answer = await self._endpoints.answer(request)
-        if answer.file is not None:
-            await request.asker.send(answer)
-        self.answer([request], [answer])
+    def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Answer all requests that wait, or begin the work that must be done before."""
+        waiting, self._waiting = self._waiting, {}
+        for kind, requests in waiting.items():
+            bodies, keys = [one.body for one in requests], [one.asked.key for one in requests]
+            self._answer_all(requests, partial(self._predicting.work, bodies, keys, kind), loop)
+
+    def _answer_all(
+        self,
+        requests: Sequence[HttpRequest],
+        work: Callable[[], Sequence[Answer] | Later],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        try:
+            found = work()
+        except Exception as error:  # noqa: BLE001  (each client gets an answer)
+            found = [refusal(error)] * len(requests)
+        if not isinstance(found, Later):
+            self.answer(requests, found)
+            return
+        answers, left = found.answers, len(found.work)
+
+        def one_more_done(_: object) -> None:  # in the thread that does the work, or in this one
+            nonlocal left
+            left -= 1
+            if left == 0:
+                loop.call_soon_threadsafe(self._answer_all, requests, answers, loop)
+
+        for one in found.work:
+            one.add_done_callback(one_more_done)
 
     def answer(self, requests: Sequence[HttpRequest], answers: Sequence[Answer]) -> None:
         """Give and count the answers to requests of one path."""

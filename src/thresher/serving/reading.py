@@ -103,7 +103,7 @@ class HttpRequest(NamedTuple):
 
 
 def head_of(text: bytes) -> RequestHead:
-    """The head in `text`, which ends before the blank line. `RefusedError`."""
+    """The head in `text`, up to the blank line. `RefusedError` unless it can be read in one way."""
     found = _HEAD.fullmatch(text)
     if found is None:
         raise _bad()
@@ -111,7 +111,12 @@ def head_of(text: bytes) -> RequestHead:
     fields = [line.partition(b":") for line in text.split(_END)[1:]]
     headers = {name.lower(): value.strip(b" \t") for name, _, value in fields}
     if len(headers) < len(fields):
-        headers = _joined([(name.lower(), value.strip(b" \t")) for name, _, value in fields])
+        several = dict[bytes, list[bytes]]()
+        for name, _, value in fields:
+            several.setdefault(name.lower(), []).append(value.strip(b" \t"))
+        if twice := next((name for name in several if len(several[name]) > 1 and name in _ONCE), None):
+            raise RefusedError(400, f"the header {twice.decode()} is given twice")
+        headers = {name: b", ".join(values) for name, values in several.items()}
     if not _HOST.fullmatch(headers.get(b"host", b" " if minor == b"1" else b"")):
         raise RefusedError(400, "the header Host is missing or wrong")
     if not headers.get(b"idempotency-key", b"-"):
@@ -119,31 +124,18 @@ def head_of(text: bytes) -> RequestHead:
     if not target.startswith(b"/") and target != b"*":  # as a proxy is asked
         rest = target[_ORIGIN.match(target).end() :]  # type: ignore[union-attr]
         target = rest if rest.startswith(b"/") else b"/" + rest
+    size, coding = headers.get(b"content-length", b"0"), headers.get(b"transfer-encoding")
+    if coding is None and size.isdigit() and len(size) < 19:
+        length = int(size)
+    elif coding is None or minor == b"0" or b"content-length" in headers:
+        raise _bad()
+    elif coding.lower() != b"chunked":
+        raise RefusedError(501, "the only Transfer-Encoding that is read is chunked")
+    else:
+        length = CHUNKED
     lasts = minor == b"1" and not _CLOSE.search(headers.get(b"connection", b""))
     expects = minor == b"1" and headers.get(b"expect", b"").lower() == b"100-continue"
-    return RequestHead(method, target, headers, _length(headers, minor == b"1"), lasts, expects)
-
-
-def _joined(fields: list[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Headers of which some come several times. `RefusedError` for those that have one value."""
-    found = dict[bytes, list[bytes]]()
-    for name, value in fields:
-        found.setdefault(name, []).append(value)
-    if twice := next((name for name, values in found.items() if len(values) > 1 and name in _ONCE), None):
-        raise RefusedError(400, f"the header {twice.decode()} is given twice")
-    return {name: b", ".join(values) for name, values in found.items()}
-
-
-def _length(headers: dict[bytes, bytes], new: bool) -> int:
-    """The length of the body. `RefusedError` unless it can be read in one way only."""
-    length, coding = headers.get(b"content-length", b"0"), headers.get(b"transfer-encoding")
-    if coding is None and length.isdigit() and len(length) < 19:
-        return int(length)
-    if coding is None or not new or b"content-length" in headers:
-        raise _bad()
-    if coding.lower() != b"chunked":
-        raise RefusedError(501, "the only Transfer-Encoding that is read is chunked")
-    return CHUNKED
+    return RequestHead(method, target, headers, length, lasts, expects)
 
 
 def check_beginning(text: bytes) -> None:
@@ -164,14 +156,11 @@ class Body:
 
     def read(self, text: bytes, at: int) -> tuple[bytes, int]:
         """What `text` has of it from `at` on, and where that ends; it may now be `whole`. `RefusedError`."""
-        if self._chunked:
-            return self._read_chunks(text, at)
-        part = text[at : at + self._left]
-        self._left -= len(part)
-        self.whole = not self._left
-        return part, at + len(part)
-
-    def _read_chunks(self, text: bytes, at: int) -> tuple[bytes, int]:
+        if not self._chunked:
+            part = text[at : at + self._left]
+            self._left -= len(part)
+            self.whole = not self._left
+            return part, at + len(part)
         parts = list[bytes]()
         while not self.whole and at < len(text):
             if self._left:
@@ -184,22 +173,18 @@ class Body:
                 if len(text) - at >= _LONGEST_LINE:
                     raise _bad()
                 break
-            self._line(text[at:end])
-            at = end + len(_END)
+            line, at = text[at:end], end + len(_END)
+            if self._within:  # it ends the data of a chunk
+                if line:
+                    raise _bad()
+                self._within = False
+            elif self._trailing:
+                if line and not _TRAILER.fullmatch(line):
+                    raise _bad()
+                self.whole = not line
+            elif found := _CHUNK.fullmatch(line):
+                self._left = int(found[1], 16)
+                self._within, self._trailing = self._left > 0, not self._left
+            else:
+                raise _bad()
         return b"".join(parts), at
-
-    def _line(self, line: bytes) -> None:
-        """A line before, between or after chunks."""
-        if self._within:  # it ends the data of a chunk
-            if line:
-                raise _bad()
-            self._within = False
-        elif self._trailing:
-            if line and not _TRAILER.fullmatch(line):
-                raise _bad()
-            self.whole = not line
-        elif found := _CHUNK.fullmatch(line):
-            self._left = int(found[1], 16)
-            self._within, self._trailing = self._left > 0, not self._left
-        else:
-            raise _bad()

@@ -9,12 +9,10 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from pathlib import Path
 from time import monotonic
-from types import FrameType
 from typing import Any
 
 from thresher.learning.training.interruption import take
@@ -51,37 +49,45 @@ _BACKLOG = 2048
 
 def serve(model: Path, options: Any) -> None:
     """Serve the model until a signal comes. `UsageError`, `ModelFileError`, `DataError`, OSError."""
+    connections, allowed = options["most_connections"], None
+    if resource is not None:  # as many as there may be descriptors
+        soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = connections + _OTHER_FILES
+        room = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, room), most))
+        connections = max(1, room - _OTHER_FILES)
     limits = Limits(
-        int(options["most_body"].amount),
-        options["most_rows"],
-        _room_for(options["most_connections"]),
-        options["timeout"].amount,
+        int(options["most_body"].amount), options["most_rows"], connections, options["timeout"].amount
     )
-    allowed, log = guard(options["token"]), options["access_log"] and AccessLog(options["access_log"])
-    with listening(options["host"], options["port"]) as listener, ThreadPoolExecutor(_THREADS) as pool:
-        service = open_service(model, options)
+    if options["token"] is not None:
+        token = token_in(options["token"]).encode()
+
+        def allowed(given: bytes) -> bool:
+            scheme, _, found = given.partition(b" ")
+            return hmac.compare_digest(found.strip(), token) and scheme.lower() == b"bearer"
+
+    log = options["access_log"] and AccessLog(options["access_log"])
+    with _listening(options["host"], options["port"]) as listener, ThreadPoolExecutor(_THREADS) as pool:
+        if options["learn"] != (options["log"] is not None):
+            raise UsageError("a server that learns needs a log: use --learn and --log DIR together")
+        if options["learn"]:
+            settings, name = settings_of(options), options["name"]
+            service: Service = LearningService(model, options["log"], settings, name, tell)
+        elif idle := [flag_of(name) for name in given_in(options, LearningOptions)]:
+            raise UsageError(f"{idle[0]} is for a server that learns: use --learn and --log DIR")
+        else:
+            service = Service(model, options["name"], tell)
         service.start()
         try:
-            host, port = listener.getsockname()[:2]
-            shown = f"[{host}]" if ":" in host else host
             sys.setswitchinterval(_SWITCH)
-            server = Server(service, limits, allowed, pool, log)
+            metrics = Metrics(service)
+            predicting = Predictions(service, limits.rows, metrics)
+            endpoints = Endpoints(service, predicting, limits, metrics, pool, allowed)
+            site = Site(endpoints, predicting, limits, metrics, log)
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(server.run(listener, lambda: tell(f"serving {model} at http://{shown}:{port}")))
+                runner.run(_answer(site, predicting, limits.timeout, listener, model))
         finally:
             service.close()
-
-
-def open_service(model: Path, options: Any) -> Service:
-    """The service that the options ask for. `UsageError`, `ModelFileError`, `LogError`, OSError."""
-    if options["learn"] != (options["log"] is not None):
-        raise UsageError("a server that learns needs a log: use --learn and --log DIR together")
-    if not options["learn"]:
-        if idle := [flag_of(name) for name in given_in(options, LearningOptions)]:
-            raise UsageError(f"{idle[0]} is for a server that learns: use --learn and --log DIR")
-        return Service(model, options["name"], tell)
-    settings = settings_of(options)
-    return LearningService(model, options["log"], settings, options["name"], tell)
 
 
 def settings_of(options: Any) -> Settings:
@@ -107,81 +113,38 @@ def tell(line: str) -> None:
     print(f"thresher: {line}", file=sys.stderr, flush=True)
 
 
-class Server:
-    """Answers requests until a signal comes."""
-
-    def __init__(
-        self,
-        service: Any,
-        limits: Limits,
-        allowed: Callable[[bytes], bool] | None,
-        pool: Executor,
-        log: AccessLog | None,
-    ) -> None:
-        """`allowed` says whether the header Authorization has the token; None if there is none."""
-        metrics = Metrics(service)
-        self._predicting, self._timeout = Predictions(service, limits.rows, metrics), limits.timeout
-        endpoints = Endpoints(service, self._predicting, limits, metrics, pool, allowed)
-        self._site = Site(endpoints, self._predicting, limits, metrics, log)
-        self._signals = 0
-
-    async def run(self, listener: socket.socket, ready: Callable[[], None]) -> None:
-        """Serve; after a signal, answer what has been asked, unless that takes too long or another comes."""
-        loop, site = asyncio.get_running_loop(), self._site
-        loop.set_exception_handler(
-            lambda _, found: tell_fault(found.get("exception") or RuntimeError(str(found.get("message"))))
-        )
-        if threading.current_thread() is threading.main_thread():
-            take(self._asked_to_stop)
-        self._predicting.warm()
-        gc.collect()
-        gc.freeze()  # or a search for garbage among all modules would hold up requests
-        server = await loop.create_server(lambda: HttpConnection(site), sock=listener, backlog=_BACKLOG)
-        ready()
-        while not self._signals:
-            await asyncio.sleep(_TICK)
-            site.tick()
-        tell("draining: no new connections; requests under way are answered")
-        server.close()
-        for one in [*site.connections]:
-            one.shutdown()
-        end = monotonic() + self._timeout
-        while (site.connections or site.tasks) and self._signals == 1 and monotonic() < end:
-            await asyncio.sleep(_TICK)
-            site.tick()
-        for one in [*site.connections]:
-            one.transport.abort()
-
-    def _asked_to_stop(self, number: int, frame: FrameType | None) -> None:
-        self._signals += 1
+async def _answer(
+    site: Site, predicting: Predictions, timeout: float, listener: socket.socket, model: Path
+) -> None:
+    """Serve; after a signal, answer what has been asked, unless that takes too long or another comes."""
+    loop, signals = asyncio.get_running_loop(), list[int]()
+    loop.set_exception_handler(
+        lambda _, found: tell_fault(found.get("exception") or RuntimeError(str(found.get("message"))))
+    )
+    if threading.current_thread() is threading.main_thread():
+        take(lambda number, frame: signals.append(number))
+    predicting.warm()
+    gc.collect()
+    gc.freeze()  # or a search for garbage among all modules would hold up requests
+    server = await loop.create_server(lambda: HttpConnection(site), sock=listener, backlog=_BACKLOG)
+    host, port = listener.getsockname()[:2]
+    tell(f"serving {model} at http://{f'[{host}]' if ':' in host else host}:{port}")
+    while not signals:
+        await asyncio.sleep(_TICK)
+        site.tick()
+    tell("draining: no new connections; requests under way are answered")
+    server.close()
+    for one in [*site.connections]:
+        one.shutdown()
+    end = monotonic() + timeout
+    while (site.connections or site.tasks) and len(signals) == 1 and monotonic() < end:
+        await asyncio.sleep(_TICK)
+        site.tick()
+    for one in [*site.connections]:
+        one.transport.abort()
 
 
-def _room_for(connections: int) -> int:
-    """As many connections as there may be descriptors."""
-    if resource is None:
-        return connections
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + _OTHER_FILES
-    room = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, room), most))
-    return max(1, room - _OTHER_FILES)
-
-
-def guard(file: Path | None) -> Callable[[bytes], bool] | None:
-    """Whether the header Authorization has the token of a file; None without a file. `UsageError`."""
-    if file is None:
-        return None
-    token = token_in(file).encode()
-
-    def allowed(given: bytes) -> bool:
-        scheme, _, found = given.partition(b" ")
-        return hmac.compare_digest(found.strip(), token) and scheme.lower() == b"bearer"
-
-    return allowed
-
-
-def listening(host: str, port: int) -> socket.socket:
+def _listening(host: str, port: int) -> socket.socket:
     """A socket that listens. `UsageError`."""
     try:
         family, *_, address = socket.getaddrinfo(
