@@ -367,7 +367,7 @@ def test_a_model_file_executes_nothing(tmp_path: Path, monkeypatch: pytest.Monke
             model_file.write(tmp_path / "m", {**header, "needs": own}, model_file.tensors_of(model))
             with pytest.raises(ModelFileError, match="needs the rule"):
                 Model.load(tmp_path / "m")
-    wrongs: list[Any] = ["evil.py", [["rule", "mine"]], [["rule", "mine", 1, "", ""]], {}]
+    wrongs: list[Any] = ["evil.py", [["rule", "mine"]], [["rule", "mine", 1, "", ""]], {"rule": "mine"}]
     for wrong in wrongs:
         model_file.write(tmp_path / "m", {**header, "needs": wrong}, model_file.tensors_of(model))
         with pytest.raises(ModelFileError, match="needs must be"):

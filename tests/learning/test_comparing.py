@@ -39,7 +39,7 @@ def model(weights: dict[int, Any], outputs: str = "one", **more: Any) -> Readout
 
 
 def compared(a: Readout, b: Readout, top: int = 20) -> dict[str, Any]:
-    return compare(a, b, (model_file.header_of_weights(a), model_file.header_of_weights(b)), top)
+    return compare(a, b, (model_file.header_of(a), model_file.header_of(b)), top)
 
 
 @settings(max_examples=60, deadline=None)

@@ -302,7 +302,7 @@ class Boosted(Readout):
             **{name: getattr(solution, name) for name in ("rounds", "sweeps", "objective", "certificate")},
         }
         header = {
-            **model_file.header_of_weights(self, self.has_intercept),
+            **model_file.header_of(self, self.has_intercept),
             "solver": solver,
             "intercept": self.intercept,
             "examples": solution.examples,

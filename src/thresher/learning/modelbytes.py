@@ -6,6 +6,8 @@ detected, and tools that inspect pickles find nothing executable but the class i
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from thresher.learning.files import model_file
 from thresher.learning.model.model import Model
 from thresher.learning.model.prediction import Readout
@@ -13,10 +15,8 @@ from thresher.learning.model.prediction import Readout
 
 def as_bytes(model: Model | Readout) -> bytes:
     """A Model with its learning state, or a Readout. Raises `DivergedError` as `model_file.save`."""
-    if not isinstance(model, Readout):
-        with model.at_rest():
-            return model_file.as_bytes(model_file.header_of(model), model_file.tensors_of(model))
-    return model_file.as_bytes(model_file.header_of_weights(model), model_file.weights_of(model))
+    with nullcontext() if isinstance(model, Readout) else model.at_rest():
+        return model_file.as_bytes(model_file.header_of(model), model_file.tensors_of(model))
 
 
 def from_bytes(data: bytes, name: str = "the model") -> Model | Readout:

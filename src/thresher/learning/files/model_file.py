@@ -11,11 +11,12 @@ damage is detected.
 from __future__ import annotations
 
 import json
+import os
 import stat
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
@@ -102,7 +103,10 @@ RECIPE: Fields = {
     "sample": str | None,
 }
 """Fields of the recipe of a model that can keep learning."""
-_WEIGHTS = ("loss", "outputs", "store", "intercept", "layout")
+_OF_WEIGHTS: Fields = {
+    "rule": str | None,
+    **{name: RECIPE[name] for name in ("loss", "outputs", "store", "intercept", "layout", "offset")},
+}
 """Fields of the recipe in a file with weights only."""
 _LONGEST = 1000
 """Maximum length of a message: a file may contain text of any length in place of a name."""
@@ -112,8 +116,6 @@ NAMES = "names."
 """Prefix of the tensors that hold names."""
 
 
-_START = f"{mention('init')} can start a new model from them"
-_KEEPING = spelled("thresher path --state", "save(path, state=True)")
 OF_THE_COMMAND = spelled(
     "the printed command leaves it out with --weights-only", "save(path, state=False) leaves it out"
 )
@@ -135,7 +137,8 @@ class ModelFileError(OneLineError):
 def naming_file(name: str | Path, header: Header | None = None) -> Iterator[None]:
     """Turn errors about the content of a file into a `ModelFileError` that names the file.
 
-    With its header, the message says so if a later version of thresher has written it.
+    With its header, the message says so if a later version of thresher has written it, and what to do about a
+    part that is unknown.
     """
     try:
         yield
@@ -144,34 +147,45 @@ def naming_file(name: str | Path, header: Header | None = None) -> Iterator[None
     except MemoryError as error:
         raise ModelFileError(f"{name}: not enough memory: {error}") from error
     except ValueError as error:  # StateError, SpecError, DataError, and what Model and Head refuse
-        raise ModelFileError(f"{name}: {error}{told_of(header and header.get('version'))}") from error
+        remedy = told_of(header and header.get("version"))
+        if header is not None and isinstance(error, parts.SpecError):
+            remedy = remedy or " (import the module that defines it first)"
+        raise ModelFileError(f"{name}: {error}{remedy}") from error
 
 
-def check_format(name: str | Path, header: Header, reads: int) -> None:
-    """`ModelFileError`, with a remedy, for a file of another format than the one that this version reads."""
-    if header["format"] == reads:
-        return
-    version, own = header["version"], f"thresher {__version__}"
-    same = version == __version__
-    writer = f"another development state of {own}" if same else f"thresher {version}"
-    remedy = upgrade(version) or "train the model again, or use that version"
-    raise ModelFileError(
-        f"{name}: format {header['format']}, written by {writer}; {'this one' if same else own} reads format"
-        f" {reads}: {remedy}"
-    )
+def header_of(model: Model | Readout, intercept: bool = True) -> Header:
+    """The header of a model: its recipe and counts. Fields may be added.
 
-
-def header_of(model: Model) -> Header:
-    """The header of a model: its recipe and counts."""
-    return {
-        **_header_of_any(model),
+    Of a Readout there are only weights, which no rule can keep training; `intercept`: whether it has one.
+    """
+    meant = model.head.calibrated()
+    found = {
+        "format": FORMAT,
+        "version": __version__,
+        "lowest_label": model.lowest_label,
+        "nonzero": model.nonzero,
         **needing(model),
+        **({} if model.numbering is None else {"numbering": [*model.numbering]}),
+        **({} if meant is None else {"calibration": [*meant]}),
+    }
+    if isinstance(model, Readout):
+        recipe = {
+            "rule": None,
+            "loss": parts.spec_of(model.loss),
+            "outputs": model.head.outputs.spec,
+            "store": model.store,
+            "intercept": intercept,
+            "layout": None if model.layout is None else model.layout.as_dict(),
+            "offset": model.shifted,
+        }
+        return {**found, "recipe": recipe}
+    return {
+        **found,
         "recipe": model.recipe.as_dict(),
         "intercept": np.asarray(model.intercept).tolist(),
         "examples": model.examples,
         "progressive_loss": model.tally.known,
         **({"loss_of_later_passes": model.repeated.average} if model.repeated.weight > 0 else {}),
-        "nonzero": model.nonzero,
         "features_seen": model.features_seen,
         **({"left_out": model.left_out} if model.left_out else {}),
         **({"curve": [list(point) for point in model.curve]} if model.curve else {}),
@@ -180,37 +194,11 @@ def header_of(model: Model) -> Header:
     }
 
 
-def header_of_weights(readout: Readout, intercept: bool = True) -> Header:
-    """The header of a model with weights only, which no rule can keep training; fields may be added."""
-    recipe = {
-        "rule": None,
-        "loss": parts.spec_of(readout.loss),
-        "outputs": readout.head.outputs.spec,
-        "store": readout.store,
-        "intercept": intercept,
-        "layout": None if readout.layout is None else readout.layout.as_dict(),
-        "offset": readout.shifted,
-    }
-    own = {"recipe": recipe, "nonzero": readout.nonzero}
-    return {**_header_of_any(readout), **_needing([readout.head.joint]), **own}
-
-
-def needing(*models: Model) -> Header:
+def needing(*models: Model | Readout) -> Header:
     """Where the parts of models come from that are not built in; nothing if all are."""
-    return _needing([part for one in models for part in (one.rule, one.head.joint)])
-
-
-def _needing(made: list[Any]) -> Header:
-    needs = parts.needs_of(made)
+    rules = [one.rule for one in models if not isinstance(one, Readout)]
+    needs = parts.needs_of([*rules, *(one.head.joint for one in models)])
     return {"needs": [[*one] for one in needs]} if needs else {}
-
-
-def _header_of_any(model: Model | Readout) -> Header:
-    numbering = {} if model.numbering is None else {"numbering": [*model.numbering]}
-    found = model.head.calibrated()
-    calibration = {} if found is None else {"calibration": [*found]}
-    own = {"format": FORMAT, "version": __version__, "lowest_label": model.lowest_label}
-    return {**own, **numbering, **calibration}
 
 
 def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
@@ -218,8 +206,8 @@ def save(model: AnyModel, path: str | Path, *, state: bool = True) -> None:
     ready = as_model(model)
     if isinstance(ready, Readout):
         ready.save(path)
-        return
-    save_all([ready], path, state=state)
+    else:
+        save_all([ready], path, state=state)
 
 
 def save_all(
@@ -232,16 +220,11 @@ def save_all(
 ) -> None:
     """Write a file of many models; None is one that was dropped. See `write_all` and `thresher.save`."""
     with ExitStack() as resting:
-        kept = [None if one is None else _contents(one, state, resting) for one in models]
+        for one in models:
+            if isinstance(one, Model):  # which must not learn before all is written
+                resting.enter_context(one.at_rest())
+        kept = [None if one is None else (header_of(one), tensors_of(one, state=state)) for one in models]
         write_all(path, kept, run, beside)
-
-
-def _contents(model: Model | Readout, state: bool, resting: ExitStack) -> tuple[Header, Tensors]:
-    """Header and tensors of a model, which must not learn before these are written."""
-    if isinstance(model, Model):
-        resting.enter_context(model.at_rest())
-        return header_of(model), tensors_of(model, state=state)
-    return header_of_weights(model), _named_weights(model, model.names)
 
 
 @contextmanager
@@ -256,11 +239,14 @@ def file_of(given: Any, write: Callable[[Any, Path], None] = save) -> Iterator[P
         yield path
 
 
-def tensors_of(model: Model, *, state: bool = True) -> Tensors:
+def tensors_of(model: Model | Readout, *, state: bool = True) -> Tensors:
     """Weights, and the state under ``state.*``. `DivergedError` if any of it is not finite."""
-    model.check_finite()
-    own = beneath("state.", model.state()) if state else {}
-    return _named_weights(model.readout(), model.names) | own
+    if isinstance(model, Model):
+        model.check_finite()
+    readout, names = model.readout(), model.names
+    named = {} if names is None else tensors_of_names(names.only(readout.keys))
+    own = beneath("state.", model.state()) if state and isinstance(model, Model) else {}
+    return weights_of(readout) | named | own
 
 
 def tell_large_state(models: Sequence[Model], say: Callable[[str], None], otherwise: str) -> None:
@@ -280,10 +266,6 @@ def tell_large_state(models: Sequence[Model], say: Callable[[str], None], otherw
 def tensors_of_names(names: Names) -> Tensors:
     """The tensors of feature names."""
     return {NAMES + "keys": names.features, NAMES + "ends": names.ends, NAMES + "letters": names.letters}
-
-
-def _named_weights(readout: Readout, names: Names | None) -> Tensors:
-    return weights_of(readout) | ({} if names is None else tensors_of_names(names.only(readout.keys)))
 
 
 def weights_of(readout: Readout) -> Tensors:
@@ -333,12 +315,19 @@ def _pieces(
     models: Sequence[tuple[Header, Tensors] | None], run: Header, beside: Tensors
 ) -> Iterator[bytes | memoryview]:
     """The bytes of a file, tensor by tensor."""
-    common = _in_all([one[1] for one in models if one is not None])
-    own = [{} if one is None else {n: a for n, a in one[1].items() if n not in common} for one in models]
-    named = [beneath(f"{k}.", one) for k, one in enumerate(own)]
+    there = [one for one in models if one is not None]
+    common: Tensors = {}
+    if len(there) > 1:  # lanes have one index
+        (_, first), *others = there
+        common = {n: a for n, a in first.items() if all(_has(one, n, a) for _, one in others)}
+    named = [
+        beneath(f"{k}.", {n: a for n, a in one[1].items() if n not in common})
+        for k, one in enumerate(models)
+        if one is not None
+    ]
     every = (beside, beneath(_SHARED, common), *named)
     whole = {n: np.ascontiguousarray(a) for tensors in every for n, a in tensors.items()}
-    header = _packed([None if one is None else one[0] for one in models], run)
+    header = _packed([one and one[0] for one in models], run)
     sums = {name: _checksum(array) for name, array in whole.items()}
     sums["header"] = _header_sum({**header, "crc32": sums})
     names = sorted(whole, key=lambda name: (-whole[name].itemsize, name))  # so that all are aligned
@@ -348,20 +337,9 @@ def _pieces(
         yield _bytes_of(whole[name])
 
 
-def _in_all(models: Sequence[Tensors]) -> Tensors:
-    """The tensors that are equal in all of several models; lanes have one index."""
-    if len(models) < 2:
-        return {}
-    first, *others = models
-    return {
-        name: array
-        for name, array in first.items()
-        if all(name in one and _are_equal(one[name], array) for one in others)
-    }
-
-
-def _are_equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    return one.dtype == other.dtype and np.array_equal(one, other)
+def _has(tensors: Tensors, name: str, array: NDArray[Any]) -> bool:
+    found = tensors.get(name)
+    return found is not None and found.dtype == array.dtype and np.array_equal(found, array)
 
 
 def _packed(headers: Sequence[Header | None], run: Header) -> Header:
@@ -370,29 +348,23 @@ def _packed(headers: Sequence[Header | None], run: Header) -> Header:
     first = there[0] if there else {"format": FORMAT, "version": __version__}
     file: Header = {name: first[name] for name in EDITION if name in first}
     file |= {"run": {name: one[name] for one in (*there, run) for name in RUN if name in one}}
-    if len(there) == 1 and "needs" in first:
-        file["needs"] = first["needs"]
-    elif needs := {json.dumps(need): need for one in there for need in one.get("needs", [])}:
+    if needs := {json.dumps(need): need for one in there for need in one.get("needs", [])}:
         file["needs"] = [*needs.values()]
-    own = [one and {name: value for name, value in one.items() if name not in _OF_FILE} for one in headers]
-    shared: Header = {}
+    shared, own = _split([{n: v for n, v in one.items() if n not in _OF_FILE} for one in there])
     if len(there) > 1:
-        shared = _common([one for one in own if one is not None])
-        shared["recipe"] = _common([one["recipe"] for one in there])
-        own = [one and _without(one, shared) for one in own]
-    return {**file, "shared": shared, "models": own}
+        shared["recipe"], recipes = _split([one["recipe"] for one in there])
+        own = [{**one, "recipe": recipe} for one, recipe in zip(own, recipes, strict=True)]
+    each = iter(own)
+    return {**file, "shared": shared, "models": [None if one is None else next(each) for one in headers]}
 
 
-def _common(headers: Sequence[Header]) -> Header:
-    """The fields that all have with the same value."""
+def _split(headers: Sequence[Header]) -> tuple[Header, list[Header]]:
+    """The fields that all of several have with the same value, and those of each beside them."""
+    if len(headers) < 2:
+        return {}, [*headers]
     first, *others = headers
-    return {n: v for n, v in first.items() if all(n in one and one[n] == v for one in others)}
-
-
-def _without(header: Header, shared: Header) -> Header:
-    """What a model has beside what all have."""
-    own = {name: value for name, value in header.items() if name not in shared}
-    return {**own, "recipe": {n: v for n, v in header["recipe"].items() if n not in shared["recipe"]}}
+    shared = {n: v for n, v in first.items() if all(n in one and one[n] == v for one in others)}
+    return shared, [{n: v for n, v in one.items() if n not in shared} for one in headers]
 
 
 def _safetensors_head(text: str, tensors: Tensors) -> bytes:
@@ -444,25 +416,47 @@ def looks_like_ours(path: Path) -> bool | None:
         return False
 
 
-def _is_special(path: Path) -> bool:
-    """Whether it is a pipe, a device or the like, and not a file or a folder."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
 class Contents:
     """The content of a file, whose header is checked; a tensor is read, and checked, when it is asked for.
 
     Raises `ModelFileError`, which calls the file by its `name`.
     """
 
-    def __init__(self, name: str, metadata: dict[str, str], tensors: Mapping[str, Any]) -> None:
-        self.name, self._tensors = name, tensors
-        self.header = _checked(name, metadata, tensors)
-        self.run: Header = self.header["run"]
+    def __init__(
+        self, name: str, metadata: dict[str, str] | None, names: Collection[str], get: Callable[[str], Any]
+    ) -> None:
+        self.name, self._names, self._get = name, names, get
+        if "thresher" not in (metadata or {}):
+            raise ModelFileError(f"{name}: a safetensors file, but not a thresher model")
+        try:
+            self.header: Header = json.loads((metadata or {})["thresher"])
+            whole = self.header["crc32"]["header"] == _header_sum(self.header)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            whole = False
+        except RecursionError as error:
+            raise ModelFileError(f"{name}: the header is nested too deeply") from error
+        if not whole:
+            raise ModelFileError(f"{name}: damaged: the header does not match its checksum")
+        header = self.header
+        with naming_file(name):
+            check(header, EDITION)
+        if header["format"] != FORMAT:
+            version, own = header["version"], f"thresher {__version__}"
+            same = version == __version__
+            writer = f"another development state of {own}" if same else f"thresher {version}"
+            remedy = upgrade(version) or "train the model again, or use that version"
+            raise ModelFileError(
+                f"{name}: format {header['format']}, written by {writer}; {'this one' if same else own} reads"
+                f" format {FORMAT}: {remedy}"
+            )
+        with naming_file(name, header):
+            check(header, _FILE)
+            check_present(header, {"needs": _NEEDS})
+            check_known(header, {*EDITION, *_FILE, "needs", "crc32"}, "header")
+            check_known(header["run"], RUN, "run")
+        if wrong := {*header["crc32"]} - {"header"} ^ {*names}:
+            raise ModelFileError(f"{name}: damaged: {min(wrong)} does not match its checksum")
+        self.run: Header = header["run"]
         """what is known of the run that made the models"""
 
     @classmethod
@@ -470,20 +464,27 @@ class Contents:
         """The content of the file at a path."""
         from safetensors import safe_open
 
-        name = str(path)
-        if _is_special(Path(path)):
-            raise ModelFileError(f"{name}: a pipe or device, not a model file")
+        name, is_folder = str(path), False
         try:
+            mode = os.stat(path).st_mode
+            is_folder = stat.S_ISDIR(mode)
+            if not (is_folder or stat.S_ISREG(mode)):
+                raise ModelFileError(f"{name}: a pipe or device, not a model file")
             with open(path, "rb"):  # gives a clearer error than safetensors if it cannot be read
                 pass
-            file = safe_open(name, "np")
-            return cls(name, _metadata_of(file), _Reader(file))
+            file: Any = safe_open(name, "np")
+            return cls(name, file.metadata(), file.keys(), file.get_tensor)
         except OSError as error:
-            reason = _of_directory(name) if Path(path).is_dir() else error.strerror or str(error)
+            reason = error.strerror or str(error)
+            if is_folder:
+                from thresher.data.log.segments import is_log
+
+                shows = f"the log of a server, not a model: thresher log {name} shows what it holds"
+                reason = shows if is_log(Path(name)) else "a directory, not a model"
             raise ModelFileError(f"{name}: {reason}") from error
+        except ModelFileError:
+            raise
         except _NO_TENSORS as error:
-            if isinstance(error, ModelFileError):
-                raise
             if not looks_like_ours(Path(path)):
                 raise ModelFileError(f"{name}: not a thresher model") from error
             raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
@@ -506,25 +507,28 @@ class Contents:
             check_present(shared, {"recipe": dict}, "shared")
             check(own, {"recipe": dict}, "model")
             recipe = {**shared.get("recipe", {}), **own["recipe"]}
-            file = {name: self.header[name] for name in ("needs", *EDITION) if name in self.header}
-            found = {**file, **shared, **own, "recipe": recipe}
-        with naming_file(self.name, found):
-            _check_model(found)
+            found = {n: v for n, v in self.header.items() if n == "needs" or n in EDITION}
+            found |= {**shared, **own, "recipe": recipe}
+            check(found, MODEL, "model")
+            check_present(found, _OPTIONAL, "model")
+            check_known(found, {*EDITION, *MODEL, *_OPTIONAL, *_OTHERS}, "model")
+            record_of(found)
+            check_all(recipe, _OF_WEIGHTS if recipe.get("rule") is None else RECIPE, "recipe")
         return found | self.run
 
     def tensors(self, prefix: str) -> Tensors:
         """The tensors whose names begin with a prefix, by the rest of their names."""
-        names = [name for name in self._tensors if name.startswith(prefix)]
+        names = [name for name in self._names if name.startswith(prefix)]
         return {name.removeprefix(prefix): self._tensor(name) for name in names}
 
     def beside(self) -> Tensors:
         """The tensors of no model."""
         own = tuple(f"{k}." for k in self.there)
-        return {n: self._tensor(n) for n in self._tensors if not n.startswith((_SHARED, *own))}
+        return {n: self._tensor(n) for n in self._names if not n.startswith((_SHARED, *own))}
 
     def _tensor(self, name: str) -> NDArray[Any]:
         try:
-            found: NDArray[Any] = self._tensors[name]
+            found: NDArray[Any] = self._get(name)
         except _NO_TENSORS as error:
             raise ModelFileError(f"{self.name}: a damaged or truncated model ({error})") from error
         if _checksum(found) != self.header["crc32"][name]:
@@ -552,75 +556,39 @@ class Contents:
 
         `UsageError` if no model is meant by `which`.
         """
-        frontier = self.frontier()
+        frontier, there = self.frontier(), self.there
         if which is not None and which.isdecimal():
-            if int(which) in self.there:
+            if int(which) in there:
                 return int(which)
-            raise UsageError(f"{self.name} has no model {which}: its models are {_spans(self.there)}")
-        if which is not None and frontier is None:
-            raise UsageError(f"{self.name}: {self._kind()} (you asked for {which})")
+            known = f"{there[0]} to {there[-1]}" if len(there) > 1 else ", ".join(map(str, there))
+            raise UsageError(f"{self.name} has no model {which}: its models are {known}")
         if frontier is not None:
             return frontier.chosen if which is None else choose(frontier.points, which)
-        if LANES in self.run:
+        if which is None and LANES in self.run:
             raise ModelFileError(
                 f"{self.name}: a checkpoint of many models: resume it with {mention(resume=True)} of the"
                 " command that wrote it"
             )
-        if len(self.there) != 1:
-            raise ModelFileError(f"{self.name}: {self._kind()}")
-        return self.there[0]
-
-    def _kind(self) -> str:
-        """What the file holds, and how to do without a choice of one model, in words."""
+        if which is None and len(there) == 1:
+            return there[0]
+        kind = "it holds one model, so there is nothing to choose"
         if ENSEMBLE in self.run:
             one = spelled(
                 f"thresher choose {self.name} 0 -m MODEL takes out", "thresher.load(path).models[0] is"
             )
-            return f"an ensemble, not one model: {one} one of its models"
-        if SELECTION in self.run and not self.there:
+            kind = f"an ensemble, not one model: {one} one of its models"
+        elif SELECTION in self.run and not there:
             learns = spelled("thresher select --keep", "thresher.select(..., keep=True)")
-            return f"a selection without a model: {learns} learns one"
-        return "it holds one model, so there is nothing to choose"
-
-
-def _metadata_of(file: Any) -> dict[str, str]:
-    return file.metadata() or {}
-
-
-class _Reader(Mapping[str, Any]):
-    """The tensors of an open file."""
-
-    def __init__(self, file: Any) -> None:
-        self._file, self._names = file, dict.fromkeys(file.keys())
-
-    def __getitem__(self, name: str) -> Any:
-        return self._file.get_tensor(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-def _spans(numbers: Sequence[int]) -> str:
-    """Numbers, in words."""
-    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else ", ".join(map(str, numbers))
+            kind = f"a selection without a model: {learns} learns one"
+        if which is None:
+            raise ModelFileError(f"{self.name}: {kind}")
+        raise UsageError(f"{self.name}: {kind} (you asked for {which})")
 
 
 def read(path: str | Path, which: str | None = None) -> tuple[Header, Tensors]:
     """Header and tensors of the model in a file, of many that of `which`: see `Contents.chosen`."""
     found = Contents.of(path)
     return found.model(found.chosen(which))
-
-
-def _of_directory(name: str) -> str:
-    """Why a directory cannot be read, as text."""
-    from thresher.data.log.segments import is_log
-
-    if is_log(Path(name)):
-        return f"the log of a server, not a model: thresher log {name} shows what it holds"
-    return "a directory, not a model"
 
 
 def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
@@ -633,7 +601,7 @@ def from_bytes(data: bytes, name: str = "the model") -> tuple[Header, Tensors]:
         metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
     except _NO_TENSORS as error:
         raise ModelFileError(f"{name}: a damaged or truncated model ({error})") from error
-    return Contents(name, metadata, tensors).model(0)
+    return Contents(name, metadata, tensors, tensors.__getitem__).model(0)
 
 
 def check_parts(path: str | Path, header: Header, kinds: Collection[str] = parts.REGISTRY) -> None:
@@ -648,47 +616,6 @@ def needs_in(header: Header) -> tuple[parts.Need, ...]:
     return found
 
 
-def _checked(name: str, metadata: dict[str, str], tensors: Collection[str]) -> Header:
-    """The header of a file with tensors of these names."""
-    if "thresher" not in metadata:
-        raise ModelFileError(f"{name}: a safetensors file, but not a thresher model")
-    try:
-        header: Header = json.loads(metadata["thresher"])
-        whole = header["crc32"]["header"] == _header_sum(header)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        whole = False
-    except RecursionError as error:
-        raise ModelFileError(f"{name}: the header is nested too deeply") from error
-    if not whole:
-        raise ModelFileError(f"{name}: damaged: the header does not match its checksum")
-    with naming_file(name):
-        check(header, EDITION)
-    check_format(name, header, FORMAT)
-    with naming_file(name, header):
-        check(header, _FILE)
-        check_present(header, {"needs": _NEEDS})
-        check_known(header, {*EDITION, *_FILE, "needs", "crc32"}, "header")
-        check_known(header["run"], RUN, "run")
-    if wrong := {*header["crc32"]} - {"header"} ^ {*tensors}:
-        raise ModelFileError(f"{name}: damaged: {min(wrong)} does not match its checksum")
-    return header
-
-
-def _check_model(given: Any) -> None:
-    """Check the header of a model. Raises StateError."""
-    check(given, MODEL, "model")
-    check_present(given, _OPTIONAL, "model")
-    check_known(given, {*EDITION, *MODEL, *_OPTIONAL, *_OTHERS}, "model")
-    record_of(given)
-    recipe = given["recipe"]
-    check(recipe, {"rule": str | None}, "recipe")
-    if recipe["rule"] is None:
-        known = {name: RECIPE[name] for name in (*_WEIGHTS, "offset")}
-        check_all(recipe, {**known, "rule": str | None}, "recipe")
-    else:
-        check_all(recipe, RECIPE, "recipe")
-
-
 def load_readout(path: str | Path, which: str | None = None) -> tuple[Readout, Header]:
     """The weights for prediction, and the header; of the model that `which` selects, if there are many."""
     header, tensors = read(path, which)
@@ -696,33 +623,32 @@ def load_readout(path: str | Path, which: str | None = None) -> tuple[Readout, H
 
 
 def readout_of(path: str | Path, header: Header, tensors: Tensors) -> Readout:
-    """The Readout described by header and tensors."""
+    """The Readout described by header and tensors.
+
+    What only learning uses is checked too, so that all commands refuse the same files.
+    """
     recipe = header["recipe"]
-    check_parts(path, header, ("loss", "joint loss"))
-    with naming_file(path, header), _naming_unknown_parts(path, header):
-        head, numbers = Objective(recipe["loss"], recipe["outputs"]), header.get("calibration")
-        _check_learning(recipe, head, calibrated=numbers is not None)
-        if numbers is not None and head.count > 1 and not numbers[0] > 0:
-            raise ValueError("the inverse of a temperature must be > 0")
-        if numbers is not None:
-            head = head.with_calibration(FittedLink(*numbers))
-        readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
-        readout.layout, readout.names = layout_of(recipe), names_of(tensors, NAMES)
-        readout.numbering, readout.shifted = numbering_in(header), recipe["offset"]
-        readout.made = None if recipe["rule"] is None else (recipe["rule"], recipe["seed"])
-        if readout.layout is not None and head.domain.has_classes:
-            head.domain.of_words(readout.layout.classes)  # a word for each class
-    return readout
-
-
-def _check_learning(recipe: Header, head: Objective, *, calibrated: bool) -> None:
-    """Check what only learning uses, so that all commands refuse the same files. ValueError."""
     own = {} if recipe["rule"] is None else recipe
-    sample = None if own.get("sample") is None else Sample.of(own["sample"])
-    if calibrated or own.get("calibrate", False):
-        check_calibrated(head, own.get("average", False), sample is not None and sample.correct)
-    if sample is not None:
-        Sampler(sample, head, own["seed"]).bind(layout_of(own))
+    check_parts(path, header, ("loss", "joint loss"))
+    with naming_file(path, header):
+        head, layout = Objective(recipe["loss"], recipe["outputs"]), layout_of(recipe)
+        sample = None if own.get("sample") is None else Sample.of(own["sample"])
+        if own.get("calibrate", False) or "calibration" in header:
+            check_calibrated(head, own.get("average", False), sample is not None and sample.correct)
+        if sample is not None:
+            Sampler(sample, head, own["seed"]).bind(layout)
+        if "calibration" in header:
+            meant = FittedLink(*header["calibration"])
+            if head.count > 1 and not meant.slope > 0:
+                raise ValueError("the inverse of a temperature must be > 0")
+            head = head.with_calibration(meant)
+        readout = Readout.of(head, recipe["store"], header["lowest_label"], tensors)
+        readout.layout, readout.names = layout, names_of(tensors, NAMES)
+        readout.numbering, readout.shifted = _numbering_in(header), recipe["offset"]
+        readout.made = (own["rule"], own["seed"]) if own else None
+        if layout is not None and head.domain.has_classes:
+            head.domain.of_words(layout.classes)  # a word for each class
+    return readout
 
 
 def record_of(header: Header) -> Record | None:
@@ -730,7 +656,7 @@ def record_of(header: Header) -> Record | None:
     return Record.from_dict(header["record"]) if "record" in header else None
 
 
-def numbering_in(header: Header) -> Numbering | None:
+def _numbering_in(header: Header) -> Numbering | None:
     """The ids that the model was trained on; None if that was not kept, or features have names."""
     return Numbering(*header["numbering"]) if "numbering" in header else None
 
@@ -748,29 +674,18 @@ def load(path: str | Path, which: str | None = None) -> tuple[Model, Header]:
 
 def revive(path: str | Path, header: Header, tensors: Tensors) -> Model:
     """The model described by header and tensors."""
+    start, state = f"{mention('init')} can start a new model from them", under(tensors, "state.")
+    weights = "contains only weights and cannot keep learning"
     if header["recipe"]["rule"] is None:
-        raise ModelFileError(
-            f"{path}: made by a batch solver: it contains only weights and cannot keep learning: {_START}"
-        )
-    state = under(tensors, "state.")
+        raise ModelFileError(f"{path}: made by a batch solver: it {weights}: {start}")
     if not state:
-        reason = "contains only weights and cannot keep learning"
-        raise ModelFileError(f"{path}: {reason}: {_START}; {_KEEPING} keeps what learning needs")
+        keeping = spelled("thresher path --state", "save(path, state=True)")
+        raise ModelFileError(f"{path}: {weights}: {start}; {keeping} keeps what learning needs")
     check_parts(path, header)
-    with naming_file(path, header), _naming_unknown_parts(path, header):
+    with naming_file(path, header):
         model = Model(Recipe.from_dict(header["recipe"]))
         model.restore(state)
         model.names = names_of(tensors, NAMES)
         model.record, model.warm = record_of(header), header.get("warm", False)
-        model.curve, model.numbering = curve_in(header), numbering_in(header)
+        model.curve, model.numbering = curve_in(header), _numbering_in(header)
     return model
-
-
-@contextmanager
-def _naming_unknown_parts(path: str | Path, header: Header) -> Iterator[None]:
-    """Add to the error about an unknown part where the part could be defined."""
-    try:
-        yield
-    except parts.SpecError as error:
-        remedy = told_of(header["version"]) or " (import the module that defines it first)"
-        raise ModelFileError(f"{path}: {error}{remedy}") from error
