@@ -176,7 +176,7 @@ TRAININGS: list[tuple[str, Any, str]] = [
     ("position.report.first_bad", [{}], "first_bad: file is missing"),
     ("position.more", 1, "position: unknown field more"),
     ("label", "x", "label must be a number"),
-    ("table", [[1]], "table must be rows of numbers"),
+    ("table", [[1]], "table must be a list, each a list of examples, "),
     ("reported", [1.0], "reported must be a list of loss, weight"),
     ("bests.0", {"number": 1}, "figures is missing"),
     ("bests.0.figures", {"loss": "low"}, "loss must be a number"),

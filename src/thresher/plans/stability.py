@@ -40,7 +40,7 @@ from thresher.learning.files.model_file import (
     save_all,
     tensors_of_names,
 )
-from thresher.learning.files.schema import check_all
+from thresher.learning.files.schema import check
 from thresher.learning.inspection.formatting import tab_separated, table_of
 from thresher.learning.inspection.frames import frame_of
 from thresher.learning.model.model import Model
@@ -285,7 +285,7 @@ class Selection:
         if SELECTION not in found.run:
             raise ModelFileError(f"{found.name}: not a selection")
         with naming_file(found.name, found.header):
-            check_all(found.run[SELECTION], _NUMBERS | {"outputs": list[str]}, SELECTION)
+            check(found.run[SELECTION], _NUMBERS | {"outputs": list[str]}, SELECTION, {})
             own, tensors = dict(found.run[SELECTION]), found.tensors(_SELECTION)
             keys = given(tensors, "keys", (None,), np.uint64)
             arrays: dict[str, Any] = {

@@ -7,16 +7,16 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from thresher.data.chunk import Chunk, StreamPosition
+from thresher.data.chunk import StreamPosition
 from thresher.data.errors import BadLine
 from thresher.data.files.content import Content
 from thresher.data.report import Report
 from thresher.data.source import Source
 from thresher.engine.sound import StateError, Tensors, beneath, under
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
-from thresher.learning.files import model_file, schema
+from thresher.learning.files import model_file
 from thresher.learning.files.model_file import ModelFileError
-from thresher.learning.files.schema import Form, Key, Positive, check_all, form_of, kinds_of
+from thresher.learning.files.schema import Fields, Form, Key, Positive, check, form_of, kinds_of, read
 from thresher.learning.model.bags import Bagged, Bags
 from thresher.learning.model.model import Model
 from thresher.learning.model.model_set import ModelSet, Referee, Share
@@ -70,34 +70,22 @@ class Sliced(NamedTuple):
     state: Tensors
 
 
-def _is_held(given: Any) -> bool:
-    whole = isinstance(given, list) and len(given) == 4
-    return whole and is_text(given[0]) and form_of(DataOrigin).fits(given[1:])
-
-
-def _is_table(given: Any) -> bool:
-    return isinstance(given, list) and all(form_of(Row).fits(row) for row in given)
-
-
 def _report(given: dict[str, Any]) -> dict[str, Any]:
     """Line counts in a header, once they have been checked."""
-    check_all(given, {**kinds_of(Report), "first_bad": list}, "report")
+    check(given, {**kinds_of(Report), "first_bad": list}, "report", {})
     for bad in given["first_bad"]:
-        check_all(bad, {**kinds_of(BadLine), "raw": str}, "first_bad")
+        check(bad, {**kinds_of(BadLine), "raw": str}, "first_bad", {})
     Report.from_dict(given)
     return given
-
-
-_BEST_FIELDS: schema.Fields = {"number": Positive, "figures": dict}
 
 
 def _bests(given: dict[str, Any]) -> dict[int, Best]:
     """The best pass of each model in a header, without its state."""
     found = {}
     for k, one in given.items():
-        schema.check(one, _BEST_FIELDS, "bests")
+        check(one, {"number": Positive, "figures": dict}, "bests")
         figures = one["figures"]
-        schema.check(figures, {**dict.fromkeys(figures, float | None), "loss": float}, "figures")
+        check(figures, {**dict.fromkeys(figures, float | None), "loss": float}, "figures")
         found[_number(k)] = Best(one["number"], figures, {})
     return found
 
@@ -112,13 +100,16 @@ _CONTENTS = Form(
     "hashes and sizes", form_of(list[tuple[Key, Key]]).fits, lambda v: [Content(*one) for one in v]
 )
 _SLICED = form_of(list[str] | None)._replace(made=lambda v: None if v is None else Sliced(v, {}))
-_HELD = Form("what is held out", _is_held, lambda v: Held(v[0], DataOrigin(*v[1:])))
+_HELD = Form(
+    "what is held out",
+    lambda v: form_of(tuple[str, str, int | None, str]).fits(v) and is_text(v[0]),
+    lambda v: Held(v[0], DataOrigin(*v[1:])),
+)
 _WAITS = Form(
     "numbers of passes",
     lambda v: isinstance(v, dict) and all(map(form_of(int).fits, v.values())),
     lambda v: {_number(k): passes for k, passes in v.items()},
 )
-_TABLE = Form("rows of numbers", _is_table, lambda v: [Row(*one) for one in v])
 
 
 @dataclass(frozen=True)
@@ -135,18 +126,6 @@ class TrainingPosition:
         default_factory=lambda: Report().as_dict()
     )
     """line counts of the source before that chunk"""
-
-    def learned_to(self, row: int) -> TrainingPosition:
-        """The position after `row` rows of the chunk."""
-        return replace(self, learned=row)
-
-    def moved_past(self, chunk: Chunk, report: Report) -> TrainingPosition:
-        """The position at the end of the chunk."""
-        return TrainingPosition(self.number, chunk.after, 0, report.as_dict())
-
-    def next_pass(self) -> TrainingPosition:
-        """The position at the start of the next pass."""
-        return TrainingPosition(self.number + 1)
 
 
 @dataclass(frozen=True)
@@ -165,7 +144,7 @@ class TrainingState:
     position: TrainingPosition
     label: float
     """label of the last example learned"""
-    table: Annotated[list[Row], _TABLE]
+    table: list[Row]
     reported: Tally
     """sums at the last row of the table"""
     bests: Annotated[dict[int, Best], form_of(dict)._replace(made=_bests)]
@@ -227,7 +206,7 @@ class TrainingState:
     @classmethod
     def from_dict(cls, given: Any) -> TrainingState:
         """The inverse, without the state of the best pass. StateError, `DataError` if it is not valid."""
-        found = schema.read(cls, given, "training")
+        found = read(cls, given, "training")
         number = found.position.number
         if number > found.passes:
             raise StateError(f"position: stopped in pass {number} of {found.passes}")
@@ -247,7 +226,7 @@ _COMMANDS = {
 _MOST = 256
 """Models side by side"""
 _STATE, _BEST, _SLICES = "state.", "best.", "slices."
-_SET: schema.Fields = {
+_SET: Fields = {
     "share": str,
     "racing": bool,
     "recipes": list,
@@ -299,7 +278,7 @@ def load(
         if training.slices is not None:
             training = replace(training, slices=training.slices._replace(state=under(tensors, _SLICES)))
         if model_file.LANES in header:
-            schema.check_all(header[model_file.LANES], _SET, model_file.LANES)
+            check(header[model_file.LANES], _SET, model_file.LANES, {})
             models = _revived(header[model_file.LANES], under(tensors, _STATE), race)
         else:
             models = ModelSet.of(model_file.revive(path, header, tensors))
@@ -327,7 +306,7 @@ def _revived(saved: dict[str, Any], state: dict[str, Any], race: Callable[[int],
         raise StateError(f"its models race: resume with {mention(rule='auto')}")
     models = ModelSet(recipes, share, race=race(len(recipes)) if race and saved["racing"] else None)
     for curve in saved["curves"]:
-        schema.check({"curve": curve}, model_file.CURVE, model_file.LANES)
+        check({"curve": curve}, model_file.CURVE, model_file.LANES)
     dropped = {_number(k): str(reason) for k, reason in saved["dropped"].items()}
     if not {*dropped, *saved["resting"]} <= {*range(len(recipes))}:
         raise StateError("there are fewer models")

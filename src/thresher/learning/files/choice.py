@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from thresher.engine.sound import StateError
-from thresher.learning.files.schema import check, check_all, read
+from thresher.learning.files.schema import check, read
 from thresher.options.messages import mention
 from thresher.options.option import UsageError
 
@@ -102,7 +102,7 @@ class FrontierTable:
     @classmethod
     def from_dict(cls, given: Any) -> FrontierTable:
         """The inverse. StateError."""
-        check_all(given, {"lanes": list, "chosen": int, "choice": str, "penalty": str}, "frontier")
+        check(given, {"lanes": list, "chosen": int, "choice": str, "penalty": str}, "frontier", {})
         try:
             points = [Point.from_dict(given["penalty"], one) for one in given["lanes"]]
         except (KeyError, TypeError, AttributeError) as error:

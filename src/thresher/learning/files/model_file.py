@@ -40,9 +40,6 @@ from thresher.learning.files.schema import (
     Form,
     Key,
     check,
-    check_all,
-    check_known,
-    check_present,
     form_of,
     kinds_of,
 )
@@ -84,10 +81,9 @@ _OPTIONAL: Fields = {
     "warm": bool,
     "calibration": tuple[Finite, Finite],
     **CURVE,
+    **dict.fromkeys(("intercept", "record", "solver"), object),  # which are checked where they are used
 }
-_OTHERS = ("intercept", "record", "solver")
-"""Fields of some models, which are checked where they are used."""
-_FILE: Fields = {"models": list[dict[str, Any] | None], "shared": dict, "run": dict}
+_FILE: Fields = {"models": list[dict[str, Any] | None], "shared": dict, "run": dict, "crc32": dict}
 """Fields of every file."""
 LANES, TRAINING, FRONTIER, ENSEMBLE, SELECTION = "lanes", "training", "frontier", "ensemble", "selection"
 """What is known of a run"""
@@ -450,10 +446,8 @@ class Contents:
                 f" format {FORMAT}: {remedy}"
             )
         with naming_file(name, header):
-            check(header, _FILE)
-            check_present(header, {"needs": _NEEDS})
-            check_known(header, {*EDITION, *_FILE, "needs", "crc32"}, "header")
-            check_known(header["run"], RUN, "run")
+            check(header, {**EDITION, **_FILE}, "header", {"needs": _NEEDS})
+            check(header["run"], {}, "run", dict.fromkeys(RUN, object))
         if wrong := {*header["crc32"]} - {"header"} ^ {*names}:
             raise ModelFileError(f"{name}: damaged: {min(wrong)} does not match its checksum")
         self.run: Header = header["run"]
@@ -504,16 +498,14 @@ class Contents:
             raise ModelFileError(f"{self.name}: damaged: it has no model {number}")
         own, shared = self.header["models"][number], self.header["shared"]
         with naming_file(self.name, self.header):
-            check_present(shared, {"recipe": dict}, "shared")
+            check(shared, {}, "shared", {**MODEL, **_OPTIONAL})
             check(own, {"recipe": dict}, "model")
             recipe = {**shared.get("recipe", {}), **own["recipe"]}
             found = {n: v for n, v in self.header.items() if n == "needs" or n in EDITION}
             found |= {**shared, **own, "recipe": recipe}
-            check(found, MODEL, "model")
-            check_present(found, _OPTIONAL, "model")
-            check_known(found, {*EDITION, *MODEL, *_OPTIONAL, *_OTHERS}, "model")
+            check(found, {**EDITION, **MODEL}, "model", _OPTIONAL)
             record_of(found)
-            check_all(recipe, _OF_WEIGHTS if recipe.get("rule") is None else RECIPE, "recipe")
+            check(recipe, _OF_WEIGHTS if recipe.get("rule") is None else RECIPE, "recipe", {})
         return found | self.run
 
     def tensors(self, prefix: str) -> Tensors:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -51,6 +51,7 @@ _PLAIN = {
     list: Form("a list", lambda v: isinstance(v, list)),
     dict: Form("an object", lambda v: isinstance(v, dict)),
     NoneType: Form("null", lambda v: v is None),
+    object: Form("anything", lambda v: True),
 }
 Positive = Annotated[int, Form("a number >= 1", lambda v: _is_count(v) and v >= 1)]
 Key = Annotated[int, Form("a number >= 0", functools.partial(_is_count, bits=64))]
@@ -64,43 +65,37 @@ def form_of(kind: Any) -> Form:
     if origin is Annotated:
         return next(one for one in inner if isinstance(one, Form))
     if origin in (Union, UnionType):
-        return _either([form_of(one) for one in inner])
+        forms = [form_of(one) for one in inner]
+        return Form(
+            " or ".join(one.words for one in forms),
+            lambda v: any(one.fits(v) for one in forms),
+            lambda v: next(one for one in forms if one.fits(v)).made(v),
+        )
     if inner and (origin is list or inner[1:] == (...,)):
-        return _many(form_of(inner[0]), origin)
-    if inner and origin is tuple:
-        return _each(f"a list of {len(inner)}", [form_of(one) for one in inner], tuple)
+        form = form_of(inner[0])
+        return Form(
+            f"a list, each {form.words}",
+            lambda v: isinstance(v, list) and all(map(form.fits, v)),
+            lambda v: origin(map(form.made, v)),
+        )
     if origin in _PLAIN:
         return _PLAIN[origin]
-    if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_make"):
-        known = kinds_of(kind)
-        return _each(f"a list of {', '.join(known)}", [form_of(one) for one in known.values()], kind._make)
     if isinstance(kind, type) and is_dataclass(kind):
         return _PLAIN[dict]._replace(made=lambda v: read(kind, v, kind.__name__.lower()))
-    raise TypeError(f"a header cannot hold {kind}: annotate it with a Form")
-
-
-def _either(forms: Sequence[Form]) -> Form:
+    if inner and origin is tuple:
+        words, each, made = f"a list of {len(inner)}", [form_of(one) for one in inner], tuple
+    elif isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_make"):
+        known = kinds_of(kind)
+        words, each, made = f"a list of {', '.join(known)}", [*map(form_of, known.values())], kind._make
+    else:
+        raise TypeError(f"a header cannot hold {kind}: annotate it with a Form")
     return Form(
-        " or ".join(one.words for one in forms),
-        lambda v: any(one.fits(v) for one in forms),
-        lambda v: next(one for one in forms if one.fits(v)).made(v),
+        words,
+        lambda v: (
+            isinstance(v, list) and len(v) == len(each) and all(f.fits(v[k]) for k, f in enumerate(each))
+        ),
+        lambda v: made(f.made(one) for f, one in zip(each, v, strict=True)),
     )
-
-
-def _many(form: Form, made: Callable[[Any], Any]) -> Form:
-    return Form(
-        f"a list, each {form.words}",
-        lambda v: isinstance(v, list) and all(map(form.fits, v)),
-        lambda v: made(map(form.made, v)),
-    )
-
-
-def _each(words: str, forms: Sequence[Form], made: Callable[[Any], Any]) -> Form:
-    def fits(value: Any) -> bool:
-        same = isinstance(value, list) and len(value) == len(forms)
-        return same and all(form.fits(one) for form, one in zip(forms, value, strict=True))
-
-    return Form(words, fits, lambda v: made(form.made(one) for form, one in zip(forms, v, strict=True)))
 
 
 @functools.cache
@@ -111,40 +106,26 @@ def kinds_of(cls: Any) -> Fields:
     return {name: found[name] for name in names}
 
 
-def check(given: Any, fields: Fields, where: str = "header") -> None:
-    """Raise StateError with `where` and the field, unless `given` is an object with these fields."""
+def check(given: Any, wanted: Fields, where: str = "header", others: Fields | None = None) -> None:
+    """StateError with `where` and the field, unless `given` is an object with the `wanted` fields.
+
+    Of all other fields it may have only `others`; if these are None, any.
+    """
     if not isinstance(given, dict):
         raise StateError(f"{where}: expected an object, found {_described(given)}")
-    for name, kind in fields.items():
-        if name not in given:
+    for name, kind in {**wanted, **(others or {})}.items():
+        if name not in given and name in wanted:
             raise StateError(f"{where}: {name} is missing")
-        form = form_of(kind)
-        if not form.fits(given[name]):
+        if name in given and not (form := form_of(kind)).fits(given[name]):
             raise StateError(f"{where}: {name} must be {form.words}, not {_described(given[name])}")
-
-
-def check_present(given: Any, fields: Fields, where: str = "header") -> None:
-    """`check`, but fields may be missing."""
-    check(given, {}, where)
-    check(given, {name: kind for name, kind in fields.items() if name in given}, where)
-
-
-def check_all(given: Any, fields: Fields, where: str) -> None:
-    """`check`, and no other fields may be present."""
-    check(given, fields, where)
-    check_known(given, fields, where)
-
-
-def check_known(given: Mapping[str, Any], fields: Collection[str], where: str) -> None:
-    """Raise StateError if there are other fields than these."""
-    if unknown := given.keys() - {*fields}:
+    if others is not None and (unknown := given.keys() - wanted.keys() - others.keys()):
         raise StateError(f"{where}: unknown field {min(unknown)}")
 
 
 def read(cls: type[T], given: Any, where: str) -> T:
-    """The object of a dataclass with these fields. Raises StateError, as do the functions above."""
+    """The object of a dataclass with these fields and no others. StateError, as `check`."""
     wanted = kinds_of(cast(Any, cls))
-    check_all(given, wanted, where)
+    check(given, wanted, where, {})
     return cls(**{name: form_of(wanted[name]).made(value) for name, value in given.items()})
 
 

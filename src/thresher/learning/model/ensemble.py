@@ -254,7 +254,7 @@ class Ensemble(LinearPredictor, Generic[M]):
             raise ModelFileError(f"{name}: not an ensemble")
         with model_file.naming_file(name, found.header):
             table = found.run[ENSEMBLE]
-            schema.check_all(table, _TABLE, ENSEMBLE)
+            schema.check(table, _TABLE, ENSEMBLE, {})
             record = None if table["record"] is None else Record.from_dict(table["record"])
             if table["rows"].partition(":")[0] not in _ROWS:
                 raise StateError(f"rows must be {', '.join(_ROWS)}, not {shortened(repr(table['rows']), 40)}")

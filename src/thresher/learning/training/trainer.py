@@ -359,7 +359,7 @@ class Trainer:
                 self.reported = self.model.repeated
             if self._over():
                 break
-            self.position = self.position.next_pass()
+            self.position = TrainingPosition(self.position.number + 1)
 
     def _stop_listening(self) -> None:
         if self._here:
@@ -406,7 +406,8 @@ class Trainer:
                 self._ready()
                 self._in_groups = self._in_groups or chunk.groups is not None
                 self._learn(chunk)
-                self.position = self.position.moved_past(chunk, source.report)
+                report = source.report.as_dict()
+                self.position = TrainingPosition(self.position.number, chunk.after, 0, report)
                 self.repetition.settle(False)
                 self.watcher.advance(self.models.examples, self._share(source))
         if self.resumed:
@@ -455,7 +456,7 @@ class Trainer:
             if not again:
                 self._seen.add(rows, self.models.recipe.layout)
             self.stopper.worth_keeping = True
-            self.position = self.position.learned_to(hi)
+            self.position = replace(self.position, learned=hi)
             if len(examples := rows.counting()):
                 self.label = self.model.last_label(examples)
                 self._hand_over(False)
