@@ -186,8 +186,8 @@ def strict(model: Model) -> Model:
     """The model, with strict arrays wherever positions are stored or used as indices."""
     loop = model.loop
     loop.S, loop.clock = loop.S.view(Strict), loop.clock.view(Strict)
-    if hasattr(loop, "_history"):
-        loop._history.ring = loop._history.ring.view(Strict)
+    if loop.history is not None:
+        loop.history.ring = loop.history.ring.view(Strict)
     return model
 
 

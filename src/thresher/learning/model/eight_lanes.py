@@ -127,7 +127,7 @@ class LaneState(OneState):
         self._octet, self.lane = octet, k
         super().__init__(loop.head, loop.rule, loop.dtype, loop.index)
 
-    def _begin(self) -> None:
+    def _begin(self, clocks: int | None, columns: int) -> None:
         """Do nothing: the octet has set the initial state."""
 
     @property
@@ -154,13 +154,13 @@ class LaneState(OneState):
         """Stop learning and being read: rows that only this loop needs may be freed."""
         self._octet.leave(self.lane)
 
-    def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
+    def _read_from(self, row_rule: Any, S: Array, clock: Array) -> Read:
         """Read from copies of the rows: kernels need the columns of a row contiguous."""
         read_from = super()._read_from
 
         def read(rows: Array, out: Array) -> None:
             places = read_only(np.arange(len(rows), dtype=rows.dtype))
-            read_from(row_rule, np.ascontiguousarray(S[rows]), past)(places, out)
+            read_from(row_rule, np.ascontiguousarray(S[rows]), clock)(places, out)
 
         return read
 
@@ -189,7 +189,7 @@ def batched(loops: Sequence[OneState | ManyState]) -> list[OneState | ManyState]
 def _keeps_to_its_rows(loop: OneState) -> bool:
     """Whether an example changes only its own rows, and the state is only rows and clocks."""
     coupled = any(writes(type(loop.rule), verb) for verb in ("constrain", "relocate"))
-    return not loop.columns and not coupled and loop.calibration is None
+    return loop.history is None and not coupled and loop.calibration is None
 
 
 def _kind(loop: OneState) -> Any:

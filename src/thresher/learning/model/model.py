@@ -45,7 +45,7 @@ from thresher.learning.model.objective import F64, Listener
 from thresher.learning.model.prediction import LinearPredictor, Readout
 from thresher.learning.model.preprocessing import Admission, ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
-from thresher.learning.model.rule_state import check_born_at_zero, make_loop
+from thresher.learning.model.rule_state import make_loop
 from thresher.learning.model.scaling import Means, ones
 from thresher.learning.model.signs import Signs
 from thresher.learning.training.learner import Tally
@@ -113,7 +113,6 @@ class Model(LinearPredictor):
         self.loop = make_loop(recipe, self.head, self.rule, feed.index)
         if recipe.calibrate:
             self.head.calibrated = self._calibration
-        check_born_at_zero(self.loop, recipe.admit is not None)
 
     def __repr__(self) -> str:
         """The recipe, and numbers of examples and features."""

@@ -24,12 +24,7 @@ from numpy.typing import NDArray
 
 from thresher import parts
 from thresher.data.chunk import Chunk, read_only
-from thresher.engine import (
-    averaging,
-    calibrating,
-    kernels,
-    outputs,
-)
+from thresher.engine import averaging, calibrating, kernels, outputs
 from thresher.engine.compile.inplace import snapshot
 from thresher.engine.compile.jit import Kernel
 from thresher.engine.index import HashedIndex, Index, Resolved
@@ -130,33 +125,66 @@ _BLOCK = 1 << 16  # rows whose means are checked at a time
 
 
 class RuleState:
-    """A rule with its state: the table `S` of an index, clocks, intercept, sums."""
+    """A rule with its state: the table `S` of an index, clocks, intercept, sums.
 
-    reader: ClassVar[Kernel]
+    With `average`, weights are read as the mean of the weights at the start of each step, and the state is
+    float64. With `calibrate`, the loop learns what margins mean, from those of new examples.
+    """
+
+    readers: ClassVar[tuple[Kernel, Kernel]]
+    """what reads weights, and their means"""
+    pasts: ClassVar[Any]
+    """of a clock and the history of an averaged model"""
     idle_rows: ClassVar[Kernel]
-    columns: ClassVar[int] = 0
-    """columns of a row after those of the rule"""
+    watches: ClassVar[bool] = False
+    """whether the loop can stop by itself before examples with large values"""
+    limit = float("inf")
+    """A loop that watches stops before a value of at least this magnitude."""
+    noted: F64 | None = None
+    """takes the margins that examples are predicted with before they are learned, without the origin of
+    intercepts, ``(n,)`` or ``(n, outputs)``; None: they are not kept"""
 
-    def __init__(self, head: Objective, rule: Any, dtype: Any, index: Index, inner: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        head: Objective,
+        rule: Any,
+        dtype: Any,
+        index: Index,
+        inner: tuple[int, ...] = (),
+        clocks: int | None = None,
+        average: bool = False,
+        calibrate: bool = False,
+    ) -> None:
         self.head, self.rule, self.bias_rule, self.dtype = head, rule, rule.intercept(), dtype
         self.inner = inner
         """inner shape of a feature's weights: empty, or (outputs,)"""
         self.index = index
         self._left = False
-        self._again, self._aside = False, np.zeros(2)
+        self.again, self._aside = False, np.zeros(2)
+        """`again`: whether examples are counted as coming again"""
         self.before_end = dict[str, Array]()
         """the state before the last, incomplete batch was learned; empty if no batch was incomplete"""
-        self._begin()
+        self._begin(clocks, averaging.COLUMNS if average else 0)
+        self.history = History(rule.DRIFTS, self.clock) if average else None
+        self.calibration = np.zeros(calibrating.SIZE) if calibrate else None
+        """what the loop has learned of the meaning of margins: see `engine.calibrating`"""
         self._origin = Origin(self.bias_rule, head.loss)
         self._rules = [in_dtype(one, kind) for one in (rule, self.bias_rule) for kind in (np.float64, dtype)]
         _, self._row_rule, _, self._bias_row_rule = self._rules
 
-    def _begin(self) -> None:
-        self.S: Array = np.zeros((0, len(self.rule.SLOTS) + self.columns, *self.inner), self.dtype)
+    def _begin(self, clocks: int | None, columns: int) -> None:
+        """Set the initial state, with so many `columns` of a row after those of the rule."""
+        self.S: Array = np.zeros((0, len(self.rule.SLOTS) + columns, *self.inner), self.dtype)
         self.index.join(self)
-        self.clock, self.bclock = self.rule.clock0(), self.bias_rule.clock0()
-        self.B: Array = np.zeros((1, len(self.bias_rule.SLOTS) + self.columns, *self.inner), self.dtype)
+        own: list[Array] = [rule.clock0() for rule in (self.rule, self.bias_rule)]
+        self.clock, self.bclock = own if clocks is None else [np.tile(one, (clocks, 1)) for one in own]
+        self.B: Array = np.zeros((1, len(self.bias_rule.SLOTS) + columns, *self.inner), self.dtype)
         self.tally = np.zeros(4)
+
+    def targets(self, chunk: Chunk, offsets: F32 | None) -> F32:
+        """The target of each row for the loss, or of each output for the joint loss."""
+        found = self.head.targets(chunk) if self.inner else chunk.labels
+        return self._origin.relative(found, self.bclock, offsets) if len(self.B) else found
 
     def _learn_with(self, compiled: Any, loss: Any, resolved: Resolved, targets: Array, *rest: Any) -> int:
         done: int = compiled(
@@ -168,30 +196,18 @@ class RuleState:
         )
         return done
 
-    def _from_origin(self, targets: F32, offsets: F32 | None) -> F32:
-        return self._origin.relative(targets, self.bclock, offsets) if len(self.B) else targets
-
-    def _past(self) -> Any:
-        """The state other than rows from which weights are read."""
-        return self.clock
-
     def idle(self, count: int) -> NDArray[np.bool_]:
-        """Which of the first `count` rows are equivalent to zeros."""
+        """Which of the first `count` rows are equivalent to zeros, in their mean too if that is read."""
         if self._left:
             return np.ones(count, np.bool_)
         out = np.empty(count, np.bool_)
         self.idle_rows.for_parts(self.rule)(self._row_rule, self.S, self.clock, out)
+        for begin in range(0, 0 if self.history is None else count, _BLOCK):
+            rows = self.S[begin : min(begin + _BLOCK, count)]
+            read = self._read_from(self._row_rule, rows, self.clock)
+            means = first_rows(read, len(rows), self.inner, self.dtype)
+            out[begin : begin + len(rows)] &= ~means.any(axis=tuple(range(1, means.ndim)))
         return out
-
-    watches: ClassVar[bool] = False
-    """whether the loop can stop by itself before examples with large values"""
-    calibration: Array | None = None
-    """what the loop has learned of the meaning of margins; None if it does not"""
-    noted: F64 | None = None
-    """takes the margins that examples are predicted with before they are learned, without the origin of
-    intercepts, ``(n,)`` or ``(n, outputs)``; None: they are not kept"""
-    limit = float("inf")
-    """A loop that watches stops before a value of at least this magnitude."""
 
     @property
     def holder(self) -> Any:
@@ -218,14 +234,18 @@ class RuleState:
         for k in range(outputs.shape[2]):
             yield outputs[:, :, k], own[min(k, len(own) - 1)]
 
-    def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
-        compiled = self.reader.for_parts(self.rule, self.bias_rule)
+    def _read_from(self, row_rule: Any, S: Array, clock: Array) -> Read:
+        """Reads rows of `S`: of an averaged model the mean, or before the first step the initial weights."""
+        (reader, of_means), past = self.readers, clock
+        if self.history is not None and self.history.steps:
+            reader, past = of_means, self.pasts(clock, self.history.ring, self.history.place)
+        compiled = reader.for_parts(self.rule, self.bias_rule)
         return lambda rows, out: compiled(row_rule, S, past, rows, out)
 
     @property
     def read_rows(self) -> Read:
         """Writes the settled weights of rows (n,) to an array (n, *inner)."""
-        return self._read_from(self._row_rule, self.S, self._past())
+        return self._read_from(self._row_rule, self.S, self.clock)
 
     def settled(self) -> Array:
         """Settled weights of all rows (rows, *inner)."""
@@ -265,19 +285,14 @@ class RuleState:
 
         So progressive losses stay those of examples that the model had not seen.
         """
-        if again != self._again:
+        if again != self.again:
             before = self.tally[: len(self._aside)].copy()
             self.tally[: len(self._aside)] = self._aside
-            self._again, self._aside = again, before
-
-    @property
-    def again(self) -> bool:
-        """Whether the examples are counted as coming again."""
-        return self._again
+            self.again, self._aside = again, before
 
     def sums(self, again: bool) -> Array:
         """Sums of losses and importances of new examples, or of those that came `again` (2,)."""
-        return self.tally[: len(self._aside)] if again == self._again else self._aside
+        return self.tally[: len(self._aside)] if again == self.again else self._aside
 
     @property
     def losses(self) -> float:
@@ -288,14 +303,15 @@ class RuleState:
         """Settled intercepts (outputs,); 0 without intercepts."""
         if not len(self.B):
             return np.zeros(self.head.count, self.dtype)
+        if self.history is not None and self.history.steps:
+            return self._origin.added(self.history.mean(self.B), self.bclock)
         read = self._read_from(self._bias_row_rule, self.B, self.bclock)
         bias = first_rows(read, 1, self.inner, self.dtype).reshape(-1)
         return self._origin.added(bias, self.bclock)
 
     def unmet(self) -> Array:
         """The weights of a feature that was never seen (outputs,)."""
-        row = np.zeros((1, *self.S.shape[1:]), self.dtype)
-        read = self._read_from(self._row_rule, row, self._past())
+        read = self._read_from(self._row_rule, np.zeros((1, *self.S.shape[1:]), self.dtype), self.clock)
         return first_rows(read, 1, self.inner, self.dtype).reshape(-1)
 
     @property
@@ -341,23 +357,28 @@ class RuleState:
     @property
     def writes_all_rows(self) -> bool:
         """Whether an example may change rows other than those of its features."""
-        return writes(type(self.rule), "constrain") or writes(type(self.rule), "renorm")
+        # of an averaged model all, when the ring is full
+        return self.history is not None or any(
+            writes(type(self.rule), verb) for verb in ("constrain", "renorm")
+        )
 
     def beside_rows(self) -> list[Array]:
         """What learning changes besides rows."""
-        return [*self.clocks().values(), self.tally]
+        history = [] if self.history is None else [self.history.ring, self.history.place]
+        meant = [] if self.calibration is None else [self.calibration]
+        return [*self.clocks().values(), self.tally, *history, *meant]
 
     def state(self) -> dict[str, Array]:
-        """Rows, clocks, intercept and sums, now and before the end."""
-        now = {"S": self.S[: self.index.used], **self.clocks(), **self._tallies()}
+        """Rows, clocks, intercept and sums, of an average and a calibration too, now and before the end."""
+        now = {"S": self.S[: self.index.used], **self.clocks(), "tally": self.tally}
+        if self.again or self._aside.any():  # sums over new examples, then over those that came again
+            now["tally"] = np.concatenate([self.sums(False), self.tally[len(self._aside) :]])
+            now["again"] = np.array([*self.sums(True), self.again])
+        if self.history is not None:
+            now |= self.history.state()
+        if self.calibration is not None:
+            now["calibration"] = np.array(self.calibration)
         return now | beneath(BEFORE_END, self.before_end)
-
-    def _tallies(self) -> dict[str, Array]:
-        """Sums over new examples, then over those that came again, and whether these still come."""
-        if not self._again and not self._aside.any():
-            return {"tally": self.tally}
-        fresh = np.concatenate([self.sums(False), self.tally[len(self._aside) :]])
-        return {"tally": fresh, "again": np.array([*self.sums(True), self._again])}
 
     def check(self, state: Tensors, rows: int, steps: int) -> None:
         """StateError if learning from `steps` examples cannot leave `state` in `rows` rows."""
@@ -375,31 +396,43 @@ class RuleState:
                 wrong = rule.sound(output, clock, steps)
                 require(not wrong, name, wrong)
 
+        if self.history is not None:
+            self.history.check(state, steps)
+            since = state["S"][:, -1]
+            visited = (since >= 0).all() and (since <= steps).all()
+            require(visited, "S", f"rows must have been visited in 0..{steps}")
+        if self.calibration is not None:
+            found = given(state, "calibration", self.calibration.shape, np.float64)
+            sound = (found[calibrating.SEEN :] >= 0).all()
+            require(sound, "calibration", "sums must not be negative")
+
     def restore(self, state: dict[str, Array]) -> None:
         """Continue from `state`; the index has been restored already."""
         self.S = resized(state["S"], self.index.size)
         self.clock, self.bclock = state["clock"].copy(), state["bclock"].copy()
         self.B, self.tally = state["B"].copy(), state["tally"].copy()
         again = state.get("again", np.zeros(3))
-        self._again, self._aside = False, again[:2].copy()
+        self.again, self._aside = False, again[:2].copy()
         self.before_end = under(state, BEFORE_END)
         self.count_as(bool(again[2]))
+        if self.history is not None:
+            self.history.restore(state)
+        if self.calibration is not None:
+            self.calibration = state["calibration"].copy()
 
 
 class OneState(RuleState):
     """One output, one example per step: the fastest loop. `S` is (rows, columns), clocks are vectors."""
 
     watches = True
+    readers, pasts, idle_rows = (kernels.read, averaging.read), averaging.Past, kernels.idle_rows
 
-    reader, idle_rows = kernels.read, kernels.idle_rows
-
-    def __init__(self, head: Objective, rule: Any, dtype: Any, index: Index) -> None:
-        super().__init__(head, rule, dtype, index, ())
-        self._learn = kernels.learn.for_parts(head.loss, rule, self.bias_rule)
-
-    def targets(self, chunk: Chunk, offsets: F32 | None) -> F32:
-        """The target of each row for the loss."""
-        return self._from_origin(chunk.labels, offsets)
+    def __init__(self, head: Objective, rule: Any, dtype: Any, index: Index, *kinds: bool) -> None:
+        super().__init__(head, rule, dtype, index, (), None, *kinds)
+        parts_of_loop = head.loss, rule, self.bias_rule
+        self._learn = kernels.learn.for_parts(*parts_of_loop)
+        if self.calibration is not None:
+            self._calibrating = calibrating.learn_calibrating.for_parts(*parts_of_loop)
 
     def learn(
         self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
@@ -407,132 +440,15 @@ class OneState(RuleState):
         """Learn the examples lo..resolved.hi-1; return the first example that was not learned."""
         room = np.empty(longest, self.dtype)  # allocated here: in Numba it would cost 0.1 s of compiling
         added = None if offsets is None else read_only(offsets)
-        limits = (read_only(weights), added, lo, resolved.hi, self.limit, room, self._kept(longest))
-        return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
-
-    def _kept(self, longest: int) -> Any:
-        return None
-
-
-class Calibrated(RuleState):
-    """A loop that learns what margins mean, from those of new examples. See `engine.calibrating`."""
-
-    calibration: Array
-
-    def __init__(self, head: Objective, rule: Any, dtype: Any, *rest: Any) -> None:
-        super().__init__(head, rule, dtype, *rest)
-        self.calibration = np.zeros(calibrating.SIZE)
-
-    def beside_rows(self) -> list[Array]:
-        """Add what was learned of margins."""
-        return [*super().beside_rows(), self.calibration]
-
-    def state(self) -> dict[str, Array]:
-        """Add what was learned of margins."""
-        return super().state() | {"calibration": np.array(self.calibration)}
-
-    def check(self, state: Tensors, rows: int, steps: int) -> None:
-        """Also check the sums of the calibration."""
-        super().check(state, rows, steps)
-        found = given(state, "calibration", (calibrating.SIZE,), np.float64)
-        require((found[calibrating.SEEN :] >= 0).all(), "calibration", "sums must not be negative")
-
-    def restore(self, state: dict[str, Array]) -> None:
-        """Continue from `state`."""
-        super().restore(state)
-        self.calibration = state["calibration"].copy()
-
-
-class CalibratedState(Calibrated, OneState):
-    """One output, one example per step."""
-
-    def __init__(self, head: Objective, rule: Any, dtype: Any, index: Index) -> None:
-        super().__init__(head, rule, dtype, index)
-        self._calibrating = calibrating.learn_calibrating.for_parts(head.loss, rule, self.bias_rule)
-
-    def learn(
-        self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
-    ) -> int:
-        """Learn as `OneState` does. Margins of examples that come again are not those of new ones."""
-        if self.again:
-            return super().learn(resolved, targets, weights, offsets, lo, longest)
-        room, added = np.empty(longest, self.dtype), None if offsets is None else read_only(offsets)
-        limits = (read_only(weights), added, lo, resolved.hi, self.limit, room, None, self.calibration)
-        return self._learn_with(self._calibrating, self.head.loss, resolved, targets, *limits)
-
-
-class Averaged(RuleState):
-    """Weights are read as the mean of the weights at the start of each step; the state is float64."""
-
-    columns = averaging.COLUMNS
-    plain: ClassVar[Kernel]
-    """reads the weights at the start of a step"""
-
-    def __init__(self, head: Objective, rule: Any, dtype: Any, *rest: Any) -> None:
-        super().__init__(head, rule, dtype, *rest)
-        self._history = History(rule.DRIFTS, self.clock)
-
-    def _read_from(self, row_rule: Any, S: Array, past: Any) -> Read:
-        """Read the mean; before the first step, the initial weights."""
-        if self._history.steps:
-            return super()._read_from(row_rule, S, past)
-        compiled = self.plain.for_parts(self.rule, self.bias_rule)
-        return lambda rows, out: compiled(row_rule, S, self.bclock if S is self.B else self.clock, rows, out)
-
-    def bias(self) -> Array:
-        """Mean intercepts (outputs,); 0 without intercepts."""
-        if not (len(self.B) and self._history.steps):
-            return super().bias()
-        return self._origin.added(self._history.mean(self.B), self.bclock)
-
-    def idle(self, count: int) -> NDArray[np.bool_]:
-        """Also require a mean of zero."""
-        idle = super().idle(count)
-        if self._left:
-            return idle
-        for begin in range(0, count, _BLOCK):
-            rows = self.S[begin : min(begin + _BLOCK, count)]
-            read = self._read_from(self._row_rule, rows, self._past())
-            means = first_rows(read, len(rows), self.inner, self.dtype)
-            idle[begin : begin + len(rows)] &= ~means.any(axis=tuple(range(1, means.ndim)))
-        return idle
-
-    writes_all_rows = True  # when the ring is full
-
-    def beside_rows(self) -> list[Array]:
-        """Add the history."""
-        return [*super().beside_rows(), self._history.ring, self._history.place]
-
-    def state(self) -> dict[str, Array]:
-        """Add the history."""
-        return super().state() | self._history.state()
-
-    def check(self, state: Tensors, rows: int, steps: int) -> None:
-        """Also check the history, and that rows were not visited at impossible steps."""
-        super().check(state, rows, steps)
-        self._history.check(state, steps)
-        since = state["S"][:, -1]
-        require(
-            (since >= 0).all() and (since <= steps).all(), "S", f"rows must have been visited in 0..{steps}"
-        )
-
-    def restore(self, state: dict[str, Array]) -> None:
-        """Continue from `state`."""
-        super().restore(state)
-        self._history.restore(state)
-
-
-class AveragedState(Averaged, OneState):
-    """One output, one example per step. See `engine.averaging`."""
-
-    reader, plain = averaging.read, OneState.reader
-
-    def _kept(self, longest: int) -> Any:
-        room = np.zeros(self._history.ring.shape[2]), np.empty(longest)
-        return averaging.Adding(self.clock, self._history.ring, self._history.place, *room)
-
-    def _past(self) -> Any:
-        return averaging.Past(self.clock, self._history.ring, self._history.place)
+        kept: Any = None
+        if self.history is not None:
+            newest, more = np.zeros(self.history.ring.shape[2]), np.empty(longest)
+            kept = averaging.Adding(self.clock, self.history.ring, self.history.place, newest, more)
+        limits = (read_only(weights), added, lo, resolved.hi, self.limit, room, kept)
+        if self.calibration is None or self.again:  # margins of these are not those of new examples
+            return self._learn_with(self._learn, self.head.loss, resolved, targets, *limits)
+        compiled = self._calibrating
+        return self._learn_with(compiled, self.head.loss, resolved, targets, *limits, self.calibration)
 
 
 class ManyState(RuleState):
@@ -541,110 +457,78 @@ class ManyState(RuleState):
     Outputs share one clock if the rule's clock does not depend on the examples.
     """
 
-    reader, idle_rows = outputs.read_outputs, outputs.idle_rows_of_outputs
+    readers, pasts = (outputs.read_outputs, averaging.read_means), averaging.Pasts
+    idle_rows = outputs.idle_rows_of_outputs
 
-    def __init__(self, head: Objective, rule: Any, dtype: Any, index: Index, batch: int) -> None:
-        super().__init__(head, rule, dtype, index, (head.count,))
+    def __init__(
+        self, head: Objective, rule: Any, dtype: Any, index: Index, batch: int, *kinds: bool
+    ) -> None:
         self.batch = batch
-        shared = shares_a_clock(rule) and shares_a_clock(self.bias_rule)
+        shared = shares_a_clock(rule) and shares_a_clock(rule.intercept())
+        super().__init__(head, rule, dtype, index, (head.count,), 1 if shared else head.count, *kinds)
         self._together = shared and batch == 1
-        own = 1 if shared else head.count
-        self.clock, self.bclock = (np.tile(clock, (own, 1)) for clock in (self.clock, self.bclock))
         self._places = np.zeros(0, np.int64)
         learn = outputs.learn_together if self._together else outputs.learn_batches
         self._each = True if batch > 1 and measures_each(rule) else None
         self._learn = learn.for_parts(head.joint, rule, self.bias_rule)
-
-    def targets(self, chunk: Chunk, offsets: F32 | None) -> F32:
-        """The targets of each row for the joint loss."""
-        return self._from_origin(self.head.targets(chunk), offsets)
 
     def learn(
         self, resolved: Resolved, targets: F32, weights: F32, offsets: F32 | None, lo: int, longest: int
     ) -> int:
         """Learn lo..resolved.hi-1 in batches, the last of which may be short; return the first row left."""
         room: tuple[Any, ...] = (longest,)
+        added: tuple[Any, ...] = ()
         if not self._together:
             if len(self._places) < len(self.S):
                 self._places = np.zeros(len(self.S), np.int64)
             room = self.batch, self._each, self._places
-        added: tuple[Any, ...] = () if self._together else (None if offsets is None else read_only(offsets),)
-        limits = (read_only(weights), *added, lo, resolved.hi, *room, self._kept(), self._meant())
+            added = (None if offsets is None else read_only(offsets),)
+        kept: Any = outputs.FORGOTTEN
+        if self.history is not None:
+            kept = averaging.Pasts(self.clock, self.history.ring, self.history.place)
+        meant: Any = None
+        if self.calibration is not None:  # margins of examples that come again are not those of new ones
+            learned = self.calibration.copy() if self.again else self.calibration
+            meant = learned, np.empty_like(learned), np.empty(self.head.count)
+        limits = (read_only(weights), *added, lo, resolved.hi, *room, kept, meant)
         return self._learn_with(self._learn, self.head.joint, resolved, targets, *limits)
-
-    def _kept(self) -> Any:
-        return outputs.FORGOTTEN
-
-    def _meant(self) -> Any:
-        """What the compiled loop learns of the meaning of margins; None for nothing."""
-        return None
-
-
-class CalibratedManyState(Calibrated, ManyState):
-    """Several classes, or mini-batches."""
-
-    def _meant(self) -> Any:
-        # margins of examples that come again are not those of new ones
-        learned = self.calibration.copy() if self.again else self.calibration
-        return learned, np.empty_like(learned), np.empty(self.head.count)
-
-
-class AveragedManyState(Averaged, ManyState):
-    """Many outputs or mini-batches. See `engine.averaging.Pasts`."""
-
-    reader, plain = averaging.read_means, ManyState.reader
-
-    def _kept(self) -> Any:
-        return self._past()
-
-    def _past(self) -> Any:
-        return averaging.Pasts(self.clock, self._history.ring, self._history.place)
 
 
 def make_loop(recipe: Recipe, head: Objective, rule: Any, index: Index) -> OneState | ManyState:
     """The loop for the recipe's outputs and batch size. A group of one output is not treated as a group.
 
-    ValueError for a rule that cannot be averaged.
+    ValueError for a rule that cannot be averaged, and for one whose weights do not start at zero with a
+    signed store or admission.
     """
-    if recipe.average:
-        _check_average(rule)
+    name = parts.part_name(type(rule))
+    if recipe.average and getattr(rule, "half_life", np.inf) < np.inf:
+        raise ValueError(
+            f"{name} cannot be averaged with a half_life: there is no formula for the sum of weights that"
+            " fade; leave out one of them"
+        )
+    if recipe.average and rule.DRIFTS is None:
+        known = parts.REGISTRY["rule"].items()
+        able = sorted(n for n, cls in known if getattr(cls, "DRIFTS", None) is not None)
+        raise ValueError(
+            f"{name} cannot be averaged: there is no formula for the sum of its weights between two visits;"
+            f" these rules can: {', '.join(able)}"
+        )
     if head.count == 1 and hasattr(rule, "group"):
         rule = parts.make("rule", rule, group=type(rule)._field_defaults["group"])
     if signs := recipe.signs():
         rule = parts.clamped(rule, signs.of_class)
-    made = (head, rule, recipe.numbers, index)
+    made, kinds = (head, rule, recipe.numbers, index), (recipe.average, recipe.calibrate)
+    loop: OneState | ManyState
     if head.outputs.kind == "one" and recipe.batch == 1:
-        one = AveragedState if recipe.average else CalibratedState if recipe.calibrate else OneState
-        loop: OneState | ManyState = one(*made)
+        loop = OneState(*made, *kinds)
     else:
-        many = AveragedManyState if recipe.average else CalibratedManyState if recipe.calibrate else ManyState
-        loop = many(*made, recipe.batch)
+        loop = ManyState(*made, recipe.batch, *kinds)
     if not recipe.intercept:
         loop.B = loop.B[:0]
-    return loop
-
-
-def _check_average(rule: Any) -> None:
-    if getattr(rule, "half_life", np.inf) < np.inf:
-        raise ValueError(
-            f"{parts.part_name(type(rule))} cannot be averaged with a half_life: there is no formula for the"
-            " sum of weights that fade; leave out one of them"
-        )
-    if rule.DRIFTS is None:
-        able = sorted(
-            n for n, cls in parts.REGISTRY["rule"].items() if getattr(cls, "DRIFTS", None) is not None
-        )
-        raise ValueError(
-            f"{parts.part_name(type(rule))} cannot be averaged: there is no formula for the sum of its"
-            f" weights between two visits; these rules can: {', '.join(able)}"
-        )
-
-
-def check_born_at_zero(loop: RuleState, admitting: bool) -> None:
-    """ValueError if weights that do not start at zero are combined with a signed store or admission."""
-    what = "features wait to be admitted" if admitting else ""
-    if isinstance(loop.index, HashedIndex) and loop.index.signed:
+    what = "" if recipe.admit is None else "features wait to be admitted"
+    if isinstance(index, HashedIndex) and index.signed:
         what = "a signed store flips half of the signs"
     if what and loop.unmet().any():
         name = parts.part_name(type(loop.rule))
         raise ValueError(f"{name}: its weights do not start at zero, which does not work if {what}")
+    return loop
