@@ -33,7 +33,7 @@ def margins_of(model: Model, data: Stream) -> Vector:
     margins = np.zeros(len(data.y))
     for i in range(len(data.y)):
         model.learn(data.chunk, i, i + 1)
-        margins[i] = data.y[i] * model.last_margin
+        margins[i] = data.y[i] * model.loop.last_margin
     return margins
 
 
@@ -128,7 +128,7 @@ def test_the_averaged_perceptron_reads_as_the_mean_of_the_weights_that_predicted
         total, bias = total + read_weights(plain, 6), bias + plain.intercept
         for model in (plain, averaged):
             model.learn(data.chunk, i, i + 1)
-        assert averaged.last_margin == pytest.approx(plain.last_margin)
+        assert averaged.loop.last_margin == pytest.approx(plain.loop.last_margin)
         assert np.abs(read_weights(averaged, 6) - total / (i + 1)).max() <= 1e-12
         assert averaged.intercept == pytest.approx(bias / (i + 1), abs=1e-12)
     assert np.abs(read_weights(plain, 6) - total / 200).max() > 0.1

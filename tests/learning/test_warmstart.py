@@ -83,7 +83,7 @@ def check_start(model: Model, before: Model, rel: float) -> None:
     assert model.intercept == before.intercept
     assert model.predict(ROWS) == pytest.approx(before.predict(ROWS), rel=rel, abs=0)
     model.learn(ROWS.rows(0, 1))
-    assert model.last_margin == pytest.approx(before.predict(ROWS)[0], rel=1e-6)
+    assert model.loop.last_margin == pytest.approx(before.predict(ROWS)[0], rel=1e-6)
     model.learn(ROWS)
     assert model.weights()[1].tolist() != before.weights()[1].tolist()
 
@@ -114,7 +114,7 @@ def test_an_intercept_that_begins_at_the_first_label_stays_where_it_was_placed()
     model = Model("ft-ftrl", "squared")
     start_from(model, before.readout())
     model.learn(data.rows(0, 1))
-    assert abs(model.last_margin - before.predict(data.rows(0, 1))[0]) < 1e-3
+    assert abs(model.loop.last_margin - before.predict(data.rows(0, 1))[0]) < 1e-3
     assert model.intercept == pytest.approx(1000.0, abs=5.0)
 
 
@@ -131,7 +131,7 @@ def test_given_weights_are_measured_by_the_first_values_they_meet() -> None:
             start_from(model, Readout(model.head, "growing", keys, (w / scale).astype(np.float32), bias))
             for row in range(60):
                 model.learn(chunk, row, row + 1)
-                margins.append(model.last_margin)
+                margins.append(model.loop.last_margin)
     assert margins[:60] == margins[60:]
     assert len(set(margins)) == 60
 

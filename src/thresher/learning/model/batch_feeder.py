@@ -49,6 +49,7 @@ from thresher.learning.model.preprocessing import Preprocessor
 from thresher.learning.model.recipe import Recipe
 from thresher.learning.model.rule_state import BEFORE_END as BEFORE_END_OF_LOOP
 from thresher.learning.model.rule_state import ManyState, OneState
+from thresher.learning.model.sampling import Sample, Sampler
 from thresher.options.checks import check_chunk
 
 T = TypeVar("T")
@@ -84,23 +85,7 @@ BEFORE_END = "feed-before-end."
 _ARRAYS = ("indptr", "keys", "values", "labels", "weights")
 
 
-def state_of(waiting: Chunk) -> dict[str, NDArray[Any]]:
-    """The chunk as arrays."""
-    held = {name: getattr(waiting, name) for name in _ARRAYS}
-    held["targets"] = np.zeros((0, 0), np.float32) if waiting.targets is None else waiting.targets
-    if waiting.cells is not None:
-        held["cells"] = waiting.cells
-    return beneath(_PREFIX, held)
-
-
-def restored(tensors: Tensors) -> Chunk:
-    """The chunk in a state that `check` has accepted."""
-    held: dict[str, Any] = {name: tensors[_PREFIX + name].copy() for name in _ARRAYS}
-    targets = tensors[_PREFIX + "targets"].copy()
-    return Chunk(**held, targets=targets if targets.size else None, cells=tensors.get(_PREFIX + "cells"))
-
-
-def check(state: Tensors, batch: int, head: Objective) -> None:
+def _check_pending(state: Tensors, batch: int, head: Objective) -> None:
     """StateError or DataError unless `state` holds the examples of an incomplete batch."""
     rows = len(given(state, _PREFIX + "labels", (None,), np.float32))
     keys = given(state, _PREFIX + "keys", (None,), np.uint64)
@@ -168,12 +153,6 @@ class _Feeding:
     def learn(self, resolved: Resolved, lo: int) -> int:
         return self.loop.learn(resolved, self._targets, self._weights, self._offsets, lo, self._longest)
 
-    def judge(self, before: Before) -> None:
-        try:
-            self.learner.judge(before)
-        except DivergedError as error:
-            self.learner.stop(error)
-
 
 class BatchFeeder:
     """Scales and admits features, cuts the stream into pieces, and resolves keys to rows of one index.
@@ -184,7 +163,8 @@ class BatchFeeder:
     """
 
     def __init__(self, recipe: Recipe) -> None:
-        sampler = recipe.sampler()
+        sample = None if recipe.sample is None else Sample.of(recipe.sample)
+        sampler = None if sample is None else Sampler(sample, recipe.head(), recipe.seed)
         self.intake = Preprocessor(recipe.scale, recipe.admit, recipe.seed, bool(recipe.centre), sampler)
         self.shifted = recipe.offset
         self._loss = recipe.head().loss
@@ -243,7 +223,30 @@ class BatchFeeder:
         check_chunk(chunk)
         self._take_turn()
         try:
-            self._take(learners, chunk, lo, hi, again)
+            stop = len(chunk) if hi is None else hi
+            if lo > 0 or stop < len(chunk):
+                chunk = chunk.rows(lo, stop)
+            chunk = chunk.counting()
+            if self.shifted:
+                Offsets.of(self._loss).check(chunk, self.examples)
+            if len(chunk):
+                self._begin(learners)
+            labels = chunk.labels if chunk.targets is None else chunk.targets
+            if labels.size:
+                lowest = labels.item() if labels.size == 1 else float(labels.min())
+                self.lowest_label = min(self.lowest_label, lowest)
+            for learner in learners:
+                learner.loop.count_as(again)
+            self._at = 0
+            for raw in chunk.pieces(PIECE):  # small enough for its values to stay in cache
+                piece = self.intake.transform(raw, again, self.shifted)
+                if not (self._extremes or again or self._watched(learners)):
+                    self._extremes = has_extremes(piece)
+                if self.batch == 1:
+                    self._learn(learners, piece)
+                else:
+                    self._learn_in_batches(learners, piece)
+                self._at += len(raw)
         finally:
             self._turn.release()
 
@@ -271,38 +274,16 @@ class BatchFeeder:
                 if not self._resting:
                     self._turn.release()
 
-    def _take(self, learners: Learners, chunk: Chunk, lo: int, hi: int | None, again: bool) -> None:
-        stop = len(chunk) if hi is None else hi
-        if lo > 0 or stop < len(chunk):
-            chunk = chunk.rows(lo, stop)
-        chunk = chunk.counting()
-        if self.shifted:
-            Offsets.of(self._loss).check(chunk, self.examples)
-        if len(chunk):
-            if self._before_end:  # the last batch was incomplete: continue from before the end
-                self.restore(self._before_end)
-                for one in learners:
-                    one.loop.restore(one.loop.before_end)
-            if self.signs and not self._kept:
-                for one in learners:
-                    one.loop.keep_signs(*self.signs.listed())
-                self._kept = True
-        labels = chunk.labels if chunk.targets is None else chunk.targets
-        if labels.size:
-            lowest = labels.item() if labels.size == 1 else float(labels.min())
-            self.lowest_label = min(self.lowest_label, lowest)
-        for learner in learners:
-            learner.loop.count_as(again)
-        self._at = 0
-        for raw in chunk.pieces(PIECE):  # small enough for its values to stay in cache
-            piece = self.intake.transform(raw, again, self.shifted)
-            if not (self._extremes or again or self._watched(learners)):
-                self._extremes = has_extremes(piece)
-            if self.batch == 1:
-                self._learn(learners, piece)
-            else:
-                self._learn_in_batches(learners, piece)
-            self._at += len(raw)
+    def _begin(self, learners: Learners) -> None:
+        """Continue from before the end, if the last batch was incomplete, and keep signs from now on."""
+        if self._before_end:
+            self.restore(self._before_end)
+            for one in learners:
+                one.loop.restore(one.loop.before_end)
+        if self.signs and not self._kept:
+            for one in learners:
+                one.loop.keep_signs(*self.signs.listed())
+            self._kept = True
 
     def _watched(self, learners: Learners) -> bool:
         """Whether the loop itself stops at extreme values; checking in advance is a tenth slower."""
@@ -365,7 +346,10 @@ class BatchFeeder:
                 fed = [one for one in fed if not one.learner.error]
             for one, before in befores:
                 if not one.learner.error:
-                    one.judge(before)
+                    try:
+                        one.learner.judge(before)
+                    except DivergedError as error:
+                        one.learner.stop(error)
         if listener is not None and fed:
             listener.add(chunk, fed[0].loop.take_margins())
 
@@ -390,15 +374,25 @@ class BatchFeeder:
         if fits < hi:
             resolved = resolved._replace(hi=lo + (fits - lo) // self.batch * self.batch)
         if len(fed) > 1 or self.batch > 1 or fed[0].loop.S.ndim > 2:
-            self.index.extend(keys[indptr[lo] : indptr[hi]])
-            resolved = self._narrow(resolved, indptr[lo], indptr[hi])
+            part = slice(indptr[lo], indptr[hi])
+            self.index.extend(keys[part])
+            if resolved.rows.dtype != np.uint32:  # keys of the direct store; a loop on one output takes these
+                np.copyto(self._rows[part], resolved.rows[part], casting="unsafe")
+                resolved = resolved._replace(rows=self._rows)  # so others are compiled for one type of rows
         if self.skip is not None:
             self._undo = self._undo or Undo(fed[0].loop)
             self._undo.note(resolved, lo)
         ends, before = self._ends(fed, resolved, lo, len(keys)), self.learned + 1 - lo
         if self._undo is not None and not self._undo.is_sound():
             self._undo.undo()
-            return self._learn_less(chunk, fed[0], lo, resolved.hi)
+            hi = resolved.hi
+            if (
+                hi - lo > self.batch
+            ):  # what is not finite stays so: the number tried at a time changes nothing
+                self._stride = max((hi - lo) // 2 // self.batch, 1) * self.batch
+                return lo
+            what = f"a weight is not finite after example {self.learned + 1}"
+            return self._skip(lo, hi, fed[0].learner.diverged(what, chunk.rows(lo, hi)))
         self._stride = min(2 * self._stride, MOST_AT_ONCE)
         done = max(ends)
         self.learned += done - lo
@@ -426,31 +420,10 @@ class BatchFeeder:
                 one.learner.stop(error)
         return done
 
-    def _learn_less(self, chunk: Chunk, one: _Feeding, lo: int, hi: int) -> int:
-        """Try half as many examples next; skip a single one, or a batch. Return the next row.
-
-        A number that is not finite stays so: how many are tried at a time makes no difference to the model.
-        """
-        if hi - lo > self.batch:
-            self._stride = max((hi - lo) // 2 // self.batch, 1) * self.batch
-            return lo
-        what = f"a weight is not finite after example {self.learned + 1}"
-        return self._skip(lo, hi, one.learner.diverged(what, chunk.rows(lo, hi)))
-
     def _skip(self, lo: int, hi: int, error: DivergedError) -> int:
         assert self.skip is not None
         self.skip(self._at + lo, hi - lo, error)
         return hi
-
-    def _narrow(self, resolved: Resolved, begin: int, end: int) -> Resolved:
-        """Rows begin..end-1 as uint32, also those of the direct store, which are keys.
-
-        So large loops are compiled for one type of rows. A loop on one output takes keys, to save a fifth.
-        """
-        if resolved.rows.dtype == np.uint32:
-            return resolved
-        np.copyto(self._rows[begin:end], resolved.rows[begin:end], casting="unsafe")
-        return resolved._replace(rows=self._rows)
 
     def _ends(self, fed: list[_Feeding], resolved: Resolved, lo: int, values: int) -> list[int]:
         """Let all learn from example `lo` on; return the first example that each has not learned."""
@@ -473,7 +446,12 @@ class BatchFeeder:
         counts = np.array([self.learned, self.lowest_label])
         whole = {**self.index.tensors(), **self.intake.state(), "counters": counts}
         if self.batch > 1:
-            whole |= state_of(self._pending) | beneath(BEFORE_END, self._before_end)
+            held = {name: getattr(self._pending, name) for name in _ARRAYS}
+            targets, cells = self._pending.targets, self._pending.cells
+            held["targets"] = np.zeros((0, 0), np.float32) if targets is None else targets
+            if cells is not None:
+                held["cells"] = cells
+            whole |= beneath(_PREFIX, held) | beneath(BEFORE_END, self._before_end)
         return whole
 
     def check(
@@ -489,7 +467,7 @@ class BatchFeeder:
         rows, steps = self.index.check(state, self.batch), int(counted)
         self.intake.check(state)
         if self.batch > 1:
-            check(state, self.batch, head)
+            _check_pending(state, self.batch, head)
         before, befores = under(state, BEFORE_END), [under(own, BEFORE_END_OF_LOOP) for _, own in loops]
         for loop, own in loops:
             loop.check(own, rows, steps)
@@ -510,4 +488,7 @@ class BatchFeeder:
         self._extremes = True  # nothing is known about the data before
         self._before_end = under(state, BEFORE_END)
         if self.batch > 1:
-            self._pending = restored(state).counting()
+            held: dict[str, Any] = {name: state[_PREFIX + name].copy() for name in _ARRAYS}
+            targets = state[_PREFIX + "targets"].copy()
+            held["targets"] = targets if targets.size else None
+            self._pending = Chunk(**held, cells=state.get(_PREFIX + "cells")).counting()

@@ -43,10 +43,10 @@ from thresher.learning.model.divergence import (
 from thresher.learning.model.margins import any_output
 from thresher.learning.model.objective import F64, Listener
 from thresher.learning.model.prediction import LinearPredictor, Readout
-from thresher.learning.model.preprocessing import Admission, ListedFeatures
+from thresher.learning.model.preprocessing import ListedFeatures
 from thresher.learning.model.recipe import Recipe, Spec
 from thresher.learning.model.rule_state import make_loop
-from thresher.learning.model.scaling import Means, ones
+from thresher.learning.model.scaling import ones
 from thresher.learning.model.signs import Signs
 from thresher.learning.training.learner import Tally
 from thresher.learning.training.passes import is_automatic
@@ -173,11 +173,6 @@ class Model(LinearPredictor):
         self.feed.listener = listener
 
     @property
-    def listened(self) -> bool:
-        """Whether somebody listens."""
-        return self.feed.listener is not None
-
-    @property
     def slices(self) -> dict[str, list[dict[str, Any]]]:
         """Figures by column and value, if training was asked for `slices`: see docs/slices.md."""
         return {} if self.record is None else self.record.slices
@@ -192,28 +187,26 @@ class Model(LinearPredictor):
         Without `passes`, or with 0, it is not known how many will follow.
         """
         if number > 1 and not self.loop.again:
-            self._end_first_pass()
+            # The progressive figures end: examples in an incomplete batch count as if training ended here,
+            # and will be counted again in the batch that they are part of.
+            before, waiting = self.loop.sums(False).copy(), self.feed.waits
+            if waiting:
+                last = copy(self)
+                last._warned, last.feed.listener = True, self.feed.listener
+                with suppress(DivergedError):  # raised when they are learned
+                    last.finish()
+                    self.loop.tally[:] = last.loop.tally
+            early = self.loop.sums(False) - before
+            if waiting and self.curve and self.curve[-1].examples == self.examples:
+                self.curve = self.curve[:-1]
+                self.mark()
+            self.loop.count_as(True)
+            self.loop.sums(True)[:] -= early
         self.loop.begin_pass(number, passes)
 
     def end_passes(self) -> None:
         """End the passes over the same data: what is learned next is new."""
         self.loop.end_passes()
-
-    def _end_first_pass(self) -> None:
-        """End the progressive figures: examples in an incomplete batch count as if training ended here."""
-        before, waiting = self.loop.sums(False).copy(), self.feed.waits
-        if waiting:
-            last = copy(self)
-            last._warned, last.feed.listener = True, self.feed.listener
-            with suppress(DivergedError):  # raised when they are learned
-                last.finish()
-                self.loop.tally[:] = last.loop.tally
-        early = self.loop.sums(False) - before
-        if waiting and self.curve and self.curve[-1].examples == self.examples:
-            self.curve = self.curve[:-1]
-            self.mark()
-        self.loop.count_as(True)
-        self.loop.sums(True)[:] -= early  # will be counted again in the batch that they are part of
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Model:
@@ -310,26 +303,34 @@ class Model(LinearPredictor):
                 NothingLearnedWarning,
             )
 
-    def _weight_of(self, row: int) -> str:
-        return f"the weight of {feature_name(int(self.feed.index.features()[row]), self.layout, self.names)}"
-
     def check_learned(self, chunk: Chunk, first: int) -> None:
         """Raise `DivergedError` if a weight is not finite after `chunk`, whose first example is `first`."""
-        row = broken_row(self.loop, chunk)
-        broken = self._weight_of(row) if row >= 0 else self._broken_among(self.loop.clocks())
-        if broken is not None:
-            raise self._not_finite(broken, first, chunk)
+        self._check(broken_row(self.loop, chunk), self.loop.clocks(), first, chunk)
 
     def check_finite(self) -> None:
         """Raise `DivergedError` if a weight or any other part of the state is not finite."""
-        if (broken := self._broken()) is not None:
-            raise self._not_finite(broken, self._sound + 1)
+        state = self.state()
+        rows = (first_broken(rows) for rows in (self.loop.settled(), state["S"]))
+        row = next((one for one in rows if one >= 0), -1)
+        self._check(row, {"bias": self._bias(), **state}, self._sound + 1)
         self._sound = self.feed.learned
 
-    def _not_finite(self, what: str, first: int, chunk: Chunk | None = None) -> DivergedError:
+    def _check(self, row: int, others: Tensors, first: int, chunk: Chunk | None = None) -> None:
+        """Raise `DivergedError` for a broken `row`, unless it is -1, and for broken `others`.
+
+        They broke in one of the examples from `first` on.
+        """
+        if row >= 0:
+            key = int(self.feed.index.features()[row])
+            broken = f"the weight of {feature_name(key, self.layout, self.names)}"
+        else:
+            name = next((name for name, array in others.items() if not is_finite(array)), None)
+            if name is None:
+                return
+            broken = _SHOWN.get(name, f"the state ({name})")
         last = self.feed.learned
         when = f"one of the examples {first} to {last}" if first < last else f"example {last}"
-        return self.diverged(f"{what} is not finite after {when}", chunk)
+        raise self.diverged(f"{broken} is not finite after {when}", chunk)
 
     def diverged(self, what: str, chunk: Chunk | None = None) -> DivergedError:
         """An error with what happened, the largest features of `chunk`, and a remedy."""
@@ -340,18 +341,6 @@ class Model(LinearPredictor):
         if chunk is not None and self.head.count == 1 and no_margin_fits(self.loss, float(chunk.labels[-1])):
             return DivergedError(what, label_remedy(float(chunk.labels[-1])))
         return DivergedError(what, divergence_remedy(self.recipe, large, label, tiny))
-
-    def _broken(self) -> str | None:
-        """The part of the state that is not finite, or None."""
-        state = self.state()
-        for rows in (self.loop.settled(), state["S"]):
-            if (row := first_broken(rows)) >= 0:
-                return self._weight_of(row)
-        return self._broken_among({"bias": self._bias(), **state})
-
-    def _broken_among(self, state: dict[str, NDArray[Any]]) -> str | None:
-        broken = (name for name, array in state.items() if not is_finite(array))
-        return next((_SHOWN.get(name, f"the state ({name})") for name in broken), None)
 
     @property
     def layout(self) -> SettledLayout | None:
@@ -370,12 +359,9 @@ class Model(LinearPredictor):
 
     def admit_only(self, keys: NDArray[np.uint64]) -> None:
         """Learn only these features, which ascend, now and later. The recipe admits ``listed`` ones."""
-        assert isinstance(self.admission, ListedFeatures)
-        self.admission.keys = keys
-
-    def start_centring(self, means: Means) -> None:
-        """Centre columns by the means of another model, and go on from there."""
-        self.feed.intake.start_from(means)
+        admission = self.feed.intake.admission
+        assert isinstance(admission, ListedFeatures)
+        admission.keys = keys
 
     @property
     def centres(self) -> bool:
@@ -385,17 +371,13 @@ class Model(LinearPredictor):
     @property
     def features_waiting(self) -> int | None:
         """Features seen but not admitted, apart from false positives; None if not counted."""
-        return self.feed.intake.waiting
+        admission = self.feed.intake.admission
+        return None if admission is None else admission.waiting
 
     @property
     def signs(self) -> Signs:
         """The signs that weights keep."""
         return self.feed.signs
-
-    @property
-    def admission(self) -> Admission | ListedFeatures | None:
-        """Which features are admitted; None: all."""
-        return self.feed.intake.admission
 
     @property
     def tally(self) -> Tally:
@@ -408,15 +390,10 @@ class Model(LinearPredictor):
         return Tally(*self.loop.sums(True).tolist())
 
     @property
-    def last_margin(self) -> float:
-        """Margin of the first output for the last example learned, before it was learned."""
-        return self.loop.last_margin
-
-    @property
     def last_prediction(self) -> float:
         """Prediction for the last example, before it was learned: a class, a probability or a margin."""
         heaviest = float(self.loop.tally[kernels.LAST_HEAVIEST])
-        return self.head.last_prediction(self.last_margin, heaviest, self.lowest_label)
+        return self.head.last_prediction(self.loop.last_margin, heaviest, self.lowest_label)
 
     def last_label(self, given: Chunk) -> float:
         """Label of the last example that was learned, that of the rows `given` unless they are sampled."""
@@ -529,11 +506,7 @@ class Model(LinearPredictor):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The whole learning state as arrays."""
-        return self.shared_state() | self.loop.state()
-
-    def shared_state(self) -> dict[str, NDArray[Any]]:
-        """The part of the state that depends on the rows alone: lanes share it."""
-        return self.feed.state()
+        return self.feed.state() | self.loop.state()
 
     def check(self, state: Tensors) -> None:
         """StateError if a model with these parts and options cannot be in `state`."""

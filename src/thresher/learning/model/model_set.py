@@ -492,7 +492,7 @@ def going_on(models: Sequence[Model], dropped: dict[int, str]) -> ModelSet:
     ValueError if they have not: each can then only go on alone.
     """
     found = ModelSet([model.recipe for model in models])
-    shared, *others = [model.shared_state() for k, model in enumerate(models) if k not in dropped]
+    shared, *others = [model.feed.state() for k, model in enumerate(models) if k not in dropped]
     for other in others:
         if other.keys() != shared.keys() or not all(np.array_equal(shared[n], other[n]) for n in shared):
             raise OneLineError(

@@ -190,19 +190,13 @@ class Preprocessor:
         self._parts = [part for part in parts if part is not None]
         self._rows = 0
 
-    @property
-    def waiting(self) -> int | None:
-        """Features seen but not yet admitted; None if unknown."""
-        return None if self.admission is None else self.admission.waiting
-
     def means(self) -> Means | None:
         """The current means of columns; None unless columns are centred."""
         return None if self._centring is None else self._centring.means()
 
     def start_from(self, means: Means) -> None:
-        """Continue from the means of another model; RuntimeError unless columns are centred."""
-        if self._centring is None:
-            raise RuntimeError("columns are not centred")
+        """Continue from the means of another model, if columns are centred."""
+        assert self._centring is not None
         self._rows = self._centring.start_from(means)
 
     def divisors(self, needed: NDArray[np.uint64] | None = None) -> Divisors | None:
@@ -211,12 +205,9 @@ class Preprocessor:
 
     def bind(self, layout: SettledLayout | None) -> None:
         """Set the layout of the data; `DataError` if such data cannot be scaled."""
-        if self._centring is not None:
-            self._centring.bind(layout)
-        if self._scaling is not None:
-            self._scaling.bind(layout)
-        if self.sampler is not None:
-            self.sampler.bind(layout)
+        for part in (self._centring, self._scaling, self.sampler):
+            if part is not None:
+                part.bind(layout)
 
     def transform(self, chunk: Chunk, again: bool, shifted: bool = False) -> Chunk:
         """`chunk` prepared for learning. Its rows are counted unless they come `again`, in a later pass.

@@ -24,7 +24,7 @@ from thresher.engine.index import HashedIndex, store_spec
 from thresher.learning.model.calibration import check_calibrated
 from thresher.learning.model.objective import Objective
 from thresher.learning.model.preprocessing import admission_spec
-from thresher.learning.model.sampling import Sample, Sampler
+from thresher.learning.model.sampling import Sample
 from thresher.learning.model.scaling import make_scaling
 from thresher.learning.model.signs import Signs, names_spec
 from thresher.options.checks import MOST_SEED, check_flag, check_whole
@@ -178,10 +178,6 @@ class Recipe:
     def make_rule(self) -> Any:
         """The rule, including its rate."""
         return parts.rule_of(self.rule, self.rate)
-
-    def sampler(self) -> Sampler | None:
-        """What draws the rows that are learned; None if all are."""
-        return None if self.sample is None else Sampler(Sample.of(self.sample), self.head(), self.seed)
 
     def signs(self) -> Signs:
         """The signs that weights keep."""

@@ -52,46 +52,20 @@ FIRST_ROOM = 1 << 10
 
 
 class Columns:
-    """Columns by their keys ``(columns,)``, which ascend; columns are numbered from 1."""
+    """Columns by their keys ``(columns,)``, which ascend at first; columns are numbered from 1.
 
-    def __init__(self, keys: U64) -> None:
-        self._known = np.concatenate([np.zeros(1, np.uint64), keys])
-        self._slots = empty_index(len(self._known))
-        reindex(self._slots, self._known, len(self._known))
-
-    def __len__(self) -> int:
-        return len(self._known) - 1
-
-    @property
-    def met(self) -> U64:
-        """The keys of the columns, in order of their numbers."""
-        return self._known[1:]
-
-    def numbers(self, keys: U64) -> Numbers:
-        """The column of each key; 0 for a feature that is not a column."""
-        found = np.empty(len(keys), np.uint32)
-        find(self._slots, self._known, read_only(keys), found)
-        return found
-
-    def meet(self, chunk: Chunk) -> Numbers:
-        """The column of each key of `chunk`; called for examples that are counted."""
-        return self.numbers(chunk.keys)
-
-
-class Features(Columns):
-    """Every feature seen so far is a column, numbered in the order of appearance. Memory grows with them.
-
-    They have their own index, keyed by the features as read. The index of the weights cannot be used: it
-    frees idle rows, which would lose the statistics of their features; with a hashed store several features
-    share a row; and features waiting for admission have no row. In checkpoints keys ascend, so the file does
-    not depend on the order in which they were seen.
+    If every feature is one, they grow: each feature seen so far is a column, numbered in the order of
+    appearance, and memory grows with them. They have their own index, keyed by the features as read. The
+    index of the weights cannot be used: it frees idle rows, which would lose the statistics of their
+    features; with a hashed store several features share a row; and features waiting for admission have no
+    row. In checkpoints keys ascend, so the file does not depend on the order in which they were seen.
     """
 
-    def __init__(self, keys: U64) -> None:
-        super().__init__(keys)
-        self._count = len(self._known)
+    def __init__(self, keys: U64, grow: bool = False) -> None:
+        self._known = np.concatenate([np.zeros(1, np.uint64), keys])
+        self._count, self.grow = len(self._known), grow
         self._registers = np.zeros(REGISTERS, np.uint8)  # required by find_or_add; never read
-        self._make_room(FIRST_ROOM)
+        self._make_room(FIRST_ROOM if grow else 0)
 
     def __len__(self) -> int:
         return self._count - 1
@@ -101,8 +75,16 @@ class Features(Columns):
         """The keys of the columns, in order of their numbers."""
         return self._known[1 : self._count]
 
+    def numbers(self, keys: U64) -> Numbers:
+        """The column of each key; 0 for a feature that is not a column."""
+        found = np.empty(len(keys), np.uint32)
+        find(self._slots, self._known, read_only(keys), found)
+        return found
+
     def meet(self, chunk: Chunk) -> Numbers:
-        """The column of each key of `chunk`; keys seen for the first time become new columns."""
+        """The column of each key of `chunk`, which may be new if they grow; for examples that are counted."""
+        if not self.grow:
+            return self.numbers(chunk.keys)
         keys, indptr, numbers = read_only(chunk.keys), read_only(chunk.indptr), np.empty(chunk.nnz, np.uint32)
         lo, hi = 0, len(chunk)
         while lo < hi:
@@ -113,7 +95,8 @@ class Features(Columns):
         return numbers
 
     def _make_room(self, needed: int) -> None:
-        self._known = resized(self._known, max(2 * self._count, self._count + needed))
+        if needed:
+            self._known = resized(self._known, max(2 * self._count, self._count + needed))
         self._slots = empty_index(len(self._known))
         reindex(self._slots, self._known, self._count)
 
@@ -140,9 +123,9 @@ def _divided(chunk: Chunk, by: F64) -> Chunk:
     return replace(chunk, values=(chunk.values / by).astype(np.float32))
 
 
-def _checked_keys(tensors: Tensors) -> U64:
-    keys = given(tensors, "scale.keys", (None,), np.uint64)
-    require(ascending(keys), "scale.keys", "keys ascend")
+def _given_keys(tensors: Tensors, name: str) -> U64:
+    keys = given(tensors, name, (None,), np.uint64)
+    require(ascending(keys), name, "keys ascend")
     return keys
 
 
@@ -150,7 +133,7 @@ def divisors_of(tensors: Tensors) -> Divisors | None:
     """The divisors in a model file; None without scaling. StateError."""
     if "scale.by" not in tensors and "scale.keys" not in tensors:
         return None
-    keys = _checked_keys(tensors)
+    keys = _given_keys(tensors, "scale.keys")
     by = given(tensors, "scale.by", (len(keys),), np.float64)
     require((by > 0).all(), "scale.by", "columns must be divided by positive numbers")
     return Divisors(keys, by)
@@ -175,21 +158,21 @@ class Scaling:
         Without columns, every feature is scaled from the first example on. Has no effect after the first
         call.
         """
-        if self._columns is None and layout is not None and has_columns(layout):
-            if NUMERIC not in layout.kinds:
-                nothing = f"there is nothing to scale by {self.NAME}"
-                raise DataError(f"{nothing}: the table has no numeric columns")
-            kinds = dict(zip(layout.columns, layout.kinds, strict=True))
-            for factor in terms_of(layout.interact).factors:
-                for name in matching(factor, layout.columns):
-                    if kinds[name] == NUMERIC:
-                        raise DataError(
-                            f"column '{name}' is scaled by {self.NAME}, but interactions are computed before"
-                            f" that: leave numeric columns out of {mention('interact')} ('{factor}'), or make"
-                            f" '{name}' categorical"
-                        )
-            keys = np.unique(np.array([*numeric_keys(layout)], np.uint64))
-            self._begin(Columns(keys), None)
+        if self._columns is not None or layout is None or not has_columns(layout):
+            return
+        if NUMERIC not in layout.kinds:
+            nothing = f"there is nothing to scale by {self.NAME}"
+            raise DataError(f"{nothing}: the table has no numeric columns")
+        kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+        for factor in terms_of(layout.interact).factors:
+            for name in matching(factor, layout.columns):
+                if kinds[name] == NUMERIC:
+                    raise DataError(
+                        f"column '{name}' is scaled by {self.NAME}, but interactions are computed before"
+                        f" that: leave numeric columns out of {mention('interact')} ('{factor}'), or make"
+                        f" '{name}' categorical"
+                    )
+        self._begin(Columns(np.unique(np.array([*numeric_keys(layout)], np.uint64))), None)
 
     def _begin(self, columns: Columns, kept: NDArray[Any] | None) -> None:
         self._columns, self._by = columns, None
@@ -198,7 +181,7 @@ class Scaling:
     def running(self, chunk: Chunk, before: int) -> Chunk:
         """Add `chunk`, which follows `before` examples; divide each value by its divisor at that example."""
         if self._columns is None:
-            self._begin(Features(np.zeros(0, np.uint64)), None)
+            self._begin(Columns(np.zeros(0, np.uint64), grow=True), None)
         assert self._columns is not None
         numbers, out = self._columns.meet(chunk), np.empty(chunk.nnz, np.float32)
         if len(self._columns) >= len(self._kept):
@@ -229,7 +212,7 @@ class Scaling:
         if self._columns is None:
             return None
         keys, kept = self._in_order()
-        if needed is not None and isinstance(self._columns, Features):
+        if needed is not None and self._columns.grow:
             wanted = np.isin(keys, needed, assume_unique=True)
             keys, kept = keys[wanted], kept[wanted]
         return Divisors(keys, self._divisors(kept, rows))
@@ -251,14 +234,13 @@ class Scaling:
 
     def check(self, state: Tensors) -> None:
         """StateError unless `state` holds statistics of this scale."""
-        keys = _checked_keys(state)
+        keys = _given_keys(state, "scale.keys")
         given(state, "scale.kept", (len(keys) + 1, *self.SHAPE), np.float64)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from `state`."""
         if len(keys := state["scale.keys"].copy()):
-            of_table = self._columns is not None and not isinstance(self._columns, Features)
-            self._begin(Columns(keys) if of_table else Features(keys), state["scale.kept"])
+            self._begin(Columns(keys, self._columns is None or self._columns.grow), state["scale.kept"])
 
 
 class MaxAbs(Scaling):
@@ -368,11 +350,8 @@ def ones(keys: U64) -> Chunk:
 
 def _centred(keys: U64, means: F64, chunk: Chunk, *, counts: bool, gaps: bool, mask: int) -> Chunk:
     room = chunk.nnz + len(chunk) * len(keys) + 1
-    ends, of_kept, kept = (
-        np.zeros(len(chunk) + 1, np.int64),
-        np.empty(room, np.float32),
-        np.empty(room, np.uint64),
-    )
+    ends, kept = np.zeros(len(chunk) + 1, np.int64), np.empty(room, np.uint64)
+    of_kept = np.empty(room, np.float32)
     given = (read_only(chunk.indptr), read_only(chunk.keys), read_only(chunk.values))
     how = counts, gaps, np.uint64(mask)
     count = preparing.centre(read_only(keys), means, *how, *given, ends, of_kept, kept)
@@ -431,24 +410,28 @@ class Centring:
     def running(self, chunk: Chunk, before: int) -> Chunk:
         """`chunk`, which follows `before` examples, centred by the means up to each of its examples."""
         first = min(max(_FIRST - before, 0), len(chunk))
-        parts = [self._meet(chunk.rows(k, k + 1), before + k) for k in range(first)]
+        parts = list[Chunk]()
+        for k in range(first):  # features of the first examples become columns that were zero before
+            row = chunk.rows(k, k + 1)
+            new = _alone(row, None).keys if self._wanted is None else np.intersect1d(row.keys, self._wanted)
+            new = np.setdiff1d(new, self._keys)
+            keys = np.concatenate([self._keys, new])
+            fresh = np.tile([float(before + k), float(before + k), 0.0], (len(new), 1))
+            order = np.argsort(keys)
+            self._keys, self._means = keys[order], np.concatenate([self._means, fresh])[order]
+            parts.append(self._centred(row, counts=True))
         rest = chunk if first == 0 else chunk.rows(first, len(chunk))
         if len(rest) and self._changes(rest):
             rest = self._centred(rest, counts=True)
             kept = self._means[:, preparing.COUNT] >= 0
             if not kept.all():
                 self._keys, self._means = self._keys[kept], self._means[kept]
-        return rest if first == 0 else joined([*parts, rest], chunk)
-
-    def _meet(self, chunk: Chunk, before: int) -> Chunk:
-        """The next of the first examples; its features become columns that were zero before."""
-        new = _alone(chunk, None).keys if self._wanted is None else np.intersect1d(chunk.keys, self._wanted)
-        new = np.setdiff1d(new, self._keys)
-        keys = np.concatenate([self._keys, new])
-        fresh = np.tile([float(before), float(before), 0.0], (len(new), 1))
-        order = np.argsort(keys)
-        self._keys, self._means = keys[order], np.concatenate([self._means, fresh])[order]
-        return self._centred(chunk, counts=True)
+        if first == 0:
+            return rest
+        parts.append(rest)
+        ends = np.cumsum(np.concatenate([[0], *(np.diff(one.indptr) for one in parts)]))
+        keys = np.concatenate([one.keys for one in parts])
+        return replace(chunk, indptr=ends, keys=keys, values=np.concatenate([one.values for one in parts]))
 
     def _centred(self, chunk: Chunk, *, counts: bool) -> Chunk:
         return _centred(self._keys, self._means, chunk, counts=counts, gaps=self._gaps, mask=self._mask)
@@ -458,9 +441,7 @@ class Centring:
 
     def read(self, chunk: Chunk) -> Chunk:
         """`chunk`, centred by the means so far, which do not change."""
-        if not self._changes(chunk):
-            return chunk
-        return self._centred(chunk, counts=False)
+        return self._centred(chunk, counts=False) if self._changes(chunk) else chunk
 
     def means(self) -> Means:
         """The means so far."""
@@ -479,37 +460,26 @@ class Centring:
 
     def check(self, state: Tensors) -> None:
         """StateError unless `state` holds means."""
-        keys = given(state, "centre.keys", (None,), np.uint64)
-        require(ascending(keys), "centre.keys", "keys ascend")
+        keys = _given_keys(state, "centre.keys")
         kept = given(state, "centre.kept", (len(keys), 3), np.float64)
-        counts = kept[:, : preparing.CENTRE]
-        require(
-            (counts >= 0).all() and (counts <= MOST_STEPS).all(), "centre.kept", "counts are out of range"
-        )
+        _check_counts(kept[:, : preparing.CENTRE], "centre.kept")
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue from `state`."""
         self._keys, self._means = state["centre.keys"].copy(), state["centre.kept"].copy()
 
 
+def _check_counts(counts: NDArray[Any], name: str) -> None:
+    require((counts >= 0).all() and (counts <= MOST_STEPS).all(), name, "counts are out of range")
+
+
 def means_of(tensors: Tensors) -> Means | None:
     """The means in a model file; None without centring. StateError."""
     if not any(name.startswith("centre.") for name in tensors):
         return None
-    keys = given(tensors, "centre.keys", (None,), np.uint64)
-    require(ascending(keys), "centre.keys", "keys ascend")
-    means = given(tensors, "centre.means", (len(keys),), np.float64)
-    counts = given(tensors, "centre.counts", (len(keys),), np.float64)
-    require((counts >= 0).all() and (counts <= MOST_STEPS).all(), "centre.counts", "counts are out of range")
+    keys = _given_keys(tensors, "centre.keys")
+    means, counts = (given(tensors, f"centre.{n}", (len(keys),), np.float64) for n in ("means", "counts"))
+    _check_counts(counts, "centre.counts")
     gaps = given(tensors, "centre.gaps", (1,), np.bool_)
     mask = given(tensors, "centre.mask", (1,), np.uint64)
     return Means(keys, means, counts, bool(gaps[0]), int(mask[0]))
-
-
-def joined(parts: list[Chunk], chunk: Chunk) -> Chunk:
-    """The examples of `chunk`, prepared in parts."""
-    sizes = np.concatenate([np.zeros(1, np.int64), *(np.diff(one.indptr) for one in parts)])
-    keys, values = (
-        np.concatenate(arrays) for arrays in zip(*((p.keys, p.values) for p in parts), strict=True)
-    )
-    return replace(chunk, indptr=np.cumsum(sizes), keys=keys, values=values)

@@ -75,7 +75,7 @@ def start_from(model: Model, weights: Readout) -> None:
         raise ValueError(f"the intercept is not finite in {model.dtype}")
     if model.recipe.centre:
         assert weights.means is not None
-        model.start_centring(weights.means)
+        model.feed.intake.start_from(weights.means)
     bias = weights.centred_bias if model.recipe.centre else weights.bias
     bias = bias if model.offsets is None else (bias - model.offsets).astype(bias.dtype)
     model.loop.place(weights.keys, model.signs.projected(weights.keys, weights.weights), bias)

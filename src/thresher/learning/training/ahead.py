@@ -146,7 +146,7 @@ def _kind(
         recipe.offset,
         admit,
         predicts,
-        model.listened,
+        model.feed.listener is not None,
     )
     return types, " ".join(map(str, words))
 
