@@ -29,8 +29,8 @@ from thresher.data.files.blocks import LINES, PAD, Block
 from thresher.data.formats.choosing import opener_of, parser_of
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited
-from thresher.data.formats.tables.arrow_batches import TableBlock
-from thresher.data.formats.tables.arrow_files import BatchFormat, settle_arrow
+from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock
+from thresher.data.formats.tables.arrow_files import settle_arrow
 from thresher.data.labels import DOMAINS, domain_of
 from thresher.data.layout import Layout
 from thresher.data.sources.reader import Arenas, Reading, RowArrays
@@ -243,7 +243,7 @@ def parse_batches() -> int:
         )
         found = []
         for batch, arena in zip((safe, plain), arenas, strict=True):
-            reader = BatchFormat([kinds])(read_by, Reading(DOMAINS["binary"], "skip", arena))
+            reader = BatchParser([kinds], read_by, Reading(DOMAINS["binary"], "skip", arena))
             found.append(exactly(reader.parse(TableBlock(batch, 0, 0, rows, 0))))
         if found[0] != found[1]:
             raise AssertionError(f"{rows} rows depend on what is behind them")

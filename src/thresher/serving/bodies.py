@@ -28,8 +28,8 @@ from thresher.data.formats.choosing import parser_of
 from thresher.data.formats.listing import DEFAULT, EXAMPLES, FORMATS, TABLES
 from thresher.data.formats.listing import LINES as LINE_FORMATS
 from thresher.data.formats.tables import delimited, jsonl
-from thresher.data.formats.tables.arrow_batches import TableBlock, sound
-from thresher.data.formats.tables.arrow_files import END_OF_STREAM, BatchFormat, kinds_by
+from thresher.data.formats.tables.arrow_batches import BatchParser, TableBlock, sound
+from thresher.data.formats.tables.arrow_files import END_OF_STREAM, kinds_by
 from thresher.data.formats.tables.json_cells import names_in
 from thresher.data.labels import LISTED, ONE
 from thresher.data.layout import AnyLayout, SettledLayout, has_columns, settle_without_columns
@@ -428,7 +428,7 @@ class Bodies:
             raise DataError(f"{_NAME}: {error}") from error
         except UnicodeDecodeError as error:
             raise DataError(f"{_NAME}: the name of a column is not UTF-8: {error.object!r}") from error
-        parser = BatchFormat([kinds])(layout, reading)
+        parser = BatchParser([kinds], layout, reading)
         return parser.parse(TableBlock(batch, 0, 0, batch.num_rows, len(body)))
 
     def _table(self, body: bytes) -> Any:

@@ -20,15 +20,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from thresher.data import columns
 from thresher.data.chunk import Chunk
-from thresher.data.columns import BINS, CATEGORICAL, LABEL, LIST, NUMBERS, NUMERIC, TEXT
+from thresher.data.columns import BINS, CATEGORICAL, LABEL, LIST, NUMERIC, SPELLED, TEXT
 from thresher.data.errors import BadLine, DataError, nonfinite, shown
 from thresher.data.features.crossing import room_for_spans
 from thresher.data.features.ngrams import rows_of_bytes
 from thresher.data.formats import line_status
-from thresher.data.formats.line_status import OUTCOMES, SUM_RANGE
 from thresher.data.formats.lines.parse_loop import bad_table
 from thresher.data.formats.tables import arrow_rows as rows
+from thresher.data.formats.tables.spellings import spread
 from thresher.data.formats.tables.table_rows import (
     GAPPED,
     NOT_FINITE,
@@ -36,25 +37,20 @@ from thresher.data.formats.tables.table_rows import (
     check_columns_of_labels,
     expected_of,
 )
-from thresher.data.formats.tables.where import Filter, as_ids
 from thresher.data.labels import LISTED, hint_of_words
 from thresher.data.layout import SettledLayout
 from thresher.data.report import Noted, noted
 from thresher.data.sources.reader import FAIL, QUARANTINE, LineTally, Parsed, Reading
 from thresher.data.text.numbers import NUMBER, OVERFLOW
+from thresher.data.text.spelling import GROWTH, spell_all
+from thresher.data.text.utf8 import undecoded
 from thresher.data.text.words import SPACES
 
 if TYPE_CHECKING:
     from thresher.data.files.content import ReadSoFar
 
-
-from thresher.data.columns import AS_BOOLEAN, AS_DATE, AS_NUMBER, AS_TEXT, SPELLED
-from thresher.data.formats.tables.spellings import spelling_of_texts, spread
-from thresher.data.text.spelling import GROWTH, spell_all
-from thresher.data.text.utf8 import undecoded
-
 _TRUTHS = {b"true": 1.0, b"false": 0.0}
-_NUMBERS = (LABEL, *NUMBERS)
+_NUMBERS = (LABEL, *columns.NUMBERS)
 _NAN = nonfinite(math.nan)
 OBJECT = pa.opaque(pa.null(), "Object", "polars")
 """The type of a column of Python objects in a table of polars"""
@@ -67,21 +63,17 @@ def guesses(schema: Any) -> list[str]:
     """
     notes = (schema.metadata or {}).get(b"pandas")
     try:
-        columns = json.loads(notes)["columns"] if notes else ()
-        noted = frozenset(one["field_name"] for one in columns if one["pandas_type"] == "categorical")
+        found = json.loads(notes)["columns"] if notes else ()
+        noted = frozenset(one["field_name"] for one in found if one["pandas_type"] == "categorical")
     except (ValueError, TypeError, KeyError, RecursionError):
         noted = frozenset()
-    kinds = zip(schema.names, map(_guessed, schema.types), strict=True)
+    kinds = zip(schema.names, map(guess, schema.types), strict=True)
     return [CATEGORICAL if kind == NUMERIC and name in noted else kind for name, kind in kinds]
 
 
-def guess(column: Any) -> str:
-    """The kind of a schema field, guessed from its type; empty if only the user can tell."""
-    return _guessed(column.type)
-
-
 @functools.lru_cache(256)
-def _guessed(kind: Any) -> str:
+def guess(kind: Any) -> str:
+    """The kind of a column, guessed from its type; empty if only the user can tell."""
     types = pa.types
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return NUMERIC
@@ -144,12 +136,12 @@ def fits(found: Any, kind: str) -> bool:
     if kind in _NUMBERS:
         one = found.value_type if inner else found
         return (
-            _guessed(one) == NUMERIC
+            guess(one) == NUMERIC
             or bool(pa.types.is_boolean(one) or pa.types.is_null(one))
             or (kind == LABEL and is_of_text(found))
         )
     if kind == LIST:
-        return _guessed(found) == LIST or pa.types.is_null(found)
+        return guess(found) == LIST or pa.types.is_null(found)
     return is_written(found)
 
 
@@ -203,17 +195,6 @@ class TableBlock(NamedTuple):
     """content read up to the end of this block, if the content of the pass is hashed"""
 
 
-class Described(NamedTuple):
-    """The columns of a batch, for the encoder."""
-
-    table: NDArray[np.int64]
-    """see `arrow_rows.encode`"""
-    held: list[Any]
-    """what keeps the memory alive to which the table points"""
-    most: int
-    """the maximum number of features"""
-
-
 def columns_read(kinds: ColumnEncodings) -> list[int]:
     """The columns that the encoder reads."""
     return [c for c, kind in enumerate(kinds.what) if kind in (*_NUMBERS, CATEGORICAL, LIST, TEXT)]
@@ -222,16 +203,8 @@ def columns_read(kinds: ColumnEncodings) -> list[int]:
 class BatchParser:
     """Converts record batches to chunks."""
 
-    def __init__(
-        self,
-        files: Sequence[ColumnEncodings],
-        layout: SettledLayout,
-        reading: Reading,
-        filters: Sequence[Filter] = (),
-        marks: Sequence[Filter] = (),
-    ) -> None:
-        """`filters` select the rows to read, `marks` those that get an id, one per file; empty: no choice."""
-        self._files, self._filters, self._marks = files, filters, marks
+    def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
+        self._files, self._layout = files, layout
         self._domain = check_columns_of_labels(reading.domain, layout)
         self._on_error, self._arenas = reading.on_error, reading.arenas
         self._reading, self._spans = reading, room_for_spans()
@@ -240,8 +213,9 @@ class BatchParser:
     def parse(self, block: TableBlock) -> Parsed:
         """Parse the examples of a batch into arrays of an arena."""
         kinds, batch, kept = self._files[block.file], block.batch, None
-        if self._filters:
-            kept = self._filters[block.file].rows(batch)
+        if kinds.where:
+            there = {name: batch.column(name) for name in kinds.where.columns}
+            kept = kinds.where.rows(there, batch.num_rows)
             batch = take_rows(batch, kept)
 
         def line(row: int) -> int:
@@ -250,10 +224,10 @@ class BatchParser:
         noticed = ((what, name, line(at - 1), look) for what, name, at, look in _not_utf8(batch, kinds))
         chunk, merged, wrong = self.encoded(batch, kinds)
         listed = wrong if self._on_error == QUARANTINE else wrong[: self._reading.described]
-        columns = [column.view(as_bytes(column.type)) for column in batch.columns] if listed else []
+        shown = [column.view(as_bytes(column.type)) for column in batch.columns] if listed else []
         rows_as_json = [
             json.dumps(
-                {name: column[row].as_py() for name, column in zip(batch.schema.names, columns, strict=True)},
+                {name: column[row].as_py() for name, column in zip(batch.schema.names, shown, strict=True)},
                 default=_readable,
             ).encode()
             for row, _ in listed
@@ -262,19 +236,18 @@ class BatchParser:
             self.bad_row(batch, kinds, row, code, line(row), raw)
             for (row, code), raw in zip(listed[: self._reading.described], rows_as_json, strict=False)
         ]
-        rejected = [raw + b"\n" for raw in rows_as_json] if self._on_error == QUARANTINE else []
-        there, count = batch.schema.names, batch.num_rows
-        ids = _texts(batch.column(kinds.ids)) if kinds.ids and kinds.ids in there else None
+        there, count = {name: batch.column(name) for name in batch.schema.names}, batch.num_rows
+        ids = _texts(there[kinds.ids]) if kinds.ids and kinds.ids in there else None
         return Parsed(
             chunk,
             LineTally(count, len(chunk), 0, len(wrong), merged),
             bad,
-            b"".join(rejected),
+            b"".join(raw + b"\n" for raw in rows_as_json if self._on_error == QUARANTINE),
             0 if kept is None else block.passed + block.batch.num_rows - len(kept),
             (*kinds.noticed, *noticed),
             [row - before for before, (row, _) in enumerate(wrong)],
-            as_ids(self._marks[block.file].rows(batch), count) if self._marks else ids,
-            [_texts(batch.column(one)) if one in there else [""] * count for one in self._reading.sliced],
+            kinds.marks.ids(there, count) if kinds.marks else ids,
+            [_texts(there[one]) if one in there else [""] * count for one in self._reading.sliced],
         )
 
     def encoded(self, batch: Any, kinds: ColumnEncodings) -> tuple[Chunk, int, list[tuple[int, int]]]:
@@ -282,12 +255,38 @@ class BatchParser:
 
         With `FAIL`, it ends at the first bad row.
         """
-        found = self._as_chunk(batch.num_rows, kinds, self._described(batch, kinds))
+        read = columns_read(kinds)
+        table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
+        table[:, rows.COLUMN] = read
+        for row, c in zip(table, read, strict=True):
+            own, features = self.point(row, batch.column(kinds.names[c]), kinds, c)
+            held += own
+            most += features
+        found = self.encoded_columns(batch.num_rows, kinds, table, most)
         if self._reading.naming is not None:
-            self._offer_names(kinds, {c: batch.column(kinds.names[c]) for c in columns_read(kinds)})
+            self.offer_names(kinds, {c: batch.column(kinds.names[c]) for c in read})
         return found
 
-    def _offer_names(self, kinds: ColumnEncodings, arrays: Mapping[int, Any]) -> None:
+    def encoded_columns(
+        self, count: int, kinds: ColumnEncodings, table: NDArray[np.int64], most: int
+    ) -> tuple[Chunk, int, list[tuple[int, int]]]:
+        """As `encoded`, of columns in memory that `table` describes, with at most so many features."""
+        arrays = self._arenas.columns(count, 2 * most + 16, self._domain.width)
+        state, wrong = np.zeros(line_status.COUNTERS, np.int64), list[tuple[int, int]]()
+        domain, read = self._domain.code(), table[:, rows.COLUMN]
+        used = kinds.codes[read], kinds.keys[read], kinds.seeds[read]
+        extra = kinds.extra(self._reading.naming, self._spans)
+        arrays.indptr[0] = 0
+        while state[line_status.AT] < count and not (wrong and self._on_error == FAIL):
+            if rows.encode(count, arrays, table, used, kinds.mask, domain, state, self._bad, extra):
+                done = int(state[line_status.ROWS]), int(state[line_status.NNZ])
+                arrays = self._arenas.roomier(arrays, *done)
+            wrong += [(row, code) for row, code, *_ in self._bad[: state[line_status.BAD]].tolist()]
+            state[line_status.BAD] = 0
+        chunk = kinds.completed(arrays.chunk(int(state[line_status.ROWS]), int(state[line_status.NNZ])))
+        return chunk, int(state[line_status.MERGED]), wrong
+
+    def offer_names(self, kinds: ColumnEncodings, arrays: Mapping[int, Any]) -> None:
         """Let the namer take the names of features in columns, by number; lists may be flat."""
         naming = self._reading.naming
         for c, array in arrays.items():
@@ -305,44 +304,17 @@ class BatchParser:
                 rows.offer_values(naming, described, len(texts), kinds.seeds[c], c)
         self._reading.take_names(kinds.names)
 
-    def _as_chunk(
-        self, count: int, kinds: ColumnEncodings, described: Described
-    ) -> tuple[Chunk, int, list[tuple[int, int]]]:
-        table, held, most = described
-        columns = self._arenas.columns(count, 2 * most + 16, self._domain.width)
-        state, wrong = np.zeros(line_status.COUNTERS, np.int64), list[tuple[int, int]]()
-        domain = self._domain.code()
-        used = tuple(array[table[:, rows.COLUMN]] for array in kinds.compiled)
-        extra = kinds.extra(self._reading.naming, self._spans)
-        columns.indptr[0] = 0
-        while state[line_status.AT] < count and not (wrong and self._on_error == FAIL):
-            cramped = rows.encode(count, columns, table, used, kinds.mask, domain, state, self._bad, extra)
-            if cramped:
-                columns = self._arenas.roomier(
-                    columns, int(state[line_status.ROWS]), int(state[line_status.NNZ])
-                )
-            wrong += [(row, code) for row, code, *_ in self._bad[: state[line_status.BAD]].tolist()]
-            state[line_status.BAD] = 0
-        del held  # the buffers that `table` points to
-        chunk = kinds.completed(columns.chunk(int(state[line_status.ROWS]), int(state[line_status.NNZ])))
-        return chunk, int(state[line_status.MERGED]), wrong
-
-    def _described(self, batch: Any, kinds: ColumnEncodings) -> Described:
-        read = columns_read(kinds)
-        table, held, most = np.zeros((len(read), rows.FIELDS), np.int64), list[Any](), 0
-        table[:, rows.COLUMN] = read
-        for row, c in zip(table, read, strict=True):
-            own, features = self.point(row, batch.column(kinds.names[c]), kinds, c)
-            held += own
-            most += features
-        return Described(table, held, most)
-
     def point(
         self, row: NDArray[np.int64], array: Any, kinds: ColumnEncodings, c: int
     ) -> tuple[list[Any], int]:
         """Describe column `c`; returns what to keep alive, and the maximum number of features."""
-        kind, most = kinds.what[c], len(array) * (2 if kinds.codes[c] == GAPPED else 1)
-        if kind == LABEL and self._holds_lists(kinds.names[c], array.type):
+        kind, most, has_lists = kinds.what[c], len(array), _is_list(array.type)
+        if kind == LABEL and (self._domain.kind == LISTED) != has_lists:
+            wanted = "lists" if self._domain.kind == LISTED else "single numbers (lists need labels:LO-HI)"
+            raise DataError(
+                f"column '{kinds.names[c]}' has type {array.type}, but these outputs need {wanted} as labels"
+            )
+        if kind == LABEL and has_lists:
             array = cast(array, pa.large_list(pa.float64()))
             lists, array = _point_lists(row, array), array.values
             _point(row, rows.NUMBER_LISTS, array, array.buffers()[1])
@@ -351,9 +323,8 @@ class BatchParser:
         if kind in _NUMBERS:
             array = self._labels(array) if kind == LABEL else cast(array, pa.float64())
             _point(row, rows.NUMBERS, array, array.buffers()[1])
-            return [array], most
-        numbers = array.dictionary if pa.types.is_dictionary(array.type) else array
-        bits = None
+            return [array], most * (2 if kinds.codes[c] == GAPPED else 1)
+        numbers, bits = array.dictionary if pa.types.is_dictionary(array.type) else array, None
         if pa.types.is_floating(numbers.type):
             finite = pc.fill_null(pc.is_finite(cast(numbers, pa.float64())), True).to_numpy(False)
             if not finite.all():
@@ -397,21 +368,16 @@ class BatchParser:
         found = np.append(numbers, 0.0)[pc.fill_null(coded.indices, len(known)).to_numpy()]
         return pa.array(found, mask=missing.to_numpy(zero_copy_only=False))
 
-    def _holds_lists(self, name: str, kind: Any) -> bool:
-        """Whether the label column has lists; raises `DataError` unless that agrees with the domain."""
-        if (self._domain.kind == LISTED) != _is_list(kind):
-            wanted = "lists" if self._domain.kind == LISTED else "single numbers (lists need labels:LO-HI)"
-            raise DataError(f"column '{name}' has type {kind}, but these outputs need {wanted} as labels")
-        return _is_list(kind)
-
     def bad_row(
         self, batch: Any, kinds: ColumnEncodings, row: int, code: int, line: int, raw: bytes
     ) -> BadLine:
         """The bad line for a row of a batch, whose text is `raw`."""
-        column, outcome = divmod(code, OUTCOMES)
+        column, outcome = divmod(code, line_status.OUTCOMES)
         name = kinds.names[column]
         found = (
-            "a larger sum" if outcome == SUM_RANGE else _shown(batch.column(name), row, outcome in NOT_FINITE)
+            "a larger sum"
+            if outcome == line_status.SUM_RANGE
+            else _shown(batch.column(name), row, outcome in NOT_FINITE)
         )
         expected = expected_of(outcome, name, self._domain, len(kinds.names))
         if outcome == line_status.NUMBER and found == _NAN:
@@ -509,39 +475,33 @@ def _point_text(column: NDArray[np.int64], array: Any, form: int = rows.LONG) ->
 
 
 TEXTS = pa.large_string()
-_HEAD = 1000
-"""Number of texts that are examined"""
 _DECIMALS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """Decimals of a second that a unit of time has"""
 
 
+_AS_BYTES = {
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+}
+"""The types of bytes in place of those of texts"""
+
+
 def is_text(kind: Any) -> bool:
     """Whether a type is text or bytes."""
-    types = pa.types
-    return bool(
-        types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or _is_bytes(kind)
-    )
-
-
-def _is_bytes(kind: Any) -> bool:
-    types = pa.types
-    return bool(types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind))
+    return kind in _AS_BYTES or kind in _AS_BYTES.values()
 
 
 def as_bytes(kind: Any) -> Any:
     """The type with bytes in place of strings, which may not be UTF-8."""
     types = pa.types
-    if types.is_string(kind):
-        return pa.binary()
-    if types.is_large_string(kind):
-        return pa.large_binary()
-    if types.is_string_view(kind):
-        return pa.binary_view()
     if types.is_dictionary(kind):
         return pa.dictionary(kind.index_type, as_bytes(kind.value_type), kind.ordered)
     if types.is_list(kind):
         return pa.list_(as_bytes(kind.value_type))
-    return pa.large_list(as_bytes(kind.value_type)) if types.is_large_list(kind) else kind
+    if types.is_large_list(kind):
+        return pa.large_list(as_bytes(kind.value_type))
+    return _AS_BYTES.get(kind, kind)
 
 
 def take_rows(batch: Any, rows: NDArray[np.int64]) -> Any:
@@ -588,7 +548,7 @@ def rows_not_utf8(array: Any) -> tuple[NDArray[np.int64], str]:
 
 def cast(array: Any, kind: Any) -> Any:
     """The array as `kind`; bytes stay bytes, since they have the same memory layout as strings."""
-    if pa.types.is_large_string(kind) and _is_bytes(array.type):
+    if pa.types.is_large_string(kind) and array.type in _AS_BYTES.values():
         kind = pa.large_binary()
     if pa.types.is_dictionary(array.type):  # pyarrow cannot take views
         values, kind = _without_views(array.type.value_type), _without_views(kind)
@@ -608,18 +568,12 @@ def spelling_of_type(kind: Any) -> str:
     types = pa.types
     kind = kind.value_type if types.is_dictionary(kind) else kind
     if types.is_boolean(kind):
-        return AS_BOOLEAN
+        return columns.AS_BOOLEAN
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind):
-        return AS_NUMBER
+        return columns.AS_NUMBER
     if types.is_temporal(kind):
-        return AS_DATE
-    return "" if is_text(kind) else AS_TEXT
-
-
-def spelling_of_column(head: Any) -> str:
-    """What the values of a column of text are, by its first ones."""
-    head = head.slice(0, _HEAD)
-    return spelling_of_texts(head.view(as_bytes(head.type)).to_pylist())
+        return columns.AS_DATE
+    return "" if is_text(kind) else columns.AS_TEXT
 
 
 def texts_of(array: Any, spelling: str) -> Any:

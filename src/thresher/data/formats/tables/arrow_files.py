@@ -6,24 +6,28 @@ Chunks are batches of at most `BATCH` rows. They end at the end of a row group o
 
 from __future__ import annotations
 
-import dataclasses
 import io
+from collections import defaultdict
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from decimal import Decimal
 from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from thresher.data.chunk import StreamPosition
 from thresher.data.columns import AS_TEXT, CATEGORICAL, IGNORE, LABEL, UNREAD, as_option_value, finder, settle
-from thresher.data.errors import DataError
+from thresher.data.errors import DataError, shown
 from thresher.data.files.paths import is_stream, named, open_file, size_of
 from thresher.data.files.remote import is_remote
 from thresher.data.files.streams import OpenStreams, RawFile
 from thresher.data.formats.tables.arrow_batches import (
+    OBJECT,
     BatchParser,
     TableBlock,
     as_bytes,
@@ -34,34 +38,20 @@ from thresher.data.formats.tables.arrow_batches import (
     picked,
     remedy_of,
     sound,
-    spelling_of_column,
     spelling_of_type,
     texts_of,
     type_name,
 )
-from thresher.data.formats.tables.spellings import ROWS, with_usual
-from thresher.data.formats.tables.table_rows import ColumnEncodings, kinds_of
+from thresher.data.formats.tables.spellings import ROWS, spelling_of_texts, with_usual
+from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker, kinds_of
 from thresher.data.formats.tables.where import MARKED, Filter
-from thresher.data.layout import AnyLayout, SettledLayout, has_columns
-from thresher.data.sources.parsed import TextSource
-from thresher.data.sources.reader import Reading
+from thresher.data.inputs.arrays import is_missing
+from thresher.data.layout import AnyLayout, Extension, Layout, SettledLayout, has_columns
+from thresher.data.sources.parsed import ParsedSource, TextSource
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
     from thresher.data.files.content import Watches
-
-
-from collections import defaultdict
-from decimal import Decimal
-from itertools import chain, islice
-
-import numpy as np
-
-from thresher.data.errors import shown
-from thresher.data.formats.tables.arrow_batches import OBJECT
-from thresher.data.inputs.arrays import is_missing
-from thresher.data.layout import Extension, Layout
-from thresher.data.sources.parsed import ParsedSource
 
 BATCH, CELLS = 1 << 16, 1 << 19
 """Maximum rows per chunk, and maximum cells unless a single row has more."""
@@ -91,7 +81,18 @@ def settle_arrow(
     """
     found = layout
     if not has_columns(found):
-        typed, head = _typed(schema, later), look()
+        types = dict[str, Any]()  # where a later file says more than null
+        for field in (field for one in (schema, *later) for field in one):
+            if pa.types.is_null(types.get(field.name, pa.null())):
+                types[field.name] = field.type
+        typed = pa.schema(
+            [
+                field.with_type(types[field.name]) if pa.types.is_null(field.type) else field
+                for field in schema
+            ],
+            schema.metadata,
+        )
+        head = look()
         found = by_schema(layout, typed, guesses(typed), name, spelling_by(schema, head), later)
         found = with_usual(found, layout, first_texts(found, head))
     used = found.unlabelled() if unlabelled else found
@@ -104,26 +105,6 @@ def kinds_by(layout: SettledLayout, schema: Any, name: str, ids: str = "") -> Co
     return kinds_of(layout, schema.names, name, guesses(schema), ids)
 
 
-def _typed(schema: Any, later: Sequence[Any]) -> Any:
-    """The schema with types of `later` ones in place of null."""
-    if not later:
-        return schema
-    fields = [
-        next(
-            (
-                one.field(field.name)
-                for one in later
-                if (field.name in one.names and not pa.types.is_null(one.field(field.name).type))
-            ),
-            field,
-        )
-        if pa.types.is_null(field.type)
-        else field
-        for field in schema
-    ]
-    return pa.schema(fields, schema.metadata)
-
-
 def has_words(kinds: ColumnEncodings, schema: Any) -> bool:
     """Whether a label column has text."""
     labels = [name for name, what in zip(kinds.names, kinds.what, strict=True) if what == LABEL]
@@ -133,9 +114,12 @@ def has_words(kinds: ColumnEncodings, schema: Any) -> bool:
 def spelling_by(schema: Any, head: Any) -> dict[str, str]:
     """What the values of the columns are, by their types and the first rows, a record batch or None."""
     found = dict(zip(schema.names, map(spelling_of_type, schema.types), strict=True))
-    places = {} if head is None else {name: place for place, name in enumerate(head.schema.names)}
+    there = () if head is None else head.schema.names
     for name in [name for name, spelling in found.items() if not spelling]:
-        found[name] = spelling_of_column(head.column(places[name])) if name in places else AS_TEXT
+        found[name] = AS_TEXT
+        if name in there:
+            texts = head.column(there.index(name)).slice(0, ROWS)
+            found[name] = spelling_of_texts(texts.view(as_bytes(texts.type)).to_pylist())
     return found
 
 
@@ -183,28 +167,6 @@ def kinds_for(field: Any, names: Sequence[str]) -> str:
     return f"{options}, or {how}" if (how := remedy_of(field.type)) else options
 
 
-@dataclass(frozen=True)
-class BatchFormat:
-    """Makes the parsers of table files."""
-
-    files: list[ColumnEncodings]
-    """how the columns of each file are read"""
-    filters: list[Filter] = dataclasses.field(default_factory=list)
-    """which rows of each file are read; empty: all"""
-    marks: list[Filter] = dataclasses.field(default_factory=list)
-    """which rows of each file are marked; empty: none"""
-    may_be_words: bool = False
-    """whether labels may be words"""
-
-    def __call__(self, layout: SettledLayout, reading: Reading) -> BatchParser:
-        """Make a parser for one thread."""
-        return BatchParser(self.files, layout, reading, self.filters, self.marks)
-
-    def looked_at(self, file: int) -> list[str]:
-        """The columns of a file that its filters look at."""
-        return [name for each in (self.filters, self.marks) for name in (each[file].columns if each else ())]
-
-
 def open_table(
     names: list[str],
     layout: AnyLayout,
@@ -213,27 +175,32 @@ def open_table(
     where: str = "",
     ids: str = "",
     marked: str = "",
-) -> tuple[SettledLayout, BatchFormat]:
+) -> tuple[SettledLayout, ParserMaker]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`."""
-    files, found, may_be_words = list[ColumnEncodings](), layout, False
-    filters, marks = list[Filter](), list[Filter]()
-    schemas = list[Any]()
+    files, found, may_be_words, schemas = list[ColumnEncodings](), layout, False, list[Any]()
     for name in names:
         with read_from(name):
             schemas.append(_KINDS[layout.format].schema(name, streams))
     for name, schema in zip(names, schemas, strict=True):
         with read_from(name):
-            chosen = Filter(where, schema, name) if where else None
+            chosen, marks = filters_of(schema, name, where, marked)
             look = partial(_look, name, schema, layout, chosen)
             found, kinds = settle_arrow(found, schema, name, unlabelled, look, schemas[1:], ids)
-        files.append(kinds)
+        files.append(kinds._replace(where=chosen, marks=marks))
         may_be_words = may_be_words or has_words(kinds, schema)
-        filters += [chosen] if chosen else []
-        marks += [Filter(marked, schema, name, MARKED)] if marked else []
     assert has_columns(found)
     if layout.format == "arrow" and not has_columns(layout) and not _is_file(names[0]):
         found = replace(found, usual=getattr(layout, "usual", ()))  # a pipe of the same bytes shows no rows
-    return found, BatchFormat(files, filters, marks, may_be_words)
+    return found, ParserMaker(BatchParser, files, may_be_words)
+
+
+def filters_of(schema: Any, name: str, where: str, marked: str) -> tuple[Filter | None, Filter | None]:
+    """Which rows of a table are read, and which of these are marked; None for all, and for none."""
+    types = dict(zip(schema.names, schema.types, strict=True))
+    return (
+        Filter(where, types, name) if where else None,
+        Filter(marked, types, name, MARKED) if marked else None,
+    )
 
 
 def _look(name: str, schema: Any, layout: AnyLayout, chosen: Filter | None) -> Any:
@@ -363,8 +330,15 @@ class _ArrowIpc:
                 for k in range(reader.num_record_batches):
                     yield reader.get_batch(k), (k + 1) / reader.num_record_batches
             return
-        last = _Last(watch)
-        raw = RawFile(name, last.see, streams.get(name))
+        last = bytearray()
+
+        def see(view: memoryview) -> None:
+            last.extend(view[-len(END_OF_STREAM) :])
+            del last[: -len(END_OF_STREAM)]
+            if watch is not None:
+                watch(view)
+
+        raw = RawFile(name, see, streams.get(name))
         try:
             given = io.BufferedReader(raw)
             with pa.ipc.open_stream(given) as reader:
@@ -373,23 +347,10 @@ class _ArrowIpc:
                     yield batch, raw.position / size if size else None
                 if given.read(1):
                     raise ValueError("unexpected bytes after the end of the stream")
-                if last.bytes != END_OF_STREAM:
+                if last != END_OF_STREAM:
                     raise ValueError("the stream has no end mark, so its writer was not closed")
         finally:
             raw.close()
-
-
-class _Last:
-    """Keeps the last bytes of a stream, as many as its end mark has; `watch` gets all bytes."""
-
-    def __init__(self, watch: Any) -> None:
-        self.bytes = b""
-        self._watch = watch
-
-    def see(self, view: memoryview) -> None:
-        self.bytes = (self.bytes + bytes(view[-len(END_OF_STREAM) :]))[-len(END_OF_STREAM) :]
-        if self._watch is not None:
-            self._watch(view)
 
 
 def _is_file(name: str) -> bool:
@@ -409,7 +370,7 @@ class BatchReader:
         self,
         names: list[str],
         kind: Any,
-        form: BatchFormat,
+        files: Sequence[ColumnEncodings],
         start: StreamPosition | None,
         streams: OpenStreams,
         watches: Watches | None,
@@ -419,7 +380,7 @@ class BatchReader:
 
         `sliced` are columns to read beside those that are used.
         """
-        self._names, self._kind, self._form, self._sliced = names, kind, form, sliced
+        self._names, self._kind, self._files, self._sliced = names, kind, files, sliced
         self._start, self._streams, self._watches = start or StreamPosition(0, 0, 0), streams, watches
         self._blocks = self._all()
 
@@ -435,24 +396,20 @@ class BatchReader:
         done = 0
         for k, name in enumerate(self._names):
             size = self._kind.size(name) or 0
-            position, chosen = done, self._form.filters[k] if self._form.filters else None
-            kinds = self._form.files[k]
-            filtered = [*self._form.looked_at(k), *self._sliced]
-            looked_at = frozenset([*filtered, *([kinds.ids] if kinds.ids else [])])
-            needed = [
-                name
-                for name, what in zip(kinds.names, kinds.what, strict=True)
-                if what not in UNREAD or name in looked_at
-            ]
+            kinds, position = self._files[k], done
+            filters = [one for one in (kinds.where, kinds.marks) if one]
+            looked_at = {*self._sliced, *(name for one in filters for name in one.columns)}
+            looked_at |= {kinds.ids} if kinds.ids else set()
+            read = zip(kinds.names, kinds.what, strict=True)
+            needed = [name for name, what in read if what not in UNREAD or name in looked_at]
             if k >= self._start.file:
                 at = start = self._start.offset if k == self._start.file else 0
                 watch = self._watches.open(k) if self._watches else None
                 with read_from(name):
-                    for end, batch, part in self._kind.rows(
-                        name, needed, start, chosen, self._streams, watch
-                    ):
+                    whole = self._kind.rows(name, needed, start, kinds.where, self._streams, watch)
+                    for end, batch, part in whole:
                         position = position if part is None else done + round(size * part)
-                        most = CROSSED_ROWS if self._form.files[k].crosses else max(batch.num_rows, 1)
+                        most = CROSSED_ROWS if kinds.crosses else max(batch.num_rows, 1)
                         first = end - batch.num_rows
                         for lo in range(0, batch.num_rows, most):
                             piece, begin = batch.slice(lo, most), first + lo
@@ -485,23 +442,19 @@ class TableSource(TextSource):
 
         With a filter, the rows that it leaves out are counted with the next that pass, in another row group.
         """
-        if self.layout.format == "parquet" and not self.where:
-            yield from _first_rows(self.names[file], start)
+        if self.layout.format != "parquet" or self.where:
+            return
+        with read_from(name := self.names[file]), _random(name) as bytes_of:
+            groups, first = pq.read_metadata(bytes_of), 0
+        for g in range(groups.num_row_groups):
+            if first > start:
+                yield first
+            first += groups.row_group(g).num_rows
 
     def blocks(self, start: StreamPosition | None, watches: Watches | None = None) -> BatchReader:
         """A reader of the batches of a pass."""
         kind = _KINDS[self.layout.format]
-        return BatchReader(self.names, kind, self._form, start, self._streams, watches, self.sliced)
-
-
-def _first_rows(name: str, start: int) -> Iterator[int]:
-    with read_from(name), _random(name) as bytes_of:
-        groups = pq.read_metadata(bytes_of)
-    first = 0
-    for g in range(groups.num_row_groups):
-        if first > start:
-            yield first
-        first += groups.row_group(g).num_rows
+        return BatchReader(self.names, kind, self._form.files, start, self._streams, watches, self.sliced)
 
 
 _LARGE, _LARGEST = pa.decimal256(76, 0), 10**76
@@ -657,11 +610,7 @@ class _ArrowStream:
     def rows(self, name: str, needed: list[str], start: int, *_: Any) -> Rows:
         reader = self._first or reader_of(self._given)
         started, self._first, self._started = self._started, None, []
-        return cut(self._batches(chain(started, reader)), needed, start)
-
-    def _batches(self, reader: Iterator[Any]) -> Iterator[tuple[Any, float | None]]:
-        for batch in reader:
-            yield batch, None
+        return cut(((batch, None) for batch in chain(started, reader)), needed, start)
 
 
 class StreamSource(ParsedSource):
@@ -694,9 +643,9 @@ class StreamSource(ParsedSource):
             *(unnamed, self._stream.schema, NAME, unlabelled),
             self._stream.head,
         )
-        filters = [Filter(where, self._stream.schema, NAME)] if where else []
-        marks = [Filter(marked, self._stream.schema, NAME, MARKED)] if marked else []
-        form = BatchFormat([kinds], filters, marks, has_words(kinds, self._stream.schema))
+        chosen, marked_by = filters_of(self._stream.schema, NAME, where, marked)
+        may_be_words = has_words(kinds, self._stream.schema)
+        form = ParserMaker(BatchParser, [kinds._replace(where=chosen, marks=marked_by)], may_be_words)
         options |= {"where": where, "marked": marked, "unlabelled": unlabelled}
         super().__init__([NAME], settled_by, form, layout, may_be_words=form.may_be_words, **options)
         self.rereadable, self.weighed_beside = not self._stream.once, weighed_beside
@@ -713,4 +662,4 @@ class StreamSource(ParsedSource):
 
     def blocks(self, start: StreamPosition | None) -> BatchReader:
         """A reader of the batches of a pass."""
-        return BatchReader(self.names, self._stream, self._form, start, {}, None, self.sliced)
+        return BatchReader(self.names, self._stream, self._form.files, start, {}, None, self.sliced)

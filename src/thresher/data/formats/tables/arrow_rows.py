@@ -34,7 +34,9 @@ from thresher.data.formats.tables.table_rows import (
     bin_of,
     binned,
     complete,
+    outcome_of,
 )
+from thresher.data.text.numbers import FINE, NOT_A_NUMBER, OUT_OF_RANGE
 from thresher.data.text.sorting import BUCKETS, ROW_ROOM
 from thresher.data.text.words import (
     address,
@@ -111,42 +113,22 @@ def _key(form, data, offsets, indices, at, seed, blanks):
 
 @scalar
 def _number(data, valid, at):
-    """Entry `at` of a column of numbers: ``(float32, whether the entry has a value, outcome)``."""
+    """Entry `at` of a column of numbers: ``(float32, whether the entry has a value, status)``."""
     if not _is_valid(valid, at):
-        return np.float32(0), False, line_status.EXAMPLE
+        return np.float32(0), False, FINE
     wide = load_double(data, at)
-    value = np.float32(wide)
+    value = np.float32(wide) + np.float32(0)  # -0 becomes 0: pyarrow reads JSON's -0 as a float, Python as 0
     if np.isfinite(value):
-        return value, True, line_status.EXAMPLE
-    return value, True, line_status.NUMBER_RANGE if np.isfinite(wide) else line_status.NUMBER
+        return value, True, FINE
+    return value, True, OUT_OF_RANGE if np.isfinite(wide) else NOT_A_NUMBER
 
 
 @scalar
-def _target(kind, data, valid, at, domain):
-    """The label, weight or offset in entry `at`: ``(float32, outcome)``."""
-    value, there, outcome = _number(data, valid, at)
-    value += np.float32(0)  # -0 becomes 0: pyarrow reads JSON's -0 as a float, Python as the integer 0
-    if kind == LABEL:
-        if not there:
-            return value, line_status.NO_LABEL
-        exact = load_double(data, at) if domain.whole else np.float64(value)
-        return value, line_status.check_label(
-            exact, domain
-        ) if outcome == line_status.EXAMPLE else line_status.LABEL_NUMBER
-    if kind == OFFSET:
-        return (
-            value,
-            line_status.NO_OFFSET
-            if not there
-            else line_status.EXAMPLE
-            if outcome == line_status.EXAMPLE
-            else line_status.OFFSET_NUMBER,
-        )
-    if not there:
-        return value, line_status.NO_WEIGHT
-    return value, line_status.EXAMPLE if outcome == line_status.EXAMPLE and value >= np.float32(
-        0
-    ) else line_status.WEIGHT_NUMBER
+def _label_or_weight(kind, data, valid, at, domain):
+    """The label or weight in entry `at`: ``(float32, outcome)``."""
+    value, there, status = _number(data, valid, at)
+    exact = load_double(data, at) if kind == LABEL and domain.whole else np.float64(value)
+    return value, outcome_of(kind, exact, status, not there, domain)
 
 
 @scalar
@@ -158,7 +140,7 @@ def _classes(c, i, table, domain, target):
         return line_status.NO_LABEL
     line_status.no_class(target)
     for entry in range(first + _offset(lists, step * at), first + _offset(lists, step * at + 1)):
-        value, outcome = _target(LABEL, table[c, DATA], table[c, VALID], each * entry, domain)
+        value, outcome = _label_or_weight(LABEL, table[c, DATA], table[c, VALID], each * entry, domain)
         if outcome == line_status.EXAMPLE:
             outcome = line_status.enter_class(target, value, domain)
         if outcome != line_status.EXAMPLE:
@@ -172,7 +154,7 @@ def _label(c, i, table, which, domain, target):
     if target is not None and table[c, FORM] == NUMBER_LISTS:
         outcome = _classes(c, i, table, domain, target)
         return target[0], outcome
-    label, outcome = _target(LABEL, table[c, DATA], table[c, VALID], table[c, FIRST] + i, domain)
+    label, outcome = _label_or_weight(LABEL, table[c, DATA], table[c, VALID], table[c, FIRST] + i, domain)
     return line_status.keep_label(target, which, label), outcome
 
 
@@ -183,24 +165,6 @@ def _width(codes):
     for c in range(codes.size):
         most += codes[c] == GAPPED
     return most
-
-
-@helper
-def _stage_rest(c, r, slot, wide, value, key, stage):
-    """Append the rest of a number, if any, to the staged row `r`, whose next entry is `slot`."""
-    rest = rest_of(wide, value)
-    if rest != np.float32(0):
-        stage[0][slot], stage[1][slot] = ~key, rest
-        stage[2][r] += 1
-        if stage[6].size:
-            stage[6][slot] = -1
-
-
-@scalar
-def _put(staged, floats, slot, key, value):
-    store_word(staged, slot, key)
-    store_float(floats, slot, value)
-    return True
 
 
 @helper
@@ -221,36 +185,33 @@ def _stage(c, lo, hi, table, kinds, stage, domain, crosses, targets):
                 store_word(staged, slot, key)
                 store_float(floats, slot, np.float32(1))
                 counts[r] += there
-        elif kind == NUMERIC or kind == GAPPED:
-            value, there, outcome = _number(data, valid, at)
-            store_word(staged, slot, names[c])
-            store_float(floats, slot, value)
-            counts[r] += value != np.float32(0) or (kind == GAPPED and not there)
-            if kind == GAPPED and abs(value) >= FAR and outcome == line_status.EXAMPLE:
-                _stage_rest(c, r, slot + 1, load_double(data, at), value, names[c], stage)
-        elif kind == BINS:
-            value, there, outcome = _number(data, valid, at)
-            key, one = binned(value, seed)
-            counts[r] += _put(staged, floats, slot, key, one) and there and outcome == line_status.EXAMPLE
         elif kind == LABEL:
             labels[r], outcome = _label(c, i, table, names[c], domain, line_status.target_of(targets, r))
         elif kind == WEIGHT:
-            weights[r], outcome = _target(kind, data, valid, at, domain)
-        elif kind == OFFSET:
-            value, outcome = _target(kind, data, valid, at, domain)
-            counts[r] += _put(staged, floats, slot, names[c], value)
+            weights[r], outcome = _label_or_weight(kind, data, valid, at, domain)
+        elif kind == NUMERIC or kind == GAPPED or kind == OFFSET or kind == BINS:
+            value, there, status = _number(data, valid, at)
+            outcome = outcome_of(kind, value, status, not there, domain)
+            key, entered = names[c], value != np.float32(0) or (kind == GAPPED and not there)
+            if kind == BINS:
+                key, value = binned(value, seed)
+                entered = there and status == FINE
+            store_word(staged, slot, key)
+            store_float(floats, slot, value)
+            counts[r] += entered or kind == OFFSET
+            if kind == GAPPED and abs(value) >= FAR and status == FINE:
+                rest = rest_of(load_double(data, at), value)
+                if rest != np.float32(0):
+                    keys[slot + 1], values[slot + 1] = ~key, rest
+                    counts[r] += 1
+                    if origins.size:
+                        origins[slot + 1] = -1
         if crosses is not None and kind in (CATEGORICAL, NUMERIC, GAPPED, BINS, OFFSET):
             origins[slot] = c
+        finite = table[c, FINITE] == 0 or _is_valid(table[c, FINITE], i)
+        outcome = outcome if finite else line_status.NUMBER
         if outcome != line_status.EXAMPLE and wrong[r] == line_status.EXAMPLE:
             wrong[r] = outcome + line_status.OUTCOMES * table[c, COLUMN]
-
-
-@scalar
-def _reject_not_finite(c, lo, hi, table, wrong):
-    """Note the rows [lo, hi) as `wrong` whose number in column `c`, which is read as text, is not finite."""
-    for i in range(lo, hi if table[c, FINITE] != 0 else lo):
-        if wrong[i - lo] == line_status.EXAMPLE and not _is_valid(table[c, FINITE], i):
-            wrong[i - lo] = line_status.NUMBER + line_status.OUTCOMES * table[c, COLUMN]
 
 
 @scalar
@@ -352,7 +313,6 @@ def encode(count, columns, table, kinds, mask, domain, state, bad, extra):
         counts[:], wrong[:], floats[0] = 0, line_status.EXAMPLE, 0
         for c in range(kinds[0].size):
             _stage(c, lo, hi, table, kinds, stage, domain, extra[0], tile)
-            _reject_not_finite(c, lo, hi, table, wrong)
         while i < hi and state[line_status.BAD] < len(bad) and not cramped:
             code, last, merged = wrong[i - lo], nnz, False
             if code == line_status.EXAMPLE:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from thresher.data.columns import CATEGORICAL, LABEL, NUMERIC, finder
@@ -104,39 +104,28 @@ def columns_seen(source: Source, chosen: Sequence[str] = ()) -> list[ColumnSeen]
     layout = source.layout
     if not isinstance(source, ParsedSource) or layout is None or not layout.columns:
         return []
-    batch = source.first_batch()
+    batch, find = source.first_batch(), finder(layout.columns)
     cells = _cells_of(source, batch, ROWS)
     kinds = dict(zip(layout.columns, layout.kinds, strict=True))
-    wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC, LABEL)]
-    find, tsv = finder(layout.columns), layout.format == "tsv"
     meant = {name for pattern in (*source.chosen, *chosen) for name in find(pattern)}
-    meant |= _categories_in(batch, kinds)
-    found = [_seen(name, kinds[name], cells[name], name in meant) for name in wanted]
-    open_ = {one.name for one in found if one.is_numbers or (not one.strays and one.is_unsure)}
+    if batch is not None:  # columns that are categories by their type, or numbers noted as such
+        from thresher.data.formats.tables.arrow_batches import guess, is_of_categories
+
+        numbers = {field.name for field in batch.schema if guess(field.type) == NUMERIC}
+        meant |= {field.name for field in batch.schema if is_of_categories(field.type)}
+        meant |= {name for name in numbers if kinds.get(name) == CATEGORICAL}
+    wanted = [name for name in cells if kinds.get(name) in (CATEGORICAL, NUMERIC, LABEL)]
+    found = {name: _seen(name, kinds[name], cells[name], name in meant) for name in wanted}
+    open_ = [one.name for one in found.values() if one.is_numbers or (not one.strays and one.is_unsure)]
     if open_:  # another cell may come after the rows examined
         more = _cells_of(source, batch, MOST_ROWS)
-        found = [
-            _seen(one.name, one.kind, more[one.name], False) if one.name in open_ else one for one in found
-        ]
-    if unsure := {one.name for one in found if not one.strays and one.is_unsure}:
-        more = _later_cells(source, batch, unsure)
-        found = [
-            one._replace(strays=_strays(one.name, more.get(one.name, ()))) if one.name in unsure else one
-            for one in found
-        ]
-    return [one._replace(quoted=_quoted(cells[one.name])) for one in found] if tsv else found
-
-
-def _categories_in(batch: Any, kinds: Mapping[str, str]) -> frozenset[str]:
-    """Columns that are categories on purpose: by their type, or numbers that are noted as such."""
-    if batch is None:
-        return frozenset()
-    from thresher.data.formats.tables.arrow_batches import guess, is_of_categories
-
-    return frozenset(
-        field.name
-        for field in batch.schema
-        if is_of_categories(field.type) or (kinds.get(field.name) == CATEGORICAL and guess(field) == NUMERIC)
+        found |= {name: _seen(name, kinds[name], more[name], False) for name in open_}
+    if unsure := {one.name for one in found.values() if not one.strays and one.is_unsure}:
+        later = _later_cells(source, batch, unsure)
+        found |= {name: found[name]._replace(strays=_strays(name, later.get(name, ()))) for name in unsure}
+    seen = found.values()
+    return (
+        [one._replace(quoted=_quoted(cells[one.name])) for one in seen] if layout.format == "tsv" else [*seen]
     )
 
 
@@ -160,19 +149,19 @@ def first_cells(
 def _cells_of(
     source: ParsedSource, batch: Any, rows: int, file: int = 0, all_parts: bool = False
 ) -> Mapping[str, Sequence[str]]:
+    name, layout = source.names[file], source.layout
     if batch is not None:
-        columns: Iterable[tuple[str, Any]] = zip(batch.schema.names, batch.columns, strict=True)
-        kinds = dict(zip(source.layout.columns, source.layout.kinds, strict=True))
+        kinds = dict(zip(layout.columns, layout.kinds, strict=True))
+        columns = zip(batch.schema.names, batch.columns, strict=True)
         return {name: _of_column(column.slice(0, rows), kinds.get(name)) for name, column in columns}
-    name, form = source.names[file], source.layout.format
-    if form not in TABLES or TABLES[form].batches or is_stream(name) or is_remote(name):
+    form = TABLES.get(layout.format)
+    if form is None or form.batches or is_stream(name) or is_remote(name):
         return {}
     from thresher.data.formats.tables import delimited
 
-    spanning = delimited.dialect_of(source.layout) if source.layout.quoted_newlines else None
-    lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, spanning)
+    lines = delimited.lines_of(head_of(name, delimited.HEAD, {}), name, delimited.dialect_of(layout))
     lines = [*lines[:1], *spread(lines[1:], rows)] if all_parts else lines[: rows + 1]
-    return _of_lines(source.layout, lines, rows)
+    return _of_lines(layout, lines, rows)
 
 
 def _later_cells(source: ParsedSource, batch: Any, names: Collection[str]) -> Mapping[str, Sequence[str]]:

@@ -27,7 +27,7 @@ from thresher.data import columns
 from thresher.data.columns import CATEGORICAL, LABEL, LIST
 from thresher.data.files.blocks import PAD
 from thresher.data.formats.tables import arrow_rows as rows
-from thresher.data.formats.tables.arrow_batches import TEXTS, Described, columns_read
+from thresher.data.formats.tables.arrow_batches import TEXTS, columns_read
 from thresher.data.formats.tables.table_rows import GAPPED, ColumnEncodings
 from thresher.data.labels import BASIS, PRIME
 from thresher.data.text.numbers import nearest_double, read_digits, read_power
@@ -542,8 +542,12 @@ class Cut(NamedTuple):
     """The cells of lines, up to the first that is unusual."""
 
     lines: int
-    described: Described
-    """the columns of numbers, categories and lists"""
+    table: NDArray[np.int64]
+    """see `arrow_rows.encode`: the columns of numbers, categories and lists"""
+    held: list[Any]
+    """what keeps the memory alive to which the table points"""
+    most: int
+    """the maximum number of features in these"""
     others: list[tuple[int, int, Any]]
     """the other columns: rows in the table, numbers of columns, and texts"""
     firsts: list[tuple[int, int, str]]
@@ -661,7 +665,9 @@ class ObjectColumns:
         new = (self._firsts == _UNSEEN) & (firsts != _UNSEEN) & (firsts < KINDS * lines)
         return Cut(
             lines,
-            Described(table, held, lines * self._width + int(used[ELEMENTS])),
+            table,
+            held,
+            lines * self._width + int(used[ELEMENTS]),
             others,
             sorted((*divmod(int(firsts[c]), KINDS), self._name(c)) for c in np.flatnonzero(new).tolist()),
             self._named(numbers[:, :lines], valid, spans, elements) if named else {},

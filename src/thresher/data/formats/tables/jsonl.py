@@ -12,7 +12,6 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -20,23 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from thresher.data import columns
 from thresher.data.chunk import concat
-from thresher.data.columns import (
-    CATEGORICAL,
-    EMPTY,
-    LABEL,
-    LIST,
-    MOST_COLUMNS,
-    NUMBERS,
-    NUMERIC,
-    TEXT,
-    UNREAD,
-    Patterns,
-    lacking_in_objects,
-    misspelt,
-    too_many,
-    unexpected,
-)
+from thresher.data.columns import CATEGORICAL, EMPTY, LABEL, LIST, MOST_COLUMNS, NUMBERS, NUMERIC, TEXT
 from thresher.data.errors import BadLine, DataError, OddFileError, shown
 from thresher.data.files.blocks import LINES, Block
 from thresher.data.files.paths import is_stream
@@ -49,7 +34,8 @@ from thresher.data.formats.tables.delimited import HEAD, beginning, lines_of
 from thresher.data.formats.tables.json_cells import NESTED, STRINGS, TRUTHS, ObjectColumns
 from thresher.data.formats.tables.json_cells import NUMBERS as WRITTEN_NUMBERS
 from thresher.data.formats.tables.spellings import hint_of_numbers, spelling_of_texts, text_of, with_usual
-from thresher.data.formats.tables.table_rows import ColumnEncodings, cell_filter
+from thresher.data.formats.tables.table_rows import ColumnEncodings, ParserMaker
+from thresher.data.formats.tables.where import MARKED, Filter
 from thresher.data.labels import LISTED
 from thresher.data.layout import AnyLayout, Extension, SettledLayout, has_columns
 from thresher.data.report import FOUND, LACKING, LATE, MOST_LATE, Noted
@@ -99,51 +85,23 @@ _USUAL = 16
 _MOST_ALONE = 1 << 18
 """Cells of the lines that are read one by one before compiled code goes on"""
 
-_ANY_LIST = pa.list_(pa.null())
-"""The type of a list of texts or whole numbers, before one of its elements is known"""
-_TEXTED = {pa.null(): pa.string(), _ANY_LIST: pa.list_(pa.string())}
-"""The types of values that are read as text"""
+_NUMBER, _TEXT, _CLASSES, _NAMES = (
+    "a number",
+    "text, a finite number, true or false",
+    "a list (a number each)",
+    "a list (text or a whole number each)",
+)
+"""What the values of a field must be: texts, numbers and bools alike are read as text"""
+_ARROW = {
+    _NUMBER: pa.float64(),
+    _TEXT: pa.string(),
+    _CLASSES: pa.list_(pa.float64()),
+    _NAMES: pa.list_(pa.string()),
+}
+_WRONG = object()
+"""In place of a value that is not what it must be"""
 _LARGE = pa.decimal128(38, 0)
 """The type of whole numbers beyond 64 bits"""
-
-
-@dataclass(frozen=True)
-class JsonlFormat:
-    """Makes the parsers of JSON lines files."""
-
-    files: list[ColumnEncodings]
-    wide: list[dict[str, Any]]
-    """the fields to read from each file, with the types that accept all values of their kinds"""
-    may_be_words: bool = False
-    """whether labels look like words"""
-
-    def __call__(self, layout: SettledLayout, reading: Reading) -> JsonlParser:
-        """Make a parser for one thread."""
-        return JsonlParser(self, layout, reading)
-
-    def with_file(
-        self,
-        schema: Any,
-        layout: SettledLayout,
-        name: str,
-        ids: str,
-        marked: str = "",
-        lacking: Sequence[str] = (),
-    ) -> JsonlFormat:
-        """For one more file, of the fields in `schema`, in which those `lacking` have no value at first.
-
-        Raises `DataError` unless they fit the layout.
-        """
-        kinds = kinds_by(layout, schema, name, ids)
-        noticed = tuple((LACKING, one, 0, "") for one in lacking)
-        kinds = kinds._replace(marks=cell_filter(marked, None, name), noticed=noticed)
-        read = zip(schema, kinds.what, strict=True)
-        needed = [(what, field) for field, what in read if what not in UNREAD]
-        return JsonlFormat(
-            [*self.files, kinds],
-            [*self.wide, {field.name: _wide(what, field.type, layout) for what, field in needed}],
-            self.may_be_words or has_words(kinds, schema),
-        )
 
 
 class _JsonHead(NamedTuple):
@@ -168,48 +126,56 @@ def open_table(
     ids: str = "",
     live: bool = False,
     marked: str = "",
-) -> tuple[SettledLayout, JsonlFormat]:
+) -> tuple[SettledLayout, ParserMaker]:
     """The settled layout of files, and the maker of their parsers. Raises `DataError`.
 
     If `live`, a stream is read up to its first line, which says little about the others: the type of a field
     that does not fit the layout there is left open.
     """
-    whole = True
-    values, heads = dict[str, list[str | bool | float]](), list[_JsonHead]()
+    whole, heads, found = True, list[_JsonHead](), layout
     for name in names:
         head = beginning(name, streams, live)
         whole = whole and len(head) < HEAD
         heads.append(_head_of(lines_of(head, name), name, live and is_stream(name), ids))
-        for field, some in heads[-1].values.items():
-            values.setdefault(field, some)
-    first = [head.fields for head in heads]
-    found = layout if has_columns(layout) else _settle(layout, first, names[0], not whole, values)
+    if not has_columns(found):
+        types, values = dict[str, Any](), dict[str, list[str | bool | float]]()
+        for one in heads:
+            values = {**one.values, **values}
+            for field in one.fields:
+                if pa.types.is_null(types.get(field.name, pa.null())):
+                    types[field.name] = field.type
+        first = pa.schema([field.with_type(types[field.name]) for field in heads[0].fields])
+        guesses = [EMPTY if pa.types.is_null(kind) else guess(kind) for kind in first.types]
+        spelling = {
+            field: spelling_of_type(kind)
+            or spelling_of_texts(one for one in values.get(field, ()) if isinstance(one, str))
+            for field, kind in types.items()
+        }
+        later = [one.fields for one in heads[1:]]
+        found = by_schema(layout, first, guesses, names[0], spelling, later, not whole)
+        found = with_usual(found, layout, lambda field: map(text_of, values.get(field, ())))
     used = found.unlabelled() if unlabelled else found
-    made = JsonlFormat([], [])
+    files, may_be_words = list[ColumnEncodings](), False
     new = layout.new(used.columns) if isinstance(layout, Extension) else []
     for name, rows in zip(names, heads, strict=True):
         one_by_one = live and is_stream(name)
-        fields = _fitting(used, rows, one_by_one)
         there = [one for one in rows.fields.names if one != ids]
-        lacking = [] if one_by_one else lacking_in_objects(used, there, name, new)
-        made = made.with_file(_in_order(used, fields), used, name, ids, marked, lacking)
-        width = len(made.wide[-1])
-        if width * rows.lines > max(_MOST_CELLS, _SPARSE * rows.size):
+        lacking = [] if one_by_one else columns.lacking_in_objects(used, there, name, new)
+        kinds, has_text = _kinds(used, _fitting(used, rows, one_by_one), name, ids, lacking)
+        if marked:
+            kinds = kinds._replace(marks=Filter(marked, None, name, MARKED))
+        files.append(kinds)
+        may_be_words = may_be_words or has_text
+        if len(kinds.types) * rows.lines > max(_MOST_CELLS, _SPARSE * rows.size):
             raise DataError(
-                f"{name}: {width:,} columns in its first {rows.lines:,} lines, most without a value. JSON"
-                " lines are a table, with a cell for each column and line: put such features in one field, as"
-                " a list of names or a text, or write VW text"
+                f"{name}: {len(kinds.types):,} columns in its first {rows.lines:,} lines, most without a"
+                " value. JSON lines are a table, with a cell for each column and line: put such features in"
+                " one field, as a list of names or a text, or write VW text"
             )
-    return found, made
+    return found, ParserMaker(JsonlParser, files, may_be_words)
 
 
-def form_of(
-    layout: SettledLayout,
-    unlabelled: bool,
-    ids: str,
-    lists: bool,
-    name: str,
-) -> JsonlFormat:
+def form_of(layout: SettledLayout, unlabelled: bool, ids: str, lists: bool, name: str) -> ParserMaker:
     """The maker of parsers for lines of which none has been seen, called `name` in messages.
 
     `lists` says whether labels are lists of classes.
@@ -219,43 +185,30 @@ def form_of(
     kinds = zip(used.columns, used.kinds, strict=True)
     known = [pa.field(column, label) for column, kind in kinds if kind == LABEL]
     known += [pa.field(ids, pa.null())] if ids and ids not in used.columns else []
-    return JsonlFormat([], []).with_file(_in_order(used, known), used, name, ids)
+    return ParserMaker(JsonlParser, [_kinds(used, known, name, ids)[0]])
 
 
-def _in_order(layout: SettledLayout, fields: Iterable[Any]) -> Any:
-    """A schema of all columns of the layout in its order, null where there is no field, and of other fields.
+def _kinds(
+    layout: SettledLayout, fields: Iterable[Any], name: str, ids: str, lacking: Sequence[str] = ()
+) -> tuple[ColumnEncodings, bool]:
+    """How the `fields` of a file are read, with no value of those `lacking`; and whether labels are text.
 
-    So the same rows give the same sums, in whatever order their fields are.
+    Columns have the order of the layout: so the same rows give the same sums, in whatever order their fields
+    are. Raises `DataError` unless they fit the layout.
     """
     there = {field.name: field for field in fields}
     known = [there.pop(name, pa.field(name, pa.null())) for name in layout.columns]
-    return pa.schema([*known, *there.values()])
-
-
-def _settle(
-    layout: AnyLayout,
-    heads: Sequence[Any],
-    name: str,
-    open_ended: bool,
-    values: Mapping[str, list[str | bool | float]],
-) -> SettledLayout:
-    """The layout settled by the first fields of all files; a field without a value there is empty.
-
-    `values` has the first values of fields.
-    """
-    types: dict[str, Any] = {}
-    for field in (one for head in heads for one in head):
-        if pa.types.is_null(types.get(field.name, pa.null())):
-            types[field.name] = field.type
-    first = pa.schema([field.with_type(types[field.name]) for field in heads[0]])
-    guesses = [EMPTY if pa.types.is_null(field.type) else guess(field) for field in first]
-    spelling = {
-        field: spelling_of_type(kind)
-        or spelling_of_texts(one for one in values.get(field, ()) if isinstance(one, str))
-        for field, kind in types.items()
-    }
-    found = by_schema(layout, first, guesses, name, spelling, heads[1:], open_ended)
-    return with_usual(found, layout, lambda field: map(text_of, values.get(field, ())))
+    schema, types = pa.schema([*known, *there.values()]), dict[str, str]()
+    kinds = kinds_by(layout, schema, name, ids)
+    for field, what in zip(schema, kinds.what, strict=True):
+        if what in NUMBERS or (what == LABEL and pa.types.is_boolean(field.type)):
+            types[field.name] = _NUMBER
+        elif what == LABEL and not (pa.types.is_string(field.type) or layout.classes):
+            types[field.name] = _CLASSES if pa.types.is_list(field.type) else _NUMBER
+        elif what not in columns.UNREAD:
+            types[field.name] = _NAMES if what == LIST else _TEXT
+    noticed = tuple((LACKING, one, 0, "") for one in lacking)
+    return kinds._replace(noticed=noticed, types=types), has_words(kinds, schema)
 
 
 def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> Any:
@@ -276,18 +229,6 @@ def _fitting(layout: SettledLayout, head: _JsonHead, live: bool) -> Any:
     return pa.schema(fields)
 
 
-def _wide(what: str, kind: Any, layout: AnyLayout) -> Any:
-    """The type that accepts all values of a field of this kind, whatever those of the first rows are.
-
-    Null stands for text, numbers and bools alike, `_ANY_LIST` for lists of texts or whole numbers.
-    """
-    if what in NUMBERS or (what == LABEL and pa.types.is_boolean(kind)):
-        return pa.float64()
-    if what == LABEL and not (pa.types.is_string(kind) or layout.classes):
-        return pa.list_(pa.float64()) if pa.types.is_list(kind) else pa.float64()
-    return _ANY_LIST if what == LIST else pa.null()
-
-
 def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHead:
     """The fields of the objects in `lines`.
 
@@ -299,9 +240,9 @@ def _head_of(lines: Sequence[bytes], name: str, live: bool, ids: str) -> _JsonHe
     types, seen = defaultdict[str, dict[type, Any]](dict), defaultdict[str, set[type]](set)
     for line in lines:
         if (count := line.count(b'":')) > MOST_COLUMNS:
-            raise DataError(f"{name}: {too_many(count)}")
+            raise DataError(f"{name}: {columns.too_many(count)}")
         try:
-            read = _loaded(str(line, "utf-8"))
+            read = _DECODER.decode(str(line, "utf-8"))
             "".join(read).encode()  # a name cannot contain a lone surrogate
         except (ValueError, TypeError, RecursionError):
             continue
@@ -351,51 +292,31 @@ def _wider(kind: Any, value: Any) -> Any:
     return _TYPES[type(value)] if pa.types.is_null(kind) or isinstance(value, float) else kind
 
 
-class _Watched:
-    """Which fields are watched: `LATE` ones, whose values are ignored, and awaited ones, to be `FOUND`."""
-
-    def __init__(self, layout: SettledLayout, ids: str) -> None:
-        kinds = zip(layout.columns, layout.kinds, strict=True)
-        self._ignored = Patterns(layout.ignore)
-        self._known = {name: LATE if kind == EMPTY else "" for name, kind in kinds}
-        self._known |= dict.fromkeys(layout.awaited, FOUND)
-        self._known.setdefault(ids, "")
-
-    def __getitem__(self, name: str) -> str:
-        found = self._known.get(name)
-        return ("" if name in self._ignored else LATE) if found is None else found
-
-    def sorted(self, found: Mapping[tuple[str, str], tuple[int, str]]) -> Noted:
-        """What was noticed, in an order that does not depend on where blocks are cut.
-
-        Of late fields enough are kept that the first `MOST_LATE` of all blocks are among them.
-        """
-        ordered = sorted((line, what, name, kind) for (what, name), (line, kind) in found.items())
-        late = [one for one in ordered if one[1] == LATE][: 2 * MOST_LATE]
-        kept = [*late, *(one for one in ordered if one[1] != LATE)]
-        return tuple((what, name, line, kind) for line, what, name, kind in kept)
-
-
 class JsonlParser(BatchParser):
     """Parses blocks of JSON lines into chunks."""
 
-    def __init__(self, form: JsonlFormat, layout: SettledLayout, reading: Reading) -> None:
-        super().__init__(form.files, layout, reading)
-        self._wide = form.wide
-        self._layout = layout
-        self._watched = _Watched(layout, next((one.ids for one in form.files if one.ids), ""))
-        self._columns = dict[int, ObjectColumns | None]()
+    def __init__(self, files: Sequence[ColumnEncodings], layout: SettledLayout, reading: Reading) -> None:
+        super().__init__(files, layout, reading)
+        self._cutters = dict[int, ObjectColumns | None]()
+        self._ignored = columns.Patterns(layout.ignore)
+        kinds = zip(layout.columns, layout.kinds, strict=True)
+        self._known = {name: LATE if kind == EMPTY else "" for name, kind in kinds}
+        self._known |= dict.fromkeys(layout.awaited, FOUND)
+        self._known.setdefault(next((one.ids for one in files if one.ids), ""), "")
 
     def parse(self, block: Any) -> Parsed:
         """Parse the examples of a block of lines into arrays of an arena."""
         if block.kind != LINES:
             return too_long(block, self._arenas, self._on_error)
         text, kinds = block.text[block.begin : block.size], self._files[block.file]
-        parsed, wanted = self._lines(block), [*kinds.beside, *self._reading.sliced]
-        cells = _cells(text.tobytes(), wanted) if wanted else []
-        own = len(kinds.beside)
-        noticed = kinds.noticed + tuple(parsed.noticed)
-        return parsed._replace(noticed=noticed, ids=kinds.ids_of(cells[:own]), cells=cells[own:])
+        parsed, beside = self._lines(block), kinds.beside(self._reading.sliced)
+        parsed = parsed._replace(noticed=kinds.noticed + tuple(parsed.noticed))
+        return kinds.with_cells(parsed, _cells(text.tobytes(), beside)) if beside else parsed
+
+    def _watched(self, name: str) -> str:
+        """Why a field is watched: its values are `LATE`, and so ignored, or it is awaited, to be `FOUND`."""
+        found = self._known.get(name)
+        return ("" if name in self._ignored else LATE) if found is None else found
 
     def _lines(self, block: Block) -> Parsed:
         """Parse a block: usual lines with compiled code, and those between them one by one.
@@ -409,7 +330,7 @@ class JsonlParser(BatchParser):
         if wrong is not None:
             odd = np.append(np.unique(np.searchsorted(ends, wrong.places, "right") - 1), count)
         most = columns.most_lines(block.size) if columns else 0
-        few_at_most = max(1, _MOST_ALONE // max(1, len(self._wide[block.file])))
+        few_at_most = max(1, _MOST_ALONE // max(1, len(self._files[block.file].types)))
         found, at, few = list[Parsed](), 0, 1
         while not found or (at < count and not (found[-1].bad and self._on_error == FAIL)):
             start, stop = at, min(int(odd[np.searchsorted(odd, at)]), at + most)
@@ -437,32 +358,36 @@ class JsonlParser(BatchParser):
             LineTally(*map(sum, zip(*(one.tally for one in pieces), strict=True))),
             bad[: self._reading.described],
             b"".join(one.rejected for one in pieces),
-            noticed=self._watched.sorted(found),
+            noticed=_sorted(found),
             gaps=gaps,
         )
 
     def _columns_of(self, file: int) -> ObjectColumns | None:
         """What compiled code reads of the objects of a file; None if there is nothing."""
-        if file not in self._columns:
-            words, lists = self._domain.words is not None, self._domain.kind == LISTED
-            kinds, watched = self._files[file], self._watched.__getitem__
-            self._columns[file] = ObjectColumns(kinds, words, lists, watched) if kinds.names else None
-        return self._columns[file]
+        if file not in self._cutters:
+            words, lists, kinds = (
+                self._domain.words is not None,
+                self._domain.kind == LISTED,
+                self._files[file],
+            )
+            self._cutters[file] = ObjectColumns(kinds, words, lists, self._watched) if kinds.names else None
+        return self._cutters[file]
 
     def _cut(self, columns: ObjectColumns, file: int, text: Any, ends: NDArray[np.int64]) -> Parsed:
         """Parse lines that begin and end at these places, up to the first that is unusual."""
         kinds, naming = self._files[file], self._reading.naming is not None
         cut = columns.cut(text, int(ends[0]), int(ends[-1]), len(ends) - 1, naming)
-        described = cut.described
+        held, most = list[Any](), cut.most
         for k, c, texts in cut.others:
-            held, features = self.point(described.table[k], texts, kinds, c)
-            described = described._replace(held=[*described.held, *held], most=described.most + features)
-        chunk, merged, wrong = self._as_chunk(cut.lines, kinds, described)
+            own, features = self.point(cut.table[k], texts, kinds, c)
+            held += own
+            most += features
+        chunk, merged, wrong = self.encoded_columns(cut.lines, kinds, cut.table, most)
         if naming:
-            self._offer_names(kinds, cut.named)
+            self.offer_names(kinds, cut.named)
         noticed = dict[tuple[str, str], tuple[int, str]]()
         for row, kind, name in cut.firsts:
-            if what := self._watched[name]:
+            if what := self._watched(name):
                 noticed.setdefault((what, name), (row + 1, _LOOKS[kind]))
         raw = [text[ends[row] : ends[row + 1]].tobytes() for row, _ in wrong]
         bad = [
@@ -474,36 +399,35 @@ class JsonlParser(BatchParser):
             LineTally(cut.lines, len(chunk), 0, len(wrong), merged),
             bad,
             b"".join(raw) if self._on_error == QUARANTINE else b"",
-            noticed=self._watched.sorted(noticed),
+            noticed=_sorted(noticed),
             gaps=[row - before for before, (row, _) in enumerate(wrong)],
         )
 
     def _careful(self, text: bytes, file: int) -> Parsed:
-        kinds, wide = self._files[file], self._wide[file]
-        lines = text.split(b"\n")[:-1]
+        kinds, lines = self._files[file], text.split(b"\n")[:-1]
         places, refused, blank = list[int](), list[BadLine](), 0
-        cells = {name: list[Any]() for name in wide}
+        cells = {name: list[Any]() for name in kinds.types}
         noticed = dict[tuple[str, str], tuple[int, str]]()
         for k, line in enumerate(lines):
             if not line.strip():
                 blank += 1
                 continue
-            read = self._object(line, wide)
-            if isinstance(read, dict):
-                for name, kind in wide.items():
-                    cells[name].append(_as(read.get(name), kind))
-                places.append(k)
-                for name, value in read.items():
-                    what = self._watched[name] if value is not None else ""
-                    if what and (what, name) not in noticed:
-                        looks = guess(pa.field(name, _wider(pa.null(), value)))
-                        noticed[what, name] = k + 1, looks if looks in (NUMERIC, CATEGORICAL) else ""
-            else:
+            read = self._object(line, kinds.types)
+            if isinstance(read, BadLine):
                 refused.append(read._replace(line=k + 1))
                 if self._on_error == FAIL:
                     break
-        arrays = [pa.array(cells[name], _TEXTED.get(kind, kind)) for name, kind in wide.items()]
-        batch = pa.record_batch(arrays, [*wide])
+                continue
+            for name, kind in kinds.types.items():
+                cells[name].append(_as(read.get(name), kind))
+            places.append(k)
+            for name, value in read.items():
+                what = self._watched(name) if value is not None else ""
+                if what and (what, name) not in noticed:
+                    looks = guess(_wider(pa.null(), value))
+                    noticed[what, name] = k + 1, looks if looks in (NUMERIC, CATEGORICAL) else ""
+        arrays = [pa.array(cells[name], _ARROW[kind]) for name, kind in kinds.types.items()]
+        batch = pa.record_batch(arrays, [*kinds.types])
         chunk, merged, wrong = self.encoded(batch, kinds)
         bad = refused + [
             self.bad_row(batch, kinds, row, code, places[row] + 1, lines[places[row]]) for row, code in wrong
@@ -513,10 +437,8 @@ class JsonlParser(BatchParser):
         gaps = np.searchsorted(good, [one.line for one in bad]).tolist()
         rejected = [one.raw + b"\n" for one in bad] if self._on_error == QUARANTINE else []
         tally = LineTally(len(lines), len(chunk), blank, len(bad), merged)
-        seen = self._watched.sorted(noticed)
-        return Parsed(
-            chunk, tally, bad[: self._reading.described], b"".join(rejected), noticed=seen, gaps=gaps
-        )
+        described, seen = bad[: self._reading.described], _sorted(noticed)
+        return Parsed(chunk, tally, described, b"".join(rejected), noticed=seen, gaps=gaps)
 
     def bad_row(
         self, batch: Any, kinds: ColumnEncodings, row: int, code: int, line: int, raw: bytes
@@ -524,15 +446,15 @@ class JsonlParser(BatchParser):
         """The bad line; if its object lacks the field in question, with the one that may be meant."""
         bad = super().bad_row(batch, kinds, row, code, line, raw)
         name = kinds.names[bad.column - 1]
-        if bad.found != "null" or name in (fields := [*_loaded(str(raw, "utf-8"))]):
+        if bad.found != "null" or name in (fields := [*_DECODER.decode(str(raw, "utf-8"))]):
             return bad
-        near = misspelt(unexpected(self._layout, fields), [name])
+        near = columns.misspelt(columns.unexpected(self._layout, fields), [name])
         return bad._replace(found="no such field" + "".join(f": did you mean '{one}'?" for one in near))
 
-    def _object(self, line: bytes, wide: Mapping[str, Any]) -> dict[str, Any] | BadLine:
-        """The fields of a line, those in `wide` of these types; or the bad line."""
+    def _object(self, line: bytes, types: Mapping[str, str]) -> dict[str, Any] | BadLine:
+        """The fields of a line, those in `types` of these types; or the bad line."""
         try:
-            read = _loaded(str(line, "utf-8"))
+            read = _DECODER.decode(str(line, "utf-8"))
         except json.JSONDecodeError as error:
             rest = error.doc[error.pos :].encode()
             expected = LINE_END if error.msg == "Extra data" and line[:1] == b"{" else "a JSON object"
@@ -548,11 +470,11 @@ class JsonlParser(BatchParser):
         if not isinstance(read, dict):
             return BadLine("", 0, 1, "a JSON object", shown(line), line)
         for name, value in read.items():
-            kind = wide.get(name)
+            kind = types.get(name)
             if kind is None and is_broken(name):
                 written = shown(name.encode("utf-8", "backslashreplace"))
                 return BadLine("", 0, 1, "names that are valid Unicode", written, line)
-            if kind is not None and not _fits(value, kind):
+            if kind is not None and _as(value, kind) is _WRONG:
                 found = shown(json.dumps(value).encode())
                 if _says_missing(value):
                     found += (
@@ -561,8 +483,19 @@ class JsonlParser(BatchParser):
                     )
                 elif isinstance(value, str):
                     found += hint_of_numbers(value)
-                return BadLine("", 0, 1, f"{_called(kind)} in column '{name}'", found, line)
+                return BadLine("", 0, 1, f"{kind} in column '{name}'", found, line)
         return read
+
+
+def _sorted(found: Mapping[tuple[str, str], tuple[int, str]]) -> Noted:
+    """What was noticed, in an order that does not depend on where blocks are cut.
+
+    Of late fields enough are kept that the first `MOST_LATE` of all blocks are among them.
+    """
+    ordered = sorted((line, what, name, kind) for (what, name), (line, kind) in found.items())
+    late = [one for one in ordered if one[1] == LATE][: 2 * MOST_LATE]
+    kept = [*late, *(one for one in ordered if one[1] != LATE)]
+    return tuple((what, name, line, kind) for line, what, name, kind in kept)
 
 
 def is_broken(text: str) -> bool:
@@ -596,10 +529,6 @@ def _read(line: bytes) -> dict[str, Any]:
     return read if isinstance(read, dict) else {}
 
 
-def _loaded(line: str) -> Any:
-    return _DECODER.decode(line)
-
-
 def _number(written: str) -> float:
     number = float(written)
     beyond = number in (0.0, math.inf, -math.inf) and any(
@@ -613,47 +542,31 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _called(kind: Any) -> str:
-    """The name of an Arrow type in terms of JSON, for messages."""
-    if pa.types.is_list(kind):
-        return f"a list ({'text or a whole number' if kind == _ANY_LIST else 'a number'} each)"
-    return "text, a finite number, true or false" if pa.types.is_null(kind) else "a number"
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    """Whether a JSON value is of the type of a wide field."""
+def _as(value: Any, kind: str) -> Any:
+    """A JSON value for pyarrow, numbers as texts in one spelling each; `_WRONG` if it is not of this kind."""
     if value is None:
-        return True
-    if kind == _ANY_LIST:
-        return isinstance(value, list) and all(type(one) is int or _is_text(one) for one in value)
-    if pa.types.is_list(kind):
-        return isinstance(value, list) and all(_fits(one, kind.value_type) for one in value)
-    if pa.types.is_null(kind):  # text
-        return _is_text(value) or (
-            isinstance(value, int | float) and (abs(value) < math.inf or isinstance(value, _Beyond))
-        )
-    return isinstance(value, int | float)
-
-
-def _is_text(value: Any) -> bool:
-    """Whether a value is null or a text without half of a surrogate pair."""
-    return value is None or (isinstance(value, str) and not is_broken(value))
-
-
-def _as(value: Any, kind: Any) -> Any:
-    """A value that `_fits`, converted for pyarrow; numbers as texts have one spelling each."""
-    if value is None or isinstance(value, str):
-        return value
-    if pa.types.is_list(kind) and isinstance(value, list):
-        return [str(one) if kind == _ANY_LIST and type(one) is int else one for one in value]
-    if pa.types.is_null(kind) and isinstance(value, int | float):
-        return _respelled(str(value).lower())
-    if pa.types.is_floating(kind) and isinstance(value, int):
-        try:
-            return float(value)
-        except OverflowError:
-            return math.inf
-    return value
+        return None
+    if kind in (_CLASSES, _NAMES):
+        if not isinstance(value, list):
+            return _WRONG
+        if kind == _CLASSES:
+            found = [_as(one, _NUMBER) for one in value]
+        else:
+            texts = (str(one) if type(one) is int else one for one in value)
+            found = [one if one is None or isinstance(one, str) else _WRONG for one in texts]
+            found = [_WRONG if isinstance(one, str) and is_broken(one) else one for one in found]
+        return _WRONG if _WRONG in found else found
+    if isinstance(value, str):
+        return value if kind == _TEXT and not is_broken(value) else _WRONG
+    if not isinstance(value, int | float):
+        return _WRONG
+    if kind == _TEXT:
+        finite = abs(value) < math.inf or isinstance(value, _Beyond)
+        return _respelled(str(value).lower()) if finite else _WRONG
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 _respelled = lru_cache(1 << 12)(respelled)

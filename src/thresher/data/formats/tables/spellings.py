@@ -58,44 +58,28 @@ def kind_of(cell: bytes) -> str:
     return AS_BOOLEAN if _BOOLEAN.fullmatch(cell) else AS_DATE if _DATE.fullmatch(cell) else AS_TEXT
 
 
-class Observed:
-    """What the cells of a column are, found by looking at one after the other."""
+def look_at(cells: Iterable[bytes]) -> tuple[bool, str]:
+    """Whether all cells of a column, of which none is missing, are numbers, and what its values are.
 
-    def __init__(self) -> None:
-        self.numeric = True
-        """whether all cells so far are numbers"""
-        self.count = 0
-        self._what = ""
-        self._padded = self._zeros = False
-        self._decimals = set[int]()
-
-    def look_at(self, cells: Iterable[bytes]) -> None:
-        """Look at cells that are not missing, as long as they can change anything; their order does not."""
-        for cell in cells:
-            self._add(cell)
-            if self._what == AS_TEXT and not self.numeric:
-                break
-
-    def _add(self, cell: bytes) -> None:
-        cell = cell.strip()
-        self.count += 1
+    Codes such as 007, and versions such as 1.1 and 1.10, are texts. The order of cells does not matter.
+    """
+    numeric, found, padded, zeros, decimals = True, "", False, False, set[int]()
+    for cell in map(bytes.strip, cells):
         what = kind_of(cell)
         if what != AS_NUMBER:
-            self.numeric = False
+            numeric = False
         elif not cell.isdigit() or cell[:1] == b"0":
-            self._padded = self._padded or _PADDED.fullmatch(cell) is not None
-            if found := _FRACTION.fullmatch(cell):
-                decimals = found[1]
-                self._decimals.add(len(decimals))
-                self._zeros = self._zeros or (decimals[-1:] == b"0" and decimals.strip(b"0") != b"")
+            padded = padded or _PADDED.fullmatch(cell) is not None
+            if fraction := _FRACTION.fullmatch(cell):
+                digits = fraction[1]
+                decimals.add(len(digits))
+                zeros = zeros or (digits[-1:] == b"0" and digits.strip(b"0") != b"")
         if what:
-            self._what = what if self._what in ("", what) else AS_TEXT
-
-    @property
-    def spelling(self) -> str:
-        """What the values are; codes such as 007, and versions such as 1.1 and 1.10, are texts."""
-        codes = self._padded or (self._zeros and len(self._decimals) > 1)
-        return AS_TEXT if not self._what or (self._what == AS_NUMBER and codes) else self._what
+            found = what if found in ("", what) else AS_TEXT
+        if found == AS_TEXT and not numeric:
+            break
+    codes = padded or (zeros and len(decimals) > 1)
+    return numeric, AS_TEXT if not found or (found == AS_NUMBER and codes) else found
 
 
 def text_of(value: str | bool | float) -> str:
@@ -115,11 +99,9 @@ def spelling_of_texts(texts: Iterable[bytes | str | None]) -> str:
 
 def spelling_of(texts: Iterable[bytes | str | None]) -> str:
     """What the values of a column are, by all of its texts."""
-    observed = Observed()
-    observed.look_at(
+    return look_at(
         text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in texts if text
-    )
-    return observed.spelling
+    )[1]
 
 
 def other_spellings(text: str) -> Iterator[str]:

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from thresher.data import columns
 from thresher.data.chunk import Chunk
-from thresher.data.columns import kinds_in, lacking, unexpected
 from thresher.data.errors import DataError
 from thresher.data.feature_specs import Grams, grams_of
 from thresher.data.features import crossing
@@ -33,7 +32,8 @@ from thresher.engine.compile.jit import scalar
 from thresher.options.messages import mention
 
 if TYPE_CHECKING:
-    from thresher.data.formats.tables.where import CellFilter
+    from thresher.data.formats.tables.where import Filter
+    from thresher.data.sources.reader import Parsed, Reading
 
 LIST, NOTE, SKIP, NUMERIC, CATEGORICAL, LABEL, WEIGHT, TEXT, BINS, WORD, GAPPED, OFFSET = range(-2, 10)
 """How a column is read. A value in a `NOTE` column is only noted; a `SKIP` column is ignored; `GAPPED`
@@ -92,22 +92,20 @@ class ColumnEncodings(NamedTuple):
     """the column that identifies rows; empty: none"""
     spelling: Sequence[str] = ()
     """what the values of each column are: see `columns`"""
-    marks: CellFilter | None = None
-    """which rows of a file of text are marked, if any"""
     absent: Sequence[int] = ()
     """keys of the numeric columns that the file lacks, if a missing number is told from 0"""
+    where: Filter | None = None
+    """which rows of a file in batches are read; None: all"""
+    marks: Filter | None = None
+    """which rows are marked, by an id; None: none"""
+    header: bytes = b""
+    """the header of a delimited file, see `delimited.as_header`; empty if none could be repeated"""
+    types: Mapping[str, Any] = {}
+    """the fields to read of objects, with the types that accept all values of their kinds"""
 
     def extra(self, naming: Any, spans: NDArray[np.int64]) -> tuple[Crosses | None, Any]:
         """Interactions (with space for the `spans` of a row) and `naming`, for compiled code."""
         return extra_of(self.crosses and self.crosses._replace(spans=spans), naming, len(self.names))
-
-    def of_cells(self, words: bool) -> ColumnEncodings:
-        """These kinds with columns marked whose cells are spelled, and labels if they are `words`."""
-        numbers = np.array(self.spelling) == columns.AS_NUMBER
-        marks = np.where(numbers, NUMERALS, SPELLED * np.isin(self.spelling, columns.SPELLED))
-        marked = np.isin(self.what, (columns.CATEGORICAL, columns.TEXT))
-        codes = np.where(self.codes == LABEL, WORD, self.codes) if words else self.codes
-        return self._replace(codes=codes + marks * marked)
 
     def completed(self, chunk: Chunk) -> Chunk:
         """`chunk` with a missing value of each absent column in every row."""
@@ -120,34 +118,31 @@ class ColumnEncodings(NamedTuple):
         whole = Chunk.from_csr(starts, keys, np.insert(chunk.values, at, 0), chunk.labels)
         return replace(chunk, indptr=whole.indptr, keys=whole.keys, values=whole.values)
 
-    @property
-    def beside(self) -> Sequence[str]:
-        """The columns that identify or mark the rows of a file of text."""
-        if self.marks is not None:
-            return self.marks.columns
-        return [self.ids] if self.ids else []
+    def beside(self, sliced: Sequence[str]) -> list[str]:
+        """The columns of a file of text whose cells identify or mark rows, and those `sliced`."""
+        return [*(self.marks.columns if self.marks else [self.ids] if self.ids else []), *sliced]
 
-    def ids_of(self, cells: Sequence[Sequence[str]]) -> Sequence[str] | None:
-        """The ids of rows, given the cells of each column `beside`; None if nothing identifies them."""
-        if self.marks is not None:
-            return self.marks.ids(dict(zip(self.beside, cells, strict=True)))
-        return cells[0] if self.ids else None
-
-    @property
-    def compiled(self) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64]]:
-        """Codes, keys and seeds, for compiled code."""
-        return self.codes, self.keys, self.seeds
+    def with_cells(self, parsed: Parsed, cells: Sequence[Sequence[str]]) -> Parsed:
+        """What was `parsed`, with ids of rows and sliced cells, given the cells of each column `beside`."""
+        own = len(self.beside(()))
+        ids = cells[0] if own else None
+        if self.marks:
+            ids = self.marks.ids(dict(zip(self.marks.columns, cells, strict=False)), len(cells[0]))
+        return parsed._replace(ids=ids, cells=cells[own:])
 
 
-def cell_filter(
-    marked: str, names: Sequence[str] | None, file: str, missing: Sequence[str] = ()
-) -> CellFilter | None:
-    """The rows of a file of text that are marked; None if none are. Errors as of `CellFilter`."""
-    if not marked:
-        return None
-    from thresher.data.formats.tables.where import MARKED, CellFilter
+@dataclass(frozen=True)
+class ParserMaker:
+    """Makes the parsers of table files, each for one thread."""
 
-    return CellFilter(marked, names, file, missing, MARKED)
+    parser: Callable[[Sequence[ColumnEncodings], SettledLayout, Reading], Any]
+    files: list[ColumnEncodings]
+    may_be_words: bool = False
+    """whether labels look like words"""
+
+    def __call__(self, layout: SettledLayout, reading: Reading) -> Any:
+        """Make a parser."""
+        return self.parser(self.files, layout, reading)
 
 
 def kinds_of(
@@ -159,17 +154,17 @@ def kinds_of(
     identifies rows; the training data need not have had it. Without it, that is the column of groups, if any.
     """
     identity = columns.identity(ids, names, file) if ids else layout.grouped_by
-    kinds, hashes = kinds_in(layout, names, file), hash_columns(names, layout.seed)
+    kinds, hashes = columns.kinds_in(layout, names, file), hash_columns(names, layout.seed)
     labels, nameless = {name: k for k, name in enumerate(layout.labels)}, np.array([not one for one in names])
     keys = [
         OFFSET_KEY if kind == columns.OFFSET else labels.get(name, key)
         for name, kind, key in zip(names, kinds, hashes.tolist(), strict=True)
     ]
     looks = dict(zip(names, guesses, strict=False))
-    late = [name for name in unexpected(layout, names) if name != identity]
+    late = [name for name in columns.unexpected(layout, names) if name != identity]
     noticed = [(LATE, name, 0, looks.get(name, "")) for name in late[:MOST_LATE]]
-    noticed += [(LACKING, name, 0, "") for name in lacking(layout, names)[:MOST_LATE]]
-    known, codes = dict(zip(layout.columns, layout.spelling, strict=True)), dict(_CODES)
+    noticed += [(LACKING, name, 0, "") for name in columns.lacking(layout, names)[:MOST_LATE]]
+    known, codes, there = dict(zip(layout.columns, layout.spelling, strict=True)), dict(_CODES), {*names}
     if layout.gaps:
         codes[columns.NUMERIC] = GAPPED
     return ColumnEncodings(
@@ -184,14 +179,18 @@ def kinds_of(
         tuple(noticed),
         identity,
         [known.get(name) or columns.AS_TEXT for name in names],
-        absent=_absent(layout, names) if layout.gaps else (),
+        [key for key, name in numeric_keys(layout).items() if name not in there] if layout.gaps else (),
     )
 
 
-def _absent(layout: SettledLayout, names: Sequence[str]) -> list[int]:
-    """The keys of the numeric columns that a file lacks."""
-    there = {*names}
-    return [key for key, name in numeric_keys(layout).items() if name not in there]
+def of_cells(kinds: ColumnEncodings, words: bool) -> NDArray[np.int64]:
+    """The codes of columns, marked where cells are spelled, and of labels if they are `words`."""
+    numbers = np.array(kinds.spelling) == columns.AS_NUMBER
+    marks = np.where(numbers, NUMERALS, SPELLED * np.isin(kinds.spelling, columns.SPELLED))
+    marked = np.isin(kinds.what, (columns.CATEGORICAL, columns.TEXT))
+    codes = np.where(kinds.codes == LABEL, WORD, kinds.codes) if words else kinds.codes
+    found: NDArray[np.int64] = codes + marks * marked
+    return found
 
 
 def check_columns_of_labels(domain: Domain, layout: SettledLayout) -> Domain:
@@ -229,42 +228,23 @@ def expected_of(outcome: int, name: str, domain: Domain, columns: int) -> str:
 
 
 @scalar
-def mask_keys(keys, start, stop, mask):
-    """Keep only the bits of `mask` in the keys [start, stop)."""
-    if mask != _ALL:
-        for k in range(start, stop):
-            if keys[k] != _ALL:  # which is an offset
-                keys[k] &= mask
-
-
-@scalar
 def outcome_of(kind, value, status, empty, domain):
     """The outcome of a cell, given its number and whether it is `empty`."""
     if status == HARD:
         return line_status.UNDECIDED
-    if kind == OFFSET:
-        return (
-            line_status.NO_OFFSET
-            if empty
-            else line_status.EXAMPLE
-            if status == FINE
-            else line_status.OFFSET_NUMBER
-        )
-    if kind != LABEL and kind != WEIGHT:
-        return (
-            line_status.EXAMPLE
-            if status == FINE
-            else line_status.NUMBER_RANGE
-            if status == OUT_OF_RANGE
-            else line_status.NUMBER
-        )
+    if kind != LABEL and kind != WEIGHT and kind != OFFSET:
+        if status == FINE:
+            return line_status.EXAMPLE
+        return line_status.NUMBER_RANGE if status == OUT_OF_RANGE else line_status.NUMBER
     if empty:
-        return line_status.NO_LABEL if kind == LABEL else line_status.NO_WEIGHT
-    if status != FINE:
-        return line_status.LABEL_NUMBER if kind == LABEL else line_status.WEIGHT_NUMBER
-    if kind == LABEL:
+        none = line_status.NO_LABEL if kind == LABEL else line_status.NO_WEIGHT
+        return line_status.NO_OFFSET if kind == OFFSET else none
+    if status == FINE and kind == LABEL:
         return line_status.check_label(value, domain)
-    return line_status.EXAMPLE if value >= np.float32(0) else line_status.WEIGHT_NUMBER
+    if status == FINE and (kind == OFFSET or value >= np.float32(0)):
+        return line_status.EXAMPLE
+    wrong = line_status.LABEL_NUMBER if kind == LABEL else line_status.WEIGHT_NUMBER
+    return line_status.OFFSET_NUMBER if kind == OFFSET else wrong
 
 
 _SMALL = 1024
@@ -296,7 +276,10 @@ def complete(keys, values, start, own, mask, extra, rooms):
 
     `rooms` is the scratch space of `ascending`. The outcome is `CRAMPED` if the products do not fit.
     """
-    mask_keys(keys, start, own, mask)
+    if mask != _ALL:
+        for k in range(start, own):
+            if keys[k] != _ALL:  # which is an offset
+                keys[k] &= mask
     stop, status = crossing.cross(extra[0], keys, values, start, own, extra[1])
     if status != crossing.DONE:
         return own, False, line_status.CRAMPED if status == crossing.NO_ROOM else line_status.PRODUCTS

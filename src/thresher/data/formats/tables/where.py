@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from decimal import Decimal
 from functools import reduce
+from operator import and_, or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,19 +62,16 @@ class Condition(NamedTuple):
 
     def holds(self, column: Any) -> Any:
         """Whether it holds: a mask for an Arrow array, or an expression for a field."""
+        is_expression = isinstance(column, pc.Expression)
         if self.operator in _COMPARED:
             return _COMPARED[self.operator](column, self.values[0])
         if self.operator == _IN:
-            return reduce(_either, [pc.equal(column, value) for value in self.values])
-        is_expression = isinstance(column, pc.Expression)
+            either = or_ if is_expression else pc.or_kleene
+            return reduce(either, [pc.equal(column, value) for value in self.values])
         null = column.is_null() if is_expression else pc.is_null(column)
         if self.operator == _NULL:
             return null
         return ~null if is_expression else pc.invert(null)
-
-
-def _either(one: Any, other: Any) -> Any:
-    return one | other if isinstance(one, pc.Expression) else pc.or_kleene(one, other)
 
 
 def conditions_in(text: str, option: str = WHERE) -> list[Condition]:
@@ -133,102 +131,79 @@ def conditions_in(text: str, option: str = WHERE) -> list[Condition]:
 
 
 class Filter:
-    """A filter bound to the columns of a file."""
+    """A filter bound to the columns of a file. Texts are read as what they are compared with.
 
-    def __init__(self, text: str, schema: Any, file: str, option: str = WHERE) -> None:
-        """Raise `DataError`, which names the option, if a column is missing or has the wrong type."""
-        self._bound = list[tuple[Condition, Any]]()
+    >>> cells = Filter("day >= 9 and city = 'Ulm'", {"day": None, "city": None}, "a.csv")
+    >>> cells.rows({"day": ["8", "10", "9", ""], "city": ["Ulm", "Ulm", "Kiel", "Ulm"]}, 4).tolist()
+    [1]
+    """
+
+    def __init__(
+        self,
+        text: str,
+        types: Mapping[str, Any] | None,
+        file: str,
+        option: str = WHERE,
+        missing: Collection[str] = (),
+    ) -> None:
+        """`types` are those of the columns, each None in a file of texts, or None if columns are not known.
+
+        `missing` are texts that mean a missing value. Raises `DataError`, which names the option, if a column
+        does not exist, has the wrong type, or is compared with values of different types.
+        """
+        self._bound, self._missing = list[tuple[Condition, Any]](), {"", *missing}
         for condition in conditions_in(text):
-            if condition.column not in schema.names:
-                raise DataError(f"{file}: no column is called '{condition.column}' ({option} {text})")
-            kind = schema.field(condition.column).type
-            kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-            values = tuple(_scalar(value, kind, condition.column, file, option) for value in condition.values)
+            column, _, values = condition
+            if types is not None and column not in types:
+                raise DataError(f"{file}: no column is called '{column}' ({option} {text})")
+            kind = types[column] if types is not None else None
+            if kind is not None:
+                kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+                values = tuple(_scalar(value, kind, column, file, option) for value in values)
+            elif len({type(value) for value in values}) > 1:
+                raise DataError(
+                    f"{file}: column '{column}' is compared with texts and others ({option} {text})"
+                )
+            else:
+                values = tuple(pa.scalar(float(one) if isinstance(one, Decimal) else one) for one in values)
+                kind = values[0].type if values else pa.string()
             self._bound.append((condition._replace(values=values), kind))
 
     @property
     def columns(self) -> list[str]:
         """The columns in its conditions."""
-        return [condition.column for condition, _ in self._bound]
+        return list(dict.fromkeys(condition.column for condition, _ in self._bound))
 
     def expression(self) -> Any:
         """The filter as a pyarrow expression, to be evaluated on statistics."""
-        return reduce(lambda a, b: a & b, [one.holds(pc.field(one.column)) for one, _ in self._bound])
+        return reduce(and_, [one.holds(pc.field(one.column)) for one, _ in self._bound])
 
-    def rows(self, batch: Any) -> NDArray[np.int64]:
-        """Indices of the rows of a record batch that pass."""
-        kept = np.ones(batch.num_rows, bool)
+    def rows(self, columns: Mapping[str, Any], count: int) -> NDArray[np.int64]:
+        """Indices of the rows that pass, of `count` rows, given its columns as Arrow arrays or texts."""
+        kept = np.ones(count, bool)
         for condition, kind in self._bound:
-            column = batch.column(condition.column)
-            column = pc.cast(column, kind) if column.type != kind else column
+            column = columns[condition.column]
+            if not isinstance(column, pa.Array):
+                read = (None if cell in self._missing else _AS[kind](cell) for cell in column)
+                column = pa.array(list(read), kind)
+            elif column.type != kind:
+                column = pc.cast(column, kind)
             kept &= pc.fill_null(condition.holds(column), False).to_numpy(zero_copy_only=False)
         return np.flatnonzero(kept)
 
-
-class CellFilter:
-    """A filter bound to the columns of a file of texts: cells are read as what they are compared with.
-
-    >>> cells = CellFilter("day >= 9 and city = 'Ulm'", ["day", "city"], "a.csv", (), "--where")
-    >>> cells.rows({"day": ["8", "10", "9", ""], "city": ["Ulm", "Ulm", "Kiel", "Ulm"]}).tolist()
-    [1]
-    """
-
-    def __init__(
-        self, text: str, names: Sequence[str] | None, file: str, missing: Sequence[str], option: str
-    ) -> None:
-        """`names` are the columns, None if they are not known; `missing`, cells that mean a missing value.
-
-        Raises `DataError`, which names the option, if a column is missing or values are of different types.
-        """
-        self._conditions, self._missing = conditions_in(text), {"", *missing}
-        for column, _, values in self._conditions:
-            if names is not None and column not in names:
-                raise DataError(f"{file}: no column is called '{column}' ({option} {text})")
-            if len({type(value) for value in values}) > 1:
-                raise DataError(
-                    f"{file}: column '{column}' is compared with texts and others ({option} {text})"
-                )
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns in its conditions."""
-        return list(dict.fromkeys(condition.column for condition in self._conditions))
-
-    def rows(self, cells: Mapping[str, Sequence[str]]) -> NDArray[np.int64]:
-        """Indices of the rows that pass, given the cells of each of its columns."""
-        kept = np.ones(len(next(iter(cells.values()))), bool)
-        for condition in self._conditions:
-            as_typed = _AS[type(condition.values[0]) if condition.values else str]
-            texts = (None if cell in self._missing else as_typed(cell) for cell in cells[condition.column])
-            values = tuple(float(one) if isinstance(one, Decimal) else one for one in condition.values)
-            bound = condition._replace(values=tuple(map(pa.scalar, values)))
-            array = pa.array(list(texts), pa.scalar(values[0]).type if values else pa.string())
-            kept &= pc.fill_null(bound.holds(array), False).to_numpy(zero_copy_only=False)
-        return np.flatnonzero(kept)
-
-    def ids(self, cells: Mapping[str, Sequence[str]]) -> list[str]:
-        """Ids that mark these rows; see `as_ids`."""
-        return as_ids(self.rows(cells), len(next(iter(cells.values()))))
-
-
-def _number_in(cell: str) -> float | None:
-    text = cell.strip().encode()
-    return float(text) if NUMBER.fullmatch(text) else None
+    def ids(self, columns: Mapping[str, Any], count: int) -> list[str]:
+        """Ids that mark these rows: the same for all that pass, and empty for the others."""
+        found = np.full(count, "", object)
+        found[self.rows(columns, count)] = "met"
+        return list(found)
 
 
 _AS: dict[Any, Callable[[str], Any]] = {
-    str: str,
-    bool: lambda cell: {"true": True, "false": False}.get(cell.lower()),
-    Decimal: _number_in,
+    pa.string(): str,
+    pa.bool_(): lambda cell: {"true": True, "false": False}.get(cell.lower()),
+    pa.float64(): lambda cell: float(text) if NUMBER.fullmatch(text := cell.strip().encode()) else None,
 }
-"""How a cell is read that is compared with a value of this type"""
-
-
-def as_ids(rows: NDArray[np.int64], count: int) -> list[str]:
-    """Ids of `count` rows: the same for all `rows`, and empty for the others."""
-    found = np.full(count, "", object)
-    found[rows] = "met"
-    return list(found)
+"""How a text is read that is compared with a value of this type"""
 
 
 def _scalar(value: Any, kind: Any, column: str, file: str, option: str) -> Any:
