@@ -61,7 +61,7 @@ def test_models_that_stopped_in_different_passes_are_compared_side_by_side() -> 
     assert len(set(rested)) > 1
     chunks = thresher.open_source(SAMPLE).chunks()
     held = (chunk.take(held_out(0, len(chunk), 5, 0)) for chunk in chunks)
-    scores = Scores.over(dict(enumerate(found.models)), held)
+    scores = Scores(dict(enumerate(found.models)), held)
     best = found.number()
     errors = [scores.error_of_difference(k, best) for k in range(5)]
     assert [point.paired_error for point in found.points] == pytest.approx(errors)

@@ -344,7 +344,7 @@ def test_the_error_of_a_difference_is_that_of_the_rows(thresher: Thresher) -> No
         lanes.learn(chunk)
         weighted = chunk.weights * rng.choice([0.5, 1.0, 3.0], len(chunk)).astype(np.float32)
         chunks += [type(chunk)(chunk.indptr, chunk.keys, chunk.values, chunk.labels, weighted)]
-    scores = Scores.over(dict(enumerate(lanes.models)), chunks)
+    scores = Scores(dict(enumerate(lanes.models)), chunks)
     weights = np.concatenate([chunk.weights for chunk in chunks]).astype(float)
     losses = [
         np.concatenate([model.head.losses(model.predict(chunk), chunk) for chunk in chunks])

@@ -41,9 +41,7 @@ IN_WORDS = re.compile(
     r"(?:^|: |, or )(?:add|check|leave|let|remove|replace|shuffle|store|such lines|take|try|turn|use|write) "
 )
 """A literal of a warning that tells users to do something"""
-WARNINGS = tuple(
-    f"learning/diagnostics/{name}.py:" for name in ("findings", "column_findings", "run_findings", "advice")
-)
+WARNINGS = ("learning/diagnostics/", "learning/training/holdout.py:")
 FLAGS = {
     *("no-header", "label-weights", "names", "quoting", "no-quoting", "quoted-newlines"),
     *("resume", "no-intercept"),

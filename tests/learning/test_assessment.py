@@ -252,9 +252,9 @@ def test_numbers_are_binned_by_prediction() -> None:
     assert [one["predicted"] for one in held.bins()] == pytest.approx(guess[order].mean(axis=1))
     assert [one["observed"] for one in held.bins()] == pytest.approx(truth[order].mean(axis=1))
     density = held.density()
-    assert sum(one.weight for one in density) == 500
-    assert (density[0].low, density[-1].high) == pytest.approx((guess.min(), guess.max()))
-    assert [one.low for one in density[1:]] == [one.high for one in density[:-1]]
+    assert sum(weight for _, _, weight in density) == 500
+    assert (density[0][0], density[-1][1]) == pytest.approx((guess.min(), guess.max()))
+    assert [low for low, _, _ in density[1:]] == [high for _, high, _ in density[:-1]]
     assert Binned().density() == []
 
 

@@ -1,4 +1,4 @@
-"""Warnings about rows that are held out: other classes than those learned, and groups that do nothing."""
+"""Warnings about rows that are held out: other classes than those learned, and groups that no row has."""
 
 import re
 import warnings
@@ -11,7 +11,7 @@ import pytest
 
 import thresher
 from thresher.data import Chunk
-from thresher.learning.training.holdout import difference, off
+from thresher.learning.training.holdout import difference
 from thresher.learning.training.shares import groups_held_out
 
 ROWS = 400
@@ -34,7 +34,7 @@ def told(function: Any, y: Any = Y, **options: Any) -> dict[str, str]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = function(X, y, **options)
-    names = ("unlike-holdout", "uneven-groups", "no-groups", "unused-groups", "empty-holdout")
+    names = ("unlike-holdout", "no-groups", "empty-holdout")
     return {one.name: one.message for one in found.warnings if one.name in names}
 
 
@@ -93,18 +93,6 @@ def test_chance_is_not_told() -> None:
             for _ in range(300):
                 a, b = rng.binomial(held, share), rng.binomial(learned, share)
                 assert not difference(counts(a, held - a), counts(b, learned - b))
-
-
-def test_shares_far_off() -> None:
-    assert [off(got, 0.1, 1000) for got in (0.04, 0.05, 0.1, 0.2, 0.21, 0.0)] == [
-        True,
-        False,
-        False,
-        False,
-        True,
-        True,
-    ]
-    assert not off(0.5, 0.1, 100)
 
 
 def test_the_last_rows_of_sorted_labels() -> None:
@@ -190,31 +178,9 @@ def test_separate_data_of_one_class() -> None:
     assert not told(thresher.train, holdout=held.rows(0, 9))
 
 
-def test_groups_that_do_nothing() -> None:
-    for function, more in ((thresher.train, {}), (thresher.tune, {"rules": ["ftrl"], "budget": 2})):
-        assert (
-            "there is none: use holdout=0.1, or leave group out"
-            in told(function, groups=USERS, **more)["unused-groups"]
-        )
-        assert not told(function, groups=USERS, holdout=0.1, **more)
-    assert not told(thresher.path, groups=USERS, l1=[0.1, 1.0])
-    assert "unused-groups" in told(thresher.path, groups=USERS, l1=[0.1, 1.0], holdout_every=0)
+def test_groups_that_no_row_has() -> None:
     assert "no row has a group" in told(thresher.train, groups=[""] * ROWS, holdout=0.1)["no-groups"]
-
-
-def test_a_huge_group() -> None:
-    users = np.where(np.arange(ROWS) % 3 == 0, -1, np.arange(ROWS))
-    far = next(seed for seed in range(99) if _share(users, seed) > 0.3)
-    near = next(seed for seed in range(99) if 0.05 < _share(users, seed) < 0.15)
-    found = told(thresher.train, groups=users, holdout=0.1, seed=far)["uneven-groups"]
-    assert f"{100 * _share(users, far):.0f} % of the rows were held out instead of 10 %" in found
-    assert not told(thresher.train, groups=users, holdout=0.1, seed=near)
-
-
-def _share(users: Any, seed: int) -> float:
-    from thresher.data.source import groups_of
-
-    return float(groups_held_out(groups_of(users), 0, 10, seed).mean())
+    assert not told(thresher.train, groups=USERS, holdout=0.1)
 
 
 def test_namespaces_of_vw_text() -> None:

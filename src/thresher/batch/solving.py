@@ -318,7 +318,7 @@ def troubles_of(found: Boosted, columns: Sequence[ColumnSeen], report: Report) -
     solution, plan = found.solution, found.solution.plan
     silent = len(found.keys) or solution.endless or solution.examples <= FEW
     found_so_far = troubles_of_columns(columns, found.layout) + troubles_of_reading(report, found.layout)
-    found_so_far += [] if silent else [no_weights({"l1": plan.l1})]
+    found_so_far += [] if silent else [Finding("no-weights", no_weights({"l1": plan.l1}))]
     if solution.endless:
         penalty = f"use a penalty above 0, {mention('l1')} or {mention('l2')}"
         remedy = "check the labels" if plan.l1 or plan.l2 else penalty

@@ -6,10 +6,10 @@ import sys
 from typing import Any
 
 from thresher.cli.output import one_line
-from thresher.learning.training.progress import ProgressLines, Unwatched
+from thresher.learning.training.progress import ProgressLines, Watcher
 
 
-class Quiet(Unwatched):
+class Quiet(Watcher):
     """Prints only important messages."""
 
     def say(self, message: str) -> None:

@@ -123,7 +123,7 @@ class Folds(Share):
     [[8], [7, 9]]
     """
 
-    steady = groups = True
+    steady = True
 
     def __init__(
         self, count: int, seed: int = 0, *, forward: bool = False, total: int = 0, whole: bool = False

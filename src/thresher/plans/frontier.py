@@ -80,7 +80,7 @@ def joined(one: Learned, other: Learned, held: Source | None) -> Learned:
     if held is not None:
         there = {k: model for k, model in enumerate(models) if points[k].dropped is None}
         with closing(held.chunks()) as chunks:
-            scores = Scores.over(there, chunks)
+            scores = Scores(there, chunks)
         best = scores.best()
         for k in there:
             points[k] = replace(points[k], paired_error=scores.error_of_difference(k, best))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from thresher.learning.training.interruption import Stopper
 from thresher.learning.training.progress import ProgressLines, Watcher
-from thresher.learning.training.progress import Unwatched as Unwatched
 
 if TYPE_CHECKING:
     from thresher.learning.model.objective import Objective
@@ -45,7 +44,7 @@ class Silent:
     forks = False
 
     def __init__(self) -> None:
-        self.watcher: Watcher = Unwatched()
+        self.watcher = Watcher()
 
     def say(self, line: str) -> None:
         """Do nothing."""

@@ -88,7 +88,6 @@ def is_text(column: ColumnSeen) -> bool:
 
 
 def _several(names: Sequence[str], one: str = "", many: str = "") -> str:
-    """Columns with a verb."""
     return f"columns {', '.join(names)}{many}" if len(names) > 1 else f"column {names[0]}{one}"
 
 
@@ -105,7 +104,6 @@ def _quotes(table: SeenTable) -> str | None:
 
 @of_table("index-column")
 def _index(table: SeenTable) -> str | None:
-    """Row numbers written by pandas or R."""
     names = [column.name for column in table.those(lambda column: column.is_index)]
     if not names:
         return None
@@ -184,7 +182,6 @@ def _formatted(table: SeenTable) -> str | None:
 
 @of_table("dates-as-categories")
 def _dates(table: SeenTable) -> str | None:
-    """Columns of dates."""
     remedy = (
         "turn them into numbers, such as days since the first, or into categories that come again, such as"
         " the weekday"
@@ -299,7 +296,6 @@ def _late(read: SeenReading) -> str | None:
 
 @of_reading("missing-columns")
 def _misspelt(read: SeenReading) -> str | None:
-    """Columns whose names seem to be misspelt."""
     if not read.renamed:
         return None
     late, lacking = next(iter(read.renamed.items()))
@@ -310,7 +306,6 @@ def _misspelt(read: SeenReading) -> str | None:
 
 @of_reading("missing-columns")
 def _lacking(read: SeenReading) -> str | None:
-    """Columns that a file does not have."""
     known = read.renamed.values()
     found = [one for one in read.noticed(noticed.LACKING) if one not in known]
     if not found:
@@ -368,7 +363,6 @@ def check_namespaces(source: Source, report: Report) -> None:
 
 @of_reading("repeated-header")
 def _header(read: SeenReading) -> str | None:
-    """Lines that repeat the header."""
     for one in read.noticed(noticed.HEADER):
         reason = f"the line {one.place} repeats the header, as in the middle of joined files"
         return f"{reason}: such lines are skipped; remove them from the data"
@@ -377,7 +371,6 @@ def _header(read: SeenReading) -> str | None:
 
 @of_reading("not-utf8")
 def _not_utf8(read: SeenReading) -> str | None:
-    """Texts in another encoding, or damaged."""
     for one in read.noticed(noticed.NOT_UTF8):
         count, at, looks = one.kind.split(" ")
         of_lines = at != "0"

@@ -1,6 +1,6 @@
 """Trouble with the data or a run that users must know before they trust the model, each in one line.
 
-Here are those of hold-outs, groups and passes; `column_findings` and `run_findings` have the others.
+Here are those of hold-outs, folds and evaluation; `column_findings` and `run_findings` have the others.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from thresher.data.columns import as_option_value
-from thresher.data.errors import first_few, printable
-from thresher.data.layout import SettledLayout
+from thresher.data.errors import printable
 from thresher.learning.inspection.formatting import shown
 from thresher.options.messages import as_shown, mention, warn_user
 
@@ -67,50 +65,22 @@ def warn(troubles: list[Finding]) -> list[Finding]:
     return [trouble._replace(message=as_shown(trouble.message)) for trouble in troubles]
 
 
-def learned_too(files: Sequence[str]) -> Finding:
-    """A hold-out whose rows are learned."""
-    named = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
-    reason = f"the hold-out is among the data ({named}), so its rows are learned before they are judged"
-    return Finding("learned-holdout", f"{reason}: leave it out of the data, or use {mention(holdout=0.1)}")
-
-
-def _empty(reason: str, remedy: str) -> Finding:
-    return Finding("empty-holdout", f"{reason}: {remedy}")
-
-
-def nothing_held_out() -> Finding:
-    """A hold-out without rows: all groups are on the other side."""
-    remedy = f"hold out a larger share, such as {mention(holdout=0.5)}, or use another {mention('seed')}"
-    return _empty("no row was held out, because there are few groups", remedy)
-
-
-def nothing_met(condition: str) -> Finding:
-    """A hold-out without rows: none meets the condition."""
-    remedy = f"hold out the rows of another condition, or a share, {mention(holdout=0.1)}"
-    return _empty(f"no row meets {condition}, so nothing was held out", remedy)
-
-
 def weightless_held_out() -> Finding:
     """A hold-out whose rows do not count."""
     remedy = f"check the importances, or hold out other rows, such as {mention(holdout=0.1)}"
-    return _empty("no held-out row has an importance above 0, so there is nothing to judge by", remedy)
+    reason = "no held-out row has an importance above 0, so there is nothing to judge by"
+    return Finding("empty-holdout", f"{reason}: {remedy}")
 
 
 def weightless_fold(fold: int) -> Finding:
     """A fold whose rows do not count."""
     reason = f"no row of fold {fold} has an importance above 0, so the figures are those of the other folds"
-    return _empty(reason, f"check the importances, or take fewer {mention('folds')}")
+    return Finding("empty-holdout", f"{reason}: check the importances, or take fewer {mention('folds')}")
 
 
 def unlike(reason: str, remedy: str) -> Finding:
     """Rows that are held out, or in a fold, and have other classes than those that are learned."""
     return Finding("unlike-holdout", f"{reason}: {remedy}")
-
-
-def one_class_held_out() -> Finding:
-    """Separate data to hold out that have only one of two classes."""
-    reason = "the hold-out has rows of one class only, and the rows learned have both"
-    return unlike(reason, f"use {mention(holdout=0.1)}, or other data")
 
 
 def one_class_in_folds(folds: Sequence[int]) -> Finding:
@@ -120,38 +90,13 @@ def one_class_in_folds(folds: Sequence[int]) -> Finding:
     return unlike(reason, f"take fewer {mention('folds')}, or another {mention('seed')}")
 
 
-def uneven_groups(got: float, wanted: float) -> Finding:
-    """A share of the rows that is far from what was asked for, because groups are few or of unequal size."""
-    reason = f"{100 * got:.0f} % of the rows were held out instead of {100 * wanted:.0f} %"
-    remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
-    return Finding("uneven-groups", f"{reason}, because groups are few or of unequal size: {remedy}")
-
-
 def no_groups(name: str) -> Finding:
     """Groups that no row has."""
     reason = f"no row has a group{f' ({name})' if name else ''}, so rows were drawn one by one"
     return Finding("no-groups", f"{reason}: leave {mention('group')} out, or name what rows belong to")
 
 
-def unused_groups() -> Finding:
-    """Groups without a hold-out or folds that are drawn."""
-    group, ignore = mention("group"), mention("ignore")
-    reason = f"{group} keeps rows together in a hold-out that is drawn and in folds, and there is none"
-    remedy = f"use {mention(holdout=0.1)}, or leave {group} out (a column can be left out with {ignore})"
-    return Finding("unused-groups", f"{reason}: {remedy}")
-
-
-def leak(against_base: str, names: Sequence[str], layout: SettledLayout | None) -> Finding:
-    """Columns, or features, that tell the label alone; the loss is stated `against_base` if it is good."""
-    alone = f"{first_few(names)} {'alone tells' if len(names) == 1 else 'each tell'} the label"
-    columns = [name.removeprefix("column ") for name in names] if layout and layout.columns else []
-    remedy = f", {mention(ignore=as_option_value(columns[:3], layout.columns))}" if columns and layout else ""
-    known = "if it is filled in with the label or after it, leave it out"
-    good = f"{against_base}, and " if against_base else ""
-    return Finding("leak", f"{good}{alone} in the first rows: {known}{remedy}")
-
-
-def unresolved_labels(low: float, high: float) -> Finding | None:
+def unresolved_labels(low: float, high: float) -> str | None:
     """Labels that are numbers from `low` to `high`, so far from 0 that float32 hardly tells them apart."""
     size = max(abs(low), abs(high))
     if high - low > _RESOLVED * size or (low == high and size < 2.0**24):
@@ -159,7 +104,7 @@ def unresolved_labels(low: float, high: float) -> Finding | None:
     step = float(np.spacing(np.float32(size)))
     reason = f"labels around {low:.4g} differ by no more than {max(high - low, step):.3g}"
     unlike = f"which float32 does not resolve (its numbers there are {step:.3g} apart)"
-    return Finding("unresolved-labels", f"{reason}, {unlike}: subtract {low:.9g} from the labels")
+    return f"{reason}, {unlike}: subtract {low:.9g} from the labels"
 
 
 def worse_than_base(figures: Mapping[str, Any], head: Any) -> list[Finding]:
@@ -168,22 +113,13 @@ def worse_than_base(figures: Mapping[str, Any], head: Any) -> list[Finding]:
     Not those of a loss that counts a class more often, which are no shares.
     """
     found, base = figures.get("log_loss"), figures.get("base_log_loss")
-    if not base or figures["examples"] <= FEW or getattr(head.loss, "positive", 1.0) != 1.0:
-        return []
-    if found <= FAR * base:
+    if (
+        not base
+        or figures["examples"] <= FEW
+        or getattr(head.loss, "positive", 1.0) != 1.0
+        or found <= FAR * base
+    ):
         return []
     reason = f"the log loss is {shown(found)}, that of the base rate, the best constant, {shown(base)}"
     remedy = "check that labels and columns mean the same as in the training data"
     return [Finding("worse-than-constant", f"{reason}: {remedy}")]
-
-
-def learned_before() -> Finding:
-    """Going on with the rows that were learned last."""
-    reason = "these rows look like those that the model learned last; if they are, it has now learned them"
-    return Finding("learned-before", f"{reason} twice: train again with other data, from the model before")
-
-
-def ended_early(number: int, passes: int) -> Finding:
-    """Ctrl-C during a replay."""
-    reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"
-    return Finding("ended-early", f"{reason}; train again for the other passes")

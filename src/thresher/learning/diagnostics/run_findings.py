@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thresher.data.columns import LABEL, NUMERIC, OFFSET, WEIGHT, as_option_value
 from thresher.data.errors import first_few
+from thresher.data.files.paths import in_both
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.labels import is_number
 from thresher.data.report import Report
@@ -32,7 +33,7 @@ from thresher.learning.diagnostics.column_findings import (
     troubles_of_reading,
 )
 from thresher.learning.diagnostics.findings import FAR, FEW, Finders, Finding, unresolved_labels
-from thresher.learning.diagnostics.leaks import LEAST
+from thresher.learning.diagnostics.leaks import LEAST, telling
 from thresher.learning.diagnostics.stream_statistics import (
     StreamStatistics,
     base_rate_loss,
@@ -43,6 +44,10 @@ from thresher.learning.model.preprocessing import LISTED
 from thresher.learning.model.sampling import Sample, can_correct
 from thresher.learning.training.record import Record
 from thresher.options.messages import as_stored, mention, mention_command
+
+if TYPE_CHECKING:
+    from thresher.data.source import Source
+    from thresher.learning.training.holdout import Holdout
 
 _SUSPICIOUS = 0.25
 """A loss below this share of that of the best constant may come from a column that holds the label."""
@@ -77,27 +82,25 @@ class Run:
     columns: Sequence[ColumnSeen] = ()
     report: Report = field(default_factory=Report)
     """what reading the data has shown"""
+    source: Source | None = None
+    holdout: Holdout | None = None
+    figures: Mapping[str, float | int | None] = field(default_factory=dict)
+    """those of the held-out rows"""
     patience: int = 0
-    heldout_rows: int = 0
-    weighed_beside: bool = False
-    """whether importances were given beside a table"""
     replays: bool = False
     """whether the number of passes was left open"""
-    class_names: Sequence[str] = ()
-    """names of the classes, if the layout has none"""
     models: Sequence[Any] = ()
     """all that were trained, if the model stands for several"""
+    earlier: Record | None = None
+    """the record of the model, if it had learned other data before"""
+    ended: tuple[int, int] | None = None
+    """the pass in which Ctrl-C ended training, and how many there were to be"""
 
-    @property
+    @cached_property
     def classes(self) -> Sequence[str]:
         """Names of the classes; empty if labels are numbers."""
         layout = self.model.recipe.layout
-        return (layout.classes if layout else ()) or self.class_names
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the model had learned other data before."""
-        return self.seen.start.examples > 0
+        return (layout.classes if layout else ()) or (self.source.class_names if self.source else ())
 
     @cached_property
     def base(self) -> float | None:
@@ -106,33 +109,27 @@ class Run:
         It is that of all rows, which is nothing to compare the loss on a sample with.
         """
         sampled = self.model.recipe.sample
-        if sampled is not None and Sample.of(sampled).correct and not self.is_held_out:
+        if sampled is not None and Sample.of(sampled).correct and self.heldout is None:
             return None
         return base_rate_loss(self.model.head, self.seen)
 
-    @property
+    @cached_property
     def heldout(self) -> float | None:
-        """Mean loss on the hold-out after the last pass, or after the best pass if that model is kept."""
+        """Mean loss on the hold-out after the last pass, or after the best one if that model is kept.
+
+        None if too few examples are held out to judge by: then that on learned rows is used.
+        """
         held = self.seen.heldout_losses
-        return (min(held) if self.patience else held[-1]) if held else None
+        if not held or int(self.figures.get("examples") or 0) <= FEW:
+            return None
+        return min(held) if self.patience else held[-1]
 
-    @property
-    def is_held_out(self) -> bool:
-        """Whether enough examples are held out to judge by; otherwise that on learned rows is used."""
-        return self.heldout is not None and self.heldout_rows > FEW
-
-    @property
-    def loss(self) -> float:
-        """The held-out loss; without a hold-out of some size, that of the last pass."""
-        held = self.heldout
-        return held if held is not None and self.is_held_out else self.seen.pass_losses[-1]
-
-    @property
+    @cached_property
     def late_loss(self) -> float:
-        """The same, but of learned rows the lower one of all and of those learned last."""
-        return self.loss if self.is_held_out else min(self.loss, self.seen.late)
+        """The held-out loss; of learned rows the lower one of the last pass and of those learned last."""
+        return min(self.seen.pass_losses[-1], self.seen.late) if self.heldout is None else self.heldout
 
-    @property
+    @cached_property
     def fails(self) -> bool:
         """Whether the model does far worse than the best constant, which may have next to no loss itself."""
         if self.seen.rows <= FEW or self.base is None:
@@ -140,32 +137,21 @@ class Run:
         return self.late_loss > FAR * self.base + _LITTLE * worst_constant_loss(self.model.head, self.seen)
 
     @property
-    def is_suspicious(self) -> bool:
-        """Whether the model is so good that a column may hold the label."""
-        good = self.base is not None and self.late_loss < _SUSPICIOUS * self.base
-        return self.seen.rows >= LEAST and good
-
-    @property
-    def lacks_numbers(self) -> bool:
-        """Whether columns lack numbers in the first rows, which tells a model nothing."""
-        rows = max((one.rows for one in self.columns), default=0)
-        lacking = any(one.kind == NUMERIC and one.rows < rows for one in self.columns)
-        return lacking and self.seen.rows >= LEAST
-
-    @property
     def against_base(self) -> str:
         """The loss next to that of the best constant, as text."""
         which = "progressive loss" if len(self.seen.passes) == 1 else "loss on rows seen before"
-        which = "held-out loss" if self.is_held_out else which
-        return f"the {which} is {shown(self.loss)}, that of the best constant prediction {shown(self.base)}"
+        loss = self.seen.pass_losses[-1]
+        if self.heldout is not None:
+            which, loss = "held-out loss", self.heldout
+        return f"the {which} is {shown(loss)}, that of the best constant prediction {shown(self.base)}"
 
 
-of_run = Finders[Run]()
+of_run, at_end = Finders[Run](), Finders[Run]()
+"""Those of the model, and those of how it was trained, which are told at the end and stored nowhere"""
 
 
 @of_run("no-importance")
 def _no_importance(run: Run) -> str | None:
-    """No row has an importance above 0."""
     if run.seen.rows or not run.seen.weightless:
         return None
     rows = f"all {run.seen.weightless:,} rows have importance 0"
@@ -182,8 +168,7 @@ def _tells_classes(head: Any) -> bool:
 
 @of_run("one-label")
 def _one_label(run: Run) -> str | None:
-    """Labels that are all the same."""
-    if not (_tells_classes(run.model.head) and _has_one_label(run)) or run.goes_on:
+    if not (_tells_classes(run.model.head) and _has_one_label(run)) or run.seen.start.examples:
         return None
     return f"all {run.seen.rows:,} labels are the same, so there is nothing to learn"
 
@@ -244,11 +229,7 @@ def _importances(run: Run) -> str | None:
         return f"{reason}: use {mention(sample=sample._replace(correct=True).spec)}"
     means = seen.importances(head.domain.name == "binary") if _tells_classes(head) else {}
     if len(means) > 1 and max(means.values()) >= _UNEQUAL * min(means.values()):
-        least, most = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-        times = f"{means[most] / means[least]:.3g}"
-        which, other = (_class_of(run, label) for label in (most, least))
-        reason = f"the importances of {which} are {times} times those of {other}, so that few rows decide"
-        return f"{reason}: {_without_importances(run, means)}"
+        return _unequal_importances(run, means)
     if seen.importance < _UNEQUAL or type(recipe.make_rule()).RELATIVE_IMPORTANCE:
         return None
     reason = f"the importances are {seen.importance:.3g} on average, and each makes a step longer"
@@ -256,29 +237,31 @@ def _importances(run: Run) -> str | None:
     return f"{reason}: divide them by their mean, or {rule}"
 
 
-def _class_of(run: Run, label: float) -> str:
-    """A class in a message."""
-    outputs = run.model.head.outputs
-    if outputs.kind != "classes" and not run.classes:
-        return "positives" if label > 0 else "negatives"
-    place = int(label) - outputs.low if outputs.kind == "classes" else int(label > 0)
-    return f"class {run.classes[place] if 0 <= place < len(run.classes) else f'{label:g}'}"
-
-
-def _without_importances(run: Run, means: Mapping[float, float]) -> str:
-    """What helps if importances, perhaps given beside a table, differ between classes, with these means."""
-    layout, head = None if run.weighed_beside else run.model.recipe.layout, run.model.head
+def _unequal_importances(run: Run, means: Mapping[float, float]) -> str:
+    """Importances that differ between classes, with these means, and what helps."""
+    head, called = run.model.head, list[str]()
+    layout = None if run.source is not None and run.source.weighed_beside else run.model.recipe.layout
+    of_classes = head.outputs.kind == "classes"
+    least, most = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    for label in (most, least):
+        if not of_classes and not run.classes:
+            called.append("positives" if label > 0 else "negatives")
+            continue
+        place = int(label) - head.outputs.low if of_classes else int(label > 0)
+        called.append(f"class {run.classes[place] if 0 <= place < len(run.classes) else f'{label:g}'}")
+    times = f"are {means[most] / means[least]:.3g} times those of"
+    reason = f"the importances of {called[0]} {times} {called[1]}, so that few rows decide"
     remedy = "learn without importances"
     if layout and WEIGHT in layout.kinds:
         column = as_option_value([layout.columns[layout.kinds.index(WEIGHT)]], layout.columns)
         remedy = f"use {mention(ignore=column)} in place of {mention(weight=column)}"
     if not head.has_probabilities:
-        return f"{remedy}, and choose another threshold"
-    if len(means) > 2 or head.outputs.kind != "one":
-        factors = "multiply the probability of each class by its importance"
-        return f"{remedy}, and {factors}, then divide by their sum"
-    times = f"{means[-1.0] / means[1.0]:.4g}"
-    return f"{remedy}, and turn each probability p into p / (p + {times} (1 - p))"
+        more = "choose another threshold"
+    elif len(means) > 2 or head.outputs.kind != "one":
+        more = "multiply the probability of each class by its importance, then divide by their sum"
+    else:
+        more = f"turn each probability p into p / (p + {means[-1.0] / means[1.0]:.4g} (1 - p))"
+    return f"{reason}: {remedy}, and {more}"
 
 
 @of_run("class-weight")
@@ -332,12 +315,9 @@ def _raw_exposure(run: Run) -> str | None:
     gain, faster = raw - max(0.0, *as_logs), y_logs / labels - o_logs / offsets
     if gain * labels**2 / squares < _BETTER or gain < _BETTER_SHARE * raw or abs(faster) > _OFF * raw:
         return None
-    layout = run.model.recipe.layout
-    named = (
-        [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == OFFSET]
-        if layout
-        else []
-    )
+    layout, named = run.model.recipe.layout, list[str]()
+    if layout:
+        named = [name for name, kind in zip(layout.columns, layout.kinds, strict=True) if kind == OFFSET]
     which = f"column {named[0]}, the offset" if named else "the offset"
     reason = f"the labels grow in proportion to {which}, but 1 more in an offset multiplies the mean by e"
     return f"{reason}: if it is an exposure, give its logarithm"
@@ -345,10 +325,8 @@ def _raw_exposure(run: Run) -> str | None:
 
 @of_run("unresolved-labels")
 def _unresolved_labels(run: Run) -> str | None:
-    """Numbers to predict that float32 does not tell apart."""
     one = not run.model.head.classifies and run.model.head.count == 1 and run.seen.rows > 1
-    found = unresolved_labels(run.seen.low, run.seen.high) if one else None
-    return found and found.message
+    return unresolved_labels(run.seen.low, run.seen.high) if one else None
 
 
 @of_run("no-weights")
@@ -370,15 +348,15 @@ def _nothing_left(run: Run) -> str | None:
     penalties = {name: getattr(rule, name) for name in type(rule).PENALTIES if getattr(rule, name, 0)}
     admits = recipe.admit in (None, LISTED)
     more = "" if admits else f", or a lower {mention('admit')} (currently {recipe.admit})"
-    return no_weights(penalties, more).message
+    return no_weights(penalties, more)
 
 
-def no_weights(penalties: Mapping[str, float], more: str = "") -> Finding:
+def no_weights(penalties: Mapping[str, float], more: str = "") -> str:
     """The trouble with a model whose weights are all zero, under these penalties."""
     smaller = " ".join(f"{name} (currently {value:g})" for name, value in penalties.items() if value)
     few = "there may be too few examples, or too small a step size"
     remedy = f"use a smaller {smaller}" if smaller else few
-    return Finding("no-weights", f"{NO_WEIGHT}; the model predicts the same for every row: {remedy}{more}")
+    return f"{NO_WEIGHT}; the model predicts the same for every row: {remedy}{more}"
 
 
 @of_run("no-such-column")
@@ -408,15 +386,70 @@ def _overfits(run: Run) -> str | None:
     return f"the held-out loss rises {reason}, while that on the rows learned falls: {remedy}"
 
 
-def _loss(run: Run) -> list[Finding]:
-    """A loss above that of a constant, if nothing else explains it."""
-    if not run.fails:
-        return []
-    smaller, tune = step_size(run.model.recipe), f"let {mention_command('tune')} find a better setting"
-    remedy = f"use a smaller step size{smaller}, or {tune}" if smaller else tune
-    if run.model.recipe.offset:
-        remedy = f"check the offsets (of an exposure, give the logarithm), {remedy}"
-    return [Finding("worse-than-constant", f"{run.against_base}: {remedy}")]
+@at_end("learned-holdout")
+def _learned_too(run: Run) -> str | None:
+    given = run.holdout.given if run.holdout is not None else None
+    if given is None or run.source is None or not (files := in_both(run.source.names, given.names)):
+        return None
+    named = ", ".join(files[:3]) + (", ..." if len(files) > 3 else "")
+    reason = f"the hold-out is among the data ({named}), so its rows are learned before they are judged"
+    return f"{reason}: leave it out of the data, or use {mention(holdout=0.1)}"
+
+
+@at_end("unlike-holdout")
+def _lacks_a_class(run: Run) -> str | None:
+    """Separate data to hold out that have only one of two classes, and not by chance."""
+    given = run.holdout.given if run.holdout is not None else None
+    if given is None or run.figures.get("auc", 0.5) is not None or not run.seen.weight:
+        return None
+    share = run.seen.positive / run.seen.weight
+    if int(run.figures.get("examples") or 0) * min(share, 1 - share) < 10:
+        return None
+    reason = "the hold-out has rows of one class only, and the rows learned have both"
+    return f"{reason}: use {mention(holdout=0.1)}, or other data"
+
+
+@at_end("learned-before")
+def _learned_before(run: Run) -> str | None:
+    if run.earlier is None or not run.earlier.content == run.seen.content != 0:
+        return None
+    reason = "these rows look like those that the model learned last; if they are, it has now learned them"
+    return f"{reason} twice: train again with other data, from the model before"
+
+
+@at_end("ended-early")
+def _ended_early(run: Run) -> str | None:
+    if run.ended is None:
+        return None
+    number, passes = run.ended
+    reason = f"interrupted in pass {number} of {passes}: the model has learned all rows, but not as often"
+    return f"{reason}; train again for the other passes"
+
+
+@at_end("leak")
+def _leak(run: Run) -> str | None:
+    """Columns, or features, that tell the label alone.
+
+    They are looked for if the model is so good that one may hold the label, if columns lack numbers in the
+    first rows, which tells a model nothing, or if the mean is exp(margin), which cannot follow a copy.
+    """
+    seen, head, source = run.seen, run.model.head, run.source
+    if source is None:
+        return None
+    rows = max((one.rows for one in run.columns), default=0)
+    lacking = any(one.kind == NUMERIC and one.rows < rows for one in run.columns)
+    good = seen.rows >= LEAST and run.base is not None and run.late_loss < _SUSPICIOUS * run.base
+    if not (good or (lacking and seen.rows >= LEAST) or head.is_exponential):
+        return None
+    if not (names := telling(source, head, good)):
+        return None
+    alone = f"{first_few(names)} {'alone tells' if len(names) == 1 else 'each tell'} the label"
+    known, layout = "if it is filled in with the label or after it, leave it out", source.layout
+    if layout and layout.columns:
+        columns = [name.removeprefix("column ") for name in names[:3]]
+        known += f", {mention(ignore=as_option_value(columns, layout.columns))}"
+    good_too = f"{run.against_base}, and " if good else ""
+    return f"{good_too}{alone} in the first rows: {known}"
 
 
 _EXPLAINS_LOSS = {
@@ -430,13 +463,21 @@ _EXPLAINS_LOSS = {
 
 
 def troubles_of(run: Run) -> list[Finding]:
-    """All trouble with a run, at most one per finder."""
-    found = troubles_of_columns(run.columns, run.model.recipe.layout)
-    found += troubles_of_reading(run.report, run.model.recipe.layout, run.goes_on)
+    """All trouble with the data and the model, at most one per finder."""
+    recipe = run.model.recipe
+    found = troubles_of_columns(run.columns, recipe.layout)
+    found += troubles_of_reading(run.report, recipe.layout, run.seen.start.examples > 0)
     found += of_run.found(run)
-    if any(one.name == "unresolved-labels" for one in found):  # which no smaller penalty would mend
+    names = {one.name for one in found}
+    if "unresolved-labels" in names:  # which no smaller penalty would mend
         found = [one for one in found if one.name != "no-weights"]
-    return found if any(one.name in _EXPLAINS_LOSS for one in found) else found + _loss(run)
+    if run.fails and not names & _EXPLAINS_LOSS:
+        smaller, remedy = step_size(recipe), f"let {mention_command('tune')} find a better setting"
+        remedy = f"use a smaller step size{smaller}, or {remedy}" if smaller else remedy
+        if recipe.offset:
+            remedy = f"check the offsets (of an exposure, give the logarithm), {remedy}"
+        found.append(Finding("worse-than-constant", f"{run.against_base}: {remedy}"))
+    return found
 
 
 def with_warnings(record: Record, model: Any, seen: StreamStatistics) -> Record:

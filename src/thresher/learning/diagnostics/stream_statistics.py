@@ -48,8 +48,6 @@ _SPAN = Form(
     lambda v: v is None or (form_of(tuple[Key, Key]).fits(v) and v[0] <= v[1]),
     lambda v: v and tuple(v),
 )
-
-
 _OFFSET_SUMS = form_of(list[Finite])._replace(
     words="ten sums or none",
     fits=lambda v: form_of(list[Finite]).fits(v) and (not v or (len(v) == 10 and min(v[:5]) > 0)),
@@ -188,17 +186,13 @@ class StreamStatistics:
             key = int(found[place])
             self.features[key] = max(self.features.get(key, 0.0), float(largest[place]))
 
-    def mark(self, examples: int, tally: Tally) -> None:
-        """Record the loss, if the number of examples has at least doubled since the last mark."""
+    def mark(self, examples: int, tally: Tally, over: bool = False) -> None:
+        """Record the loss, if the first pass is `over`, or has twice as many examples as at the last mark."""
         examples, tally = examples - self.start.examples, tally.since(self.start.tally)
-        if not self.marks or examples >= 2 * self.marks[-1][0]:
-            self.marks.append((examples, tally.loss, tally.weight))
-
-    def end(self, examples: int, tally: Tally) -> None:
-        """Record the loss at the end of the first pass."""
-        examples, tally = examples - self.start.examples, tally.since(self.start.tally)
-        self.marks = [mark for mark in self.marks if 2 * mark[0] <= examples]
-        self.marks.append((examples, tally.loss, tally.weight))
+        if over:
+            self.marks = [mark for mark in self.marks if 2 * mark[0] <= examples]
+        if over or not self.marks or examples >= 2 * self.marks[-1][0]:
+            self.marks.append((examples, *tally))
 
     def passed(self, tally: Tally, heldout: float | None) -> None:
         """Record the end of a pass, given the sums over all passes."""
@@ -220,12 +214,8 @@ class StreamStatistics:
             if first < point.examples < first + self.rows:
                 seen.mark(point.examples, point.tally)
         if curve:
-            seen.end(first + self.rows, tally)
+            seen.mark(first + self.rows, tally, over=True)
         return seen
-
-    def forget_losses(self) -> None:
-        """Drop the marks: another model has taken over, with other losses."""
-        self.marks = []
 
     @property
     def figures(self) -> dict[str, float | int | None]:
@@ -328,18 +318,34 @@ Weighted = Sequence[tuple[float, float]]
 def base_rate_loss(head: Objective, seen: StreamStatistics) -> float | None:
     """Mean loss of the best constant margin; None if there is no meaningful one.
 
-    Computed from a sample of the labels; for two classes from all of them, as one may be rare. For several
-    classes it is an upper bound: the least loss of a few constants. None for lists of labels.
+    Computed from a sample of the labels; for two classes from all of them, as one may be rare. None for lists
+    of labels. For several classes it is an upper bound, the least loss of three margins: zero, the logarithms
+    of the shares, and their log odds.
     """
     if not seen.weight or seen.low == seen.high or head.outputs.kind in ("labels", "values"):
         return None
-    if head.outputs.kind == "classes":
-        return _of_classes(head, _shares(seen, {}))
-    if head.classifies:
+    if head.outputs.kind != "classes":
         share = seen.positive / seen.weight
-        return None if share in (0.0, 1.0) else best_constant(head.loss, [(1.0, share), (-1.0, 1 - share)])[0]
-    extremes = {seen.low: 1.0 / seen.rows, seen.high: 1.0 / seen.rows}  # the sample may have missed them
-    return best_constant(head.loss, _shares(seen, extremes))[0]
+        if head.classifies:
+            labels: Weighted = [] if share in (0.0, 1.0) else [(1.0, share), (-1.0, 1 - share)]
+        else:  # the sample may have missed the extremes
+            labels = _shares(seen, {seen.low: 1.0 / seen.rows, seen.high: 1.0 / seen.rows})
+        return _best_constant(head.loss, labels) if labels else None
+    shares, low = _shares(seen, {}), head.outputs.low
+    p = np.full(head.count, 1e-6)
+    for label, share in shares:
+        p[int(label) - low] += share
+    p /= p.sum()
+    values, slopes = np.zeros(head.count), np.zeros(head.count)
+    # classes with the same share have the same margin and loss: one of them stands for all
+    like, found = Counter(share for _, share in shares), list[float]()
+    for margins in (np.zeros(head.count), np.log(p), np.log(p / (1 - p))):
+        losses = list[float]()
+        for share, label in {share: label for label, share in shares}.items():
+            target = np.array([label - low], np.float32)
+            losses.append(like[share] * share * head.joint.values_slopes(margins, target, values, slopes))
+        found.append(sum(losses))
+    return min(found)
 
 
 def worst_constant_loss(head: Objective, seen: StreamStatistics) -> float:
@@ -358,20 +364,20 @@ def _shares(seen: StreamStatistics, more: dict[float, float]) -> Weighted:
     return [(label, share / whole) for label, share in found.items()]
 
 
-def best_constant(loss: Any, labels: Weighted) -> tuple[float | None, float]:
-    """The least mean loss of a convex loss, and the margin that attains it, found by bisecting the slope.
+def _best_constant(loss: Any, labels: Weighted) -> float | None:
+    """The least mean loss of a convex loss, found by bisecting the slope of the margin.
 
-    The loss is None if no constant attains it, or if it is zero.
+    None if no constant attains it, or if it is zero.
     """
     high = max(30.0, 1.0 + max(abs(label) for label, _ in labels))
     low = -high
     if _mean(loss, high, labels)[1] <= 0 or _mean(loss, low, labels)[1] >= 0:
-        return None, 0.0
+        return None
     for _ in range(_STEPS):
         middle = (low + high) / 2
         low, high = (low, middle) if _mean(loss, middle, labels)[1] > 0 else (middle, high)
     least = min(_mean(loss, margin, labels)[0] for margin in (low, high))
-    return (least if least > 1e-9 else None), high
+    return least if least > 1e-9 else None
 
 
 def _mean(loss: Any, margin: float, labels: Weighted) -> tuple[float, float]:
@@ -384,24 +390,3 @@ def _mean(loss: Any, margin: float, labels: Weighted) -> tuple[float, float]:
             value, slope = float("inf"), float("inf") if margin > 0 else -float("inf")
         total, slopes = total + share * value, slopes + share * slope
     return total, slopes
-
-
-def _of_classes(head: Objective, shares: Weighted) -> float | None:
-    """The least mean loss of three margins: zero, the logarithms of the shares, and their log odds.
-
-    Classes with the same share have the same margin and loss: one of them stands for all.
-    """
-    count, low = head.count, head.outputs.low
-    p = np.full(count, 1e-6)
-    for label, share in shares:
-        p[int(label) - low] += share
-    p /= p.sum()
-    values, slopes = np.zeros(count), np.zeros(count)
-    like, found = Counter(share for _, share in shares), list[float]()
-    for margins in (np.zeros(count), np.log(p), np.log(p / (1 - p))):
-        losses: list[float] = []
-        for share, label in {share: label for label, share in shares}.items():
-            target = np.array([label - low], np.float32)
-            losses.append(like[share] * share * head.joint.values_slopes(margins, target, values, slopes))
-        found.append(sum(losses))
-    return min(found)

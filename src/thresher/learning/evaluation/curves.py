@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,6 @@ BITS = 20
 _SUMS = 3
 NORMAL = 1.959963984540054
 """quantile of the normal distribution for an interval of 95 %"""
-
-
-class Density(NamedTuple):
-    """The importance of the predictions in an interval."""
-
-    low: float
-    high: float
-    weight: float
 
 
 class Binned:
@@ -66,8 +58,13 @@ class Binned:
             if w
         ]
 
-    def density(self, low: float | None = None, high: float | None = None, count: int = 40) -> list[Density]:
-        """The importance of predictions in equal parts of an interval, by default of all that occur."""
+    def density(
+        self, low: float | None = None, high: float | None = None, count: int = 40
+    ) -> list[tuple[float, float, float]]:
+        """Low end, high end and importance of predictions in equal parts of an interval.
+
+        By default it is the one of all that occur.
+        """
         (used,) = np.nonzero(self._sums[0])
         weight, predicted, _ = self._sums[:, used]
         if not len(used):
@@ -75,9 +72,7 @@ class Binned:
         places = predicted / weight
         ends = (places.min() if low is None else low), (places.max() if high is None else high)
         found, edges = np.histogram(places, count, ends, weights=weight)
-        return [
-            Density(*one) for one in zip(edges[:-1].tolist(), edges[1:].tolist(), found.tolist(), strict=True)
-        ]
+        return [*zip(edges[:-1].tolist(), edges[1:].tolist(), found.tolist(), strict=True)]
 
     def effective(self, weight: float) -> float:
         """How many examples of equal importance tell as much as those that weigh so much (Kish, 1965)."""

@@ -6,7 +6,7 @@ The confusion of classes, precision, recall and F1 are accumulated over the stre
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -58,10 +58,6 @@ class Classwise:
         """Total weight of the examples, if each has one class."""
         return float(self.truths.sum())
 
-    def error(self) -> float | None:
-        """Share of examples predicted wrongly; None without examples."""
-        return 1.0 - float(self.hits.sum()) / self.weight if self.weight else None
-
     def of(self, number: int) -> dict[str, float | None]:
         """``precision``, ``recall`` and ``f1`` of a class; None where the denominator is zero."""
         return _figures(*(float(one[number]) for one in (self.hits, self.truths, self.claims)))
@@ -97,31 +93,6 @@ _LEAST = float(np.finfo(np.float64).eps)
 Figures = dict[str, Any]
 
 
-class LogLoss:
-    """Mean negative log probability of the true outcome, compared with that of the base rate.
-
-    The normalised entropy is the ratio of the two: 1 is as good as always predicting the base rate, 0 is best
-    (He et al., Practical Lessons from Predicting Clicks on Ads at Facebook (ADKDD 2014), section 3).
-    """
-
-    def __init__(self) -> None:
-        self._sum = self._weight = 0.0
-
-    def add(self, given: F64, weights: F64) -> None:
-        """Add the predicted probabilities of the true outcomes."""
-        self._sum -= float(weights @ np.log(np.clip(given, _LEAST, 1.0)))
-        self._weight += float(weights.sum())
-
-    def figures(self, base: float | None) -> Figures:
-        """The figures, given the log loss `base` of the base rate."""
-        found = self._sum / self._weight if self._weight else None
-        return {
-            "log_loss": found,
-            "base_log_loss": base,
-            "normalised_entropy": found / base if found is not None and base else None,
-        }
-
-
 def entropy(shares: F64) -> float:
     """- sum p log p."""
     held = shares[shares > 0]
@@ -129,13 +100,19 @@ def entropy(shares: F64) -> float:
 
 
 class _Classified:
-    """Figures for a model that classifies: counts of each class and, if it gives them, of probabilities."""
+    """Figures for a model that classifies: counts of each class and, if it gives them, of probabilities.
+
+    The log loss is the mean negative log probability of the true outcome. The normalised entropy is its ratio
+    to that of the base rate: 1 is as good as always predicting the base rate, 0 is best (He et al., Practical
+    Lessons from Predicting Clicks on Ads at Facebook (ADKDD 2014), section 3).
+    """
 
     def __init__(self, head: Objective, lowest: float, threshold: float | None, words: Sequence[str]) -> None:
-        self._head, self._threshold = head, threshold
+        self._head, self._threshold, self._likely = head, threshold, head.has_probabilities
         names = [*words] or [f"{lowest:g}", "1"] if head.outputs.kind == "one" else head.names(words)
         self._counts = Classwise(names, confusing=head.outputs.kind != "labels")
-        self._log, self._calibration, self._likely = LogLoss(), Calibration(), head.has_probabilities
+        self._log = self._log_weight = 0.0
+        self._calibration = Calibration()
         self.binned: Binned | None = self._calibration if self._likely else None
         plain = head.calibrated() is not None and head.joint.PROBABILITY
         self._plain = type(self)(head.with_calibration(None), lowest, None, words) if plain else None
@@ -149,6 +126,21 @@ class _Classified:
 
     def _add(self, chunk: Chunk, margins: F64, given: F64, weights: F64) -> None:
         raise NotImplementedError
+
+    def _add_likely(self, true: F64, predicted: F64, came_true: NDArray[np.bool_], weights: F64) -> None:
+        """Add the probabilities of the true outcomes, and of the predicted ones, with whether they came."""
+        self._log -= float(weights @ np.log(np.clip(true, _LEAST, 1.0)))
+        self._log_weight += float(weights.sum())
+        self._calibration.add(predicted, came_true, weights)
+
+    def _of_likely(self, base: float | None) -> Figures:
+        """The figures of probabilities, given the log loss `base` of the base rate."""
+        if not self._likely:
+            return {}
+        found = self._log / self._log_weight if self._log_weight else None
+        ratio = found / base if found is not None and base else None
+        logs = {"log_loss": found, "base_log_loss": base, "normalised_entropy": ratio}
+        return logs | self._calibration.figures()
 
     def figures(self) -> Figures:
         found = self._own()
@@ -171,24 +163,21 @@ class _Classes(_Classified):
         truth = chunk.labels.astype(np.int64) - self._head.outputs.low
         predicted = np.argmax(margins, axis=1)
         self._counts.add(truth, predicted, weights)
-        if self._likely:
-            given = _shares(given)
+        if self._likely:  # those of one-against-rest need not sum to one
+            total = given.sum(axis=1, keepdims=True)
+            given = np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / given.shape[1])
             own = given[np.arange(len(truth)), truth]
-            self._log.add(own, weights)
             self._squares += float(weights @ ((given**2).sum(axis=1) - 2.0 * own + 1.0))
-            self._calibration.add(given.max(axis=1, initial=0.0), truth == predicted, weights)
+            self._add_likely(own, given.max(axis=1, initial=0.0), truth == predicted, weights)
 
     def _own(self) -> Figures:
-        counts = self._counts
-        shares = counts.truths / counts.weight if counts.weight else counts.truths
-        found: Figures = {
-            "base_error": 1.0 - float(shares.max()) if counts.weight else None,
-            **counts.macro(),
-        }
+        counts, weight = self._counts, self._counts.weight
+        shares = counts.truths / (weight or 1.0)
+        base_error = 1.0 - float(shares.max()) if weight else None
+        found = {"base_error": base_error, **counts.macro()}
         if self._likely:
-            found |= self._log.figures(entropy(shares) if counts.weight else None)
-            found |= self._calibration.figures()
-            found["brier"] = self._squares / counts.weight if counts.weight else None
+            found |= self._of_likely(entropy(shares) if weight else None)
+            found["brier"] = self._squares / weight if weight else None
         return found
 
 
@@ -200,8 +189,7 @@ class _Two(_Classified):
         positive = claimed(self._head, margins, given, self._threshold)
         self._counts.add(truth.astype(np.int64), positive.astype(np.int64), weights)
         if self._likely:
-            self._log.add(np.where(truth, given, 1.0 - given), weights)
-            self._calibration.add(given, truth, weights)
+            self._add_likely(np.where(truth, given, 1.0 - given), given, truth, weights)
 
     def _own(self) -> Figures:
         counts = self._counts
@@ -209,11 +197,9 @@ class _Two(_Classified):
         found: Figures = {"base_rate": rate, "base_error": None if rate is None else min(rate, 1.0 - rate)}
         found |= counts.of(1)
         if self._threshold is not None:
-            found |= {"error": counts.error(), "threshold": self._threshold}
-        if self._likely:
-            found |= self._log.figures(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
-            found |= self._calibration.figures()
-        return found
+            wrong = 1.0 - float(counts.hits.sum()) / counts.weight if counts.weight else None
+            found |= {"error": wrong, "threshold": self._threshold}
+        return found | self._of_likely(None if rate is None else entropy(np.array([rate, 1.0 - rate])))
 
 
 class _Lists(_Classified):
@@ -226,9 +212,8 @@ class _Lists(_Classified):
         self._counts.add_lists(truth, claimed(self._head, margins, given, self._threshold), weights)
         self._weight += float(weights.sum())
         if self._likely:
-            each = np.repeat(weights, self._head.count)
-            self._log.add(np.where(truth, given, 1.0 - given).ravel(), each)
-            self._calibration.add(given.ravel(), truth.ravel(), each)
+            true, each = np.where(truth, given, 1.0 - given), np.repeat(weights, self._head.count)
+            self._add_likely(true.ravel(), given.ravel(), truth.ravel(), each)
 
     def _own(self) -> Figures:
         counts, pairs = self._counts, self._weight * self._head.count
@@ -237,11 +222,9 @@ class _Lists(_Classified):
         if self._threshold is not None:
             wrong = float((counts.truths + counts.claims - 2 * counts.hits).sum())
             found |= {"error": wrong / pairs if pairs else None, "threshold": self._threshold}
-        if self._likely:
-            rates = counts.truths / self._weight if pairs else np.zeros(0)
-            base = entropy(np.concatenate([rates, 1.0 - rates])) / self._head.count
-            found |= self._log.figures(base if pairs else None) | self._calibration.figures()
-        return found
+        rates = counts.truths / self._weight if pairs else np.zeros(0)
+        base = entropy(np.concatenate([rates, 1.0 - rates])) / self._head.count
+        return found | self._of_likely(base if pairs else None)
 
 
 class _Numbers:
@@ -291,18 +274,6 @@ def claimed(head: Objective, margins: F64, given: F64, threshold: float | None) 
     return head.positive(margins) if threshold is None else given > threshold
 
 
-def _shares(given: F64) -> F64:
-    """Normalise probabilities to sum to one; those of one-against-rest need not."""
-    total = given.sum(axis=1, keepdims=True)
-    return np.where(total > 0, given / np.where(total > 0, total, 1.0), 1.0 / given.shape[1])
-
-
-def _kind(head: Objective) -> Callable[[Objective, float, float | None, Sequence[str]], Any]:
-    if not head.classifies:
-        return _Numbers
-    return {"one": _Two, "labels": _Lists, "classes": _Classes}[head.outputs.kind]
-
-
 def check_threshold(head: Objective, threshold: float | None) -> None:
     """Raise ValueError for a threshold that this model cannot use."""
     if threshold is None:
@@ -320,8 +291,29 @@ def check_threshold(head: Objective, threshold: float | None) -> None:
 class Assessment:
     """How good a Model or a Readout is, measured chunk by chunk."""
 
-    def __init__(self, plain: Evaluation, more: Any, weightless: int) -> None:
-        self._plain, self._more, self._weightless = plain, more, weightless
+    def __init__(self, model: Any, threshold: float | None) -> None:
+        self._model = model
+        self.head: Objective = model.head
+        kind = {"one": _Two, "labels": _Lists}.get(self.head.outputs.kind, _Classes)
+        made: Any = kind if self.head.classifies else _Numbers
+        self._plain = Evaluation(self.head)
+        self._more = made(self.head, model.lowest_label, threshold, model.classes)
+        self.weightless = 0
+        """rows of importance 0, which count nowhere else"""
+
+    def add(self, read: Chunk, name: str, also: Sequence[Listener]) -> None:
+        """Predict rows that were read from `name`. `DataError` if a prediction is not finite."""
+        chunk = read.counting()
+        self.weightless += len(read) - len(chunk)
+        margins = self._model.predict(chunk, "margin")
+        if not np.isfinite(margins).all():
+            wrong = self.examples + int(np.argwhere(~np.isfinite(margins))[0, 0]) + 1
+            what = f"{name}: the prediction for example {wrong:,}"
+            raise DataError(f"{what} is not finite: its values are too large")
+        self._plain.add(chunk, margins)
+        self._more.add(chunk, margins, chunk.weights.astype(np.float64))
+        for one in also:
+            one.add(chunk, margins)
 
     @property
     def binned(self) -> Binned | None:
@@ -341,13 +333,13 @@ class Assessment:
     @property
     def troubles(self) -> list[Finding]:
         """Labels that float32 does not tell apart, so that the figures are not to be trusted."""
-        one = self._plain.examples > 1 and not self._plain.head.classifies and self._plain.head.count == 1
+        one = self.examples > 1 and not self.head.classifies and self.head.count == 1
         found = unresolved_labels(self._plain.low, self._plain.high) if one else None
-        return [] if found is None else [found]
+        return [] if found is None else [Finding("unresolved-labels", found)]
 
     def figures(self) -> Figures:
         """The figures of ``thresher evaluate --json``, without the number of weights."""
-        weightless = {"importance_0": self._weightless} if self._weightless else {}
+        weightless = {"importance_0": self.weightless} if self.weightless else {}
         return {**self._plain.figures(), **self._more.figures(), **weightless}
 
 
@@ -358,28 +350,16 @@ def assessed(model: Any, source: Source, threshold: float | None = None, *also: 
     prediction is positive above `threshold`, which is a probability, or a margin if the loss has no
     probabilities. ValueError for a threshold that the model cannot use; `DataError` if no example has weight.
     """
-    head = model.head
-    check_threshold(head, threshold)
+    check_threshold(model.head, threshold)
     if source.layout is not None and source.layout.columns and LABEL not in source.layout.kinds:
         why = "no column holds labels, since they were given beside the table in training"
         raise DataError(f"{source.names[0]}: {why}: {LABELS_BESIDE}")
-    plain, more = Evaluation(head), _kind(head)(head, model.lowest_label, threshold, model.classes)
-    weightless = 0
-    for read in source.chunks():
-        chunk = read.counting()
-        weightless += len(read) - len(chunk)
-        margins = model.predict(chunk, "margin")
-        if not np.isfinite(margins).all():
-            wrong = plain.examples + int(np.argwhere(~np.isfinite(margins))[0, 0]) + 1
-            what = f"{source.names[0]}: the prediction for example {wrong:,}"
-            raise DataError(f"{what} is not finite: its values are too large")
-        plain.add(chunk, margins)
-        more.add(chunk, margins, chunk.weights.astype(np.float64))
-        for one in also:
-            one.add(chunk, margins)
-    if weightless and not plain.weight:
+    found = Assessment(model, threshold)
+    for chunk in source.chunks():
+        found.add(chunk, source.names[0], also)
+    if found.weightless and not found.examples:
         raise DataError("all importance weights are zero: there is nothing to evaluate")
-    return Assessment(plain, more, weightless)
+    return found
 
 
 _SHOWN = 20

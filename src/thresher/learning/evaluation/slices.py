@@ -14,6 +14,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +44,8 @@ MOST = 10
 _TEXTS = 1 << 20
 """Spellings of values that are remembered"""
 _OTHERS, _NONE = "all others", "no value"
+_BIN = re.compile(r"-?\d{1,5}")
+"""The number of a bin"""
 _LONGEST = 60
 """Characters of a value in a table; the rest is cut off"""
 _FEW, _FEW_OF_CLASS = 50, 10
@@ -56,24 +59,6 @@ multiplied by importances; sums of squares and products of these give standard e
 _COLUMNS = ("value", "examples", "weight", "loss", "error", "rmse", "observed", "predicted", "ratio")
 """What a table shows, in this order: a model file does not keep that of a row"""
 Figures = dict[str, Any]
-
-
-def _check(layout: AnyLayout | None, column: str) -> SettledLayout:
-    if layout is None or not has_columns(layout):
-        raise DataError(f"slices need a table with columns; these data have none, so there is no '{column}'")
-    if column not in layout.columns:
-        several = names_in(column)
-        if len(several) > 1 and all(matching(one, layout.columns) for one in several):
-            raise DataError(
-                f"no column is called '{column}'; for several columns, use {mention(slices=[*several])}"
-            )
-        raise DataError(f"no column is called '{column}'; {column_meant(column, layout.columns)}")
-    kind = layout.kinds[layout.columns.index(column)]
-    if kind in (LABEL, WEIGHT):
-        raise DataError(f"'{column}' is the {kind}: choose another column to slice by")
-    if kind == LIST:
-        raise DataError(f"'{column}' contains lists: slice by a column with one value per row")
-    return layout
 
 
 class Slices:
@@ -96,13 +81,24 @@ class Slices:
     def add(self, chunk: Chunk, margins: F64) -> None:
         """Add the next examples, of importance above 0."""
         assert chunk.cells is not None
-        cells = chunk.cells[:, self._k]
+        cells, head = chunk.cells[:, self._k], self._head
         places = self.numbers(cells) if cells.dtype == object else cells
-        weights = chunk.weights.astype(np.float64)
-        loss, wrong, outcome, predicted = self._figures_of_rows(chunk, margins)
+        weights, kind = chunk.weights.astype(np.float64), head.outputs.kind
+        loss, guess = head.losses(margins, chunk), head.respond(margins, "label", 0.0)
+        targets = head.targets(chunk) if kind in ("labels", "values") else chunk.labels
+        truth, none = np.asarray(targets, np.float64), np.zeros(len(chunk))
+        positive = (chunk.labels > 0).astype(np.float64) if head.classifies and kind == "one" else none
+        if not head.classifies:
+            wrong = row_means((guess - truth.reshape(guess.shape)) ** 2)
+            outcome, predicted = row_means(truth), row_means(guess)
+        elif kind == "classes":
+            wrong, outcome, predicted = (guess != truth).astype(float), none, none
+        else:
+            likely = head.respond(margins, "probability", 0.0) if head.has_probabilities else margins
+            claims = claimed(head, margins, likely, self._threshold)
+            wrong, outcome = row_means(claims != (truth > 0)), row_means(truth > 0)
+            predicted = row_means(likely if head.has_probabilities else claims)
         missed, squares = wrong * weights, weights * weights
-        two = self._head.classifies and self._head.outputs.kind == "one"
-        positive = (chunk.labels > 0).astype(np.float64) if two else np.zeros(len(chunk))
         each = (np.ones(len(chunk)), weights, loss, missed, outcome * weights, predicted * weights)
         more = (squares, positive, loss * loss, loss * weights, missed * missed, missed * weights)
         known = slice(None) if places.min(initial=0) >= 0 else places != UNKNOWN
@@ -119,45 +115,24 @@ class Slices:
         return np.array(found, np.int64)
 
     def _number(self, text: str) -> int:
-        value, values = self._value(text), self._values
-        number = values.get(value) if value else 0
-        if number is None:
-            number = len(values) + 1
-            if number == MOST_CELLS - 1:
-                return number
-            values[value] = number
+        """The number of the value that a text means: in one spelling, or the bin of a number."""
+        value = "" if text in self._missing or not text.strip() else text
+        if value and self._binned:
+            with suppress(ValueError):
+                number = np.float32(text)
+                value = str(bin_of(number)) if np.isfinite(number) else ""
+        elif value and self._spelled:
+            value = respelled(text)
+        place = self._values.get(value) if value else 0
+        if place is None:
+            place = len(self._values) + 1
+            if place == MOST_CELLS - 1:
+                return place
+            self._values[value] = place
         if len(self._texts) >= _TEXTS:
             self._texts.clear()
-        self._texts[text] = number
-        return number
-
-    def _value(self, text: str) -> str:
-        """The value that a text means: one spelling, or the number of its bin; empty if it is missing."""
-        if text in self._missing or not text.strip():
-            return ""
-        if not self._binned:
-            return respelled(text) if self._spelled else text
-        try:
-            number = np.float32(text)
-        except ValueError:
-            return text
-        return str(bin_of(number)) if np.isfinite(number) else ""
-
-    def _figures_of_rows(self, chunk: Chunk, margins: F64) -> tuple[F64, F64, F64, F64]:
-        """For each row: loss times importance, error, outcome and prediction."""
-        head, loss = self._head, self._head.losses(margins, chunk)
-        guess = head.respond(margins, "label", 0.0)
-        several = head.outputs.kind in ("labels", "values")
-        truth = np.asarray(head.targets(chunk) if several else chunk.labels, np.float64)
-        if not head.classifies:
-            wrong = row_means((guess - truth.reshape(guess.shape)) ** 2)
-            return loss, wrong, row_means(truth), row_means(guess)
-        if head.outputs.kind == "classes":
-            return loss, (guess != truth).astype(float), np.zeros(len(chunk)), np.zeros(len(chunk))
-        likely = head.respond(margins, "probability", 0.0) if head.has_probabilities else margins
-        positive = claimed(head, margins, likely, self._threshold)
-        predicted = likely if head.has_probabilities else positive
-        return loss, row_means(positive != (truth > 0)), row_means(truth > 0), row_means(predicted)
+        self._texts[text] = place
+        return place
 
     def state(self) -> dict[str, NDArray[Any]]:
         """The values and the sums."""
@@ -183,17 +158,19 @@ class Slices:
     def figures(self) -> list[Figures]:
         """Figures of the heaviest values (see `_row`), then of all others, then of missing values.
 
-        Values are ordered by falling importance, bins by their range.
+        Values are ordered by falling importance, bins by their range. One called like a row of others is in
+        quotes.
         """
         names, sums = [*self._values], self._sums
         order = np.argsort(-sums[1 : len(names) + 1, 1], kind="stable") + 1
-        shown = [(_named(names[place - 1]), sums[place]) for place in order[:SHOWN].tolist()]
+        shown = [(names[place - 1], sums[place]) for place in order[:SHOWN].tolist()]
         if self._binned:
-            shown = [(_interval(name), one) for name, one in sorted(shown, key=lambda one: _order(one[0]))]
-        found = [_row(name, one, self._head) for name, one in shown if one[0]]
+            shown.sort(key=lambda one: (int(one[0]), "") if _BIN.fullmatch(one[0]) else (0, one[0]))
+        called = [f'"{name}"' if name.strip('"') in (_OTHERS, _NONE) else name for name, _ in shown]
+        called = [*map(_interval, called)] if self._binned else called
         rest = sums[order[SHOWN:]].sum(axis=0) + sums[-1]
-        found += [_row(_OTHERS, rest, self._head)] if rest[0] else []
-        return found + ([_row(_NONE, sums[0], self._head)] if sums[0, 0] else [])
+        each = [*zip(called, (one for _, one in shown), strict=True), (_OTHERS, rest), (_NONE, sums[0])]
+        return [_row(name, one, self._head) for name, one in each if one[0]]
 
 
 class ProgressiveSlices:
@@ -256,51 +233,36 @@ def _row(name: str, sums: NDArray[np.float64], head: Objective) -> Figures:
     rarer = min(of["positive"], examples - of["positive"]) if two else math.inf
     row: Figures = {"value": name, "examples": examples, "weight": weight}
     row |= {"small": examples < _FEW or rarer < _FEW_OF_CLASS, "loss": of["loss"] / weight}
-    losses = _of_mean(of, "loss")
-    if losses and head.classifies and head.has_probabilities:  # such losses are positive
-        losses = max(losses[0], 0.0), losses[1]
-    row |= _ends("loss", losses)
+
+    def ends(figure: str, low: float | None, high: float | None) -> None:
+        row[f"{figure}_low"], row[f"{figure}_high"] = low, high
+
+    def of_mean(figure: str) -> tuple[float, float] | tuple[None, None]:
+        more = (of[figure], of[f"{figure}2"], of[f"{figure}_weight"])
+        error = error_of_mean(examples, weight, of["weight2"], *more)
+        if error is None:
+            return None, None
+        return of[figure] / weight - NORMAL * error, of[figure] / weight + NORMAL * error
+
+    low, high = of_mean("loss")
+    if low is not None and head.classifies and head.has_probabilities:  # such losses are positive
+        low = max(low, 0.0)
+    ends("loss", low, high)
     if head.classifies:
         row["error"] = of["wrong"] / weight
-        row |= _ends("error", wilson(of["wrong"] / weight, count))
+        ends("error", *wilson(of["wrong"] / weight, count))
     else:
         row["rmse"] = math.sqrt(of["wrong"] / weight)
-        squares = _of_mean(of, "wrong")
-        row |= _ends("rmse", squares and (math.sqrt(max(squares[0], 0.0)), math.sqrt(squares[1])))
+        low, high = of_mean("wrong")
+        ends("rmse", *(None if end is None else math.sqrt(max(end, 0.0)) for end in (low, high)))
     if head.outputs.kind != "classes":
         row["observed"] = of["outcome"] / weight
-        row |= _ends("observed", wilson(of["outcome"] / weight, count) if two else None, two)
+        if two:
+            ends("observed", *wilson(of["outcome"] / weight, count))
         row["predicted"] = of["predicted"] / weight
     if head.outputs.kind == "one":
         row["ratio"] = of["predicted"] / of["outcome"] if of["outcome"] else None
     return row
-
-
-def _ends(name: str, interval: tuple[float, float] | None, known: bool = True) -> Figures:
-    low, high = interval or (None, None)
-    return {f"{name}_low": low, f"{name}_high": high} if known else {}
-
-
-def _of_mean(of: Figures, name: str) -> tuple[float, float] | None:
-    sums = (of[name], of[f"{name}2"], of[f"{name}_weight"])
-    error = error_of_mean(int(of["examples"]), of["weight"], of["weight2"], *sums)
-    if error is None:
-        return None
-    mean, half = of[name] / of["weight"], NORMAL * error
-    return mean - half, mean + half
-
-
-def _named(value: str) -> str:
-    """The name of a value: in quotes if it would be that of a row for others.
-
-    >>> _named("no value"), _named('"no value"'), _named('"none"')
-    ('"no value"', '""no value""', '"none"')
-    """
-    return f'"{value}"' if value.strip('"') in (_OTHERS, _NONE) else value
-
-
-def _order(name: str) -> tuple[int, str]:
-    return (int(name), "") if re.fullmatch(r"-?\d{1,5}", name) else (0, name)
 
 
 def _interval(name: str) -> str:
@@ -309,7 +271,7 @@ def _interval(name: str) -> str:
     >>> _interval("0"), _interval("1"), _interval("5"), _interval("-3")
     ('under 1', '1 to 2', '5.65 to 7.39', '-4.11 to -2.72')
     """
-    if not re.fullmatch(r"-?\d{1,5}", name):
+    if not _BIN.fullmatch(name):
         return name
     size = abs(int(name))
     if size == 0:
@@ -347,14 +309,27 @@ def slices_of(
 
     Raises the errors of `chosen_columns`, and DataError.
     """
-    chosen = chosen_columns(source.layout, columns)
-    layouts = [_check(source.layout, column) for column in chosen]
+    chosen, layout, found = chosen_columns(source.layout, columns), source.layout, list[Slices]()
+    for k, column in enumerate(chosen):
+        if layout is None or not has_columns(layout):
+            why = "slices need a table with columns; these data have none"
+            raise DataError(f"{why}, so there is no '{column}'")
+        if column not in layout.columns:
+            several, meant = names_in(column), column_meant(column, layout.columns)
+            if len(several) > 1 and all(matching(one, layout.columns) for one in several):
+                meant = f"for several columns, use {mention(slices=[*several])}"
+            raise DataError(f"no column is called '{column}'; {meant}")
+        kind = layout.kinds[layout.columns.index(column)]
+        if kind in (LABEL, WEIGHT):
+            raise DataError(f"'{column}' is the {kind}: choose another column to slice by")
+        if kind == LIST:
+            raise DataError(f"'{column}' contains lists: slice by a column with one value per row")
+        found.append(Slices(column, k, layout, head, threshold))
     if chosen and not source.has_cells:
         slices = mention(slices=chosen[0])
         raise DataError(f"{slices}: these data hold features, not columns, so no slices of them can be made")
     source.sliced = chosen
-    each = zip(chosen, layouts, strict=True)
-    return [Slices(column, k, layout, head, threshold) for k, (column, layout) in enumerate(each)]
+    return found
 
 
 def figures_of_slices(slices: Sequence[Slices]) -> Figures:
@@ -386,11 +361,6 @@ SMALL = (
 )
 
 
-def _marked(row: Figures) -> str:
-    value, cut = row["value"], len(row["value"]) > _LONGEST
-    return f"{value[:_LONGEST]}{'...' if cut else ''}{' *' if row['small'] else ''}"
-
-
 def slice_lines(column: str, rows: Sequence[Figures], kind: str = "") -> list[str]:
     """The table of the slices by a column, as text; `kind` says what figures they are."""
     if not rows:
@@ -399,7 +369,10 @@ def slice_lines(column: str, rows: Sequence[Figures], kind: str = "") -> list[st
     for name in shown_names(rows):
         heads += [name, *(["95% interval"] if interval_of(rows[0], name) is not None else [])]
         for row, cells in zip(rows, table, strict=True):
-            cells.append(_marked(row) if name == "value" else row[name])
-            cells += [] if (interval := interval_of(row, name)) is None else [interval or "-"]
+            value, star = row[name], " *" if row["small"] else ""
+            if name == "value":
+                value = f"{value[:_LONGEST]}{'...' if len(value) > _LONGEST else ''}{star}"
+            interval = interval_of(row, name)
+            cells += [value] if interval is None else [value, interval or "-"]
     lines = ["", f"by {column}{kind}", *table_of(heads, table)]
     return [*lines, *([SMALL] if any(row["small"] for row in rows) else [])]

@@ -35,57 +35,71 @@ class Moved(NamedTuple):
 
     def those(self, rows: NDArray[Any]) -> Moved:
         """Select `rows`."""
-        return Moved(self.keys[rows], self.outputs[rows], self.before[rows], self.after[rows])
+        return Moved(*(array[rows] for array in self))
 
     def joined(self, other: Moved, top: int) -> Moved:
         """The `top` largest changes of both; on ties, the first in order of key and output."""
-        keys, outputs, before, after = (np.concatenate(pair) for pair in zip(self, other, strict=True))
-        far = np.abs(after - before)
+        both = Moved(*map(np.concatenate, zip(self, other, strict=True)))
+        far = np.abs(both.after - both.before)
         least = np.partition(far, len(far) - top)[len(far) - top] if 0 < top < len(far) else 0.0
-        likely = Moved(keys, outputs, before, after).those(np.flatnonzero(far >= least))
+        likely = both.those(np.flatnonzero(far >= least))
         far = np.abs(likely.after - likely.before)
         return likely.those(np.lexsort((likely.outputs, likely.keys, -far))[:top])
 
 
 def compare(a: Readout, b: Readout, headers: tuple[Header, Header], top: int = 20) -> dict[str, Any]:
     """The content of ``thresher diff --json``. `DataError` if keys or outputs have different meanings."""
-    check_comparable(a, b)
+    _check_comparable(a, b)
     counts = dict.fromkeys(("added", "removed", "changed_sign", "grew", "shrank", "same"), 0)
     total = squares = largest = 0.0
     most = Moved(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     for keys, before, after in _pairs(a, b):
-        for name, many in _counted(before, after).items():
-            counts[name] += many
+        was, now, turned = before != 0, after != 0, before * after < 0
+        kept, growth = was & now & ~turned, np.abs(after) - np.abs(before)
+        flags = (now & ~was, was & ~now, turned, kept & (growth > 0), kept & (growth < 0))
+        for kind, flag in zip(counts, (*flags, kept & (growth == 0)), strict=True):
+            counts[kind] += int(flag.sum())
         change = np.abs(after - before)
         total, squares = total + float(change.sum()), squares + float((change * change).sum())
         largest = max(largest, float(change.max(initial=0.0)))
         rows, outputs = np.nonzero(change)
-        here = Moved(keys[rows], outputs, before[rows, outputs], after[rows, outputs])
-        most = most.joined(here, top)
-    intercepts = [a.bias.astype(float).tolist(), b.bias.astype(float).tolist()]
-    options = _differing(*headers)
-    alike = not largest and intercepts[0] == intercepts[1] and _scaled_alike(a, b)
+        most = most.joined(Moved(keys[rows], outputs, before[rows, outputs], after[rows, outputs]), top)
+    intercepts = [one.bias.astype(float).tolist() for one in (a, b)]
+    scaled_alike = a.means == b.means and (
+        a.divisors is b.divisors
+        if a.divisors is None or b.divisors is None
+        else all(map(np.array_equal, (a.divisors.keys, a.divisors.by), (b.divisors.keys, b.divisors.by)))
+    )
+    called, many = b.head.names(b.classes), a.head.outputs.kind != "one"
     return {
-        "equal": alike,
+        "equal": not largest and intercepts[0] == intercepts[1] and scaled_alike,
         **counts,
         "l1_distance": total,
         "l2_distance": squares**0.5,
         "largest_change": largest,
         "intercept": intercepts,
-        "scales_differ": not _scaled_alike(a, b),
-        "options": options,
-        "moved": _as_dicts(most, a, b),
+        "scales_differ": not scaled_alike,
+        "options": _differing(*headers),
+        "moved": [
+            {
+                "feature": key,
+                "name": next((name for one in (b, a) if one.names and (name := one.names.get(key))), None),
+                **({"output": called[output]} if many else {}),
+                "before": before,
+                "after": after,
+            }
+            for key, output, before, after in zip(*(one.tolist() for one in most), strict=True)
+        ],
     }
 
 
-def check_comparable(a: Readout, b: Readout) -> None:
+def _check_comparable(a: Readout, b: Readout) -> None:
     """`DataError` if the same key or output means something else in the two models."""
     if a.head.outputs != b.head.outputs:
         raise DataError(f"their outputs differ: {a.head.outputs.spec} and {b.head.outputs.spec}")
     if a.classes != b.classes:
-        raise DataError(
-            f"the classes or their order differ: {listed_words(a.classes)} and {listed_words(b.classes)}"
-        )
+        both = f"{listed_words(a.classes)} and {listed_words(b.classes)}"
+        raise DataError(f"the classes or their order differ: {both}")
     if a.store != b.store and any(one.store.startswith(HashedIndex.NAME) for one in (a, b)):
         raise DataError(f"their stores differ: {a.store} and {b.store}")
     if a.layout is None or b.layout is None:
@@ -104,75 +118,28 @@ def check_comparable(a: Readout, b: Readout) -> None:
 
 
 def _pairs(a: Readout, b: Readout) -> Iterator[tuple[NDArray[np.uint64], F64, F64]]:
+    """Some of the keys that either has, in order, with the weights that both have for them."""
     marks = np.union1d(a.keys[::STEP], b.keys[::STEP])
-    for k, low in enumerate(marks):
-        parts = []
-        for one in (a, b):
-            lo = int(np.searchsorted(one.keys, low))
-            hi = int(np.searchsorted(one.keys, marks[k + 1])) if k + 1 < len(marks) else len(one.keys)
-            parts.append((one, slice(lo, hi)))
+    bounds = [(one, [*np.searchsorted(one.keys, marks).tolist(), len(one.keys)]) for one in (a, b)]
+    for k in range(len(marks)):
+        parts = [(one, slice(ends[k], ends[k + 1])) for one, ends in bounds]
         mine, theirs = (one.keys[part] for one, part in parts)
-        keys = mine if np.array_equal(mine, theirs) else np.union1d(mine, theirs)
-        before, after = (_weights(one, part, keys) for one, part in parts)
-        yield keys, before, after
-
-
-def _weights(one: Readout, part: slice, keys: NDArray[np.uint64]) -> F64:
-    """The weights of `keys`; only those of the rows in `part` are stored."""
-    table = np.repeat(one.unmet.astype(np.float64)[np.newaxis], len(keys), axis=0)
-    stored = one.weights[part].reshape(-1, one.head.count)
-    table[np.searchsorted(keys, one.keys[part])] = stored
-    return table
-
-
-def _counted(before: F64, after: F64) -> dict[str, int]:
-    """How many weights were added, removed, and so on; weights that are zero in both are not counted."""
-    was, now, turned = before != 0, after != 0, before * after < 0
-    kept = was & now & ~turned
-    more, less = np.abs(after) > np.abs(before), np.abs(after) < np.abs(before)
-    flags = (now & ~was, was & ~now, turned, kept & more, kept & less, kept & ~more & ~less)
-    names = ("added", "removed", "changed_sign", "grew", "shrank", "same")
-    return {name: int(flag.sum()) for name, flag in zip(names, flags, strict=True)}
-
-
-def _scaled_alike(a: Readout, b: Readout) -> bool:
-    if a.means != b.means:
-        return False
-    if a.divisors is None or b.divisors is None:
-        return a.divisors is b.divisors
-    same = np.array_equal(a.divisors.keys, b.divisors.keys)
-    return same and np.array_equal(a.divisors.by, b.divisors.by)
+        keys, tables = mine if np.array_equal(mine, theirs) else np.union1d(mine, theirs), list[F64]()
+        for one, part in parts:
+            table = np.repeat(one.unmet.astype(np.float64)[np.newaxis], len(keys), axis=0)
+            table[np.searchsorted(keys, one.keys[part])] = one.weights[part].reshape(-1, one.head.count)
+            tables.append(table)
+        yield keys, tables[0], tables[1]
 
 
 def _differing(a: Header, b: Header) -> dict[str, list[Any]]:
-    found = {
-        name: [a["recipe"].get(name), b["recipe"].get(name)]
-        for name in RECIPE
-        if name != "layout" and a["recipe"].get(name) != b["recipe"].get(name)
-    }
-    layouts = [one["recipe"]["layout"] or {} for one in (a, b)]
-    for name in sorted(layouts[0].keys() | layouts[1].keys()):
-        mine, theirs = (one.get(name, getattr(SettledLayout, name, None)) for one in layouts)
-        if name not in ("columns", "kinds") and mine != theirs:
-            found[name if name != "seed" else "layout_seed"] = [mine, theirs]
+    """Options of the recipes, of the layouts and of columns, with both values where these differ."""
+    recipes, layouts = (a["recipe"], b["recipe"]), [one["recipe"]["layout"] or {} for one in (a, b)]
+    found = {name: [one.get(name) for one in recipes] for name in RECIPE if name != "layout"}
+    for name in sorted((layouts[0].keys() | layouts[1].keys()) - {"columns", "kinds"}):
+        values = [one.get(name, getattr(SettledLayout, name, None)) for one in layouts]
+        found["layout_seed" if name == "seed" else name] = values
     kinds = [dict(zip(one.get("columns", []), one.get("kinds", []), strict=True)) for one in layouts]
     for name in dict.fromkeys([*kinds[0], *kinds[1]]):
-        mine, theirs = (one.get(name) for one in kinds)
-        if mine != theirs:
-            found[f"column {name}"] = [mine, theirs]
-    return found
-
-
-def _as_dicts(moved: Moved, a: Readout, b: Readout) -> list[dict[str, Any]]:
-    called, many = b.head.names(b.classes), a.head.outputs.kind != "one"
-    rows = zip(*(one.tolist() for one in moved), strict=True)
-    return [
-        {
-            "feature": key,
-            "name": next((name for one in (b, a) if one.names and (name := one.names.get(key))), None),
-            **({"output": called[output]} if many else {}),
-            "before": before,
-            "after": after,
-        }
-        for key, output, before, after in rows
-    ]
+        found[f"column {name}"] = [one.get(name) for one in kinds]
+    return {name: both for name, both in found.items() if both[0] != both[1]}

@@ -99,26 +99,23 @@ class Explanation(NamedTuple):
         ``rest``, so the intercept, their contributions and the rest add up to the margin. Of several outputs,
         these numbers are dictionaries with a number for each.
         """
-        said = self.responses
+        said, found = self.responses, list[dict[str, Any]]()
         asked = dict.fromkeys(("label", said.usual, "margin"))
-        each = zip(*(said.values(self.margins, one) for one in asked), strict=True)
+        columns = zip(*(said.values(self.margins, one) for one in asked), strict=True)
         intercept = said.by_name(self.intercepts.tolist() if not said.is_one else float(self.intercepts[0]))
-        return [
-            {**dict(zip(asked, values, strict=True)), "intercept": intercept, **self._features(row, top)}
-            for row, values in enumerate(each)
-        ]
-
-    def _features(self, row: int, top: int | None) -> dict[str, Any]:
-        """The offset of a row, if it has one, its largest terms, and the sum of the others."""
-        said, terms = self.responses, self.terms(row)
-        left = np.reshape([one.contribution for one in terms[top:] if top], (-1, len(self.intercepts)))
-        rest = left.sum(axis=0).tolist()
-        shown = [
-            one._asdict() | {name: said.by_name(getattr(one, name)) for name in ("weight", "contribution")}
-            for one in terms[:top]
-        ]
-        offset = {} if self.offsets is None else {"offset": self.offsets.item(row)}
-        return {**offset, "features": shown, "rest": said.by_name(rest if not said.is_one else rest[0])}
+        for row, values in enumerate(columns):
+            terms = self.terms(row)
+            left = np.reshape([one.contribution for one in terms[top:] if top], (-1, len(self.intercepts)))
+            rest = left.sum(axis=0).tolist()
+            shown = [
+                one._asdict() | {n: said.by_name(getattr(one, n)) for n in ("weight", "contribution")}
+                for one in terms[:top]
+            ]
+            offset = {} if self.offsets is None else {"offset": self.offsets.item(row)}
+            rest = said.by_name(rest if not said.is_one else rest[0])
+            own = dict(zip(asked, values, strict=True)) | {"intercept": intercept} | offset
+            found.append(own | {"features": shown, "rest": rest})
+        return found
 
 
 def explain(model: LinearPredictor, chunk: Chunk, names: Mapping[int, str] = _NONE) -> Explanation:

@@ -70,12 +70,8 @@ def names_follow(own: Model, source: Source) -> list[Finding]:
         return []
     which = "1 new feature has no name" if count == 1 else f"{count:,} new features have no names"
     reason = f"{which}, because the data can be read only once"
-    return [
-        Finding(
-            "unnamed",
-            f"{reason}: find them with {mention_command('name')}, in other data with these features",
-        )
-    ]
+    remedy = f"find them with {mention_command('name')}, in other data with these features"
+    return [Finding("unnamed", f"{reason}: {remedy}")]
 
 
 def known_names(readout: Readout) -> dict[int, str]:
@@ -104,7 +100,5 @@ def check_namer(source: Source, store: str) -> None:
 def check_nameable(store: str) -> None:
     """`DataError` if a weight can stand for several features."""
     if store.startswith(HashedIndex.NAME):
-        raise DataError(
-            "weights of a hashed store have no names, as features may share one: use"
-            f" {mention(store='growing')}"
-        )
+        why = "weights of a hashed store have no names, as features may share one"
+        raise DataError(f"{why}: use {mention(store='growing')}")

@@ -95,7 +95,7 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
     # the default table has lines at 1, 2, 4, 8 ... examples, that of --report-every evenly spaced ones
     early = bool(examples) and 5 * examples[len(examples) // 2] < examples[-1]
     axis = Axis("examples", log=early, whole=True, low=None if early else 0)
-    first = _of_first_pass(stages)
+    first = stages[: next((k for k, stage in enumerate(stages) if stage.again), len(stages))]
     average, since = [stage.average for stage in first], [stage.since for stage in stages]
     shown = [
         Series("since the line before", examples[: len(first)], since[: len(first)], quiet=True),
@@ -118,30 +118,21 @@ def learning(stages: Sequence[Stage], loss: str, holdout: dict[str, Any] | None 
         Series("features seen", examples, seen, quiet=True),
         Series("non-zero weights", [stage.examples for stage in counted], nonzero, emphasis=True, colour=2),
     ]
+    description = "Nothing was learned."
+    if stages:
+        end, which = stages[-1], ", that of the first pass," if len(first) < len(stages) else ","
+        description = (
+            f"After {end.examples:,} examples the average progressive {loss} loss is {end.average:.4g}{which}"
+            f" and {end.nonzero or 0:,} of {end.features_seen:,} features seen have a weight."
+        )
     return panels(
         "Progressive loss and sparsity",
-        _description(stages, loss),
+        description,
         [
             Panel(axis, losses, shown, title="Loss of each example before it is learned"),
             Panel(axis, features, sparsity, title="Sparsity"),
         ],
         **shape,
-    )
-
-
-def _of_first_pass(stages: Sequence[Stage]) -> Sequence[Stage]:
-    return stages[: next((k for k, stage in enumerate(stages) if stage.again), len(stages))]
-
-
-def _description(stages: Sequence[Stage], loss: str) -> str:
-    if not stages:
-        return "Nothing was learned."
-    end, several = stages[-1], len(_of_first_pass(stages)) < len(stages)
-    average = f"the average progressive {loss} loss is {end.average:.4g}"
-    average += ", that of the first pass," if several else ","
-    return (
-        f"After {end.examples:,} examples {average} and "
-        f"{end.nonzero or 0:,} of {end.features_seen:,} features seen have a weight."
     )
 
 
@@ -153,60 +144,42 @@ def agreement(head: Objective, found: Binned | None, figures: dict[str, Any], **
     `found` and `figures` are those of an `Assessment`.
     """
     if found is None:
-        return _by_class(figures, shape) if head.classifies else _by_output(figures, shape)
+        return _bars(head, figures, shape)
+    bins, ends, name = found.bins(), dict[str, Any](), "bins of equal weight"
+    if head.classifies:
+        intervals = [wilson(one["observed"], found.effective(one["weight"])) for one in bins]
+        ends = {"low": [low for low, _ in intervals], "high": [high for _, high in intervals]}
+        most = max([one["predicted"] for one in bins] + ends["high"], default=1.0)
+        high, error = 1.0 if most > _HALF else max(1.05 * most, 1e-6), figures["calibration_error"]
+        several = head.outputs.kind == "classes"
+        what = "probability of the predicted class" if several else "predicted probability"
+        title, diagonal = "Calibration: predicted probability and observed share", "perfect calibration"
+        caption = f"{len(bins)} bins of equal weight with 95 % intervals"
+        caption += "." if error is None else f"; the mean distance from the diagonal is {error:.3g}."
+        x = Axis(f"{what} (grey: how many)", low=0, high=high, percent=True)
+        y = Axis("share that came true", low=0, high=high, percent=True)
+        strip, name = found.density(0.0, high), f"{name}, 95 % intervals"
+    else:
+        title, diagonal, rmse = "Predicted and observed", "observed as predicted", figures["rmse"]
+        caption = f"The mean of what was observed in {len(bins)} bins of predictions, of equal weight"
+        caption += "." if rmse is None else f"; the root mean squared error is {rmse:.4g}."
+        x, y, strip = Axis("mean prediction (grey: how many)"), Axis("mean observation"), found.density()
+    places, means = ([one[figure] for one in bins] for figure in ("predicted", "observed"))
+    titles = [f"predicted {a:.4g}, observed {b:.4g}" for a, b in zip(places, means, strict=True)]
+    series = [Series(name, places, means, "both", titles=titles, **ends)]
+    shape = {"height": 480, **shape}
+    strips = [Strip(*one) for one in strip]
+    return chart(title, caption, x, y, series, diagonal=diagonal, strip=strips, **shape)
+
+
+def _bars(head: Objective, figures: dict[str, Any], shape: dict[str, Any]) -> str:
+    """The error of each output; or the share of each class that is misclassified, most frequent first."""
     if not head.classifies:
-        return _numbers(found, figures, shape)
-    return _probabilities(found, figures, head, shape)
-
-
-def _probabilities(binned: Binned, figures: dict[str, Any], head: Objective, shape: dict[str, Any]) -> str:
-    bins = binned.bins()
-    ends = [wilson(one["observed"], binned.effective(one["weight"])) for one in bins]
-    several = head.outputs.kind == "classes"
-    what = "probability of the predicted class" if several else "predicted probability"
-    what += " (grey: how many)"
-    most = max([one["predicted"] for one in bins] + [high for _, high in ends], default=1.0)
-    high = 1.0 if most > _HALF else max(1.05 * most, 1e-6)
-    x = Axis(what, low=0, high=high, percent=True)
-    y = Axis("share that came true", low=0, high=high, percent=True)
-    error = figures["calibration_error"]
-    caption = f"{len(bins)} bins of equal weight with 95 % intervals"
-    return chart(
-        "Calibration: predicted probability and observed share",
-        caption + ("." if error is None else f"; the mean distance from the diagonal is {error:.3g}."),
-        x,
-        y,
-        [_observed(bins, low=[low for low, _ in ends], high=[high for _, high in ends])],
-        diagonal="perfect calibration",
-        strip=[Strip(*one) for one in binned.density(0.0, high)],
-        **{"height": 480, **shape},
-    )
-
-
-def _numbers(binned: Binned, figures: dict[str, Any], shape: dict[str, Any]) -> str:
-    bins, rmse = binned.bins(), figures["rmse"]
-    return chart(
-        "Predicted and observed",
-        f"The mean of what was observed in {len(bins)} bins of predictions, of equal weight"
-        + ("." if rmse is None else f"; the root mean squared error is {rmse:.4g}."),
-        Axis("mean prediction (grey: how many)"),
-        Axis("mean observation"),
-        [_observed(bins)],
-        diagonal="observed as predicted",
-        strip=[Strip(*one) for one in binned.density()],
-        **{"height": 480, **shape},
-    )
-
-
-def _observed(bins: list[dict[str, float]], **ends: Any) -> Series:
-    x, y = ([one[name] for one in bins] for name in ("predicted", "observed"))
-    titles = [f"predicted {a:.4g}, observed {b:.4g}" for a, b in zip(x, y, strict=True)]
-    name = "bins of equal weight" + (", 95 % intervals" if ends else "")
-    return Series(name, x, y, "both", titles=titles, **ends)
-
-
-def _by_class(figures: dict[str, Any], shape: dict[str, Any]) -> str:
-    """The share of each class that is misclassified, most frequent classes first."""
+        errors = figures["rmse_by_output"]
+        rows = [Bar(f"output {k}", value) for k, value in enumerate(errors[:_BARS], 1)]
+        left = f", the first {_BARS} of {len(errors):,}" if len(errors) > _BARS else ""
+        caption = f"The root mean squared error of each output{left}."
+        return bars("Error by output", caption, rows, axis=f"root mean squared error{left}", **shape)
     met = [one for one in figures["by_class"] if one["recall"] is not None]
     met.sort(key=lambda one: -one["weight"])
     rows = [
@@ -214,13 +187,6 @@ def _by_class(figures: dict[str, Any], shape: dict[str, Any]) -> str:
         for one in met[:_BARS]
     ]
     left = f"; the {_BARS} most frequent of {len(met):,} classes" if len(met) > _BARS else ""
-    title = "Error by class"
     caption = f"The share of the examples of each class that is predicted as another class{left}."
-    return bars(title, caption, rows, axis=f"share predicted as another class{left}", percent=True, **shape)
-
-
-def _by_output(figures: dict[str, Any], shape: dict[str, Any]) -> str:
-    rows = [Bar(f"output {k}", value) for k, value in enumerate(figures["rmse_by_output"], 1)]
-    left = f", the first {_BARS} of {len(rows):,}" if len(rows) > _BARS else ""
-    caption = f"The root mean squared error of each output{left}."
-    return bars("Error by output", caption, rows[:_BARS], axis=f"root mean squared error{left}", **shape)
+    axis = f"share predicted as another class{left}"
+    return bars("Error by class", caption, rows, axis=axis, percent=True, **shape)

@@ -193,8 +193,6 @@ class Share:
     """what a checkpoint calls it"""
     steady = False
     """whether a row must have the same number in every pass"""
-    groups = False
-    """whether rows of a group are dealt together"""
     last = 0
     """number of a part that has learned the last row"""
 

@@ -22,15 +22,7 @@ from thresher.data.errors import DataError
 from thresher.data.inputs.matrices import identified
 from thresher.data.layout import grouped_by
 from thresher.data.source import Chunks, MemorySource, Source, SourceWrapper
-from thresher.learning.diagnostics.findings import (
-    Finding,
-    no_groups,
-    nothing_held_out,
-    nothing_met,
-    uneven_groups,
-    unlike,
-    weightless_held_out,
-)
+from thresher.learning.diagnostics.findings import Finding, no_groups, unlike, weightless_held_out
 from thresher.learning.inspection.formatting import shown
 from thresher.learning.model.objective import Objective
 from thresher.learning.training.shares import (
@@ -79,41 +71,31 @@ def difference(held: Counts, learned: Counts, which: str = "held-out rows", word
     n, m = sum(held.values()), sum(learned.values())
     if not n or not m:
         return ""
+
+    def shares(label: float) -> tuple[float, float, float]:
+        """The share of a class in both, and together."""
+        a, b = held.get(label, 0), learned.get(label, 0)
+        return a / n, b / m, (a + b) / (n + m)
+
+    def errors(label: float) -> float:
+        """How many standard errors the shares of a class are apart."""
+        a, b, both = shares(label)
+        error = math.sqrt(both * (1 - both) * (1 / n + 1 / m))
+        return abs(a - b) / error if error else 0.0
+
     there = [label for label, count in held.items() if count]
     alone = len(there) == 1 and n * (1 - learned.get(there[0], 0) / m) >= _ROWS
     labels = [1.0] if {*held, *learned} <= {1.0, -1.0} else [*{*held, *learned}]
-    worst = (
-        there[0] if alone and len(labels) > 1 else max(labels, key=lambda k: (_errors(held, learned, k), k))
-    )
-    a, b = held.get(worst, 0) / n, learned.get(worst, 0) / m
-    together = (held.get(worst, 0) + learned.get(worst, 0)) / (n + m)
-    few = n + m <= _FEW or n * abs(a - together) < _ROWS or _errors(held, learned, worst) <= _ERRORS
+    worst = there[0] if alone and len(labels) > 1 else max(labels, key=lambda k: (errors(k), k))
+    a, b, both = shares(worst)
+    few = n + m <= _FEW or n * abs(a - both) < _ROWS or errors(worst) <= _ERRORS
     if not alone and (few or (abs(a - b) <= _POINTS and max(a, b) < _TIMES * min(a, b))):
         return ""
-    share = (
-        f"all {n:,} {which}"
-        if a == 1
-        else f"none of {n:,} {which}"
-        if a == 0
-        else f"{_percent(a)} of the {which}"
-    )
-    place = int(worst)
-    name = words[place] if 0 <= place < len(words) else f"{worst:g}"
+    share = f"{_percent(a)} of the {which}"
+    if a in (0, 1):
+        share = f"all {n:,} {which}" if a else f"none of {n:,} {which}"
+    name = words[int(worst)] if 0 <= int(worst) < len(words) else f"{worst:g}"
     return f"{share} have the label {name}, of the rows learned {_percent(b)}"
-
-
-def _errors(held: Counts, learned: Counts, label: float) -> float:
-    """How many standard errors the shares of a class are apart."""
-    n, m = sum(held.values()), sum(learned.values())
-    a, b = held.get(label, 0) / n, learned.get(label, 0) / m
-    p = (held.get(label, 0) + learned.get(label, 0)) / (n + m)
-    error = math.sqrt(p * (1 - p) * (1 / n + 1 / m))
-    return abs(a - b) / error if error else 0.0
-
-
-def off(got: float, wanted: float, rows: int) -> bool:
-    """Whether a share of the rows is less than half of what was wanted, or more than twice of it."""
-    return rows > _FEW and not wanted / _TIMES <= got <= wanted * _TIMES
 
 
 def _percent(share: float) -> str:
@@ -141,7 +123,6 @@ class Holdout:
         self.weightless = False
         """whether none of its rows counts"""
         self._held_counts, self._learned_counts = Counter[float](), Counter[float]()
-        self._rows = self._held_rows = 0
         self.incomplete = bool(every)
         """whether held-out examples of the stream are still to be collected"""
 
@@ -218,7 +199,6 @@ class Holdout:
         out = chunk.take(held) if held.any() else None
         rest = chunk if out is None else chunk.take(~held).at(chunk.place, chunk.after)
         if self.incomplete:
-            self._rows, self._held_rows = self._rows + len(chunk), self._held_rows + len(out or ())
             if self._head is not None:
                 self._learned_counts += counts_of(self._head, rest)
                 self._held_counts += Counter() if out is None else counts_of(self._head, out)
@@ -231,28 +211,26 @@ class Holdout:
             return [weightless_held_out()]
         if not self._read:
             return []
-        if not self._kept:
-            if isinstance(self.every, MatchingRows):
-                return [nothing_met(self.every.condition)]
-            return [nothing_held_out()] if self._in_groups else []
-        found = [] if self._named or not self._in_groups else [no_groups(self._names)]
-        if not isinstance(self.every, LastRows | MatchingRows) and self._named:
-            got, wanted = self._held_rows / self._rows, float(1 / self.every)
-            found += [uneven_groups(got, wanted)] if off(got, wanted, self._rows) else []
         drawn = not isinstance(self.every, LastRows | MatchingRows)
-        if drawn and not self._named:
-            return found  # what differs then differs by chance
-        reason = difference(self._held_counts, self._learned_counts, words=self._words)
-        return [*found, unlike(reason, self._remedy())] if reason else found
-
-    def _remedy(self) -> str:
-        if isinstance(self.every, LastRows):
-            return f"if they are not in the order of time, draw the rows to hold out, {mention(holdout=0.1)}"
-        if isinstance(self.every, MatchingRows):
-            return (
-                f"if the condition is not meant to do that, draw the rows to hold out, {mention(holdout=0.1)}"
+        if not self._kept and (self._in_groups or isinstance(self.every, MatchingRows)):
+            reason = "no row was held out, because there are few groups"
+            remedy = (
+                f"hold out a larger share, such as {mention(holdout=0.5)}, or use another {mention('seed')}"
             )
-        return f"use another {mention('seed')}, or leave {mention('group')} out"
+            if isinstance(self.every, MatchingRows):
+                reason = f"no row meets {self.every.condition}, so nothing was held out"
+                remedy = f"hold out the rows of another condition, or a share, {mention(holdout=0.1)}"
+            return [Finding("empty-holdout", f"{reason}: {remedy}")]
+        if drawn and not self._named:  # what differs then differs by chance
+            return [no_groups(self._names)] if self._in_groups else []
+        reason = difference(self._held_counts, self._learned_counts, words=self._words)
+        remedy = f"use another {mention('seed')}, or leave {mention('group')} out"
+        if not drawn:
+            fits = "they are not in the order of time"
+            if isinstance(self.every, MatchingRows):
+                fits = "the condition is not meant to do that"
+            remedy = f"if {fits}, draw the rows to hold out, {mention(holdout=0.1)}"
+        return [unlike(reason, remedy)] if reason else []
 
     @property
     def given(self) -> Source | None:

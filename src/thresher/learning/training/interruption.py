@@ -105,13 +105,15 @@ class Stopper:
         elif not before:
             self._tell("thresher: stopping after the current step")
 
-    def wait(self, items: Iterator[T], stop: Callable[[], None]) -> T | None:
-        """The next item, None at the end; call `stop()`, which raises, if a stop is requested before."""
+    def each(self, items: Iterator[T], stop: Callable[[], None]) -> Iterator[T]:
+        """The items; if a stop is requested before the next one, call `stop()`, which raises."""
         found: list[T | None] = []
-        if not self.unless_asked(lambda: found.append(next(items, None))):
-            stop()
-            raise AssertionError("stop() must raise")
-        return found[0]
+        while self.unless_asked(lambda: found.append(next(items, None))):
+            if (item := found.pop()) is None:
+                return
+            yield item
+        stop()
+        raise AssertionError("stop() must raise")
 
     def unless_asked(self, work: Callable[[], object]) -> bool:
         """Do `work`, which a signal interrupts at once; return whether it was completed."""

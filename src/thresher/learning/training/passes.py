@@ -128,13 +128,11 @@ def bytes_of(replay: int | str) -> int:
 
 def check_passes(passes: int | str) -> None:
     """ValueError unless `passes` is a number of passes or ``auto``."""
-    if isinstance(passes, str):
-        if passes != AUTO:
-            raise OneLineError(
-                f"{mention('passes')} must be a whole number, 1 or more, or 'auto', not {passes!r}"
-            )
-        return
-    check_whole("passes", passes, 1, MOST_PASSES)
+    if not isinstance(passes, str):
+        check_whole("passes", passes, 1, MOST_PASSES)
+    elif passes != AUTO:
+        expected = "a whole number, 1 or more, or 'auto'"
+        raise OneLineError(f"{mention('passes')} must be {expected}, not {passes!r}")
 
 
 def bytes_to_keep(replay: int, repeats: bool, cause: str) -> int:
@@ -144,10 +142,8 @@ def bytes_to_keep(replay: int, repeats: bool, cause: str) -> int:
     """
     if repeats or replay in (0, bytes_of(REPLAY)):
         return replay if repeats else 0
-    raise DataError(
-        f"with {cause}, {mention(passes='auto')} is one pass, which keeps no rows: leave"
-        f" {mention('replay')} out, or use {mention(passes=5)}"
-    )
+    reason = f"with {cause}, {mention(passes='auto')} is one pass, which keeps no rows"
+    raise DataError(f"{reason}: leave {mention('replay')} out, or use {mention(passes=5)}")
 
 
 def is_automatic(recipe: Recipe) -> bool:
@@ -166,10 +162,8 @@ def agreed_passes(passes: int | str, replay: int | str) -> tuple[int, int]:
     if passes == AUTO:
         return 1, budget
     if budget not in (0, bytes_of(REPLAY)):
-        raise OneLineError(
-            f"{mention('replay')} has no effect with {mention(passes=passes)}: leave it out, or use"
-            f" {mention(passes='auto')}"
-        )
+        reason = f"{mention('replay')} has no effect with {mention(passes=passes)}"
+        raise OneLineError(f"{reason}: leave it out, or use {mention(passes='auto')}")
     return int(passes), 0
 
 
@@ -288,18 +282,13 @@ class ReplayBuffer(SourceWrapper[Source]):
         elif self._held:
             self._keys.add(without_offsets(chunk.counting()).keys)
         elif self._rows is not None and self._copying:
-            if self._is_hopeless():
+            source, share = self._source, 1.0
+            if source.rereadable and source.total_bytes:
+                share = _FAR * source.position_bytes / source.total_bytes
+            if self.size.bytes > share * self._budget:  # the rest, if it is alike, is too long by far
                 self._rows, self._postponed = None, True
             else:
                 self._rows.add(chunk)
-
-    def _is_hopeless(self) -> bool:
-        """Whether the rest of the files, if it is like their beginning, is too long by far."""
-        source = self._source
-        if not (source.rereadable and source.total_bytes):
-            return False
-        share = source.position_bytes / source.total_bytes
-        return bool(self.size.bytes > _FAR * share * self._budget)
 
     @property
     def whole(self) -> Size:
@@ -327,16 +316,12 @@ class ReplayBuffer(SourceWrapper[Source]):
         """The source of each pass after the first."""
         return _FromMemory(self) if self._copying else self._source
 
-    def read_again(self) -> None:
-        """Keep all rows without yielding them, for a later pass; does nothing if they are kept."""
+    def replay(self, start: StreamPosition | None) -> Iterator[Chunk]:
+        """A later pass, or the rest of one from `start` on; it first reads the rows that are not kept yet."""
         if self._whole is None or self._postponed:
             self._budget, self._postponed = float("inf"), False
             for _ in self.chunks():
                 pass
-
-    def replay(self, start: StreamPosition | None) -> Iterator[Chunk]:
-        """A later pass, or the rest of one from `start` on."""
-        self.read_again()
         if self._rows is None or self._whole is None:
             raise AssertionError("rows that were dropped cannot be replayed")
         self.report = self._whole

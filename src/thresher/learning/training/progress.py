@@ -17,12 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from thresher.learning.training.learner import Tally
 from thresher.options.messages import as_shown
 
 if TYPE_CHECKING:
+    from thresher.learning.model.model import Model
     from thresher.learning.model.objective import Objective
 
 
@@ -30,8 +31,6 @@ _HEAD = (
     f"{'examples':>12} {'since last':>10} {'average':>10} {'label':>9} {'prediction':>10} {'non-zero':>10}"
     f" {'rows/s':>11}"
 )
-_WIDTHS = 9, 10
-"""Columns of the label and the prediction."""
 
 
 class Row(NamedTuple):
@@ -67,8 +66,11 @@ class PassEnd(NamedTuple):
     holdout: dict[str, float | int | None] | None
 
 
-class Watcher(Protocol):
-    """Receives the events of the training loop; every call must return at once."""
+class Watcher:
+    """Receives the events of the training loop; every call must return at once. This one ignores them."""
+
+    def show_classes(self, head: Objective, words: Sequence[str]) -> None:
+        """Show classes by name from here on."""
 
     def row(self, row: Row) -> None:
         """A row of the table is due."""
@@ -86,29 +88,7 @@ class Watcher(Protocol):
         """A message for the user."""
 
 
-class Unwatched:
-    """A Watcher that ignores everything."""
-
-    def show_classes(self, head: Objective, words: Sequence[str]) -> None:
-        """Ignored."""
-
-    def row(self, row: Row) -> None:
-        """Ignored."""
-
-    def advance(self, examples: int, done: float | None) -> None:
-        """Ignored."""
-
-    def passed(self, end: PassEnd) -> None:
-        """Ignored."""
-
-    def replay(self, rows: int, number: int, passes: int) -> None:
-        """Ignored."""
-
-    def say(self, message: str) -> None:
-        """Ignored."""
-
-
-class ProgressLines(Unwatched):
+class ProgressLines(Watcher):
     """A Watcher that says the rows of the table, and the figures on the hold-out, as lines of text."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -127,12 +107,32 @@ class ProgressLines(Unwatched):
             self._say(_HEAD)
         if row.in_pass > 1 and not self._later:
             self._come_again(f"pass {row.in_pass}")
-        self._say(self._line(row))
+        one_of_several = self._head is not None and self._head.outputs.kind == "classes"
+        label, prediction = self._named(row.label), "-"
+        if one_of_several:
+            prediction = self._named(row.prediction)
+        elif not math.isnan(row.prediction):
+            prediction = f"{row.prediction:.4f}"
+        losses = ("-" if math.isnan(loss) else f"{loss:.6f}" for loss in (row.loss_since, row.average))
+        self._say(
+            "{:>12,} {:>10} {:>10} {:>9} {:>10} {:>10,} {:>11,.0f}".format(
+                row.examples, *losses, _cut(label, 9), _cut(prediction, 10), row.nonzero, row.rate
+            )
+        )
 
     def _come_again(self, when: str) -> None:
         """Say what the table, if there is one, shows from here on."""
         self._later = True
         self._say(f"{when}; since last: loss on rows seen before" if self._started else when)
+
+    def _named(self, number: float) -> str:
+        """A label, by name if classes have names; empty if there is none."""
+        if math.isnan(number):
+            return ""
+        if self._head is None or not self._words:
+            return f"{number:.6g}"
+        outputs = self._head.outputs
+        return self._words[int(number - outputs.low if outputs.kind == "classes" else number > 0)]
 
     def passed(self, end: PassEnd) -> None:
         """Say the figures on the hold-out; without one, that a pass has ended, if there is no table."""
@@ -152,38 +152,31 @@ class ProgressLines(Unwatched):
         """Say a message."""
         self._say(as_shown(message))
 
-    def _line(self, row: Row) -> str:
-        label = self._named(row.label)
-        prediction = "-" if math.isnan(row.prediction) else f"{row.prediction:.4f}"
-        if self._head is not None and self._head.outputs.kind == "classes":
-            prediction = self._named(row.prediction)
-        label, prediction = (
-            _cut(text, width) for text, width in zip((label, prediction), _WIDTHS, strict=True)
-        )
-        since, average = (
-            "-" if math.isnan(loss) else f"{loss:.6f}" for loss in (row.loss_since, row.average)
-        )
-        return (
-            f"{row.examples:>12,} {since:>10} {average:>10} {label:>9} {prediction:>10}"
-            f" {row.nonzero:>10,} {row.rate:>11,.0f}"
-        )
-
-    def _named(self, number: float) -> str:
-        """A label, by name if classes have names; empty if there is none."""
-        if math.isnan(number):
-            return ""
-        if self._head is None or not self._words:
-            return f"{number:.6g}"
-        return self._words[
-            int(number - self._head.outputs.low if self._head.outputs.kind == "classes" else number > 0)
-        ]
-
 
 def _cut(text: str, width: int) -> str:
     from thresher.data.errors import printable
 
     shown = printable(text)
     return shown if len(shown) <= width else f"{shown[: width - 2]}.."
+
+
+class PassPrinter(Watcher):
+    """Prints a line after each pass, as verbose estimators do."""
+
+    def __init__(self, nonzero: Callable[[], int], verbose: int) -> None:
+        self._nonzero, self._verbose = nonzero, verbose
+
+    def passed(self, end: PassEnd) -> None:
+        """Print examples so far, the loss of the pass, number of nonzero weights and hold-out loss."""
+        held = "" if end.holdout is None else f", held-out loss {end.holdout['loss']:.6g}"
+        loss = "progressive loss" if end.number == 1 else "loss on rows seen before"
+        so_far = f"examples {end.examples:,}, {loss} {end.loss:.6g}, non-zero {self._nonzero():,}{held}"
+        self.say(f"pass {end.number}: {so_far}")
+
+    def say(self, message: str) -> None:
+        """Print a line."""
+        if self._verbose:
+            print(as_shown(message))
 
 
 MOST = 256
@@ -226,17 +219,6 @@ class CurvePoint(NamedTuple):
 Curve = tuple[CurvePoint, ...]
 
 
-class _Counting(Protocol):
-    @property
-    def examples(self) -> int: ...
-    @property
-    def tally(self) -> Tally: ...
-    @property
-    def nonzero(self) -> int: ...
-    @property
-    def features_seen(self) -> int: ...
-
-
 def until_due(done: int) -> int:
     """Number of examples from example `done` to the next point."""
     return (1 << done.bit_length()) - done if done else 1
@@ -252,7 +234,7 @@ def keeps_end(number: int) -> bool:
     return number <= _PASSES or number & (number - 1) == 0
 
 
-def marked(curve: Curve, model: _Counting, rows: int) -> Curve:
+def marked(curve: Curve, model: Model, rows: int) -> Curve:
     """The curve with a point for the current state, unless there is one or the loss is not finite.
 
     Weights are counted unless the table of `rows` rows is large and less than a quarter full: scanning
@@ -277,46 +259,20 @@ def up_to(curve: Curve, examples: int) -> Curve:
 
 def is_curve(given: Any) -> bool:
     """Whether `given` is a valid curve: few points, finite numbers, ascending numbers of examples."""
-    if not isinstance(given, list) or len(given) > MOST or not all(map(_is_point, given)):
+    if not isinstance(given, list) or len(given) > MOST:
         return False
+    for point in given:
+        if not isinstance(point, list) or len(point) != len(CurvePoint._fields):
+            return False
+        examples, loss, weight, nonzero, seen = point
+        counts, sums = (examples, seen, *([] if nonzero is None else [nonzero])), (loss, weight)
+        if not all(type(one) is int and 0 <= one < 1 << 63 for one in counts):
+            return False
+        if not all(type(one) is float and math.isfinite(one) for one in sums) or weight < 0.0:
+            return False
     return all(one[0] < other[0] for one, other in pairwise(given))
-
-
-def _is_point(given: Any) -> bool:
-    if not isinstance(given, list) or len(given) != len(CurvePoint._fields):
-        return False
-    examples, loss, weight, nonzero, seen = given
-    counts = (examples, seen, *([] if nonzero is None else [nonzero]))
-    return (
-        all(type(one) is int and 0 <= one < 1 << 63 for one in counts)
-        and all(type(one) is float and math.isfinite(one) for one in (loss, weight))
-        and weight >= 0.0
-    )
 
 
 def curve_of(given: Any) -> Curve:
     """The curve in `given`, which `is_curve` has accepted."""
     return tuple(CurvePoint(*one) for one in given)
-
-
-class PassPrinter(Unwatched):
-    """Prints a line after each pass, as verbose estimators do."""
-
-    def __init__(self, nonzero: Callable[[], int], verbose: int) -> None:
-        self._nonzero, self._verbose = nonzero, verbose
-
-    def passed(self, end: PassEnd) -> None:
-        """Print examples so far, the loss of the pass, number of nonzero weights and hold-out loss."""
-        if not self._verbose:
-            return
-        held = "" if end.holdout is None else f", held-out loss {end.holdout['loss']:.6g}"
-        loss = "progressive loss" if end.number == 1 else "loss on rows seen before"
-        print(
-            f"pass {end.number}: examples {end.examples:,}, {loss} {end.loss:.6g},"
-            f" non-zero {self._nonzero():,}{held}"
-        )
-
-    def say(self, message: str) -> None:
-        """Print a line."""
-        if self._verbose:
-            print(as_shown(message))

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, NamedTuple
 
 from thresher.data.layout import as_option
-from thresher.data.report import Report
 from thresher.engine.sound import StateError
 from thresher.learning.files.schema import Fields, Form, Positive, check, read
 from thresher.learning.training.shares import is_text
@@ -14,20 +13,24 @@ from thresher.options.messages import mention
 
 _SLICE: Fields = {"value": str, "examples": int, "weight": float, "small": bool, "loss": float | None}
 """What a row of slices has in any case"""
-_COUNTS = ("lines", "examples", "blank", "skipped", "merged")
+COUNTS = ("lines", "examples", "blank", "skipped", "merged")
+"""The fields that are counts of lines, as a `Report` has them"""
 
 
 def _is_sliced(given: Any) -> bool:
-    columns = given.values() if isinstance(given, dict) else [None]
-    return all(isinstance(rows, list) and all(_is_slice(row, rows[0]) for row in rows) for rows in columns)
-
-
-def _is_slice(row: Any, first: Any) -> bool:
-    try:
-        check(row, {**dict.fromkeys(row, float | None), **_SLICE})
-    except (StateError, TypeError):
+    if not isinstance(given, dict):
         return False
-    return bool(row.keys() == first.keys())
+    for rows in given.values():
+        if not isinstance(rows, list):
+            return False
+        for row in rows:
+            try:
+                check(row, {**dict.fromkeys(row, float | None), **_SLICE})
+            except (StateError, TypeError):
+                return False
+            if row.keys() != rows[0].keys():
+                return False
+    return True
 
 
 class Difference(NamedTuple):
@@ -56,8 +59,8 @@ class Record:
     with others it leaves the same model as training for `passes` passes. Nor is a hold-out file, because it
     changes no weight.
 
-    >>> Record.of(Report(lines=9, examples=8, skipped=1), order="once").as_dict()["skipped"]
-    1
+    >>> Record(lines=9, examples=8, skipped=1).after(Record(lines=3, skipped=3)).skipped
+    4
     """
 
     passes: Positive = 1
@@ -91,19 +94,11 @@ class Record:
     )
     """see `evaluation.slices`: by the margins before each example of the first pass"""
 
-    @classmethod
-    def of(
-        cls, report: Report, passes: int = 1, order: str = "as-is", holdout: str = "", where: str = ""
-    ) -> Record:  # fmt: skip
-        """The record of a training run, given the line counts of its last pass."""
-        counts = {name: getattr(report, name) for name in _COUNTS}
-        return cls(passes, order, holdout, where, **counts)
-
     def after(self, earlier: Record | None) -> Record:
         """The record of a model that goes on from one with an `earlier` record."""
         if earlier is None:
             return self
-        counts = {name: getattr(earlier, name) + getattr(self, name) for name in _COUNTS}
+        counts = {name: getattr(earlier, name) + getattr(self, name) for name in COUNTS}
         return replace(self, continued=earlier.continued + 1, **counts)
 
     def as_dict(self) -> dict[str, Any]:

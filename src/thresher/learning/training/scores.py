@@ -64,18 +64,12 @@ class PairedLosses:
 class Scores:
     """Figures of models, by number, on the same rows, and standard errors of their differences in loss."""
 
-    def __init__(self, models: Mapping[int, Any]) -> None:
+    def __init__(self, models: Mapping[int, Any], chunks: Iterable[Chunk] = ()) -> None:
         self.models = {**models}
         self._evaluations = {k: Evaluation(model.head) for k, model in models.items()}
         self._losses = PairedLosses(len(models))
-
-    @classmethod
-    def over(cls, models: Mapping[int, Any], chunks: Iterable[Chunk]) -> Scores:
-        """The scores on these rows."""
-        found = cls(models)
         for chunk in chunks:
-            found.add(chunk)
-        return found
+            self.add(chunk)
 
     def add(self, chunk: Chunk) -> None:
         """Predict the rows of `chunk` that count."""
@@ -137,15 +131,10 @@ class Patience:
             else:
                 self.waited[k] += 1
         out = [k for k in scores.models if self.waited[k] >= self.passes]
-        if len(out) == len(scores.models):
-            return True
-        for k in out:
+        over = len(out) == len(scores.models)
+        for k in () if over else out:
             models.rest(k)
-        return False
-
-    def stop_waiting(self) -> None:
-        """Let the pass under way be no better than the best of each model."""
-        self.waited = {k: passes + 1 for k, passes in self.waited.items()}
+        return over
 
     def put_back(self, models: ModelSet) -> list[int]:
         """Restore each model to its best pass; return the numbers of those that had been changed since."""

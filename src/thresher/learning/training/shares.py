@@ -81,25 +81,15 @@ def part_of(given: Any) -> HeldOutPart | None:
     """
     if getattr(given, "ndim", None) == 0:  # a number of numpy's
         given = given.item()
-    if isinstance(given, str) and (found := _EVERY.fullmatch(given)):
-        every = int(found[1])
-        if not 2 <= every <= MOST_EVERY:
-            raise OneLineError(f"{mention('holdout')} {given}: N must be from 2 to {MOST_EVERY:,}")
-        return every
-    if isinstance(given, str) and (found := _LAST.fullmatch(given)):
-        return _last(given, found[1])
-    is_number = isinstance(given, Real) and not isinstance(given, bool)
-    if not is_number and not (isinstance(given, str) and _NUMBER.fullmatch(given)):
-        meeting = _meeting(given) if isinstance(given, str) else None
-        if meeting is None and isinstance(given, str) and (meant := _meant(given)):
-            raise OneLineError(f"{mention('holdout')} {given}: there is no such file; {meant}")
-        return meeting
+    if isinstance(given, str) and not _NUMBER.fullmatch(given):
+        return _part_in_words(given)
+    if not isinstance(given, str | Real) or isinstance(given, bool):
+        return None
     share = _share(given)
     if not 0 < share < 1:
-        raise OneLineError(
-            f"{mention('holdout')} {given}: a share of the rows lies between 0 and 1, such as 0.2; a file of"
-            f" that name is ./{given}"
-        )
+        named = f"a file of that name is ./{given}"
+        reason = "a share of the rows lies between 0 and 1, such as 0.2"
+        raise OneLineError(f"{mention('holdout')} {given}: {reason}; {named}")
     return share.denominator if share.numerator == 1 else 1 / share
 
 
@@ -115,48 +105,48 @@ def _share(given: Any) -> Fraction:
     return share.limit_denominator(_FINEST)
 
 
-def _last(given: str, size: str) -> LastRows:
-    if size.isdecimal() and 0 < int(size) <= MOST_EVERY:
-        return LastRows(int(size))
-    share = _share(size) if _NUMBER.fullmatch(size) else Fraction(0)
-    if not 0 < share < 1:
-        raise OneLineError(
-            f"{mention('holdout')} {given}: give a share of the rows between 0 and 1, such as last:0.1, or"
-            " how many, such as last:1000"
-        )
-    return LastRows(share)
-
-
-def _meeting(given: str) -> MatchingRows | None:
-    """The condition that a text is; None for the name of a file. ValueError for a syntax error."""
-    if not _CONDITION.match(given) or "://" in given or os.path.exists(given):
+def _part_in_words(given: str) -> HeldOutPart | None:
+    """A hold-out that is no number. ValueError for what is probably meant as one, but is none."""
+    option = f"{mention('holdout')} {given}"
+    if found := _EVERY.fullmatch(given):
+        every = int(found[1])
+        if not 2 <= every <= MOST_EVERY:
+            raise OneLineError(f"{option}: N must be from 2 to {MOST_EVERY:,}")
+        return every
+    if found := _LAST.fullmatch(given):
+        size = found[1]
+        if size.isdecimal() and 0 < int(size) <= MOST_EVERY:
+            return LastRows(int(size))
+        share = _share(size) if _NUMBER.fullmatch(size) else Fraction(0)
+        if not 0 < share < 1:
+            forms = "a share of the rows between 0 and 1, such as last:0.1, or how many, such as last:1000"
+            raise OneLineError(f"{option}: give {forms}")
+        return LastRows(share)
+    if os.path.exists(given):
         return None
-    from thresher.data.formats.tables.where import conditions_in
+    if _CONDITION.match(given) and "://" not in given:
+        from thresher.data.formats.tables.where import conditions_in
 
-    try:
-        conditions_in(given, mention("holdout"))
-    except DataError as error:
-        if not re.search(r"\s", given.strip()):  # such as day=20/part-0.parquet
-            return None
-        raise ValueError(str(error)) from error
-    return MatchingRows(given.strip())
-
-
-def _meant(given: str) -> str:
-    """What the name of a file that does not exist probably means, if that is another hold-out; else empty."""
-    if os.path.exists(given) or re.search(r"[/\\*?\[]", given):
-        return ""
-    if found := _EQUAL.fullmatch(given):
-        return (
-            f"for the rows that meet a condition, write text in quotes: \"{found[1]}{found[2]}'{found[3]}'\""
-        )
-    found = _MISSPELLED.fullmatch(given)
-    near = get_close_matches(found[1].lower(), _FORMS, 1) if found else []
-    if not found or not near:
-        return ""
-    if _FORMS[near[0]] == "last":
-        return f"did you mean last:{found[2] or '0.1'}?"
-    return f"did you mean every-{found[2] if found[2].isdecimal() else 10}th?"
+        try:
+            conditions_in(given, mention("holdout"))
+        except DataError as error:
+            if re.search(r"\s", given.strip()):  # not a name such as day=20/part-0.parquet
+                raise ValueError(str(error)) from error
+        else:
+            return MatchingRows(given.strip())
+    if re.search(r"[/\\*?\[]", given):
+        return None
+    meant, found = "", _MISSPELLED.fullmatch(given)
+    if equal := _EQUAL.fullmatch(given):
+        quoted = f"\"{equal[1]}{equal[2]}'{equal[3]}'\""
+        meant = f"for the rows that meet a condition, write text in quotes: {quoted}"
+    elif found and (near := get_close_matches(found[1].lower(), _FORMS, 1)):
+        last = f"last:{found[2] or '0.1'}"
+        meant = last if _FORMS[near[0]] == "last" else f"every-{found[2] if found[2].isdecimal() else 10}th"
+        meant = f"did you mean {meant}?"
+    if meant:
+        raise OneLineError(f"{option}: there is no such file; {meant}")
+    return None
 
 
 def as_text(part: HeldOutPart) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,6 @@ import numpy as np
 
 from thresher.data.chunk import Chunk, concat
 from thresher.data.errors import BadLine, DataError
-from thresher.data.files.paths import in_both
 from thresher.data.formats.tables.column_statistics import ColumnSeen
 from thresher.data.inputs.matrices import identified
 from thresher.data.order import AsIs, Order
@@ -26,17 +25,8 @@ from thresher.engine.atomic import discard
 from thresher.engine.compile.notices import seconds_compiling
 from thresher.engine.protocol import writes
 from thresher.learning.diagnostics.column_findings import check_namespaces, troubles_of_reading
-from thresher.learning.diagnostics.findings import (
-    Finding,
-    ended_early,
-    leak,
-    learned_before,
-    learned_too,
-    one_class_held_out,
-    unused_groups,
-)
-from thresher.learning.diagnostics.leaks import telling
-from thresher.learning.diagnostics.run_findings import Run, troubles_of
+from thresher.learning.diagnostics.findings import Finding
+from thresher.learning.diagnostics.run_findings import Run, at_end, troubles_of
 from thresher.learning.diagnostics.stream_statistics import StreamStatistics
 from thresher.learning.files import checkpoint
 from thresher.learning.files.checkpoint import DataOrigin, Held, Sliced, TrainingPosition, TrainingState
@@ -49,17 +39,10 @@ from thresher.learning.training.holdout import Holdout
 from thresher.learning.training.interruption import Interrupted, Stopper
 from thresher.learning.training.learner import Recent, Tally, total
 from thresher.learning.training.passes import MOST_PASSES, Replay, bytes_to_keep
-from thresher.learning.training.progress import PassEnd, Row, Unwatched, Watcher
-from thresher.learning.training.record import Record
+from thresher.learning.training.progress import PassEnd, Row, Watcher
+from thresher.learning.training.record import COUNTS, Record
 from thresher.learning.training.scores import Figures, Patience, Scores
-from thresher.learning.training.shares import (
-    MOST_EVERY,
-    HeldOutPart,
-    LastRows,
-    MatchingRows,
-    as_text,
-    condition_of,
-)
+from thresher.learning.training.shares import MOST_EVERY, HeldOutPart, LastRows, MatchingRows, as_text
 from thresher.options.checks import check_whole
 
 if TYPE_CHECKING:
@@ -108,11 +91,6 @@ class TrainingPlan:
             check_whole("holdout_every", self.holdout_every, 0, MOST_EVERY)
         if 0 < self.holdout_every <= 1:
             raise ValueError("holdout_every=1 leaves nothing to learn from: give 2 or more, or 0 for none")
-
-    @property
-    def marked(self) -> str:
-        """The condition that held-out rows meet; empty if they are chosen otherwise."""
-        return condition_of(self.holdout_every)
 
     def judges(self, holdout: Any) -> bool:
         """Whether there is a hold-out to evaluate on: part of the stream, or `holdout`."""
@@ -220,21 +198,28 @@ class Trainer:
         """those of the last pass, or of the best pass of each model"""
         self.figures: Figures | None = None
         """the scores of one model, the best of several"""
-        self.watcher: Watcher = watcher or Unwatched()
+        self.watcher = watcher or Watcher()
         self.stopper = stopper or Stopper()
         self.table: list[Row] = []
-        self.repetition = Replay(plan.passes, self._bytes_to_keep())
+        cause = "this order" if self.models.may_replay(True) else "this rule"
+        kept = bytes_to_keep(plan.replay, self.models.may_replay(self.order.steady), cause)
+        self.repetition = Replay(plan.passes, kept)
         self.position, self.reported = TrainingPosition(), Tally(0.0, 0.0)
         self.label = float("nan")
         """label of the last example learned"""
         self.recent = Recent()
         self._report, self._reading, self._stretch = Report(), self.source, (concat([]), 0)
-        self._started, self._compiled, self._in_groups, self._examples_before = 0.0, 0.0, False, 0
+        self._started, self._compiled, self._examples_before = 0.0, 0.0, 0
         self.resumed = False
         """whether the rows learned by an earlier run are still to be verified"""
         self._ready, self._successor = ready, successor
         self._seen, self._columns, self._slices = StreamStatistics(), columns, slices
-        self._keep_contents()
+        # what will be read twice, by later passes or by a resumed run, is hashed to detect changes
+        if plan.checkpoint is not None:
+            self.source.keep_hash = True
+        if (given := self.holdout.given) is not None:
+            again = plan.passes > 1 or kept > 0
+            given.keep_hash = plan.checkpoint is not None or (again and not given.in_memory)
 
     @property
     def model(self) -> Any:
@@ -243,26 +228,9 @@ class Trainer:
 
     def follow(self, earlier: Record) -> None:
         """Go on with a model that has learned other data, of which it has the `earlier` record."""
-        self._number_after(earlier)
+        self._earlier, self.holdout.first = earlier, earlier.examples
         self._seen.begin(self.models.examples, self.model.tally, self.model.repeated)
         self.reported = self.model.tally
-
-    def _number_after(self, earlier: Record | None) -> None:
-        """Number rows after those that the model has learned before, if it has."""
-        self._earlier, self.holdout.first = earlier, 0 if earlier is None else earlier.examples
-
-    def _bytes_to_keep(self) -> int:
-        cause = "this order" if self.models.may_replay(True) else "this rule"
-        return bytes_to_keep(self.plan.replay, self.models.may_replay(self.order.steady), cause)
-
-    def _keep_contents(self) -> None:
-        """Hash what will be read twice, by later passes or by a resumed run, to detect changes."""
-        lasting = self.plan.checkpoint is not None
-        if lasting:
-            self.source.keep_hash = True
-        if (given := self.holdout.given) is not None:
-            again = self.plan.passes > 1 or self.repetition.budget > 0
-            given.keep_hash = lasting or (again and not given.in_memory)
 
     def training_state(self) -> TrainingState:
         """The state of training that a checkpoint holds besides the model."""
@@ -293,27 +261,24 @@ class Trainer:
 
     def continue_from(self, before: TrainingState) -> None:
         """Resume from `before`, whose model this trainer has. ValueError if the data or the order differ."""
-        now = self.training_state()
+        now, place = self.training_state(), before.position.place
         now.check_same_data(before)
         for one in now.difference(before):
             raise ValueError(one.told("the checkpoint"))
-        place = before.position.place
         if place is not None and place[0] >= len(self.source.names):
             raise ValueError(f"the position is in file {place[0] + 1}, which does not exist")
         self.position, self.label, self.table = before.position, before.label, list(before.table)
         self.reported, self._seen = before.reported, before.seen
-        self.recent = before.recent
-        self._number_after(before.earlier)
+        self.recent, self._earlier = before.recent, before.earlier
+        self.holdout.first = 0 if before.earlier is None else before.earlier.examples
         if self._slices is not None and before.slices is not None:
             self._slices.restore(before.slices.state)
         self.policy.bests, self.policy.waited = before.bests, before.waited
         self.repetition.resume(before.passes, before.settled)
         if sum(content.size for content in [*before.read, *before.evaluated]) > _LONG:
-            self.watcher.say(
-                "reading the data again up to the checkpoint, to check that they have not changed"
-            )
-        self.resumed = True
-        whole = before.position.number > 1
+            again = "reading the data again up to the checkpoint"
+            self.watcher.say(f"{again}, to check that they have not changed")
+        self.resumed, whole = True, before.position.number > 1
         self.source.expect(before.read, whole=whole)
         if self.holdout.given is not None:
             self.holdout.given.expect(before.evaluated, whole=whole, now=True)
@@ -331,7 +296,16 @@ class Trainer:
         self._started, self._compiled = time.perf_counter(), seconds_compiling()
         self._examples_before = self.models.examples
         try:
-            self._passes()
+            while self.position.number <= self.repetition.passes:
+                known = self.repetition.passes if self.repetition.settled else 0
+                self.models.begin_pass(self.position.number, known)
+                self._pass()
+                if self.position.number == 1 < self.repetition.passes:
+                    self._tell()
+                    self.reported = self.model.repeated
+                if self._over():
+                    break
+                self.position = TrainingPosition(self.position.number + 1)
         except Interrupted:
             if not self._here:
                 raise
@@ -342,279 +316,17 @@ class Trainer:
             self._stop_listening()
         return self._complete()
 
-    def _complete(self) -> Outcome:
-        """Finish the model once its passes are over."""
-        self.models.finish()
-        self.models.check_finite()
-        self._tell()
-        return self._outcome()
-
-    def _passes(self) -> None:
-        while self.position.number <= self.repetition.passes:
-            known = self.repetition.passes if self.repetition.settled else 0
-            self.models.begin_pass(self.position.number, known)
-            self._pass()
-            if self.position.number == 1 < self.repetition.passes:
-                self._tell()
-                self.reported = self.model.repeated
-            if self._over():
-                break
-            self.position = TrainingPosition(self.position.number + 1)
-
     def _stop_listening(self) -> None:
         if self._here:
             self.stopper.close()
             self.stopper.asked = False
 
-    def as_if_ended(self) -> Any:
-        """The model that training leaves if no more rows come, in its only pass; this training goes on."""
-        end = copy(self)
-        end.models, end._seen, end.table = copy(self.models), deepcopy(self._seen), [*self.table]
-        end.holdout, end.policy = copy(self.holdout), copy(self.policy)
-        end.repetition = copy(self.repetition)
-        end.watcher = Unwatched()
-        end._end_pass(Report.from_dict(self.position.report))
-        end._over()
-        end._complete()
-        return end.model
-
-    def keep_best(self) -> None:
-        """Make the model of a replay that was stopped the one to keep: the best pass so far, or as it is."""
-        self.cut_short = True
+    def _complete(self) -> Outcome:
+        """Finish the model once its passes are over."""
         self.models.finish()
         self.models.check_finite()
-        self.policy.stop_waiting()
-        best = self._take_best()
-        self.models.end_passes()
-        self._keep_record(best)
-
-    def _pass(self) -> None:
-        number = self.position.number
-        source = self.order.over(self._rows_of(number), number)
-        if number > 1 and self.repetition.keeps and (number == 2 or self.resumed):
-            self.watcher.replay(self._seen.rows, self.position.number, self.repetition.passes)
-            self._here = (
-                self.plan.checkpoint is None and self.stopper.listen_here()
-            )  # Ctrl-C may end it early
-        source.report, self._reading = Report.from_dict(self.position.report), source
-        with closing(source.chunks(self.position.place)) as chunks:
-            for chunk in self._until_stopped(chunks):
-                if self.resumed:
-                    self.source.confirm()
-                    self._check_position(len(chunk))
-                    self.resumed = False
-                self._ready()
-                self._in_groups = self._in_groups or chunk.groups is not None
-                self._learn(chunk)
-                report = source.report.as_dict()
-                self.position = TrainingPosition(self.position.number, chunk.after, 0, report)
-                self.repetition.settle(False)
-                self.watcher.advance(self.models.examples, self._share(source))
-        if self.resumed:
-            self._check_position(0)
-        self._end_pass(source.report)
-
-    def _end_pass(self, report: Report) -> None:
-        """There are no more rows in this pass."""
-        self._hand_over(True)
-        if progress.keeps_end(self.position.number):
-            self.models.mark()
-        self._report = report
-        if self.position.number == 1:
-            if self._earlier is None:
-                check_namespaces(self.source, report)
-            self._seen.end(self.models.examples, self.model.tally)
-            self.repetition.settle(True)
-
-    def _rows_of(self, number: int) -> Source:
-        """The rows to learn in a pass, in the order of the data."""
-        if number > 1:
-            self.source.sliced = ()
-        read = self.source if number == 1 or self.repetition.keeps else self.reread()
-        return self.repetition.over(self.holdout.rest(read), number, held=self.order.reads(2) == 1)
-
-    def _check_position(self, rows: int) -> None:
-        """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
-        if self.position.learned > rows:
-            learned = f"{self.position.learned:,} rows of a chunk of {rows:,}"
-            raise DataError(f"{self.plan.checkpoint}: not a checkpoint for these data: it is after {learned}")
-
-    def _until_stopped(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        """Yield the chunks until a stop is requested."""
-        while (chunk := self.stopper.wait(chunks, self.interrupt)) is not None:
-            yield chunk
-
-    def _learn(self, chunk: Chunk) -> None:
-        """Learn the rows of `chunk` from `position.learned` on, pausing where a row or checkpoint is due."""
-        lo = self.position.learned
-        while lo < len(chunk):
-            hi = chunk.end_of(lo, self._until_due())
-            hi = min(hi, lo + self.at_once) if self.at_once else hi
-            again, rows = self.position.number > 1, chunk.rows(lo, hi)
-            self._stretch = rows, lo + (0 if chunk.place is None else chunk.place.line)
-            self.models.learn(self._numbered(rows, again), again=again)
-            if not again:
-                self._seen.add(rows, self.models.recipe.layout)
-            self.stopper.worth_keeping = True
-            self.position = replace(self.position, learned=hi)
-            if len(examples := rows.counting()):
-                self.label = self.model.last_label(examples)
-                self._hand_over(False)
-                self.handle_due()
-            lo = hi
-            if lo < len(chunk):
-                self.pause()
-
-    def skip(self, first: int, count: int, error: DivergedError) -> None:
-        """Count rows that the model leaves out as skipped: see `Model.skip_with`."""
-        rows, line = self._stretch
-        line += int(np.flatnonzero(rows.weights)[max(first, 0)]) + 1
-        bad = BadLine(self.source.names[0], line, 1, "an example to learn", str(error), b"")
-        self._reading.report.leave_out(bad, count)
-
-    def _numbered(self, rows: Chunk, again: bool) -> Chunk:
-        """The rows with the numbers of their values, if these are counted."""
-        if rows.cells is None or self._slices is None:
-            return rows
-        return replace(rows, cells=None) if again else self._slices.numbered(rows)
-
-    def _hand_over(self, over: bool) -> None:
-        """Continue with the successor of the model; the loss since the last row of the table stays right."""
-        successor = self._successor(self.models, over)
-        if successor is not self.models:
-            then, now, last = self.model.tally, successor.lead.tally, self.reported
-            self.reported = Tally(last.loss + now.loss - then.loss, last.weight + now.weight - then.weight)
-            self.models = successor
-            self._seen.forget_losses()
-
-    def _until_due(self) -> int:
-        """Number of examples until the next point of the curve, row of the table or checkpoint."""
-        done, every = self.models.examples, self.plan.report_every
-        due = min(progress.until_due(done), progress.until_due(self._new_examples))
-        if every:
-            due = min(due, every - done % every)
-        if self.plan.checkpoint_every:
-            due = min(due, self.plan.checkpoint_every - done % self.plan.checkpoint_every)
-        return due
-
-    @property
-    def _new_examples(self) -> int:
-        """Examples learned since the model went on with these data, if it did."""
-        return self.models.examples - self._seen.start.examples
-
-    def handle_due(self) -> None:
-        """Between two examples: add to curve and table, stop or save a checkpoint, whatever is due."""
-        done, every = self.models.examples, self.plan.report_every
-        if progress.is_due(done):
-            self.models.mark()
-            if self.position.number == 1:
-                self._seen.mark(done, self.model.tally)
-        if done % every == 0 if every else progress.is_due(self._new_examples):
-            self._tell()
-        if self.stopper.asked:
-            self.interrupt()
-        if self.plan.checkpoint_every and done % self.plan.checkpoint_every == 0:
-            self.save_checkpoint()
-
-    @property
-    def _number(self) -> int:
-        """The current pass, or the last one."""
-        return min(self.position.number, self.repetition.passes)
-
-    def _tell(self) -> None:
-        """Add a row to the table, unless no table is kept or no examples were learned since the last row."""
-        model, number, examples = self.model, self._number, self.models.examples
-        sums = model.tally if number == 1 else model.repeated
-        unchanged = bool(self.table) and self.table[-1].examples == examples
-        if unchanged or self.plan.report_every is None:
-            return
-        self.models.check_finite()
-        seconds, compiling = self._spent()
-        row = Row(
-            examples,
-            Tally(sums.loss - self.reported.loss, sums.weight - self.reported.weight).average,
-            model.tally.average,
-            self.label,
-            model.last_prediction,
-            model.nonzero,
-            model.features_seen,
-            number,
-            (examples - self._examples_before) / max(seconds - compiling, 1e-9),
-        )
-        self.reported = sums
-        self.table.append(row)
-        self.watcher.row(row)
-
-    def _over(self) -> bool:
-        """End the pass: evaluate on the hold-out. Return whether patience has run out."""
-        self.models.check_finite()
-        held, number = self.holdout.source(), self.position.number
-        last = not self.repetition.budget or number >= self.repetition.passes
-        if held is None or not (held.rereadable or last):
-            self.scores = self.figures = None
-        else:
-            with closing(held.chunks()) as chunks:
-                self._score(self.models.share.scored(self.models), self._until_stopped(chunks))
-        both = total([self.model.tally, self.model.repeated])
-        self._seen.passed(both, self.figures["loss"] if self.figures else None)
-        over = self.policy.after_pass(self.models, number, self.scores)
-        if over or self._is_told(number):
-            losses = self._seen.pass_losses[-1]
-            self.watcher.passed(PassEnd(number, self.models.examples, losses, self.figures))
-        return over
-
-    def _score(self, models: Mapping[int, Any], chunks: Iterable[Chunk]) -> None:
-        """Evaluate models on the rows that are held out."""
-        scores = Scores.over(models, chunks)
-        self.holdout.weightless = not scores.examples
-        self.scores = scores if scores.examples else None
-        self.figures = scores.figures(scores.best()) if scores.examples else None
-
-    def _take_best(self) -> int | None:
-        """Restore the best pass of each model; of a single one, return its number if it is not the last."""
-        bests, held = self.policy.bests, self.holdout.source()
-        changed = self.policy.put_back(self.models)
-        if len(self.models.share.scored(self.models)) == 1 and len(bests) == 1:
-            (one,) = bests.values()
-            self.figures = one.figures
-            return one.number if changed else None
-        if bests and held is not None:  # the last evaluation was of the models after the last pass
-            kept = {k: one for k, one in enumerate(self.models.models) if k not in self.models.dropped}
-            with closing(held.chunks()) as chunks:
-                self._score(kept, chunks)
-        return None
-
-    def _is_told(self, number: int) -> bool:
-        """Whether to tell of the end of a pass: of many that nobody chose, of 1, 2, 4, 8 ... and the last."""
-        passes = self.repetition.passes
-        return not (self.plan.replay and passes > _ALL_TOLD and number & (number - 1) and number < passes)
-
-    def _share(self, source: Source) -> float | None:
-        """Share of the bytes of all passes that has been read; None if the size is unknown."""
-        if not source.total_bytes:
-            return None
-        within = source.position_bytes / source.total_bytes
-        passes = self.repetition.expected(within, self.model.features_seen)
-        return float((self.position.number - 1 + within) / passes)
-
-    def save_checkpoint(self) -> None:
-        """Write model, position and table to the checkpoint of the plan."""
-        if self.plan.checkpoint is not None:
-            self.before_checkpoint()
-            checkpoint.save(self.plan.checkpoint, self.models, self.training_state())
-
-    def interrupt(self) -> None:
-        """Save a checkpoint and raise `Interrupted`."""
-        self.save_checkpoint()
-        raise Interrupted(self.plan.checkpoint, self.models.examples)
-
-    def _spent(self) -> tuple[float, float]:
-        """Seconds of this run, and how many of them were spent compiling."""
-        return time.perf_counter() - self._started, seconds_compiling() - self._compiled
-
-    def _outcome(self) -> Outcome:
-        passes = self._number
-        learned = self.models.examples - self._examples_before
+        self._tell()
+        passes, learned = self._number, self.models.examples - self._examples_before
         best = self._take_best()
         if best is not None:
             self.watcher.say(f"kept the model of pass {best}, the best of {passes} on the hold-out")
@@ -642,12 +354,231 @@ class Trainer:
             warnings=troubles,
         )
 
+    def as_if_ended(self) -> Any:
+        """The model that training leaves if no more rows come, in its only pass; this training goes on."""
+        end = copy(self)
+        end.models, end._seen, end.table = copy(self.models), deepcopy(self._seen), [*self.table]
+        end.holdout, end.policy = copy(self.holdout), copy(self.policy)
+        end.repetition = copy(self.repetition)
+        end.watcher = Watcher()
+        end._end_pass(Report.from_dict(self.position.report))
+        end._over()
+        end._complete()
+        return end.model
+
+    def keep_best(self) -> None:
+        """Make the model of a replay that was stopped the one to keep: the best pass so far, or as it is."""
+        self.cut_short = True
+        self.models.finish()
+        self.models.check_finite()
+        # the pass under way is no better than the best of each model
+        self.policy.waited = {k: passes + 1 for k, passes in self.policy.waited.items()}
+        best = self._take_best()
+        self.models.end_passes()
+        self._keep_record(best)
+
+    def _pass(self) -> None:
+        number, kept = self.position.number, self.repetition
+        if number > 1:
+            self.source.sliced = ()
+        read = self.source if number == 1 or kept.keeps else self.reread()
+        rows = kept.over(self.holdout.rest(read), number, held=self.order.reads(2) == 1)
+        source = self.order.over(rows, number)
+        if number > 1 and kept.keeps and (number == 2 or self.resumed):
+            self.watcher.replay(self._seen.rows, number, kept.passes)
+            # Ctrl-C may end it early
+            self._here = self.plan.checkpoint is None and self.stopper.listen_here()
+        source.report, self._reading = Report.from_dict(self.position.report), source
+        with closing(source.chunks(self.position.place)) as chunks:
+            for chunk in self.stopper.each(chunks, self.interrupt):
+                if self.resumed:
+                    self.source.confirm()
+                    self._check_position(len(chunk))
+                    self.resumed = False
+                self._ready()
+                self._learn(chunk)
+                self.position = TrainingPosition(number, chunk.after, 0, source.report.as_dict())
+                kept.settle(False)
+                done = None
+                if source.total_bytes:
+                    within = source.position_bytes / source.total_bytes
+                    done = (number - 1 + within) / kept.expected(within, self.model.features_seen)
+                self.watcher.advance(self.models.examples, done)
+        if self.resumed:
+            self._check_position(0)
+        self._end_pass(source.report)
+
+    def _end_pass(self, report: Report) -> None:
+        """There are no more rows in this pass."""
+        self._hand_over(True)
+        if progress.keeps_end(self.position.number):
+            self.models.mark()
+        self._report = report
+        if self.position.number == 1:
+            if self._earlier is None:
+                check_namespaces(self.source, report)
+            self._seen.mark(self.models.examples, self.model.tally, over=True)
+            self.repetition.settle(True)
+
+    def _check_position(self, rows: int) -> None:
+        """`DataError` if an earlier run cannot have learned `position.learned` of a chunk of `rows` rows."""
+        if self.position.learned > rows:
+            learned = f"{self.position.learned:,} rows of a chunk of {rows:,}"
+            raise DataError(f"{self.plan.checkpoint}: not a checkpoint for these data: it is after {learned}")
+
+    def _learn(self, chunk: Chunk) -> None:
+        """Learn the rows of `chunk` from `position.learned` on, pausing where a row or checkpoint is due."""
+        lo, again = self.position.learned, self.position.number > 1
+        while lo < len(chunk):
+            done, every = self.models.examples, (self.plan.report_every, self.plan.checkpoint_every)
+            due = min(map(progress.until_due, (done, done - self._seen.start.examples)))
+            due = min([due, *(size - done % size for size in every if size)])
+            hi = chunk.end_of(lo, due)
+            hi = min(hi, lo + self.at_once) if self.at_once else hi
+            rows = numbered = chunk.rows(lo, hi)
+            self._stretch = rows, lo + (0 if chunk.place is None else chunk.place.line)
+            if rows.cells is not None and self._slices is not None:
+                numbered = replace(rows, cells=None) if again else self._slices.numbered(rows)
+            self.models.learn(numbered, again=again)
+            if not again:
+                self._seen.add(rows, self.models.recipe.layout)
+            self.stopper.worth_keeping = True
+            self.position = replace(self.position, learned=hi)
+            if len(examples := rows.counting()):
+                self.label = self.model.last_label(examples)
+                self._hand_over(False)
+                self.handle_due()
+            lo = hi
+            if lo < len(chunk):
+                self.pause()
+
+    def skip(self, first: int, count: int, error: DivergedError) -> None:
+        """Count rows that the model leaves out as skipped: see `Model.skip_with`."""
+        rows, line = self._stretch
+        line += int(np.flatnonzero(rows.weights)[max(first, 0)]) + 1
+        bad = BadLine(self.source.names[0], line, 1, "an example to learn", str(error), b"")
+        self._reading.report.leave_out(bad, count)
+
+    def _hand_over(self, over: bool) -> None:
+        """Continue with the successor of the model; the loss since the last row of the table stays right."""
+        successor = self._successor(self.models, over)
+        if successor is not self.models:
+            then, now, last = self.model.tally, successor.lead.tally, self.reported
+            self.reported = Tally(last.loss + now.loss - then.loss, last.weight + now.weight - then.weight)
+            self.models = successor
+            self._seen.marks = []  # with other losses
+
+    def handle_due(self) -> None:
+        """Between two examples: add to curve and table, stop or save a checkpoint, whatever is due."""
+        done, every = self.models.examples, self.plan.report_every
+        if progress.is_due(done):
+            self.models.mark()
+            if self.position.number == 1:
+                self._seen.mark(done, self.model.tally)
+        if done % every == 0 if every else progress.is_due(done - self._seen.start.examples):
+            self._tell()
+        if self.stopper.asked:
+            self.interrupt()
+        if self.plan.checkpoint_every and done % self.plan.checkpoint_every == 0:
+            self.save_checkpoint()
+
+    @property
+    def _number(self) -> int:
+        """The current pass, or the last one."""
+        return min(self.position.number, self.repetition.passes)
+
+    def _tell(self) -> None:
+        """Add a row to the table, unless no table is kept or no examples were learned since the last row."""
+        model, number, examples = self.model, self._number, self.models.examples
+        unchanged = bool(self.table) and self.table[-1].examples == examples
+        if unchanged or self.plan.report_every is None:
+            return
+        self.models.check_finite()
+        sums = model.tally if number == 1 else model.repeated
+        seconds, compiling = self._spent()
+        row = Row(
+            examples,
+            sums.since(self.reported).average,
+            model.tally.average,
+            self.label,
+            model.last_prediction,
+            model.nonzero,
+            model.features_seen,
+            number,
+            (examples - self._examples_before) / max(seconds - compiling, 1e-9),
+        )
+        self.reported = sums
+        self.table.append(row)
+        self.watcher.row(row)
+
+    def _over(self) -> bool:
+        """End the pass: evaluate on the hold-out. Return whether patience has run out."""
+        self.models.check_finite()
+        held, number, passes = self.holdout.source(), self.position.number, self.repetition.passes
+        last = not self.repetition.budget or number >= passes
+        if held is None or not (held.rereadable or last):
+            self.scores = self.figures = None
+        else:
+            with closing(held.chunks()) as chunks:
+                self._score(self.models.share.scored(self.models), self.stopper.each(chunks, self.interrupt))
+        both = total([self.model.tally, self.model.repeated])
+        self._seen.passed(both, self.figures["loss"] if self.figures else None)
+        over = self.policy.after_pass(self.models, number, self.scores)
+        # of many passes that nobody chose, the ends of 1, 2, 4, 8 ... and the last are told
+        quiet = self.plan.replay and passes > _ALL_TOLD and number & (number - 1) and number < passes
+        if over or not quiet:
+            losses = self._seen.pass_losses[-1]
+            self.watcher.passed(PassEnd(number, self.models.examples, losses, self.figures))
+        return over
+
+    def _score(self, models: Mapping[int, Any], chunks: Iterable[Chunk]) -> None:
+        """Evaluate models on the rows that are held out."""
+        scores = Scores(models, chunks)
+        self.holdout.weightless = not scores.examples
+        self.scores = scores if scores.examples else None
+        self.figures = scores.figures(scores.best()) if scores.examples else None
+
+    def _take_best(self) -> int | None:
+        """Restore the best pass of each model; of a single one, return its number if it is not the last."""
+        bests, held = self.policy.bests, self.holdout.source()
+        changed = self.policy.put_back(self.models)
+        if len(self.models.share.scored(self.models)) == 1 and len(bests) == 1:
+            (one,) = bests.values()
+            self.figures = one.figures
+            return one.number if changed else None
+        if bests and held is not None:  # the last evaluation was of the models after the last pass
+            kept = {k: one for k, one in enumerate(self.models.models) if k not in self.models.dropped}
+            with closing(held.chunks()) as chunks:
+                self._score(kept, chunks)
+        return None
+
+    def save_checkpoint(self) -> None:
+        """Write model, position and table to the checkpoint of the plan."""
+        if self.plan.checkpoint is not None:
+            self.before_checkpoint()
+            checkpoint.save(self.plan.checkpoint, self.models, self.training_state())
+
+    def interrupt(self) -> None:
+        """Save a checkpoint and raise `Interrupted`."""
+        self.save_checkpoint()
+        raise Interrupted(self.plan.checkpoint, self.models.examples)
+
+    def _spent(self) -> tuple[float, float]:
+        """Seconds of this run, and how many of them were spent compiling."""
+        return time.perf_counter() - self._started, seconds_compiling() - self._compiled
+
     def _keep_record(self, best: int | None) -> None:
         """Give the model the record of its training; `best` is the pass it was restored to, if any."""
-        settings = (self.order.spec, as_text(self.holdout.every), self.source.where)
-        record = Record.of(self._report, best or self._number, *settings).after(self._earlier)
-        slices = {} if self._slices is None else self._slices.figures()
-        record = replace(record, content=self._seen.content, slices=slices)
+        counts = {name: getattr(self._report, name) for name in COUNTS}
+        record = Record(
+            passes=best or self._number,
+            order=self.order.spec,
+            holdout=as_text(self.holdout.every),
+            where=self.source.where,
+            content=self._seen.content,
+            slices={} if self._slices is None else self._slices.figures(),
+            **counts,
+        ).after(self._earlier)
         # other passes, if more or fewer were planned
         depends = writes(type(self.models.recipe.make_rule()), "begin_pass")
         if self.cut_short and (best is None or depends):
@@ -661,37 +592,23 @@ class Trainer:
             self._seen,
         )
 
-    def _lacks_a_class(self) -> bool:
-        """Whether separate data to hold out have one of two classes only, and not by chance."""
-        figures, seen = self.figures or {}, self._seen
-        if figures.get("auc", 0.5) is not None or not seen.weight:
-            return False
-        share = seen.positive / seen.weight
-        return int(figures.get("examples") or 0) * min(share, 1 - share) >= 10
-
     def _troubles(self) -> list[Finding]:
         """Trouble with the data or the run, for the model that is kept."""
-        patience, held = self.plan.patience, int((self.figures or {}).get("examples") or 0)
-        sides = patience, held, self.source.weighed_beside, self.plan.replay > 0
-        own = self.source.class_names, self.models.models
-        run = Run(self._seen, self.model, self._columns, self._report, *sides, *own)
-        given = self.holdout.given
-        extras = list[Finding]()
+        run = Run(
+            self._seen,
+            self.model,
+            columns=self._columns,
+            report=self._report,
+            source=self.source,
+            holdout=self.holdout,
+            figures=self.figures or {},
+            patience=self.plan.patience,
+            replays=self.plan.replay > 0,
+            models=self.models.models,
+            earlier=self._earlier,
+            ended=(self._number, self.repetition.passes) if self.cut_short else None,
+        )
+        given, found = self.holdout.given, troubles_of(run)
         if given is not None:
-            extras += troubles_of_reading(given.report) + unknown_values(self.model, given)
-        extras += self.holdout.troubles()
-        if given is not None and (shared := in_both(self.source.names, given.names)):
-            extras.append(learned_too(shared))
-        if self._in_groups and not self.holdout.every and not self.models.share.groups:
-            extras.append(unused_groups())
-        if given is not None and self._lacks_a_class():
-            extras.append(one_class_held_out())
-        if self._earlier is not None and self._earlier.content == self._seen.content != 0:
-            extras.append(learned_before())
-        if self.cut_short:
-            extras.append(ended_early(self._number, self.repetition.passes))
-        good = run.is_suspicious
-        looks = good or run.lacks_numbers or self.models.head.is_exponential
-        if looks and (names := telling(self.source, self.models.head, good)):
-            extras.append(leak(run.against_base if good else "", names, self.source.layout))
-        return [*troubles_of(run), *extras]
+            found += [*troubles_of_reading(given.report), *unknown_values(self.model, given)]
+        return [*found, *self.holdout.troubles(), *at_end.found(run)]
