@@ -282,7 +282,7 @@ def test_objects_of_polars_are_not_hashed_by_their_addresses() -> None:
             thresher.train(frame, Y, **keyword(kind, "c"))
     with pytest.raises(DataError, match="'c' is categorical, but has type Object here: make it text"):
         thresher.train(text, Y, categorical="c").predict(frame)
-    with pytest.raises(DataError, match="'c' is of Object: use "):
+    with pytest.raises(DataError, match="'c' has type Object: use "):
         SparseOnlineClassifier().fit(frame, Y)
     model = thresher.train(frame, Y, ignore="c")
     assert model.predict(frame).tolist() == model.predict(text).tolist()

@@ -10,15 +10,14 @@ scale, no size of an example and no product, and is not counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from thresher.data.chunk import Chunk, StreamPosition, floats
+from thresher.data.chunk import Chunk, floats
 from thresher.data.errors import DataError
-from thresher.data.source import ReadRows, Source, SourceWrapper
+from thresher.data.source import BesideRows, Source
 from thresher.options.messages import mention
 
 OFFSET = 2**64 - 1
@@ -86,28 +85,6 @@ def with_offsets(chunk: Chunk, offsets: ArrayLike) -> Chunk:
     return replace(chunk, indptr=starts, keys=keys, values=values)
 
 
-class Shifted(SourceWrapper[Source]):
-    """A source in memory whose rows have the offsets of an array."""
-
-    def __init__(self, source: Source, offsets: ArrayLike) -> None:
-        super().__init__(source)
-        self._offsets = floats(offsets, "offset")
-
-    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
-        """One pass, read from the beginning to count rows. DataError unless each row has one offset."""
-        done, offsets = 0, self._offsets
-        for rows in self._source.rows():
-            chunk = rows.chunk
-            own, done = offsets[done : done + len(chunk)], done + len(chunk)
-            if len(own) < len(chunk):
-                break
-            if start is None or chunk.place is None or chunk.place >= start:
-                yield rows._replace(chunk=with_offsets(chunk, own))
-        if done != len(offsets):
-            counted = f"{done:,}" + (" rows or more" if done > len(offsets) else " rows")
-            raise DataError(f"{len(offsets):,} offsets for {counted}: give one for each row")
-
-
 def shifted(source: Source, offsets: ArrayLike | None) -> Source:
     """The source, in which each row has an offset if there are `offsets`.
 
@@ -119,7 +96,7 @@ def shifted(source: Source, offsets: ArrayLike | None) -> Source:
         raise DataError(f"{mention('offset')} names a column of offsets: leave that or offsets= out")
     if source.origin is not None:
         raise DataError("offsets are for data in memory; for files, name the column, offset=")
-    return Shifted(source, offsets)
+    return BesideRows(source, "offset", floats(offsets, "offset"), with_offsets)
 
 
 def unused_offsets() -> DataError:

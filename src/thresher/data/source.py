@@ -5,9 +5,16 @@ Groups, such as queries or users, are hashes of their names: hold-outs and folds
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from hashlib import blake2b
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.chunk import Chunk, StreamPosition
 from thresher.data.errors import DataError
@@ -19,16 +26,6 @@ if TYPE_CHECKING:
     from thresher.data.features.names import Namer
     from thresher.data.files.content import Content
     from thresher.data.sources.parsed import TextSource
-
-
-import re
-from contextlib import closing
-from dataclasses import replace
-from decimal import Decimal
-from hashlib import blake2b
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 T = TypeVar("T")
 Chunks = Generator[Chunk, None, None]
@@ -155,8 +152,9 @@ class MemorySource(Source):
         columns: int | None = None,
         by_position: bool = False,
         sound: bool = False,
+        tell_names: Callable[[Namer], None] | None = None,
     ) -> None:
-        """`sound`: whether the chunks have been checked."""
+        """`sound`: whether the chunks have been checked; `tell_names` gives a namer the names of features."""
         super().__init__()
         self._chunks = [chunks] if isinstance(chunks, Chunk) else list(chunks)
         for chunk in () if sound else self._chunks:
@@ -166,10 +164,13 @@ class MemorySource(Source):
         for chunk in self._chunks:
             check_labels(chunk.labels, domain, chunk.targets)
         self.layout, self.columns, self.by_position = layout, columns, by_position
+        self._tell_names, self.nameable = tell_names, tell_names is not None
         self.total_bytes = sum(12 * c.nnz + 16 * len(c) for c in self._chunks)
 
     def chunks(self, start: StreamPosition | None = None) -> Chunks:
         """The chunks, each with its place."""
+        if self.namer is not None and self._tell_names is not None:
+            self._tell_names(self.namer)
         first = start.offset if start else 0
         if start is None:
             self.report = Report()
@@ -309,26 +310,45 @@ class HashedNames:
         return np.array(found, np.uint64)
 
 
-class Grouped(SourceWrapper[Source]):
-    """A source in memory whose rows have the groups of an array."""
+class BesideRows(SourceWrapper[Source]):
+    """A source in memory, for each row of which there is one of an array of values, such as its group."""
 
-    def __init__(self, source: Source, groups: ArrayLike) -> None:
+    def __init__(
+        self, source: Source, what: str, values: NDArray[Any], add: Callable[[Chunk, NDArray[Any]], Chunk]
+    ) -> None:
+        """`add` adds to a chunk the values of its rows; `what` they are, for messages."""
         super().__init__(source)
-        self._groups = groups_of(groups)
+        self._what, self._values, self._add = what, values, add
 
-    def chunks(self, start: StreamPosition | None = None) -> Chunks:
-        """One pass, read from the beginning to count rows. DataError unless each row has one group."""
-        done, groups = 0, self._groups
-        with closing(self._source.chunks()) as chunks:
-            for chunk in chunks:
-                of_rows, done = groups[done : done + len(chunk)], done + len(chunk)
-                if len(of_rows) < len(chunk):
-                    break
-                if start is None or chunk.place is None or chunk.place >= start:
-                    yield replace(chunk, groups=of_rows)
-        if done != len(groups):
-            rows = f"{done:,}" + (" rows or more" if done > len(groups) else " rows")
-            raise DataError(f"{len(groups):,} groups for {rows}: give one group for each row")
+    def rows(self, start: StreamPosition | None = None) -> Iterator[ReadRows]:
+        """One pass, read from the beginning to count rows. DataError unless each row has one value."""
+        done, values = 0, self._values
+        for rows in self._source.rows():
+            chunk = rows.chunk
+            own, done = values[done : done + len(chunk)], done + len(chunk)
+            if len(own) < len(chunk):
+                break
+            if start is None or chunk.place is None or chunk.place >= start:
+                yield rows._replace(chunk=self._add(chunk, own))
+        if done != len(values):
+            counted = f"{done:,} rows{' or more' * (done > len(values))}"
+            raise DataError(
+                f"{len(values):,} {self._what}s for {counted}: give one {self._what} for each row"
+            )
+
+
+def grouped(source: Source, groups: ArrayLike | None) -> Source:
+    """The source, in which each row has a group if there are `groups`.
+
+    DataError for files, whose groups are a column, and for data that have groups already.
+    """
+    if groups is None:
+        return source
+    if source.layout is not None and source.layout.grouped_by:
+        raise DataError(f"groups and group={source.layout.grouped_by!r}: give one of them")
+    if source.origin is not None:
+        raise DataError("groups are for data in memory; for files, name the column, group=")
+    return BesideRows(source, "group", groups_of(groups), lambda chunk, own: replace(chunk, groups=own))
 
 
 def groups_of(values: ArrayLike) -> NDArray[np.uint64]:

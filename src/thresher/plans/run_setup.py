@@ -26,7 +26,6 @@ from thresher.data.inputs.any_data import (
     is_table,
     labels_beside,
     open_data,
-    with_groups,
     with_labels,
 )
 from thresher.data.inputs.arrays import label_texts
@@ -34,7 +33,6 @@ from thresher.data.labels import DOMAINS, listed_words
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, grouped_by
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import LogSource
-from thresher.data.offsets import shifted
 from thresher.data.opening import Opener, classes_among, with_words
 from thresher.data.order import Order
 from thresher.data.source import Source
@@ -344,7 +342,7 @@ def groups_of(inputs: Inputs, layout: AnyLayout | None, options: Options) -> Any
 
 def source_of(inputs: Inputs, domain: Any, read: Mapping[str, Any]) -> Source:
     """The data as a source. `DataError`."""
-    return with_groups(shifted(open_data(inputs.data, domain, **read), inputs.offsets), inputs.groups)
+    return open_data(inputs.data, domain, inputs.groups, inputs.offsets, **read)
 
 
 def again_of(inputs: Inputs, source: Source, domain: Any, read: Mapping[str, Any]) -> Source:

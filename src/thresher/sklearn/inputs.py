@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     """How tables and texts become features"""
 
 MATRIX, TABLE, ROWS, TEXTS = "a matrix", "a table", "dictionaries", "texts"
+"""Forms of X, as in `data.inputs.arrays`, which loads compiled code"""
 _NO_LABEL = "\0label"
 _FLOATS = [np.float64, np.float32]
 
@@ -65,44 +66,40 @@ def read(estimator: Any, X: Any, *, reset: bool) -> Numbers:
     """
     from thresher.data.inputs.any_data import single
 
-    X = held(X)
-    kind = _kind_of(X, layout_of(estimator)) if reset else estimator._kind
+    X, name = held(X), type(estimator).__name__
+    layout = layout_of(estimator)
+    kind = kind_of(X, layout) if reset else estimator._kind
     if kind == TABLE and not hasattr(X, "__arrow_c_stream__"):
-        raise ValueError(f"{_name(estimator)} was fitted on {TABLE}: give a table, not {type(X).__name__}")
+        raise ValueError(f"{name} was fitted on {TABLE}: give a table, not {type(X).__name__}")
     if kind == TABLE and len(getattr(X, "shape", (0, 0))) == 1:
         raise single(X)
-    if kind in (ROWS, TEXTS) or not (reset or kind == TABLE):
-        given = _kind_of(X)
-        if kind in (ROWS, TEXTS) and isinstance(X, str | Mapping):
-            raise ValueError(
-                f"{_name(estimator)} was fitted on {kind}: give a list of them, not a single one"
-            )
-        if kind in (ROWS, TEXTS) and isinstance(X, list | tuple) and not X:
+    if kind in (ROWS, TEXTS):
+        if isinstance(X, str | Mapping):
+            raise ValueError(f"{name} was fitted on {kind}: give a list of them, not a single one")
+        if isinstance(X, list | tuple) and not X:
             raise ValueError("X contains no examples")
-        if {kind, given} & {ROWS, TEXTS} and given != kind:
-            raise ValueError(f"{_name(estimator)} was fitted on {kind}, not on {given}")
-    readers = {MATRIX: _matrix, TABLE: _table, ROWS: _named, TEXTS: _named}
+    if not reset and kind != TABLE and (given := kind_of(X)) != kind and {kind, given} & {ROWS, TEXTS}:
+        raise ValueError(f"{name} was fitted on {kind}, not on {given}")
     if reset:
-        for name in ("_layout", "n_features_in_", "feature_names_in_"):
-            if name in vars(estimator):
-                delattr(estimator, name)
-        if kind == MATRIX and layout_of(estimator) is not None:
+        for attribute in ("_layout", "n_features_in_", "feature_names_in_"):
+            vars(estimator).pop(attribute, None)
+        if kind == MATRIX and layout is not None:
             raise ValueError("layout is for columns and texts, but X is a matrix of numbers")
     estimator._kind = kind
-    return readers[kind](estimator, X, reset)
+    if kind in (ROWS, TEXTS):
+        from thresher.data.inputs.arrays import chunk_of
+
+        arguments = {} if layout is None else {"seed": layout.seed, "text": layout.ngrams}
+        return _numbers(chunk_of(list(X), **arguments))
+    return (_matrix if kind == MATRIX else _table)(estimator, X, reset)
 
 
 def check_is_matrix(estimator: Any, X: Any) -> None:
     """ValueError for rows that are no numbers."""
-    if (kind := _kind_of(X)) != MATRIX:
-        held = "some of whose columns hold no numbers" if kind == TABLE else "not numbers"
-        raise ValueError(
-            f"{_name(estimator)} takes columns of numbers, and X is {kind}, {held}: use thresher.select"
-        )
-
-
-def _name(estimator: Any) -> str:
-    return type(estimator).__name__
+    if (kind := kind_of(X)) != MATRIX:
+        without = "some of whose columns hold no numbers" if kind == TABLE else "not numbers"
+        name = type(estimator).__name__
+        raise ValueError(f"{name} takes columns of numbers, and X is {kind}, {without}: use thresher.select")
 
 
 def layout_of(estimator: Any) -> Any:
@@ -123,53 +120,40 @@ def layout_of(estimator: Any) -> Any:
 def held(X: Any) -> Any:
     """X; a list or a table if X can be read only once. ValueError if nothing can be read."""
     from thresher.data.columns import check_once
-    from thresher.data.inputs.any_data import as_rows, emptied
+    from thresher.data.inputs import any_data
 
-    given = X = as_rows(X)
-    if hasattr(X, "__arrow_c_stream__") and len(getattr(X, "shape", ())) == 2:
-        check_once(map(str, getattr(X, "column_names", X.columns)), "X")
-    if hasattr(X, "__arrow_c_stream__") and getattr(X, "shape", (1, 1))[1:] == (0,):
-        raise ValueError("X has no columns")
+    X = any_data.held(X)
     if hasattr(X, "__arrow_c_stream__"):
-        import pyarrow as pa
+        if len(sides := getattr(X, "shape", ())) == 2:
+            check_once(map(str, getattr(X, "column_names", X.columns)), "X")
+        if sides[1:] == (0,):
+            raise ValueError("X has no columns")
+        if not hasattr(X, "__array__"):
+            import pyarrow as pa
 
-        X = X if hasattr(X, "__array__") else pa.table(X)
-    elif isinstance(X, Iterator):
-        X = list(X)
-    if isinstance(given, Iterator) and not len(X):
-        raise emptied("X")
+            X = pa.table(X)
     return X
 
 
-def _kind_of(X: Any, layout: Any = None) -> str:
+def kind_of(X: Any, layout: Any = None) -> str:
     """What X is; a table of numbers is a matrix, unless a layout says how to read its columns."""
-    from thresher.data.inputs.arrays import first_of
+    from thresher.data.inputs.arrays import form_of
 
-    if issparse(X):
-        return MATRIX
-    sides = getattr(X, "ndim", len(getattr(X, "shape", (0, 0))))
-    if hasattr(X, "__arrow_c_stream__") and sides == 2:
-        return MATRIX if layout is None and _all_numbers(X) else TABLE
-    if getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__") or isinstance(X, str | bytes | Mapping | Set):
-        return MATRIX
-    first = first_of(X)
-    return ROWS if isinstance(first, Mapping) else TEXTS if isinstance(first, str) else MATRIX
-
-
-def _all_numbers(table: Any) -> bool:
+    if (form := form_of(X)) != TABLE or layout is not None:
+        return form
+    if hasattr(X, "iloc"):  # pandas: Arrow rejects some of its numeric columns
+        return MATRIX if all(kind.kind in "fiub" for kind in X.dtypes) else TABLE
     import pyarrow as pa
 
-    if hasattr(table, "iloc"):  # pandas: Arrow rejects some of its numeric columns
-        return all(kind.kind in "fiub" for kind in table.dtypes)
-    few = table.head(0) if hasattr(table, "head") else table.slice(0, 0) if hasattr(table, "slice") else table
-    types = pa.RecordBatchReader.from_stream(few).schema.types
+    few = X.head(0) if hasattr(X, "head") else X.slice(0, 0) if hasattr(X, "slice") else X
     tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    return all(any(test(kind) for test in tests) for kind in types)
+    types = pa.RecordBatchReader.from_stream(few).schema.types
+    return MATRIX if all(any(test(kind) for test in tests) for kind in types) else TABLE
 
 
 def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
     from thresher.data.chunk import check_starts
-    from thresher.data.inputs.arrays import check_stored, gaps_in, nulls_as_zeros
+    from thresher.data.inputs.arrays import check_stored, nonzeros, with_rests
 
     arguments: dict[str, Any] = {"accept_sparse": "csr", "accept_large_sparse": True, "dtype": _FLOATS}
     if issparse(X):
@@ -182,22 +166,13 @@ def _matrix(estimator: Any, X: Any, reset: bool) -> Numbers:
             X = X.copy()  # the order of examples is drawn from the entries, so none is repeated or 0
             X.sum_duplicates()
             X.eliminate_zeros()
-        return _with_rests(estimator, Numbers(X.indptr, X.indices, X.data), None)
-    gaps, X = np.nonzero(gaps_in(given, X)), nulls_as_zeros(given, X)
-    rows, columns = np.nonzero(X)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(X)))])
-    return _with_rests(estimator, Numbers(starts, np.ascontiguousarray(columns), X[rows, columns]), gaps)
-
-
-def _with_rests(estimator: Any, numbers: Numbers, gaps: Any) -> Numbers:
-    """`numbers` with what float32 loses and what is missing, if columns are centred."""
-    from thresher.data.inputs.arrays import with_rests
-
-    last = estimator.n_features_in_ - 1
-    known = not numbers.keys.size or (numbers.keys.min() >= 0 and numbers.keys.max() <= last)
-    if not (estimator.centres() and known):
-        return numbers
-    return Numbers(*with_rests(*numbers, gaps))
+        found, gaps = (X.indptr, X.indices, X.data), None
+    else:
+        found, gaps = nonzeros(X, given)
+    keys = found[1]
+    if estimator.centres() and keys.min(initial=0) >= 0 and keys.max(initial=-1) < estimator.n_features_in_:
+        found = with_rests(*found, gaps)
+    return Numbers(*found)
 
 
 def columns_listed(estimator: Any, option: str, given: Any) -> str | None:
@@ -221,14 +196,6 @@ def columns_listed(estimator: Any, option: str, given: Any) -> str | None:
             raise ValueError(f"{option}: no column is called '{name}'; {column_meant(name, [*places])}")
         found += [places[one] for one in matched]
     return as_list(found)
-
-
-def _named(estimator: Any, X: Any, reset: bool) -> Numbers:
-    from thresher.data.inputs.arrays import chunk_of
-
-    layout = layout_of(estimator)
-    arguments = {} if layout is None else {"seed": layout.seed, "text": layout.ngrams}
-    return _numbers(chunk_of(list(X), **arguments))
 
 
 def _table(estimator: Any, X: Any, reset: bool) -> Numbers:
@@ -262,11 +229,10 @@ def source_of_table(estimator: Any, X: Any) -> Source:
 
 def _settle(layout: Any, table: Any) -> Any:
     """The layout with the kind of each column of `table`, which has no label column."""
-    from thresher.data.columns import LABEL, settle
+    import pyarrow as pa
+
     from thresher.data.errors import DataError
-    from thresher.data.formats.tables.arrow_batches import guesses, type_name
-    from thresher.data.formats.tables.arrow_files import first_texts, kinds_for, reader_of, spelling_by
-    from thresher.data.formats.tables.spellings import with_usual
+    from thresher.data.formats.tables.arrow_files import reader_of, settle_arrow
     from thresher.data.layout import Layout
 
     layout = (layout or Layout()).unsettled()
@@ -275,18 +241,11 @@ def _settle(layout: Any, table: Any) -> Any:
             "labels and weights are given as y and sample_weight, so the layout must not name them"
         )
     reader = reader_of(table)
-    schema = reader.schema
-    kinds_found = [*guesses(schema), LABEL]
-    columns, head = [*schema.names, _NO_LABEL], next(iter(reader), None)
-    spelling = spelling_by(schema, head)
-    settled = settle(replace(layout, label=_NO_LABEL), columns, kinds_found, "X", spelling=spelling)
-    settled = with_usual(settled, layout, first_texts(settled, head))
-    kinds = settled.kinds[:-1]
-    for field, kind in zip(schema, kinds, strict=True):
-        if not kind:
-            remedy = kinds_for(field, schema.names)
-            raise DataError(f"X: column '{field.name}' is of {type_name(field.type)}: use {remedy}")
-    return replace(settled, columns=tuple(schema.names), kinds=kinds, spelling=settled.spelling[:-1])
+    schema = reader.schema.append(pa.field(_NO_LABEL, pa.float32()))
+    layout = replace(layout, label=_NO_LABEL)
+    settled, _ = settle_arrow(layout, schema, "X", True, lambda: next(iter(reader), None))
+    columns, kinds, spelling = (own[:-1] for own in (settled.columns, settled.kinds, settled.spelling))
+    return replace(settled, columns=columns, kinds=kinds, spelling=spelling)
 
 
 def _numbers(chunk: Any) -> Numbers:
@@ -316,7 +275,6 @@ def importances(given: Any, count: int) -> NDArray[np.float64]:
 
 def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
     """Find and keep the feature names of `models`, which learned X. `DataError` for a hashed store."""
-    from thresher.data import table_source
     from thresher.data.features.names import Names, find_names
     from thresher.data.inputs.arrays import nameable_source
     from thresher.learning.inspection.feature_names import give_names
@@ -326,10 +284,9 @@ def keep_names(estimator: Any, X: Any, models: Sequence[Any]) -> None:
     def find(keys: NDArray[np.uint64]) -> Names:
         if estimator._kind == MATRIX:
             return Names.of({key: columns[key].encode() for key in keys.tolist() if key < len(columns)})
-        if estimator._kind != TABLE:
-            return find_names(nameable_source(X, layout_of(estimator)), keys)
-        layout = estimator._layout
-        return find_names(table_source(X, layout=layout, domain="open", unlabelled=True), keys)
+        if estimator._kind == TABLE:
+            return find_names(source_of_table(estimator, X), keys)
+        return find_names(nameable_source(X, layout_of(estimator)), keys)
 
     give_names(models, find)
 
@@ -350,9 +307,6 @@ def names_of(model: Any) -> NDArray[Any]:
     return np.array([known.get(key, str(key)) for key in keys], object)
 
 
-_FEATURE = re.compile(r"\bfeature (\d+)\b")
-
-
 def warn_of(estimator: Any, X: Any, troubles: list[Finding]) -> None:
     """Emit a Python warning for each trouble of a run, and with the first rows of X, if it is a table."""
     from thresher.data.formats.tables import column_statistics
@@ -360,7 +314,7 @@ def warn_of(estimator: Any, X: Any, troubles: list[Finding]) -> None:
     from thresher.learning.diagnostics.column_findings import troubles_of_columns
     from thresher.learning.diagnostics.findings import warn
 
-    kind, found = estimator._kind, [*troubles]
+    kind, found = estimator._kind, troubles
     if kind in (MATRIX, TABLE) and hasattr(X, "__arrow_c_stream__") and not is_sparse_frame(X):
         rows = column_statistics.ROWS if kind == MATRIX else column_statistics.MOST_ROWS
         few = X.head(rows) if hasattr(X, "head") else X.slice(0, rows)
@@ -369,10 +323,11 @@ def warn_of(estimator: Any, X: Any, troubles: list[Finding]) -> None:
         found = troubles_of_columns(columns, source.layout) + found
     if getattr(estimator, "class_weight", None) is not None:  # classes weigh more on purpose
         found = [one for one in found if one.name != "importances"]
-    names = vars(estimator).get("feature_names_in_") if kind == MATRIX else None
-    if names is not None:
+    if kind == MATRIX and (names := vars(estimator).get("feature_names_in_")) is not None:
         found = [
-            one._replace(message=_FEATURE.sub(lambda at: f"column {names[int(at[1])]}", one.message))
+            one._replace(
+                message=re.sub(r"\bfeature (\d+)\b", lambda at: f"column {names[int(at[1])]}", one.message)
+            )
             for one in found
         ]
     warn(found)

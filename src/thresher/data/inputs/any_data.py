@@ -7,13 +7,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data import Chunk, DataError, MemorySource, Source, open_source, table_source
-from thresher.data.chunk import StreamPosition
 from thresher.data.columns import (
     ABSENT,
     BINS,
@@ -31,87 +30,37 @@ from thresher.data.columns import (
 from thresher.data.feature_specs import as_list
 from thresher.data.features.murmur import hash_bytes
 from thresher.data.inputs.arrays import (
+    MATRIX,
+    STREAM,
+    TABLE,
     PairSource,
     array_of,
     check_unmasked,
     chunk_of,
     first_of,
+    form_of,
     is_missing,
-    label_columns,
+    nameable_source,
     numbers_of,
-    source_of,
 )
-from thresher.data.labels import ONE, Domain, domain_of
+from thresher.data.labels import LISTED, ONE, Domain, domain_of
 from thresher.data.layout import AnyLayout, Layout, SettledLayout, has_columns
 from thresher.data.log.segments import is_log
 from thresher.data.log.source import open_log
+from thresher.data.offsets import shifted
 from thresher.data.opening import without_columns
-from thresher.data.source import Chunks, Grouped
+from thresher.data.source import grouped
 from thresher.data.sources.parsed import OnError
 from thresher.data.sources.reader import current_readers
 from thresher.options.checks import check_whole
 from thresher.options.messages import mention
 
+if TYPE_CHECKING:
+    from thresher.data.features.names import Namer
+
 _PLAIN = {NUMERIC, LABEL, WEIGHT, ABSENT, EMPTY, IGNORE}
 """Kinds of columns in a layout that a sparse frame can have."""
 _NAME = "the table"
-
-
-def is_sparse_frame(table: Any) -> bool:
-    """Whether `table` is a sparse DataFrame. `DataError` if it is partly sparse."""
-    if not hasattr(table, "iloc") or getattr(table, "ndim", 2) != 2:
-        return False
-    sparse = {kind for kind in set(table.dtypes) if str(kind).startswith("Sparse")}
-    if not sparse:
-        return False
-    kinds = [kind in sparse for kind in table.dtypes]
-    if not all(kinds):
-        name = table.columns[kinds.index(True)]
-        raise DataError(f"column {name!r} is sparse, but others are not: make it dense (.sparse.to_dense())")
-    return True
-
-
-def is_named(frame: Any) -> bool:
-    """Whether the columns have names: anything but their positions."""
-    return list(frame.columns) != list(range(frame.shape[1]))
-
-
-def _is_around_0(frame: Any) -> bool:
-    """Whether the values that a sparse frame does not store are 0."""
-    return all(kind.fill_value == 0 for kind in frame.dtypes)
-
-
-class SparseFrameSource(MemorySource):
-    """The rows of a sparse frame; the key of a column is the hash of its name, as in any table."""
-
-    nameable = True
-
-    def __init__(
-        self, frame: Any, y: Any, weights: Any, domain: str | Domain, settled: SettledLayout
-    ) -> None:
-        """`settled`: the layout as `settle_for` gives it, with names for labels."""
-        names = [str(name) for name in frame.columns]
-        kinds = kinds_in(settled.unlabelled(), names, _NAME)
-        check_same(settled, names, _NAME)
-        used = [k for k, kind in enumerate(kinds) if kind == NUMERIC]
-        self._keys = {hash_bytes(names[k].encode(), settled.seed) & settled.mask: names[k] for k in used}
-        chunk = chunk_of(frame.iloc[:, used].sparse.to_coo(), y, weights, keys=[*self._keys])
-        super().__init__(chunk, domain, layout=settled)
-
-    def chunks(self, start: StreamPosition | None = None) -> Chunks:
-        """The rows; names are those of the columns."""
-        if self.namer is not None:
-            self.namer.add({key: name.encode() for key, name in self._keys.items()})
-        yield from super().chunks(start)
-
-
-def settle_for(frame: Any, layout: AnyLayout | None) -> SettledLayout:
-    """The layout of the training data; of new data, one in which all columns are numeric."""
-    if layout is not None and has_columns(layout):
-        return layout
-    names = [str(name) for name in frame.columns]
-    shared = {} if layout is None else layout.shared()
-    return SettledLayout(**shared, columns=tuple(names), kinds=(NUMERIC,) * len(names))
 
 
 class ArrowTable(Protocol):
@@ -133,13 +82,9 @@ class Sparse(Protocol):
 Matrix = Sparse | NDArray[Any]
 Data = str | os.PathLike[str] | Chunk | Source | ArrowTable | Matrix | Iterable[Any]
 """Paths or globs; a table; a matrix or rows, with separate labels; Chunks, or a source of them"""
-_NOTHING = object()
 _PROSE = re.compile(r"(?!\w+://)[^*?\[]*\s[^*?\[]*")
 """A text with a blank that is neither a URL nor a glob"""
-_TEXTUAL = (CATEGORICAL, TEXT)
 _BARE = SettledLayout(), Layout()
-_STREAM = "__arrow_c_stream__"
-"""The method that marks a table."""
 _READY = "toPandas", "collect", "to_reader", "to_pandas"
 """Methods that make a table of what holds no rows yet: of Spark, of lazy frames, of Scanners, of Ray"""
 _KINDS = (
@@ -156,22 +101,67 @@ def with_labels(data: Data, y: ArrayLike | None, weights: ArrayLike | None = Non
     """
     if data is None:
         raise DataError(f"data must be {_KINDS}, not NoneType")
-    data = as_rows(data)
     if y is None:
         if weights is not None:
             raise DataError(f"sample_weight needs labels y: give {_BESIDE}")
-        return data
+        rows: Data = as_rows(data)
+        return rows
     if isinstance(data, str | os.PathLike | Chunk | Source):
         raise DataError(
             f"labels y are for examples in memory, not for {type(data).__name__}, which has its own"
         )
-    X: Any = data
-    if isinstance(data, tuple | Iterator):  # can be read only once, or would be mistaken for (X, y)
-        X = _as_table(data, None)
-        X = [*data] if X is None else X.read_all()
-        if isinstance(data, Iterator) and not len(X):
-            raise emptied("X")
+    X: Any = held([*data] if isinstance(data, tuple) else data)  # a tuple would be mistaken for (X, y)
     return (X, y) if weights is None else (X, y, weights)
+
+
+def as_rows(data: Any) -> Any:
+    """`data`; a stream for a Dataset of pyarrow, CSR for a sparse matrix that is a dictionary.
+
+    `DataError` for what holds no rows yet.
+    """
+    if isinstance(data, Mapping) and (as_csr := getattr(data, "tocsr", None)):
+        return as_csr()
+    if type(data).__module__ == "pyarrow._dataset" and hasattr(data, "scanner"):
+        return _Scanned(data)
+    if hasattr(data, STREAM) or hasattr(data, "__array__"):
+        return data
+    if how := next((name for name in _READY if hasattr(data, name)), ""):
+        raise DataError(f"{type(data).__name__} holds no rows yet: {how}() it")
+    return data
+
+
+class _Scanned:
+    """The rows of a Dataset of pyarrow as a stream of Arrow batches: a new one each time."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The Arrow stream, for ``pyarrow.RecordBatchReader.from_stream``."""
+        return self._dataset.scanner().to_reader().__arrow_c_stream__(requested_schema)
+
+
+def held(X: Any) -> Any:
+    """The examples, as `as_rows` has them; a list or a table of an iterator. `DataError` if that is empty."""
+    X = as_rows(X)
+    if not isinstance(X, Iterator):
+        return X
+    if hasattr(X, STREAM):
+        import pyarrow as pa
+
+        found = pa.table(X)
+    else:
+        found = list(X)
+    if not len(found):
+        raise emptied("X")
+    return found
+
+
+def emptied(what: str) -> DataError:
+    """The error for an iterator without rows."""
+    return DataError(
+        f"{what} holds no rows: an iterator can be read only once, so make a list or a table of it first"
+    )
 
 
 def as_source(data: Data, domain: str | Domain, **options: Any) -> Source:
@@ -202,8 +192,17 @@ def as_source(data: Data, domain: str | Domain, **options: Any) -> Source:
     return found
 
 
-def open_data(data: Data, domain: str | Domain, **read: Any) -> Source:
-    """The source for a new model. As `as_source`; `DataError` if a layout is given for data without one."""
+def open_data(
+    data: Data,
+    domain: str | Domain,
+    groups: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
+    **read: Any,
+) -> Source:
+    """The source for a new model, whose rows have these `groups` and `offsets`; otherwise as `as_source`.
+
+    `DataError` if a layout is given for data without one.
+    """
     source = as_source(data, domain, **read)
     layout: AnyLayout | None = read.get("layout")
     if not is_bare(layout) and is_bare(source.layout):
@@ -211,55 +210,7 @@ def open_data(data: Data, domain: str | Domain, **read: Any) -> Source:
     if current_readers() is not None and (source.origin is None or source.origin.readers is None):
         both = f"{mention('workers')} and {mention('ray')}"
         raise DataError(f"{both} are for files, not for data in memory or a log")
-    return source
-
-
-def as_rows(data: Any) -> Any:
-    """`data`; a stream for a Dataset of pyarrow, CSR for a sparse matrix that is a dictionary.
-
-    `DataError` for what holds no rows yet.
-    """
-    if isinstance(data, Mapping) and (as_csr := getattr(data, "tocsr", None)):
-        return as_csr()
-    if type(data).__module__ == "pyarrow._dataset" and hasattr(data, "scanner"):
-        return _Scanned(data)
-    if hasattr(data, _STREAM) or hasattr(data, "__array__"):
-        return data
-    if how := next((name for name in _READY if hasattr(data, name)), ""):
-        raise DataError(f"{type(data).__name__} holds no rows yet: {how}() it")
-    return data
-
-
-class _Scanned:
-    """The rows of a Dataset of pyarrow as a stream of Arrow batches: a new one each time."""
-
-    def __init__(self, dataset: Any) -> None:
-        self._dataset = dataset
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """The Arrow stream, for ``pyarrow.RecordBatchReader.from_stream``."""
-        return self._dataset.scanner().to_reader().__arrow_c_stream__(requested_schema)
-
-
-def emptied(what: str) -> DataError:
-    """The error for an iterator without rows."""
-    return DataError(
-        f"{what} holds no rows: an iterator can be read only once, so make a list or a table of it first"
-    )
-
-
-def with_groups(source: Source, groups: ArrayLike | None) -> Source:
-    """The source, in which each row has a group if there are `groups`.
-
-    DataError for files, whose groups are a column, and for data that have groups already.
-    """
-    if groups is None:
-        return source
-    if source.layout is not None and source.layout.grouped_by:
-        raise DataError(f"groups and group={source.layout.grouped_by!r}: give one of them")
-    if source.origin is not None:
-        raise DataError("groups are for data in memory; for files, name the column, group=")
-    return Grouped(source, groups)
+    return grouped(shifted(source, offsets), groups)
 
 
 def is_bare(layout: AnyLayout | None) -> bool:
@@ -275,7 +226,7 @@ def is_beside(data: Any) -> bool:
 def is_matrix(data: Any) -> bool:
     """Whether `data`, or X of ``(X, y)``, is a matrix that cannot be a table, whose columns have no names."""
     X = data[0] if is_beside(data) and data else data
-    return not hasattr(X, _STREAM) and getattr(X, "ndim", 2 * hasattr(X, "tocsr")) == 2
+    return not hasattr(X, STREAM) and getattr(X, "ndim", 2 * hasattr(X, "tocsr")) == 2
 
 
 def labels_beside(data: Any) -> Any:
@@ -289,7 +240,7 @@ def labels_beside(data: Any) -> Any:
 
 def is_table(data: Any, layout: AnyLayout | None) -> bool:
     """Whether `data` is read as a table with a label column."""
-    return hasattr(data, _STREAM) or (not is_bare(layout) and _holds(data, Mapping))
+    return hasattr(data, STREAM) or (not is_bare(layout) and _holds(data, Mapping))
 
 
 def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
@@ -302,38 +253,48 @@ def _as_source(data: Any, domain: str | Domain, options: dict[str, Any]) -> Sour
     if is_beside(data):
         if len(data) not in (2, 3) or data[1] is None:
             raise DataError("a tuple of examples in memory is (X, y) or (X, y, weights), with labels y")
-        return _beside(data[0], data[1], data[2] if len(data) == 3 else None, domain, options)
-    layout = options.get("layout")
-    if options.get("unlabelled") and (source := _unlabelled(data, domain, layout)) is not None:
-        return source
+        return _of_examples(data[0], data[1], data[2] if len(data) == 3 else None, domain, options)
+    layout: AnyLayout | None = options.get("layout")
+    if options.get("unlabelled") and _are_examples(data, layout):
+        return _of_examples(data, None, None, domain, options)
     if (table := _as_table(data, layout)) is not None:
         return table_source(table, domain=domain, **options)
-    _check_rows(data)
+    no_rows = isinstance(data, bytes | Mapping) or hasattr(data, "read") or getattr(data, "ndim", 1) == 0
+    if no_rows or not hasattr(data, "__iter__"):
+        raise _without_rows(data)
     rest = iter(data)
-    first = next(rest, _NOTHING)
-    if first is _NOTHING and rest is data:
+    first = next(rest, rest)
+    if first is rest and rest is data:
         raise emptied("data")
     again = chain([first], rest) if rest is data else data
     if rest is data and options.get("unlabelled") and isinstance(first, Mapping):
         return _as_source([*again], domain, options)
     if isinstance(first, tuple):
-        return PairSource(again, domain, words=layout.classes if layout else (), gaps=_gaps(layout))
+        words, gaps = (layout.classes, layout.gaps) if layout else ((), False)
+        return PairSource(again, domain, words=words, gaps=gaps)
     if hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or isinstance(first, Mapping):
         what = "rows of features" if isinstance(first, Mapping) else f"a matrix ({type(data).__name__})"
         raise DataError(f"{what} without labels: give {_BESIDE}, or name the label column, label=")
-    _check_texts(first, layout)
-    items = [] if first is _NOTHING else _all_alike(first, again)
-    if isinstance(first, Chunk):
-        return MemorySource(items, domain)
-    return _of_files(items, domain, options)
+    prose = isinstance(first, str) and _PROSE.fullmatch(first) and not os.path.exists(first)
+    if prose and layout is not None and has_columns(layout) and TEXT in layout.kinds:
+        column = layout.columns[layout.kinds.index(TEXT)]
+        raise DataError(
+            f"the texts of the model are in column '{column}': give rows, such as [{{'{column}': ...}}]"
+        )
+    kind, name = (Chunk, "a Chunk") if isinstance(first, Chunk) else (str | os.PathLike, "a path")
+    items = list[Any]()
+    for item in again:
+        if not isinstance(item, kind):
+            wanted = f"expected {name if items else _KINDS}"
+            wanted = "put the tables together into one" if hasattr(item, STREAM) else wanted
+            raise DataError(f"item {len(items) + 1} of data is {type(item).__name__}: {wanted}")
+        items.append(item)
+    return MemorySource(items, domain) if kind is Chunk else _of_files(items, domain, options)
 
 
-def _check_rows(data: Any) -> None:
-    """`DataError` for what holds no rows."""
-    no_rows = isinstance(data, bytes | Mapping) or hasattr(data, "read") or getattr(data, "ndim", 1) == 0
-    if no_rows or not hasattr(data, "__iter__"):
-        hint = ": put one row into a list" if isinstance(data, Mapping) else ""
-        raise DataError(f"data must be {_KINDS}, not {type(data).__name__}{hint}")
+def _without_rows(data: Any) -> DataError:
+    hint = ": put one row into a list" if isinstance(data, Mapping) else ""
+    return DataError(f"data must be {_KINDS}, not {type(data).__name__}{hint}")
 
 
 def _of_files(paths: list[Any], domain: str | Domain, options: dict[str, Any]) -> Source:
@@ -344,119 +305,72 @@ def _of_files(paths: list[Any], domain: str | Domain, options: dict[str, Any]) -
     return open_log(paths[0], domain, options.get("layout"), chosen)
 
 
-def _all_alike(first: Any, items: Iterable[Any]) -> list[Any]:
-    """All `items`, which must be Chunks, or paths, like `first`. `DataError` for the first that is not."""
-    kind, name = (Chunk, "a Chunk") if isinstance(first, Chunk) else (str | os.PathLike, "a path")
-    found: list[Any] = []
-    for item in items:
-        if not isinstance(item, kind):
-            wanted = f"expected {name if found else _KINDS}"
-            wanted = "put the tables together into one" if hasattr(item, _STREAM) else wanted
-            raise DataError(f"item {len(found) + 1} of data is {type(item).__name__}: {wanted}")
-        found.append(item)
-    return found
-
-
-def _beside(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
-    """A source of examples with separate labels."""
-    X = as_rows(X)
-    if isinstance(X, Mapping):
-        _check_rows(X)
-    check_unmasked("sample_weight", weights)
-    layout = options.get("layout")
-    of_matrices = isinstance(layout, SettledLayout) and not layout.columns
-    if not of_matrices and (frame := _sparse_frame(X, layout)) is not None:
-        labels = numbers_of(y, domain_of(domain).of_words(layout.classes if layout else ()))
-        settled = settle_for(frame, layout)
-        columns = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
-        base: AnyLayout = layout or Layout()
-        names = _label_names(base, frozenset(settled.columns), columns, getattr(y, "name", None))
-        return SparseFrameSource(frame, labels, weights, domain, _with_labels(settled, names, ""))
-    table = None if of_matrices else _as_table(X, layout)
-    if table is None:
-        words = layout.classes if layout else ()
-        wanted = domain_of(domain)
-        labels = numbers_of(y, wanted.of_words(words))
-        column = wanted.kind == ONE and np.ndim(labels) == 2 and np.shape(labels)[1] == 1
-        if wanted.kind == ONE and not wanted.open and not column and np.ndim(labels) == 2:
-            raise DataError(f"expected one label for each example, found {np.shape(labels)[1]}")
-        known = SettledLayout(classes=words) if words else None
-        return _rows_of(X, np.ravel(labels) if column else labels, weights, domain, layout, known)
-    table, layout = _joined(table, y, weights, layout, domain_of(domain))
-    options = {**options, "layout": layout, "weighed_beside": weights is not None}
-    return table_source(table, domain=domain, **options)
-
-
-def _unlabelled(data: Any, domain: str | Domain, layout: AnyLayout | None) -> Source | None:
-    """Examples in memory without labels as a source; None for a table and anything else."""
-    if _is_rows(data, layout) or _are_texts(data, layout):
-        return _rows_of(data, None, None, domain, layout)
-    frame = _sparse_frame(data, layout)
-    if frame is None:
-        return None
-    return SparseFrameSource(frame, None, None, domain, settle_for(frame, layout))
-
-
-def _rows_of(
-    X: Any,
-    y: Any,
-    weights: Any,
-    domain: str | Domain,
-    layout: AnyLayout | None,
-    known: SettledLayout | None = None,
-) -> MemorySource:
-    """Rows in memory, for a model with this layout; `known` is that of the source."""
-    matrix = X
-    if is_sparse_frame(X):
-        matrix = X.sparse.to_coo() if _is_around_0(X) else X.sparse.to_dense()
-    names = getattr(X, "column_names", getattr(X, "columns", ()))
-    named = any(isinstance(name, str) and not name.isdigit() for name in names)
-    by_position = hasattr(X, _STREAM) and named
-    return source_of(matrix, y, weights, domain, _gaps(layout), known, by_position=by_position)
-
-
-def _gaps(layout: AnyLayout | None) -> bool:
-    return layout is not None and layout.gaps
-
-
-def _is_rows(data: Any, layout: AnyLayout | None) -> bool:
-    """Whether `data` are examples without labels: a matrix, or something that converts to one.
+def _are_examples(data: Any, layout: AnyLayout | None) -> bool:
+    """Whether `data` are examples without labels, other than a table for a model that has columns.
 
     `DataError` for a matrix if the layout knows columns by name.
     """
-    table = hasattr(data, _STREAM)
+    columns, rows = layout is not None and has_columns(layout), _holds(data, Mapping)
+    if hasattr(data, STREAM):
+        return not columns or _is_plain_sparse(data, layout)
     matrix = hasattr(data, "tocsr") or getattr(data, "ndim", 0) == 2 or _holds(data, list | np.ndarray)
-    matrix = matrix or (_holds(data, tuple) and not _holds(data[0], Mapping))
-    if not (table or matrix or _holds(data, Mapping)):
-        return False
-    if layout is None or not has_columns(layout):
+    if matrix or (_holds(data, tuple) and not _holds(data[0], Mapping)):
+        if columns:
+            raise DataError(
+                f"the model was trained on named columns: give a table, not {type(data).__name__}"
+            )
         return True
-    if not table and not _holds(data, Mapping):
-        raise DataError(f"the model was trained on named columns: give a table, not {type(data).__name__}")
-    return False
+    array = isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "OU"
+    if rows or not is_bare(layout) or not (array or isinstance(data, list | tuple)):
+        return rows and not columns
+    first = first_of(data)  # texts, not names of files
+    texts = isinstance(first, str) and all(isinstance(one, str) or is_missing(one) for one in data)
+    return texts and not os.path.exists(first)
 
 
-def _are_texts(data: Any, layout: AnyLayout | None) -> bool:
-    """Whether `data` are texts for a model of data in memory, and not the names of files."""
-    if not is_bare(layout):
-        return False
-    rows = isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "OU"
-    texts = (rows or isinstance(data, list | tuple)) and len(data) > 0
-    texts = texts and all(isinstance(one, str) or is_missing(one) for one in data)
-    return texts and first_of(data) is not None and not os.path.exists(first_of(data))
+def _of_examples(X: Any, y: Any, weights: Any, domain: str | Domain, options: dict[str, Any]) -> Source:
+    """A source of examples with separate labels, or of examples without labels: see `_are_examples`."""
+    X = as_rows(X)
+    if isinstance(X, Mapping):
+        raise _without_rows(X)
+    check_unmasked("sample_weight", weights)
+    layout, wanted = options.get("layout"), domain_of(domain)
+    words = layout.classes if layout else ()
+    as_matrix = (y is None or isinstance(layout, SettledLayout)) and not (layout and has_columns(layout))
+    frame = not as_matrix and _is_plain_sparse(X, layout)
+    table = None if as_matrix or frame else _as_table(X, layout)
+    if table is not None:
+        table, layout = _joined(table, y, weights, layout, wanted)
+        options = {**options, "layout": layout, "weighed_beside": weights is not None}
+        return table_source(table, domain=domain, **options)
+    labels: Any = None if y is None else numbers_of(y, wanted.of_words(words))
+    if frame:
+        return _of_sparse_frame(X, labels, weights, domain, layout, getattr(y, "name", None))
+    if wanted.kind == ONE and np.ndim(labels) == 2:
+        outputs = np.shape(labels)[1]
+        if outputs != 1 and not wanted.open:
+            raise DataError(f"expected one label for each example, found {outputs}")
+        labels = np.ravel(labels) if outputs == 1 else labels
+    matrix = list(X) if isinstance(X, Iterator) else X
+    if is_sparse_frame(X):
+        matrix = X.sparse.to_coo() if _is_around_0(X) else X.sparse.to_dense()
+    chunk = chunk_of(matrix, labels, weights, gaps=layout is not None and layout.gaps)
+    known = SettledLayout(classes=words) if words and y is not None else None
+    if form_of(matrix) in (MATRIX, TABLE):
+        sides = matrix.shape if hasattr(matrix, "shape") else np.shape(matrix)
+        names = getattr(X, "column_names", getattr(X, "columns", ()))
+        named = any(isinstance(name, str) and not name.isdigit() for name in names)
+        by_position = hasattr(X, STREAM) and named
+        columns = int(sides[1]) if len(sides) == 2 else None
+        return MemorySource(chunk, domain, layout=known, columns=columns, by_position=by_position, sound=True)
 
+    def tell(namer: Namer) -> None:
+        again = nameable_source(matrix)
+        again.namer = namer
+        for _ in again.chunks():
+            pass
 
-def _check_texts(first: Any, layout: AnyLayout | None) -> None:
-    """`DataError` for texts given to a model of a text column; they would be taken for names of files."""
-    if layout is None or not has_columns(layout) or not isinstance(first, str) or not _PROSE.fullmatch(first):
-        return
-    if os.path.exists(first):
-        return
-    kinds = zip(layout.columns, layout.kinds, strict=True)
-    if column := next((name for name, kind in kinds if kind == TEXT), ""):
-        raise DataError(
-            f"the texts of the model are in column '{column}': give rows, such as [{{'{column}': ...}}]"
-        )
+    return MemorySource(chunk, domain, layout=known, sound=True, tell_names=tell)
 
 
 def _holds(data: Any, kind: Any) -> bool:
@@ -470,12 +384,14 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     A sparse DataFrame without names is a matrix, unless the model has columns. Others are made dense here.
     """
     settled = layout if layout is not None and has_columns(layout) else None
-    if hasattr(data, _STREAM):
-        if _is_texts(data):
-            return None
+    if hasattr(data, STREAM):
+        if form_of(data) != TABLE:
+            if all(isinstance(one, str) or is_missing(one) for one in data) and first_of(data) is not None:
+                return None
+            raise single(data)
         if not is_sparse_frame(data):
             return data
-        return data.sparse.to_dense() if settled or is_named(data) else None
+        return data.sparse.to_dense() if settled or _is_named(data) else None
     if not is_table(data, layout):
         return None
     import pyarrow as pa
@@ -492,17 +408,9 @@ def _as_table(data: Any, layout: AnyLayout | None) -> Any:
     misspelt = lacking_in_objects(settled.unlabelled(), [*columns], NAME) if settled else []
     for name, kind in zip(settled.columns, settled.kinds, strict=True) if settled else ():
         if kind in (BINS, CATEGORICAL, NUMERIC, TEXT) and name not in misspelt:  # missing in every row
-            columns.setdefault(name, pa.nulls(len(data), pa.string() if kind in _TEXTUAL else pa.float64()))
+            empty = pa.string() if kind in (CATEGORICAL, TEXT) else pa.float64()
+            columns.setdefault(name, pa.nulls(len(data), empty))
     return pa.table(columns)
-
-
-def _is_texts(data: Any) -> bool:
-    """Whether it is one column, of texts. `DataError` for a column of anything else."""
-    if len(getattr(data, "shape", (0, 0))) != 1 and not hasattr(data, "num_chunks"):
-        return False
-    if isinstance(first_of(data), str) and all(isinstance(one, str) or is_missing(one) for one in data):
-        return True
-    raise single(data)
 
 
 def single(data: Any) -> DataError:
@@ -513,14 +421,71 @@ def single(data: Any) -> DataError:
     )
 
 
-def _sparse_frame(X: Any, layout: AnyLayout | None) -> Any:
-    """`X`, if it is a sparse frame with names that is read without its zeros, else None."""
-    if not is_sparse_frame(X):
-        return None
-    settled = layout is not None and has_columns(layout)
-    named = settled or (is_named(X) and is_bare(layout))
-    plain = layout is None or not has_columns(layout) or {*layout.kinds} <= _PLAIN
-    return X if named and plain and not getattr(layout, "interact", ()) and _is_around_0(X) else None
+# Sparse frames
+
+
+def is_sparse_frame(table: Any) -> bool:
+    """Whether `table` is a sparse DataFrame. `DataError` if it is partly sparse."""
+    if not hasattr(table, "iloc") or getattr(table, "ndim", 2) != 2:
+        return False
+    sparse = {kind for kind in set(table.dtypes) if str(kind).startswith("Sparse")}
+    kinds = [kind in sparse for kind in table.dtypes] if sparse else []
+    if not all(kinds):
+        name = table.columns[kinds.index(True)]
+        raise DataError(f"column {name!r} is sparse, but others are not: make it dense (.sparse.to_dense())")
+    return bool(sparse)
+
+
+def _is_named(frame: Any) -> bool:
+    """Whether the columns have names: anything but their positions."""
+    return list(frame.columns) != list(range(frame.shape[1]))
+
+
+def _is_around_0(frame: Any) -> bool:
+    """Whether the values that a sparse frame does not store are 0."""
+    return all(kind.fill_value == 0 for kind in frame.dtypes)
+
+
+def _is_plain_sparse(X: Any, layout: AnyLayout | None) -> bool:
+    """Whether X is a sparse frame with names that is read without its zeros."""
+    if not is_sparse_frame(X) or (layout and layout.interact) or not _is_around_0(X):
+        return False
+    if layout is not None and has_columns(layout):
+        return {*layout.kinds} <= _PLAIN
+    return _is_named(X) and is_bare(layout)
+
+
+def _of_sparse_frame(
+    frame: Any, labels: Any, weights: Any, domain: str | Domain, layout: AnyLayout | None, name: Any
+) -> MemorySource:
+    """The rows of a sparse frame; the key of a column is the hash of its name, as in any table.
+
+    All its columns are numeric, unless the layout of the training data says otherwise. `name` is that of the
+    labels.
+    """
+    names = [str(column) for column in frame.columns]
+    if layout is not None and has_columns(layout):
+        settled = layout
+    else:
+        shared = {} if layout is None else layout.shared()
+        settled = SettledLayout(**shared, columns=tuple(names), kinds=(NUMERIC,) * len(names))
+    if labels is not None:
+        count = 1 if np.ndim(labels) == 1 else np.shape(labels)[1]
+        called = _label_names(layout or Layout(), frozenset(settled.columns), count, name)
+        settled = _with_labels(settled, called, "")
+    kinds = kinds_in(settled.unlabelled(), names, _NAME)
+    check_same(settled, names, _NAME)
+    used = [k for k, kind in enumerate(kinds) if kind == NUMERIC]
+    keys = [hash_bytes(names[k].encode(), settled.seed) & settled.mask for k in used]
+    chunk = chunk_of(frame.iloc[:, used].sparse.to_coo(), labels, weights, keys=keys)
+
+    def tell(namer: Namer) -> None:
+        namer.add({key: names[k].encode() for key, k in zip(keys, used, strict=True)})
+
+    return MemorySource(chunk, domain, layout=settled, sound=True, tell_names=tell)
+
+
+# Labels as columns
 
 
 def _joined(
@@ -542,7 +507,14 @@ def _joined(
         raise DataError(
             f"{whole.num_rows} examples have labels of shape {numbers.shape}: give one for each row"
         )
-    columns, taken = label_columns(numbers, domain), frozenset(whole.column_names)
+    columns, taken = [numbers] if numbers.ndim == 1 else [*numbers.T], frozenset(whole.column_names)
+    if numbers.ndim == 2 and domain.kind == LISTED:  # sets of classes are one column of lists
+        if not domain.open:
+            domain.check(numbers[:, 0], numbers.astype(np.float32))
+        columns = [np.empty(len(numbers), object)]
+        columns[0][:] = [
+            [] if domain.open else (int(domain.low) + np.flatnonzero(row > 0)).tolist() for row in numbers
+        ]
     base: AnyLayout = layout or Layout()
     if isinstance(base, Layout) and (base.label or base.weight):
         raise DataError("labels and weights are given as y and sample_weight: leave label and weight out")

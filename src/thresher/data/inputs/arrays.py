@@ -15,19 +15,37 @@ from thresher.data.errors import DataError, beyond_last, nonfinite, printable, s
 from thresher.data.feature_specs import grams_of
 from thresher.data.features.murmur import hash_bytes, seed_of
 from thresher.data.features.ngrams import rows_of_texts
-from thresher.data.labels import LISTED, Domain, check_labels, domain_of, hint_of_words
+from thresher.data.labels import Domain, check_labels, domain_of, hint_of_words
 from thresher.data.layout import AnyLayout, SettledLayout
 from thresher.data.report import Report
-from thresher.data.source import Chunks, MemorySource, Source
+from thresher.data.source import Chunks, Source
 from thresher.data.text.numbers import OVERFLOW
 from thresher.engine.centring import FAR, FARTHEST
 
+MATRIX, TABLE, ROWS, TEXTS = "a matrix", "a table", "dictionaries", "texts"
+"""Forms of examples"""
+STREAM = "__arrow_c_stream__"
+"""The method that marks a table."""
 _ROWS = 1 << 12
 """Rows per chunk when reading a stream of pairs."""
 _NAMES = 1 << 20
 """How many names `RowReader` remembers the keys of."""
 _SHORT = 100
 """Characters of a name whose key is remembered for longer."""
+Csr = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+"""Starts of rows (n + 1,), keys or columns (nnz,), values (nnz,)"""
+
+
+def form_of(X: Any) -> str:
+    """The form of examples: `TABLE` if Arrow can read them; `ROWS` or `TEXTS` by the first; else `MATRIX`."""
+    sides = getattr(X, "ndim", 1 if hasattr(X, "num_chunks") else len(getattr(X, "shape", (0, 0))))
+    if hasattr(X, STREAM) and sides == 2:
+        return TABLE
+    is_one = hasattr(X, "tocsr") or isinstance(X, str | bytes | Mapping | Set)
+    if is_one or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__"):
+        return MATRIX
+    first = first_of(X)
+    return ROWS if isinstance(first, Mapping) else TEXTS if isinstance(first, str) else MATRIX
 
 
 def chunk_of(
@@ -60,26 +78,24 @@ def chunk_of(
         )
     if isinstance(X, Iterator):
         X = list(X)
-    missing = None
+    form, missing = form_of(X), None
     if hasattr(X, "tocsr"):
         check_stored(X)
         matrix = X.tocsr()
         # `Chunk.from_csr` checks the rest
-        columns, last = matrix.indices, matrix.shape[1] - 1
-        if columns.size and int(columns.max()) > last:
-            wrong = int(np.argmax(columns > last))
-            row = int(np.searchsorted(matrix.indptr, wrong, "right")) - 1
-            raise DataError(beyond_last(row, int(columns[wrong]), last))
-        indices = matrix.indices
-        negative = indices.dtype.kind == "i" and indices.size > 0 and int(indices.min()) < 0
-        places = indices.view(np.uint64) if indices.dtype == np.int64 and not negative else indices
-        indptr, values = matrix.indptr, matrix.data
-    elif _holds(X, Mapping):
+        indptr, places, values = matrix.indptr, matrix.indices, matrix.data
+        last, wrong = matrix.shape[1] - 1, int(np.argmax(places)) if places.size else 0
+        if places.size and int(places[wrong]) > last:
+            row = int(np.searchsorted(indptr, wrong, "right")) - 1
+            raise DataError(beyond_last(row, int(places[wrong]), last))
+        if places.dtype == np.int64 and places.min(initial=0) >= 0:
+            places = places.view(np.uint64)
+    elif form == ROWS:
         indptr, places, values = RowReader(seed).rows(X)
-    elif _holds(X, str):
+    elif form == TEXTS:
         indptr, places, values = rows_of_texts(texts_of(X, ""), grams_of(text), seed)
     else:
-        (indptr, places, values), missing = _of_dense(X)
+        (indptr, places, values), missing = nonzeros(_numbers_in(X), X)
     labels = np.zeros(len(indptr) - 1, np.float32) if y is None else y
     starts = np.asarray(indptr, np.int64)
     try:
@@ -94,28 +110,11 @@ def chunk_of(
 def _located(starts: NDArray[np.int64], columns: Any, values: Any) -> DataError | None:
     """What to say of the first value of a matrix that is not finite in float32; None where all are."""
     given = np.asarray(values)
-    if given.dtype.kind not in "fiu":
-        return None
-    wrong = np.flatnonzero(~(np.abs(given) < OVERFLOW))
-    if not len(wrong):
+    if given.dtype.kind not in "fiu" or not len(wrong := np.flatnonzero(~(np.abs(given) < OVERFLOW))):
         return None
     row, found = int(np.searchsorted(starts, wrong[0], "right")), float(given[wrong[0]])
     hint = "; fill in missing values" if found != found else ""
     return DataError(f"row {row}, column {int(columns[wrong[0]])}: {nonfinite(found)} is not allowed{hint}")
-
-
-_NO_NUMBERS = {
-    "c": ": take real and imaginary parts as columns of their own",
-    "M": ": make numbers of the times, such as hours since the first",
-    "m": ": make numbers of the durations, such as hours",
-}
-"""Kinds of dtypes that numpy would convert to numbers which say something else."""
-
-
-def _holds(X: Any, kind: type) -> bool:
-    if not isinstance(X, Iterable) or getattr(X, "ndim", 1) != 1:
-        return False
-    return isinstance(first_of(X), kind)
 
 
 def first_of(X: Iterable[Any]) -> Any:
@@ -145,15 +144,18 @@ def check_stored(X: Any) -> None:
         raise DataError(f"a matrix of examples must be two-dimensional, not {sides}-dimensional")
     if not any(base.__module__.startswith("scipy.sparse") for base in type(X).__mro__):
         return
-    rows, columns = X.shape
-    sound = True
+
+    def within(indices: NDArray[Any], size: int) -> bool:
+        return not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < size)
+
+    (rows, columns), sound = X.shape, True
     if X.format == "coo":
-        sound = len(X.row) == len(X.col) == len(X.data) and _within(X.row, rows) and _within(X.col, columns)
-    elif X.format == "csc":
-        sound = _points_within(X, columns, rows)
-    elif X.format == "bsr":
-        height, width = X.blocksize
-        sound = _points_within(X, rows // height, columns // width)
+        sound = len(X.row) == len(X.col) == len(X.data) and within(X.row, rows) and within(X.col, columns)
+    elif X.format in ("csc", "bsr"):
+        high, wide = X.blocksize if X.format == "bsr" else (1, 1)
+        lines, across = (columns, rows) if X.format == "csc" else (rows // high, columns // wide)
+        starts, last = X.indptr, min(len(X.indices), len(X.data))
+        sound = len(starts) == lines + 1 and ascends(starts, last) and within(X.indices[: starts[-1]], across)
     elif X.format == "dia":
         sound = len(X.offsets) == len(X.data)
     if not sound:
@@ -161,24 +163,12 @@ def check_stored(X: Any) -> None:
         raise DataError(f"a damaged {kind} matrix: an index is out of range or an array is too short")
 
 
-def _points_within(X: Any, lines: int, across: int) -> bool:
-    """Whether `lines` slices of a compressed matrix lie in its arrays, with indices below `across`."""
-    starts, last = X.indptr, min(len(X.indices), len(X.data))
-    return len(starts) == lines + 1 and ascends(starts, last) and _within(X.indices[: starts[-1]], across)
-
-
-def _within(indices: NDArray[Any], size: int) -> bool:
-    return not indices.size or (int(indices.min()) >= 0 and int(indices.max()) < size)
-
-
 def may_have_rests(values: NDArray[Any]) -> bool:
     """Whether float32 may have lost digits of values that are so large that they are kept apart."""
     return bool(np.abs(values).max(initial=0.0) >= FAR)
 
 
-def with_rests(
-    starts: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], gaps: Any = None
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def with_rests(starts: NDArray[Any], keys: NDArray[Any], values: NDArray[Any], gaps: Any = None) -> Csr:
     """CSR arrays with what float32 loses of large numbers, and with the `gaps` (rows, columns) of a matrix.
 
     The same arrays if there is nothing to add. See `engine.preparing`.
@@ -191,7 +181,7 @@ def with_rests(
             rests = wide - wide.astype(np.float32).astype(np.float64)
             size = np.abs(wide)
             places = np.flatnonzero((rests != 0) & (size >= FAR) & (size < FARTHEST))
-    missing = (np.zeros(0, np.int64), np.zeros(0, np.int64)) if gaps is None else gaps
+    missing = (places[:0], places[:0]) if gaps is None else gaps
     if not len(places) and not len(missing[0]):
         return starts, keys, values
     rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
@@ -200,12 +190,24 @@ def with_rests(
     numbers = np.concatenate([numbers, ~numbers[places], ~missing[1].astype(np.uint64)])
     wide = np.concatenate([wide, rests[places], np.zeros(len(missing[0]))])
     order = np.lexsort((numbers, whole))
-    ends = np.concatenate([[0], np.cumsum(np.bincount(whole, minlength=len(starts) - 1))])
-    return ends, numbers[order], wide[order]
+    return _starts_of(whole, len(starts) - 1), numbers[order], wide[order]
 
 
-def _of_dense(X: Any) -> tuple[tuple[NDArray[Any], NDArray[Any], NDArray[Any]], Any]:
-    """CSR arrays, and the rows and columns of what is missing."""
+def _starts_of(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The starts of rows, given the row of each entry."""
+    return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=count))])
+
+
+_NO_NUMBERS = {
+    "c": ": take real and imaginary parts as columns of their own",
+    "M": ": make numbers of the times, such as hours since the first",
+    "m": ": make numbers of the durations, such as hours",
+}
+"""Kinds of dtypes that numpy would convert to numbers which say something else."""
+
+
+def _numbers_in(X: Any) -> NDArray[Any]:
+    """The numbers of a dense matrix ``(n, d)``."""
     if isinstance(X, np.ma.MaskedArray):
         raise DataError("masked arrays are not supported: fill in what is masked, for example X.filled(0.0)")
     try:
@@ -214,48 +216,39 @@ def _of_dense(X: Any) -> tuple[tuple[NDArray[Any], NDArray[Any], NDArray[Any]], 
             raise TypeError(f"its dtype is {table.dtype}{_NO_NUMBERS[table.dtype.kind]}")
         if table.dtype.kind not in "fiub":
             table = X.to_numpy(np.float64, na_value=np.nan) if _is_pandas(X) else table.astype(np.float64)
-        wide = nulls_as_zeros(X, table)
     except (TypeError, ValueError) as error:
         how = '; for features with names give rows, such as .to_dict("records")' * hasattr(X, "to_dict")
         what = f"the matrix of examples contains a value that is not a number: {error}{how}"
         raise DataError(what) from error
-    if wide.shape == (0,):
+    if table.shape == (0,):
         raise DataError("no examples")
-    if wide.ndim != 2:
-        raise DataError(f"a matrix of examples must be two-dimensional, found shape {wide.shape}")
-    rows, columns = np.nonzero(wide)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(wide)))])
-    return (starts, columns, wide[rows, columns]), np.nonzero(gaps_in(X, table))
+    if table.ndim != 2:
+        raise DataError(f"a matrix of examples must be two-dimensional, found shape {table.shape}")
+    return table
 
 
-def nulls_as_zeros(X: Any, numbers: NDArray[Any]) -> NDArray[Any]:
-    """`numbers`, the matrix converted from X, with zeros for the nulls (missing values) of a table.
+def nonzeros(numbers: NDArray[Any], X: Any) -> tuple[Csr, Any]:
+    """CSR arrays of `numbers` (n, d), converted from X, and the (rows, columns) of nulls if X is a table.
 
-    Conversion turns a null into NaN. In pandas every NaN is a null; other tables distinguish the two,
-    and there a NaN stays NaN.
+    Conversion turned a null, which adds no feature, into NaN. In pandas every NaN is a null; other tables
+    distinguish the two, and there a NaN stays NaN.
     """
-    nulls = gaps_in(X, numbers)
-    return np.where(nulls, numbers.dtype.type(0), numbers) if nulls.any() else numbers
+    gaps = None
+    if hasattr(X, STREAM) and numbers.dtype.kind == "f" and np.isnan(numbers).any():
+        if _is_pandas(X):
+            nulls = np.asarray(X.isna(), bool)
+        else:
+            import pyarrow as pa
 
-
-def gaps_in(X: Any, numbers: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mask of the nulls of X, ``(n, d)``, if it is a table, from which `numbers` were converted."""
-    if not hasattr(X, "__arrow_c_stream__") or numbers.dtype.kind != "f" or not np.isnan(numbers).any():
-        return np.zeros((1, 1), bool)
-    if _is_pandas(X):
-        return np.asarray(X.isna(), bool)
-    import pyarrow as pa
-
-    columns = pa.RecordBatchReader.from_stream(X).read_all().columns
-    return np.column_stack([column.is_null().to_numpy() for column in columns])
+            columns = pa.RecordBatchReader.from_stream(X).read_all().columns
+            nulls = np.column_stack([column.is_null().to_numpy() for column in columns])
+        gaps, numbers = np.nonzero(nulls), np.where(nulls, numbers.dtype.type(0), numbers)
+    rows, places = np.nonzero(numbers)
+    return (_starts_of(rows, len(numbers)), np.ascontiguousarray(places), numbers[rows, places]), gaps
 
 
 def _is_pandas(X: Any) -> bool:
     return hasattr(X, "isna") and hasattr(X, "iloc")
-
-
-_TEXTS = (str, bytes)
-_EXPECTED = "expected a number, a text or a list of texts"
 
 
 def _found(name: str, value: Any) -> str:
@@ -282,9 +275,7 @@ class RowReader:
         self._seed = seed
         self._known: dict[Any, int] = {}
 
-    def rows(
-        self, rows: Iterable[Mapping[Any, Any]], before: int = 0
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float64]]:
+    def rows(self, rows: Iterable[Mapping[Any, Any]], before: int = 0) -> Csr:
         """CSR arrays of the rows, which are numbered after the `before` earlier ones.
 
         Raises `DataError`, naming the row and feature.
@@ -301,56 +292,43 @@ class RowReader:
                     values.append(value)
                     continue
                 try:
-                    key, amount = self._feature(name, value)
+                    found, amount = self._features(name, value)
                 except (TypeError, ValueError, OverflowError) as error:
-                    several = self._categories(number, name, value, error)
-                    keys += several
-                    values += [1.0] * len(several)
-                    continue
-                if not abs(amount) < OVERFLOW:
-                    hint = "; for a missing value, give None or leave it out" if amount != amount else ""
-                    expected = f"expected a finite number, found {nonfinite(amount)}{hint}"
-                    raise DataError(f"row {number}, feature {name!r}: {expected}")
+                    raise DataError(f"row {number}, feature {name!r}: {error}") from error
                 if amount != 0.0:
-                    keys.append(key)
-                    values.append(amount)
+                    keys += found
+                    values += [amount] * len(found)
             starts.append(len(keys))
         return np.array(starts, np.int64), np.array(keys, np.uint64), np.array(values, np.float64)
 
-    def _feature(self, name: Any, value: Any) -> tuple[int, float]:
-        if isinstance(value, _TEXTS):
-            if not isinstance(name, str):
+    def _features(self, name: Any, value: Any) -> tuple[list[int], float]:
+        """The keys that ``name: value`` adds, and the value of each."""
+        named = isinstance(name, str)
+        if isinstance(value, str | bytes):
+            if not named:
                 raise TypeError("a category needs a name, not a number")
-            return self._key((name, value if isinstance(value, str) else value.decode())), 1.0
-        if isinstance(name, str):
-            return self._key(name), float(value)
-        whole = isinstance(name, int | float | np.integer | np.floating) and 0 <= name < 1 << 64
-        if not whole or name != (key := int(name)):
-            raise ValueError("a feature name must be text or a whole number from 0 to 2**64 - 1")
-        return key, float(value)
-
-    def _categories(self, number: int, name: Any, value: Any, error: Exception) -> list[int]:
-        """The keys of the elements of a list; none if the value is missing. `DataError` for anything else."""
-        if is_missing(value):
-            return []
-        where = f"row {number}, feature {name!r}"
-        if (
-            not isinstance(name, str)
-            or isinstance(value, _TEXTS)
-            or isinstance(error, OverflowError | DataError)
-        ):
-            raise DataError(f"{where}: {error}") from error
-        if not isinstance(value, list | tuple | Set):
-            raise DataError(f"{where}: {_EXPECTED}, found {_found(name, value)}") from error
-        there = [one for one in value if not is_missing(one) and one != ""]
-        for one in there:
-            if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
-                found = _found(name, one)
-                raise DataError(f"{where}: a list must hold texts or whole numbers, found {found}") from error
+            return [self._key((name, value if isinstance(value, str) else value.decode()))], 1.0
+        if named and isinstance(value, list | tuple | Set):
+            there = [one for one in value if not is_missing(one) and one != ""]
+            for one in there:
+                if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
+                    raise TypeError(f"a list must hold texts or whole numbers, found {_found(name, one)}")
+            return [self._key((name, one if isinstance(one, str) else str(one))) for one in there], 1.0
+        if not named:
+            whole = isinstance(name, int | float | np.integer | np.floating) and 0 <= name < 1 << 64
+            if not whole or name != int(name):
+                raise ValueError("a feature name must be text or a whole number from 0 to 2**64 - 1")
         try:
-            return [self._key((name, one if isinstance(one, str) else str(one))) for one in there]
-        except DataError as error:
-            raise DataError(f"{where}: {error}") from error
+            amount = float(value)
+        except (TypeError, ValueError) as error:
+            if is_missing(value):
+                return [], 0.0
+            expected = f"expected a number, a text or a list of texts, found {_found(name, value)}"
+            raise TypeError(expected if named else error) from error
+        if not abs(amount) < OVERFLOW:
+            hint = "; for a missing value, give None or leave it out" if amount != amount else ""
+            raise ValueError(f"expected a finite number, found {nonfinite(amount)}{hint}")
+        return [self._key(name) if named else int(name)], amount
 
     def names(self) -> dict[int, bytes]:
         """Names of the features read, by key, as far as they are remembered."""
@@ -360,21 +338,18 @@ class RowReader:
         }
 
     def _key(self, name: str | tuple[str, str]) -> int:
+        """The key of a feature, or of a text in the namespace of a name. `DataError`."""
         found = self._known.get(name)
         if found is None:
             if len(self._known) >= _NAMES:
                 self._known.clear()
-            found = self._known[name] = _key_of(name, self._seed)
+            size = len(name) if isinstance(name, str) else sum(map(len, name))
+            try:
+                found = (_hash_of if size <= _SHORT else _hash_of.__wrapped__)(name, self._seed)
+            except UnicodeEncodeError as error:
+                raise DataError(f"half of a character (a lone surrogate) in {error.object!a:.40}") from error
+            self._known[name] = found
         return found
-
-
-def _key_of(name: str | tuple[str, str], seed: int) -> int:
-    """The key of a feature, or of a text in the namespace of a name. `DataError`."""
-    size = len(name) if isinstance(name, str) else sum(map(len, name))
-    try:
-        return (_hash_of if size <= _SHORT else _hash_of.__wrapped__)(name, seed)
-    except UnicodeEncodeError as error:
-        raise DataError(f"half of a character (a lone surrogate) in {error.object!a:.40}") from error
 
 
 @lru_cache(1 << 16)  # a model that learns row by row meets the same names in reader after reader
@@ -384,56 +359,17 @@ def _hash_of(name: str | tuple[str, str], seed: int) -> int:
     return hash_bytes(name[1].encode(), seed_of(name[0], seed))
 
 
-class NamedSource(MemorySource):
-    """Rows of named features, or texts, in memory."""
-
-    nameable = True
-
-    def __init__(self, X: Any, chunk: Chunk, domain: str | Domain, layout: SettledLayout | None) -> None:
-        super().__init__(chunk, domain, layout=layout, sound=True)
-        self._given = X
-
-    def chunks(self, start: StreamPosition | None = None) -> Chunks:
-        """The chunk; its names are found by reading the rows again."""
-        if self.namer is not None:
-            again = nameable_source(self._given)
-            again.namer = self.namer
-            for _ in again.chunks():
-                pass
-        yield from super().chunks(start)
-
-
 def nameable_source(X: Any, layout: AnyLayout | None = None) -> Source:
     """Rows of named features, or texts, to find their names; `layout` says how names become keys."""
-    shared = {} if layout is None else layout.shared()
-    if _holds(X, Mapping):
+    if form_of(X) == ROWS:
         return PairSource([(row, 0.0) for row in X], seed=0 if layout is None else layout.seed)
     import pyarrow as pa
 
     from thresher.data import table_source
 
+    shared = {} if layout is None else layout.shared()
     words = SettledLayout(**shared, columns=("",), kinds=("text",))  # of an unnamed column
     return table_source(pa.table({"": texts_of(X, None)}), layout=words, domain="open", unlabelled=True)
-
-
-def source_of(
-    X: Any,
-    y: Any,
-    weights: Any,
-    domain: str | Domain,
-    gaps: bool = False,
-    layout: SettledLayout | None = None,
-    by_position: bool = False,
-) -> MemorySource:
-    """Examples in memory as a source; rows of named features and texts have names. See `chunk_of`."""
-    if isinstance(X, Iterator):
-        X = list(X)
-    chunk = chunk_of(X, y, weights, gaps=gaps)
-    if not hasattr(X, "tocsr") and (_holds(X, Mapping) or _holds(X, str)):
-        return NamedSource(X, chunk, domain, layout)
-    sides = np.shape(X) if not hasattr(X, "shape") else X.shape
-    columns = int(sides[1]) if len(sides) == 2 else None
-    return MemorySource(chunk, domain, layout=layout, columns=columns, by_position=by_position, sound=True)
 
 
 class PairSource(Source):
@@ -485,11 +421,10 @@ class PairSource(Source):
             if not (isinstance(pair, tuple) and len(pair) in (2, 3) and isinstance(pair[0], Mapping)):
                 raise DataError(f"row {number}: expected (mapping, label) or (mapping, label, weight)")
         rows = reader.rows((pair[0] for pair in taken), before)
-        starts, keys, values = with_rests(*rows) if self._gaps else rows
         try:
             weights = [pair[2] if len(pair) == 3 else 1.0 for pair in taken]
             labels = numbers_of([pair[1] for pair in taken], self._domain)
-            chunk = Chunk.from_csr(starts, keys, values, labels, weights)
+            chunk = Chunk.from_csr(*(with_rests(*rows) if self._gaps else rows), labels, weights)
             check_labels(chunk.labels, self._domain, chunk.targets)
         except DataError as error:
             raise DataError(f"rows {before + 1} to {before + len(taken)}: {error}") from error
@@ -499,20 +434,6 @@ class PairSource(Source):
 _LONGEST = 40
 _MISSING = ("NoneType", "NAType", "NaTType")
 """Names of the types that mean a missing label in Python and pandas."""
-
-
-def label_columns(array: NDArray[Any], domain: Domain) -> list[NDArray[Any]]:
-    """Labels ``(n,)`` or ``(n, outputs)`` as columns of a table: sets of classes are one column of lists.
-
-    Raises `DataError` for sets that are not given by 1 and 0 or -1 for each class.
-    """
-    if array.ndim == 1 or domain.kind != LISTED:
-        return [array] if array.ndim == 1 else [*array.T]
-    if not domain.open:
-        domain.check(array[:, 0], array.astype(np.float32))
-    lists = np.empty(len(array), object)
-    lists[:] = [[] if domain.open else (int(domain.low) + np.flatnonzero(row > 0)).tolist() for row in array]
-    return [lists]
 
 
 def array_of(labels: Any) -> NDArray[Any]:
@@ -576,13 +497,6 @@ def label_texts(labels: Any) -> list[bytes] | None:
     return texts
 
 
-def _whole(labels: Any) -> list[bytes] | None:
-    array = array_of(labels)
-    if array.ndim != 1 or array.dtype.kind not in "iuf" or (array != np.floor(array)).any():
-        return None
-    return [b"%d" % number for number in array.tolist()]
-
-
 def numbers_of(labels: Any, domain: Domain) -> Any:
     """Labels in memory as numbers: words become the classes of `domain`, or raise `DataError`."""
     if domain.words is None:
@@ -593,7 +507,11 @@ def numbers_of(labels: Any, domain: Domain) -> Any:
         if domain.whole and array.dtype.kind in "iuf" and np.isfinite(array).all():
             domain.check(array, array if array.ndim == 2 else None)  # before they are rounded to float32
         return array
-    texts = label_texts(labels) or (_whole(labels) if domain.words.are_numbers else None)
+    texts = label_texts(labels)
+    if not texts and domain.words.are_numbers:
+        array = array_of(labels)
+        if array.ndim == 1 and array.dtype.kind in "iuf" and (array == np.floor(array)).all():
+            texts = [b"%d" % number for number in array.tolist()]
     if texts is None:
         return labels
     found = np.array([domain.words.number_of(text) for text in texts], np.float32)

@@ -664,7 +664,7 @@ def teach(
     else:
         read: dict[str, Any] = {"on_error": options["on_error"], "threads": options["threads"]}
         read |= {"where": options["where"], "layout": with_gaps(layout_asked(options), model.recipe.centre)}
-        source = shifted(open_data(data, model.head.domain, **read), offsets)
+        source = open_data(data, model.head.domain, offsets=offsets, **read)
         if source.layout is not None:
             model.layout = source.layout
     named, new = model.names, False
