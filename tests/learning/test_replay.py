@@ -382,7 +382,7 @@ def test_memory_of_rows_is_returned_at_once(tmp_path: Path) -> None:
         pass
     assert kept.rows_kept == 1
     (block,) = (weakref.ref(one) for one in kept._rows._blocks)  # type: ignore[union-attr]
-    root = weakref.ref(_root(block()._keys))  # type: ignore[union-attr]
+    root = weakref.ref(_root(block()._arrays.keys))  # type: ignore[union-attr]
     kept.drop()
     assert block() is root() is None
 

@@ -16,6 +16,7 @@ import re
 import secrets
 import threading
 import time
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -58,12 +59,10 @@ def cache_entries(folder: str | os.PathLike[str] | None = None) -> list[CacheEnt
     """All finished and unfinished cache files, newest first."""
     entries = []
     for path in data_cache_folder(folder).glob("*-*.*"):
-        if _OURS.fullmatch(path.name):
-            try:
+        with suppress(OSError):  # removed meanwhile
+            if _OURS.fullmatch(path.name):
                 status = path.stat()
-            except OSError:
-                continue
-            entries.append(CacheEntry(path, status.st_size, status.st_mtime))
+                entries.append(CacheEntry(path, status.st_size, status.st_mtime))
     return sorted(entries, key=lambda entry: -entry.modified)
 
 
@@ -193,25 +192,22 @@ class CacheWriter:
                 return CacheSource(path, self._source, trusted=True)
             except Exception as error:  # noqa: BLE001 likewise
                 self._error = error
-        self._give_up()
+        self.abandon()
         self._warn()
         return None
 
     def abandon(self) -> None:
         """Stop and remove the partial file; does nothing after `commit`."""
         self._stop()
-        self._give_up()
+        if self._writer is not None:
+            with suppress(OSError):  # the folder may be gone
+                self._writer.abandon()
+            self._writer = None
 
     def _stop(self) -> None:
         if self._thread.is_alive():
             self._jobs.put(None)
             self._thread.join()
-
-    def _give_up(self) -> None:
-        if self._writer is not None:
-            with suppress(OSError):  # the folder may be gone
-                self._writer.abandon()
-            self._writer = None
 
     def _warn(self) -> None:
         if not self._warned:
@@ -279,10 +275,22 @@ class CacheSource(Source):
             except DamagedCacheError as error:
                 self._reader = None
                 _discarded(self.path, error)
-        yield from self._text(place)
+        if not self._origin.rereadable:
+            raise DataError(f"{self.path}: the cache is damaged, and standard input cannot be read again")
+        self._origin.report = self.report
+        self._origin.expect(self.content, whole=True)
+        for chunk in self._origin.chunks(place):
+            self.report, self.position_bytes = self._origin.report, self._origin.position_bytes
+            yield chunk
+        self.report = self._origin.report
 
     def _read(self, reader: CachedBatches, start: StreamPosition | None) -> Iterator[tuple[Chunk, Note]]:
-        first = 0 if start is None else _position(reader, start)
+        """The chunks from the first on that does not begin before `start`."""
+
+        def begin(k: int) -> tuple[int, ...]:
+            return tuple(reader.note(k)["place"])
+
+        first = 0 if start is None else bisect_left(range(reader.count), tuple(start), key=begin)
         waiting: deque[Future[tuple[Chunk, Note]]] = deque()
         with ThreadPoolExecutor(self._threads, "thresher-cache") as pool:
             try:
@@ -295,28 +303,6 @@ class CacheSource(Source):
             finally:
                 for future in waiting:
                     future.cancel()
-
-    def _text(self, place: StreamPosition | None) -> Iterator[Chunk]:
-        if not self._origin.rereadable:
-            raise DataError(f"{self.path}: the cache is damaged, and standard input cannot be read again")
-        self._origin.report = self.report
-        self._origin.expect(self.content, whole=True)
-        for chunk in self._origin.chunks(place):
-            self.report, self.position_bytes = self._origin.report, self._origin.position_bytes
-            yield chunk
-        self.report = self._origin.report
-
-
-def _position(reader: CachedBatches, start: StreamPosition) -> int:
-    """Index of the first chunk that does not begin before `start`."""
-    lo, hi = 0, reader.count
-    while lo < hi:
-        middle = (lo + hi) // 2
-        if tuple(reader.note(middle)["place"]) < start:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
 
 
 def _report(note: Note, before: Report) -> Report:

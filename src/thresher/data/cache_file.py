@@ -42,20 +42,16 @@ class DamagedCacheError(Exception):
 def schema(key_type: Any, outputs: int = 0, grouped: bool = False) -> Any:
     """The Arrow schema of a file with keys of `key_type` and `outputs` targets per row."""
     feature = pa.struct([pa.field("key", key_type, False), pa.field("value", pa.float32(), False)])
-    return pa.schema(
-        [
-            pa.field("features", pa.large_list(pa.field("item", feature, False)), False),
-            pa.field("label", pa.float32(), False),
-            pa.field("weight", pa.float32(), False),
-            *([pa.field("targets", _cells(outputs), False)] if outputs else []),
-            *([pa.field("group", pa.uint64(), False)] if grouped else []),
-        ],
-        metadata={"thresher-cache": str(VERSION)},
-    )
-
-
-def _cells(outputs: int) -> Any:
-    return pa.list_(pa.field("item", pa.float32(), False), outputs)
+    number = pa.field("item", pa.float32(), False)
+    fields = {
+        "features": pa.large_list(pa.field("item", feature, False)),
+        "label": pa.float32(),
+        "weight": pa.float32(),
+        **({"targets": pa.list_(number, outputs)} if outputs else {}),
+        **({"group": pa.uint64()} if grouped else {}),
+    }
+    known = {"thresher-cache": str(VERSION)}
+    return pa.schema([pa.field(name, kind, False) for name, kind in fields.items()], metadata=known)
 
 
 def _hash(arrays: list[NDArray[Any]]) -> str:
@@ -107,18 +103,20 @@ class BatchWriter:
         self._append([chunk.indptr, keys, chunk.values, chunk.labels, chunk.weights, *more], note)
 
     def _append(self, arrays: list[NDArray[Any]], note: Note) -> None:
-        indptr, keys, values, labels, weights, *more = arrays
+        indptr, keys, values, *columns = arrays
         form = schema(self._key_type, self._outputs, self._grouped)
-        groups = [pa.array(more[-1])] if self._grouped else []
+        kinds = form.types[1:]
         feature = form.field(0).type.value_field.type
         pairs = pa.StructArray.from_arrays([pa.array(keys), pa.array(values)], fields=list(feature))
         lists = pa.LargeListArray.from_arrays(pa.array(indptr), pairs, type=form.field(0).type)
-        cells = [
-            pa.FixedSizeListArray.from_arrays(pa.array(t.ravel()), type=_cells(self._outputs))
-            for t in more[: len(more) - self._grouped]
+        found = [
+            pa.array(one)
+            if one.ndim == 1
+            else pa.FixedSizeListArray.from_arrays(pa.array(one.ravel()), type=kind)
+            for one, kind in zip(columns, kinds, strict=True)
         ]
-        batch = pa.record_batch([lists, pa.array(labels), pa.array(weights), *cells, *groups], schema=form)
         known = {**note, "hash": _hash(arrays)}
+        batch = pa.record_batch([lists, *found], schema=form)
         self._writer.write_batch(batch, custom_metadata={_NOTE: json.dumps(known).encode()})
 
     def _widen(self) -> None:
@@ -140,10 +138,9 @@ class BatchWriter:
     def finish(self, note: Note) -> None:
         """Append the last batch and sync the file to disk."""
         nothing = np.zeros(0, np.float32)
-        keys = np.zeros(0, np.uint32 if self._key_type == pa.uint32() else np.uint64)
-        more: list[NDArray[Any]] = [nothing] if self._outputs else []
-        more += [np.zeros(0, np.uint64)] if self._grouped else []
-        self._append([np.zeros(1, np.int64), keys, nothing, nothing, nothing, *more], note)
+        targets = nothing.reshape(0, self._outputs) if self._outputs else None
+        keys = np.zeros(0, np.uint64)
+        self.write(Chunk(np.zeros(1, np.int64), keys, nothing, nothing, nothing, targets=targets), note)
         self._close()
         with open(self._path, "rb") as file:
             os.fsync(file.fileno())
@@ -174,52 +171,49 @@ class CachedBatches:
 
         FileNotFoundError if there is none.
         """
-        self._dropped = 0
+        self._path, self._dropped = path, 0
         try:
             with open(path, "rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             buffer = pa.py_buffer(self._map)
             self._base: int = buffer.address
             self._file = pa.ipc.open_file(buffer)
-            self.count = self._file.num_record_batches - 1
-            self.last: Note = self._batch(self.count)[1]
         except FileNotFoundError:
             raise
-        except (OSError, pa.ArrowException, ValueError, KeyError, IndexError) as error:
+        except (OSError, pa.ArrowException, ValueError) as error:
             raise DamagedCacheError(f"{path}: {error}") from error
+        self.count = self._file.num_record_batches - 1
+        self.last = self.note(self.count)
         if self.last.get("end") is not True:
             raise DamagedCacheError(f"{path}: incomplete")
         self._checked = bytearray([trusted] * self.count)
 
-    def _batch(self, k: int) -> tuple[Any, Note]:
-        batch, extra = self._file.get_batch_with_custom_metadata(k)
-        note = json.loads(extra[_NOTE])
-        if not isinstance(note, dict):
-            raise ValueError("the batch has no metadata")
-        return batch, note
+    def _batch(self, k: int) -> tuple[list[NDArray[Any]], bool, Note]:
+        """The arrays of a batch, whether groups are the last of them, and its metadata."""
+        try:
+            batch, extra = self._file.get_batch_with_custom_metadata(k)
+            note = json.loads(extra[_NOTE])
+            if not isinstance(note, dict):
+                raise ValueError("the batch has no metadata")
+            return _arrays(batch), "group" in batch.schema.names, note
+        except (OSError, pa.ArrowException, ValueError, KeyError, IndexError) as error:
+            raise DamagedCacheError(f"{self._path}: {error}") from error
 
     def note(self, k: int) -> Note:
         """The metadata of chunk `k`."""
-        try:
-            return self._batch(k)[1]
-        except (OSError, pa.ArrowException, ValueError, KeyError) as error:
-            raise DamagedCacheError(str(error)) from error
+        return self._batch(k)[2]
 
     def chunk(self, k: int, arenas: Arenas) -> tuple[Chunk, Note]:
         """Chunk `k`, checked against its hash when first read.
 
         Its arrays are views of the map, except that 32-bit keys are widened into an arena.
         """
-        try:
-            batch, note = self._batch(k)
-            arrays = _arrays(batch)
-        except (OSError, pa.ArrowException, ValueError, KeyError) as error:
-            raise DamagedCacheError(str(error)) from error
+        arrays, grouped, note = self._batch(k)
         if not self._checked[k] and _hash(arrays) != note.get("hash"):
             raise DamagedCacheError(f"chunk {k} has changed")
         self._checked[k] = True
         indptr, keys, values, labels, weights, *more = arrays
-        groups = more.pop() if "group" in batch.schema.names else None
+        groups = more.pop() if grouped else None
         targets = more[0] if more else None
         # unmap pages well before, so that they do not count as memory of this process: they stay in the
         # system's page cache, and a view still in use maps them again

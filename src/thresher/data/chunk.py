@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from thresher.data.errors import DataError, printable
 
-_T = TypeVar("_T", bound=np.generic)
 _DTYPES = tuple(np.dtype(name) for name in ("int64", "uint64", "float32", "float32", "float32"))
-
+_BESIDE = "targets", "groups", "cells"
 UNKNOWN, MOST_CELLS = -1, 1 << 17
 """What stands for cells that are not known; numbers that stand for others are below the second."""
 
@@ -65,6 +64,10 @@ class Chunk:
     def nnz(self) -> int:
         """Number of stored values in all rows."""
         return len(self.keys)
+
+    def beside(self) -> dict[str, NDArray[Any]]:
+        """The arrays, by name, that this chunk has but others may lack, with a row for each example."""
+        return {name: array for name in _BESIDE if (array := getattr(self, name)) is not None}
 
     def span(self) -> tuple[int, int] | None:
         """The lowest and the highest key; None without any. Looks only at the ends of rows."""
@@ -173,9 +176,7 @@ class Chunk:
             self.labels[rows],
             self.weights[rows],
             None if self.tags is None else tuple(self.tags[row] for row in rows.tolist()),
-            targets=None if self.targets is None else self.targets[rows],
-            groups=None if self.groups is None else self.groups[rows],
-            cells=None if self.cells is None else self.cells[rows],
+            **{name: array[rows] for name, array in self.beside().items()},
         )
 
     def counting(self) -> Chunk:
@@ -331,31 +332,23 @@ def concat(chunks: Sequence[Chunk]) -> Chunk:
     if not chunks:
         return Chunk.from_csr([0], [], [], [])
     bases = np.cumsum([0, *(chunk.nnz for chunk in chunks)])
-    indptr = [
-        np.zeros(1, np.int64),
-        *(c.indptr[1:] + base for c, base in zip(chunks, bases[:-1], strict=True)),
-    ]
-    tags = tuple(tag for chunk in chunks for tag in chunk.tags or ())
-    targets = all(chunk.targets is not None for chunk in chunks)
-    grouped = all(chunk.groups is not None for chunk in chunks)
-    sliced = all(chunk.cells is not None for chunk in chunks)
+    starts = [chunk.indptr[1:] + base for chunk, base in zip(chunks, bases[:-1], strict=True)]
+    tags, beside = [chunk.tags for chunk in chunks], [chunk.beside() for chunk in chunks]
     return Chunk(
-        np.concatenate(indptr),
-        _joined([chunk.keys for chunk in chunks]),
-        _joined([chunk.values for chunk in chunks]),
-        _joined([chunk.labels for chunk in chunks]),
-        _joined([chunk.weights for chunk in chunks]),
-        tags if all(chunk.tags is not None for chunk in chunks) else None,
+        np.concatenate([np.zeros(1, np.int64), *starts]),
+        np.concatenate([chunk.keys for chunk in chunks]),
+        np.concatenate([chunk.values for chunk in chunks]),
+        np.concatenate([chunk.labels for chunk in chunks]),
+        np.concatenate([chunk.weights for chunk in chunks]),
+        None if None in tags else tuple(tag for some in tags for tag in some or ()),
         chunks[0].place,
         chunks[-1].after,
-        _joined([chunk.targets for chunk in chunks if chunk.targets is not None]) if targets else None,
-        _joined([chunk.groups for chunk in chunks if chunk.groups is not None]) if grouped else None,
-        _joined([chunk.cells for chunk in chunks if chunk.cells is not None]) if sliced else None,
+        **{
+            name: np.concatenate([one[name] for one in beside])
+            for name in _BESIDE
+            if all(name in one for one in beside)
+        },
     )
-
-
-def _joined(arrays: list[NDArray[_T]]) -> NDArray[_T]:
-    return np.concatenate(arrays)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:

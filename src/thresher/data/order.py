@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,8 +22,6 @@ from thresher.options.messages import mention
 from thresher.options.synonyms import did_you_mean
 
 _GROWTH = 1.25
-_BESIDE = {"targets": np.float32, "groups": np.uint64, "cells": object}
-"""Arrays that only some chunks have, with a row for each example; and their types"""
 
 
 class StoredRows:
@@ -32,61 +31,51 @@ class StoredRows:
     """
 
     def __init__(self) -> None:
-        self._count = self._nnz = 0
-        self._starts = np.zeros(1, np.int64)
-        self._keys, self._values = np.empty(0, np.uint64), np.empty(0, np.float32)
-        self._labels, self._weights = np.empty(0, np.float32), np.empty(0, np.float32)
-        self._beside: dict[str, Any] = {}
+        self._count, self._arrays = 0, Chunk.from_csr([0], [], [], [])
+        """rows in use, and arrays with room for them"""
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, chunk: Chunk) -> None:
         """Append a copy of all rows of `chunk`."""
-        count, nnz = self._count + len(chunk), self._nnz + chunk.nnz
-        _make_room(nnz, self._keys, self._values)
-        _make_room(count, self._labels, self._weights)
-        _make_room(count + 1, self._starts)
-        self._starts[self._count + 1 : count + 1] = chunk.indptr[1:] + self._nnz
-        self._keys[self._nnz : nnz], self._values[self._nnz : nnz] = chunk.keys, chunk.values
-        self._labels[self._count : count], self._weights[self._count : count] = chunk.labels, chunk.weights
-        for name, given in _beside(chunk).items():
-            held = self._beside.setdefault(name, np.empty((0, *given.shape[1:]), _BESIDE[name]))
-            _make_room(count, held)
-            held[self._count : count] = given
-        self._count, self._nnz = count, nnz
+        own, before, first = self._arrays, self._count, int(self._arrays.indptr[self._count])
+        count, nnz = before + len(chunk), first + chunk.nnz
+        beside = chunk.beside()
+        if not before:
+            fresh: Any = {name: np.empty((0, *one.shape[1:]), one.dtype) for name, one in beside.items()}
+            own = self._arrays = replace(own, **fresh)
+        if nnz > own.nnz:
+            _resize(max(nnz, int(own.nnz * _GROWTH)), own.keys, own.values)
+        if count > len(own):
+            room = max(count, int(len(own) * _GROWTH))
+            _resize(room, own.labels, own.weights, *own.beside().values())
+            _resize(room + 1, own.indptr)
+        own.indptr[before + 1 : count + 1] = chunk.indptr[1:] + first
+        own.keys[first:nnz], own.values[first:nnz] = chunk.keys, chunk.values
+        own.labels[before:count], own.weights[before:count] = chunk.labels, chunk.weights
+        for name, array in beside.items():
+            own.beside()[name][before:count] = array
+        self._count = count
 
     def keep(self, rows: NDArray[np.int64]) -> None:
         """Keep only these rows (n,), in this order."""
-        kept = self.take(rows)
-        self._count, self._nnz = len(kept), kept.nnz
-        self._starts, self._keys, self._values = kept.indptr, kept.keys, kept.values
-        self._labels, self._weights, self._beside = kept.labels, kept.weights, _beside(kept)
+        self._count, self._arrays = len(rows), self.take(rows)
 
     def trim(self) -> None:
         """Release unused memory."""
-        _resize(self._nnz, self._keys, self._values)
-        _resize(self._count, self._labels, self._weights, *self._beside.values())
-        _resize(self._count + 1, self._starts)
+        own = self._arrays
+        _resize(int(own.indptr[self._count]), own.keys, own.values)
+        _resize(self._count, own.labels, own.weights, *own.beside().values())
+        _resize(self._count + 1, own.indptr)
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Copies of these rows (n,), in this order."""
-        count, nnz = self._count, self._nnz
-        stored = self._starts[: count + 1], self._keys[:nnz], self._values[:nnz]
-        each = self._labels[:count], self._weights[:count]
-        beside = {name: held[:count] for name, held in self._beside.items()}
-        return Chunk(*stored, *each, **beside).take(rows)
-
-
-def _beside(chunk: Chunk) -> dict[str, Any]:
-    return {name: array for name in _BESIDE if (array := getattr(chunk, name)) is not None}
-
-
-def _make_room(need: int, *arrays: NDArray[Any]) -> None:
-    """Grow arrays of equal length to at least `need` entries or rows."""
-    have = len(arrays[0])
-    if need > have:
-        _resize(max(need, int(have * _GROWTH)), *arrays)
+        own, count = self._arrays, self._count
+        nnz = own.indptr[count]
+        stored = own.indptr[: count + 1], own.keys[:nnz], own.values[:nnz]
+        beside: Any = {name: array[:count] for name, array in own.beside().items()}
+        return Chunk(*stored, own.labels[:count], own.weights[:count], **beside).take(rows)
 
 
 def _resize(length: int, *arrays: NDArray[Any]) -> None:

@@ -17,6 +17,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +29,7 @@ from thresher.data.errors import DataError, beyond_last, nonfinite
 from thresher.data.files.content import Content, changed
 from thresher.data.report import Report
 from thresher.data.source import Chunks, Source, SourceWrapper
+from thresher.data.sources.reader import RowArrays
 from thresher.engine.centring import copy_rows
 from thresher.engine.compile.jit import kernel
 
@@ -108,63 +111,41 @@ class DistinctKeys:
 
 
 class _Block:
-    """A piece of memory for rows: one large array, which returns to the system at once when it is freed."""
+    """A piece of memory for rows: large arrays, which return to the system at once when they are freed."""
 
     def __init__(self, like: Chunk, row: int) -> None:
         """For rows like those of `like`, the first of which is row `row`."""
-        self._width = 0 if like.targets is None else like.targets.shape[1]
-        grouped = like.groups is not None
-        rows = max(1, BLOCK_BYTES // (16 + 4 * self._width + 8 * grouped))
-        values = max(BLOCK_BYTES // 12, int(like.indptr[row + 1] - like.indptr[row]))
-        spans: list[tuple[int, Any]] = [
-            (rows + 1, np.int64),
-            (values, np.uint64),
-            (rows * grouped, np.uint64),
-        ]
-        spans += [(values, np.float32), (rows, np.float32), (rows, np.float32)]
-        spans += [(rows * self._width, np.float32)]
-        root = np.empty(sum(length * np.dtype(kind).itemsize for length, kind in spans), np.uint8)
-        arrays, at = list[NDArray[Any]](), 0
-        for length, kind in spans:
-            size = length * np.dtype(kind).itemsize
-            arrays.append(root[at : at + size].view(kind))
-            at += size
-        self._indptr, self._keys, self._groups, self._values, self._labels, self._weights, targets = arrays
-        self._targets = targets.reshape(rows, self._width) if self._width else None
-        self._rows = self._nnz = self._indptr[0] = 0
+        width, grouped = None if like.targets is None else like.targets.shape[1], like.groups is not None
+        rows = max(1, BLOCK_BYTES // (16 + 4 * (width or 0) + 8 * grouped))
+        nnz = max(BLOCK_BYTES // 12, int(like.indptr[row + 1] - like.indptr[row]))
+        self._arrays = RowArrays.of(lambda size: np.empty(size, np.uint8), rows, nnz, width)
+        self._groups = np.empty(rows, np.uint64) if grouped else None
+        self._rows = self._nnz = self._arrays.indptr[0] = 0
 
     def room(self, chunk: Chunk, row: int) -> int:
         """How many rows of `chunk` fit, from `row` on."""
-        most = int(chunk.indptr[row]) + len(self._keys) - self._nnz
+        most = int(chunk.indptr[row]) + len(self._arrays.keys) - self._nnz
         fitting = int(np.searchsorted(chunk.indptr, most, side="right")) - 1 - row
-        return min(fitting, len(self._labels) - self._rows)
+        return min(fitting, len(self._arrays.labels) - self._rows)
 
     def add(self, chunk: Chunk, row: int) -> int:
         """Append copies of the rows that fit, from `row` on; return the first that does not."""
-        rows = chunk.rows(row, row + self.room(chunk, row))
+        rows, own = chunk.rows(row, row + self.room(chunk, row)), self._arrays
         begin, first = self._rows, self._nnz
         end, last = begin + len(rows), first + rows.nnz
-        np.add(rows.indptr[1:], first, out=self._indptr[begin + 1 : end + 1])
-        self._keys[first:last], self._values[first:last] = rows.keys, rows.values
-        self._labels[begin:end], self._weights[begin:end] = rows.labels, rows.weights
-        if self._targets is not None:
-            self._targets[begin:end] = rows.targets
-        if len(self._groups):
+        np.add(rows.indptr[1:], first, out=own.indptr[begin + 1 : end + 1])
+        own.keys[first:last], own.values[first:last] = rows.keys, rows.values
+        own.labels[begin:end], own.weights[begin:end] = rows.labels, rows.weights
+        if own.targets is not None:
+            own.targets[begin:end] = rows.targets
+        if self._groups is not None:
             self._groups[begin:end] = 0 if rows.groups is None else rows.groups
         self._rows, self._nnz = end, last
         return row + len(rows)
 
     def chunk(self) -> Chunk:
-        rows, nnz = self._rows, self._nnz
-        return Chunk(
-            self._indptr[: rows + 1],
-            self._keys[:nnz],
-            self._values[:nnz],
-            self._labels[:rows],
-            self._weights[:rows],
-            targets=None if self._targets is None else self._targets[:rows],
-            groups=self._groups[:rows] if len(self._groups) else None,
-        )
+        groups = None if self._groups is None else self._groups[: self._rows]
+        return replace(self._arrays.chunk(self._rows, self._nnz), groups=groups)
 
 
 PIECE = 1 << 17
@@ -251,13 +232,13 @@ class Matrix(NamedTuple):
         counted.add(indices.astype(np.uint64))
         return counted.count
 
-    def take(self, rows: I64, weights: F32, room: Room, first: int = 0) -> Chunk:
-        """Copies of these rows (n,), in this order, in `room` from position `first` on.
+    def take(self, rows: I64, weights: F32, room: tuple[U64, F32]) -> Chunk:
+        """Copies of these rows (n,), in this order; keys and values lie at the beginning of `room`.
 
         Raises `DataError` for an invalid value or key.
         """
         indptr = ends_of(self.indptr, rows)
-        keys, values = room.of(int(indptr[-1]), first)
+        keys, values = room[0][: indptr[-1]], room[1][: indptr[-1]]
         arrays = read_only(self.indptr), read_only(self.indices), read_only(self.data)
         wrong, falls = copy_rows(*arrays, self.last, read_only(rows), indptr, keys, values)
         if wrong >= 0:
@@ -306,24 +287,6 @@ def one_row(indices: NDArray[Any], data: NDArray[Any], last: np.uint64, label: f
     return Chunk(indptr, keys, values, labels, _IMPORTANCE)
 
 
-class Room:
-    """Arrays that one chunk after another reuses, or that hold many chunks.
-
-    Memory is allocated in one large piece, which the system can back with huge pages: a page fault for
-    every 4 KiB costs more than learning the data on the page.
-    """
-
-    def __init__(self, size: int = 0) -> None:
-        self._keys, self._values = np.empty(size, np.uint64), np.empty(size, np.float32)
-
-    def of(self, nnz: int, first: int = 0) -> tuple[U64, F32]:
-        """Keys and values (nnz,), from position `first` on."""
-        last = first + nnz
-        if last > len(self._keys):
-            self._keys, self._values = np.empty(last, np.uint64), np.empty(last, np.float32)
-        return self._keys[first:last], self._values[first:last]
-
-
 def mixed(words: U64) -> U64:
     """Mix the bits of each word: every bit of the result depends on every bit of the word."""
     words = (words ^ (words >> _HALF)) * _U1
@@ -342,8 +305,8 @@ class Draw(NamedTuple):
         """Number of rows drawn."""
         return len(self.rows)
 
-    def take(self, places: NDArray[Any]) -> Draw:
-        """The entries at `places`, given as indices or as a mask."""
+    def take(self, places: NDArray[Any] | slice) -> Draw:
+        """The entries at `places`, given as indices, as a mask or as a slice."""
         return Draw(self.rows[places], self.weights[places])
 
 
@@ -402,25 +365,32 @@ class MatrixSource(Source):
         """`shuffle`: seed of the order of all passes after the first; None keeps the order of `draw`."""
         super().__init__()
         self.class_names = class_names
-        self._matrix, self._draw, self._seed, self._room = matrix, draw, shuffle, Room()
+        self._matrix, self._draw, self._seed = matrix, draw, shuffle
         self.spec, self.steady = ("as-is", True) if shuffle is None else ("every", False)
         self._number = 1
         lengths = matrix.indptr[draw.rows + 1] - matrix.indptr[draw.rows]
-        self._ends = np.cumsum(lengths, dtype=np.int64)
-        self._blocks = list(self._cut())
-        holds = passes > 1 and len(self._blocks) > 1 and int(self._ends[-1]) <= _HELD
-        self._held: _Held | None = self._hold() if holds else None
+        ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        cuts = [0]
+        while (lo := cuts[-1]) < draw.size:
+            cuts.append(max(lo + 1, int(np.searchsorted(ends, ends[lo] + PIECE, side="right")) - 1))
+        self._blocks = [*pairwise(cuts)]
+        self._firsts: list[int] = ends[cuts].tolist()
+        """where the values of each block begin among all"""
+        largest = max((hi - lo for lo, hi in pairwise(self._firsts)), default=0)
+        self._room = np.empty(largest, np.uint64), np.empty(largest, np.float32)
+        """of one chunk after another"""
+        self._held: dict[int, Chunk] | None = None
+        """the blocks copied so far, by number"""
+        if passes > 1 and len(self._blocks) > 1 and self._firsts[-1] <= _HELD:
+            self._hold()
 
-    def _hold(self) -> _Held:
-        return _Held({}, Room(int(self._ends[-1]) if len(self._ends) else 0))
+    def _hold(self) -> None:
+        """Keep the blocks, in one large piece of memory, which the system can back with huge pages.
 
-    def _cut(self) -> Iterator[tuple[int, int]]:
-        lo = 0
-        while lo < self._draw.size:
-            full = PIECE + (self._ends[lo - 1] if lo else 0)
-            hi = max(lo + 1, int(np.searchsorted(self._ends, full, side="right")))
-            yield lo, hi
-            lo = hi
+        A page fault for every 4 KiB costs more than learning the data on the page.
+        """
+        size = self._firsts[-1]
+        self._held, self._all = {}, (np.empty(size, np.uint64), np.empty(size, np.float32))
 
     def reads(self, passes: int) -> int:
         """The number of passes: every pass reads the source."""
@@ -448,29 +418,21 @@ class MatrixSource(Source):
 
     def prepare(self) -> None:
         """Copy all examples now, so that a bad one raises `DataError` before any is learned."""
-        self._held = self._held or self._hold()
+        if self._held is None:
+            self._hold()
         for block in range(len(self._blocks)):
             self._chunk(self._draw, block)
 
     def _chunk(self, draw: Draw, block: int) -> Chunk:
-        lo, hi = self._blocks[block]
-        if self._held is None or draw is not self._draw:
-            return self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi], self._room)
-        chunks, room = self._held
-        if block not in chunks:
-            first = int(self._ends[lo - 1]) if lo else 0
-            chunks[block] = self._matrix.take(draw.rows[lo:hi], draw.weights[lo:hi], room, first)
-        return chunks[block]
+        of, held = draw.take(slice(*self._blocks[block])), self._held
+        if held is None or draw is not self._draw:
+            return self._matrix.take(*of, self._room)
+        if block not in held:
+            first, (keys, values) = self._firsts[block], self._all
+            held[block] = self._matrix.take(*of, (keys[first:], values[first:]))
+        return held[block]
 
 
-class _Held(NamedTuple):
-    """The blocks copied so far, by number, and the memory that holds them."""
-
-    chunks: dict[int, Chunk]
-    room: Room
-
-
-_BYTES = np.uint64(0x9E3779B97F4A7C15)
 _MASK = (1 << 64) - 1
 
 
@@ -515,7 +477,7 @@ class ByRows(SourceWrapper[Source]):
             for chunk in chunks:
                 matrix = Matrix(chunk.indptr, chunk.keys, chunk.values, chunk.labels, chunk.targets)
                 weights = chunk.weights.view(np.uint32).astype(np.uint64)
-                hashes = mixed(matrix.hashes() ^ (weights * _BYTES))
+                hashes = mixed(matrix.hashes() ^ (weights * _U1))
                 rows, total = rows + len(chunk), (total + int(hashes.sum(dtype=np.uint64))) & _MASK
                 if rows == before.size:
                     if total != before.hash:

@@ -109,6 +109,9 @@ class Parser(Protocol):
         ...
 
 
+_TYPES = np.int64, np.uint64, np.float32, np.float32, np.float32, np.float32
+
+
 class RowArrays(NamedTuple):
     """Arrays for the rows of a chunk."""
 
@@ -130,9 +133,28 @@ class RowArrays(NamedTuple):
             targets=self.targets[:rows] if self.targets is not None and self.targets.size else None,
         )
 
+    @classmethod
+    def of(
+        cls, memory: Callable[[int], NDArray[np.uint8] | None], rows: int, nnz: int, width: int | None
+    ) -> RowArrays:
+        """Uninitialised arrays for `rows` rows, `nnz` values and `width` targets per row.
+
+        They are one after the other in the `memory` of so many bytes; each in its own if that is None.
+        """
+        cells = rows * (width or 0)
+        root, at = memory(8 * (rows + 1) + 12 * nnz + 8 * rows + 4 * cells), 0
+        lengths, arrays = (rows + 1, nnz, nnz, rows, rows, cells), list[Any]()
+        if root is None:
+            arrays += map(np.empty, lengths, _TYPES)
+        for length, kind in zip(lengths, _TYPES, strict=True) if root is not None else ():
+            arrays.append(np.ndarray(length, kind, root, at))
+            at += arrays[-1].nbytes
+        arrays[-1] = None if width is None else arrays[-1].reshape(rows, width)
+        return cls(*arrays)
+
 
 _SMALL = 1 << 16
-"""Bytes below which fresh arrays cost less than an arena"""
+"""Bytes below which fresh memory costs less than an arena"""
 
 
 class Arenas:
@@ -149,24 +171,26 @@ class Arenas:
 
     def columns(self, rows: int, nnz: int, width: int | None = None) -> RowArrays:
         """Uninitialised columns for `rows` rows, `nnz` stored values, and `width` targets per row."""
-        cells = rows * (width or 0)
-        spans: list[tuple[int, Any]] = [(rows + 1, np.int64), (nnz, np.uint64)]
-        spans += [(nnz, np.float32), (rows, np.float32), (rows, np.float32), (cells, np.float32)]
-        need = 8 * (rows + 1) + 12 * nnz + 8 * rows + 4 * cells
-        arrays: list[Any] = self._pieces(spans, need) if need >= _SMALL else [np.empty(*one) for one in spans]
-        arrays[-1] = None if width is None else arrays[-1].reshape(rows, width)
-        return RowArrays(*arrays)
+        return RowArrays.of(self._memory, rows, nnz, width)
 
-    def _pieces(self, spans: Sequence[tuple[int, Any]], need: int) -> list[Any]:
-        memory = self._take(need)
+    def _memory(self, need: int) -> NDArray[np.uint8] | None:
+        if need < _SMALL:
+            return None
+        memory = None
+        while self._free and (memory is None or len(memory) < need):
+            try:
+                memory = self._free.pop()
+            except IndexError:  # another thread took the last one
+                break
+        if memory is None or len(memory) < need:
+            memory = mmap.mmap(-1, need)
         root = np.frombuffer(memory, np.uint8)
         weakref.finalize(root, self._give, memory).atexit = False
-        arrays, at = list[Any](), 0
-        for length, kind in spans:
-            size = length * np.dtype(kind).itemsize
-            arrays.append(root[at : at + size].view(kind))
-            at += size
-        return arrays
+        return root
+
+    def _give(self, memory: mmap.mmap) -> None:
+        if len(self._free) < self._keep:
+            self._free.append(memory)
 
     def roomier(self, columns: RowArrays, rows: int, nnz: int) -> RowArrays:
         """Columns for twice as many values, with a copy of the first `rows` rows and `nnz` values."""
@@ -176,20 +200,6 @@ class Arenas:
             if new is not None and old is not None:
                 new[:used] = old[:used]
         return more
-
-    def _take(self, need: int) -> mmap.mmap:
-        while self._free:
-            try:
-                memory = self._free.pop()
-            except IndexError:  # another thread took the last one
-                break
-            if len(memory) >= need:
-                return memory
-        return mmap.mmap(-1, need)
-
-    def _give(self, memory: mmap.mmap) -> None:
-        if len(self._free) < self._keep:
-            self._free.append(memory)
 
 
 _AHEAD = 2
